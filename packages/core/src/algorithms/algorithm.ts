@@ -1,0 +1,73 @@
+import type { Decision } from "../decision.js";
+import { FloodgateError } from "../errors.js";
+import type { Limit } from "../limit.js";
+
+/** Numbers of many keys side by side: exact integers below 2^53. */
+export type Cells = Float64Array;
+
+/**
+ * An algorithm: pure functions over one key's state, a few numbers from `cells[at]` on. All zeros are no state.
+ * It knows no clock, no storage and no framework, so that any store can host it.
+ */
+export interface Algorithm<P> {
+  /** How many cells the state may take once one more request has been decided. */
+  size(policy: P, cells: Cells, at: number): number;
+
+  /**
+   * Decides a request of `cost` units at `nowMs`. With `commit` an allowed request is charged (and a rejected one
+   * logged, where the policy counts those); without, nothing is written and the decision describes the state as it is.
+   */
+  decide(limit: Limit<P>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): Decision;
+
+  /**
+   * Gives back what a decision of `cost` units at `chargedAtMs` charged, as far as that still counts.
+   * @returns the units given back, a fraction where a bucket has partly refilled.
+   */
+  refund(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, cost: number): number;
+}
+
+/** What every policy tells besides its parameters. */
+export interface PolicyBase {
+  /** The largest cost that could ever pass. */
+  readonly quota: number;
+  /** The window, or the time a bucket takes from empty to full (a queue from full to empty), rounded up. */
+  readonly spanMs: number;
+  /** What tells states apart: the algorithm and its times. Policies that share it keep each other's state. */
+  readonly stateKind: string;
+}
+
+/** One writer for all algorithms: V8 gives every decision the same shape. */
+export function decision<P>(
+  limit: Limit<P>,
+  quota: number,
+  allowed: boolean,
+  remaining: number,
+  retryAfterMs: number,
+  resetAfterMs: number,
+  delayMs: number,
+  cost: number,
+  atMs: number,
+): Decision {
+  return {
+    allowed,
+    limit: quota,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    delayMs,
+    cost,
+    atMs,
+    name: limit.name,
+    policy: limit.policy as Decision["policy"],
+    degraded: false,
+  };
+}
+
+/** Refuses a policy whose exact arithmetic would leave the whole numbers that a double holds. */
+export function checkExact(where: string, product: number, advice: string): void {
+  if (product <= Number.MAX_SAFE_INTEGER) return;
+  throw new FloodgateError(
+    "FLOODGATE_POLICY_TOO_LARGE",
+    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^53 (9.0e15). ${advice}`,
+  );
+}

@@ -1,0 +1,68 @@
+import { type Duration, parseDuration } from "../duration.js";
+import { checkOptions, wholeNumber } from "../options.js";
+import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
+
+/** A count that starts anew at every whole multiple of the window. */
+export interface FixedWindowPolicy extends PolicyBase {
+  readonly algorithm: "fixed-window";
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/**
+ * At most `limit` units in each window; windows start at whole multiples of `window` since the epoch.
+ * The cheapest algorithm; across a window's edge up to twice the limit can pass within one window's time.
+ */
+export function fixedWindow(options: { limit: number; window: Duration }): FixedWindowPolicy {
+  checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');
+  const limit = wholeNumber("fixedWindow", "limit", options.limit);
+  const windowMs = parseDuration(options.window, "window");
+  return Object.freeze({
+    algorithm: "fixed-window",
+    limit,
+    windowMs,
+    quota: limit,
+    spanMs: windowMs,
+    stateKind: `fixed-window ${windowMs}`,
+  });
+}
+
+const START = 0;
+const COUNT = 1;
+
+export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
+  size: () => 2,
+
+  decide(limit, cells, at, nowMs, cost, commit) {
+    const { limit: quota, windowMs } = limit.policy;
+    let start = cells[at + START] as number;
+    let count = cells[at + COUNT] as number;
+    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
+      start = Math.floor(nowMs / windowMs) * windowMs;
+      count = 0;
+    } else if (count > quota) {
+      count = quota;
+    }
+    const allowed = cost <= quota - count;
+    if (allowed && commit) {
+      count += cost;
+      cells[at + START] = start;
+      cells[at + COUNT] = count;
+    }
+    const remaining = quota - count;
+    const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
+    const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, nowMs > start ? nowMs : start);
+  },
+
+  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+    const { limit, windowMs } = policy;
+    const start = cells[at + START] as number;
+    const count = Math.min(cells[at + COUNT] as number, limit);
+    if (start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
+    if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
+    const back = Math.min(cost, count);
+    cells[at + COUNT] = count - back;
+    return back;
+  },
+};

@@ -1,0 +1,33 @@
+import { type Duration, parseDuration } from "../duration.js";
+import { checkOptions, wholeNumber } from "../options.js";
+import type { PolicyBase } from "./algorithm.js";
+import { rateOf } from "./rate.js";
+import type { SmoothBucketParts } from "./smooth-bucket.js";
+
+/** The generic cell rate algorithm: an even pace with room for a burst. */
+export interface GcraPolicy extends PolicyBase, SmoothBucketParts {
+  readonly algorithm: "gcra";
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly burst: number;
+}
+
+/**
+ * `limit` units a `window` at an even pace, and up to `burst` (default: `limit`) at once. It decides exactly as a smooth
+ * token bucket of capacity `burst` does. Source: ITU-T I.371, ATM Forum TM 4.0.
+ */
+export function gcra(options: { limit: number; window: Duration; burst?: number }): GcraPolicy {
+  checkOptions("gcra", options, ["limit", "window", "burst"], 'gcra({ limit: 100, window: "1m", burst: 20 })');
+  const limit = wholeNumber("gcra", "limit", options.limit);
+  const windowMs = parseDuration(options.window, "window");
+  const burst = options.burst === undefined ? limit : wholeNumber("gcra", "burst", options.burst, 1, 20);
+  return Object.freeze({
+    algorithm: "gcra",
+    limit,
+    windowMs,
+    burst,
+    quota: burst,
+    stateKind: `gcra ${windowMs}`,
+    ...rateOf("gcra", burst, limit, windowMs),
+  });
+}

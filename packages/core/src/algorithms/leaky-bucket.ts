@@ -1,0 +1,106 @@
+import { type Duration, parseDuration } from "../duration.js";
+import { FloodgateError } from "../errors.js";
+import { checkOptions, wholeNumber } from "../options.js";
+import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import { type Rate, rateOf, rescale } from "./rate.js";
+
+/** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
+export interface LeakyBucketPolicy extends PolicyBase, Rate {
+  readonly algorithm: "leaky-bucket";
+  readonly capacity: number;
+  readonly leak: number;
+  readonly everyMs: number;
+  /** A request that would wait longer is rejected; Infinity where only the capacity says so. */
+  readonly maxDelayMs: number;
+}
+
+/** The longest wait that a JavaScript timer holds. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * A queue of `capacity` places, drained by `leak` every `every`. An accepted request has `delayMs` to wait until its turn;
+ * with `maxDelayMs`, one that would wait longer is rejected.
+ */
+export function leakyBucket(options: { capacity: number; leak: number; every: Duration; maxDelayMs?: number }): LeakyBucketPolicy {
+  const where = "leakyBucket";
+  checkOptions(where, options, ["capacity", "leak", "every", "maxDelayMs"], `${where}({ capacity: 10, leak: 5, every: "1s" })`);
+  const capacity = wholeNumber(where, "capacity", options.capacity, 1, 10);
+  const leak = wholeNumber(where, "leak", options.leak, 1, 5);
+  const everyMs = parseDuration(options.every, "every");
+  const rate = rateOf(where, capacity, leak, everyMs);
+  const longest = Math.ceil(((capacity - 1) * rate.unit) / rate.flow);
+  const maxDelayMs =
+    options.maxDelayMs === undefined ? Number.POSITIVE_INFINITY : wholeNumber(where, "maxDelayMs", options.maxDelayMs, 0, 5000);
+  if (Math.min(maxDelayMs, longest) > longestTimerMs) {
+    throw new FloodgateError(
+      "FLOODGATE_POLICY_TOO_LARGE",
+      `${where}: the last in a queue of ${capacity} would wait ${longest} ms, longer than a timer holds (${longestTimerMs} ms). Lower the capacity, raise the leak, or write maxDelayMs: 30000.`,
+    );
+  }
+  return Object.freeze({
+    algorithm: "leaky-bucket",
+    capacity,
+    leak,
+    everyMs,
+    maxDelayMs,
+    quota: capacity,
+    stateKind: `leaky-bucket ${everyMs}`,
+    ...rate,
+  });
+}
+
+/** The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state); drained at `EMPTY_AT`. */
+const BACKLOG = 0;
+const TIME = 1;
+const UNIT = 2;
+const EMPTY_AT = 3;
+
+function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+  const { unit, flow, full, spanMs } = policy;
+  const stateUnit = cells[at + UNIT] as number;
+  if (stateUnit === 0) return 0;
+  const time = cells[at + TIME] as number;
+  if (time - nowMs > spanMs || nowMs >= (cells[at + EMPTY_AT] as number)) return 0;
+  const backlog = Math.min(rescale(cells[at + BACKLOG] as number, stateUnit, unit), full);
+  const drained = nowMs > time ? Math.min(nowMs - time, spanMs) * flow : 0;
+  return drained >= backlog ? 0 : backlog - drained;
+}
+
+export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
+  size: () => 4,
+
+  decide(limit, cells, at, nowMs, cost, commit) {
+    const { capacity, maxDelayMs, unit, flow, full } = limit.policy;
+    let backlog = backlogAt(limit.policy, cells, at, nowMs);
+    const time = cells[at + TIME] as number;
+    const atMs = backlog > 0 && time > nowMs ? time : nowMs;
+    // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset.
+    let drainMs = Math.ceil(backlog / flow);
+    if (backlog > 0) drainMs = Math.min(drainMs, (cells[at + EMPTY_AT] as number) - atMs);
+    const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
+    const delayMs = allowed ? drainMs : 0;
+    if (allowed && commit) {
+      backlog += cost * unit;
+      drainMs = Math.ceil(backlog / flow);
+      cells[at + BACKLOG] = backlog;
+      cells[at + TIME] = atMs;
+      cells[at + UNIT] = unit;
+      cells[at + EMPTY_AT] = atMs + drainMs;
+    }
+    const remaining = drainMs > maxDelayMs ? 0 : Math.floor((full - backlog) / unit);
+    const aheadMs = atMs - nowMs;
+    let retryAfterMs = 0;
+    if (cost > capacity) {
+      retryAfterMs = Number.POSITIVE_INFINITY;
+    } else if (cost > remaining) {
+      const over = backlog - (full - cost * unit);
+      const placeMs = over > 0 ? Math.min(Math.ceil(over / flow), drainMs) : 0;
+      retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
+    }
+    const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
+    return decision(limit, capacity, allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs);
+  },
+
+  /** A place passes with its turn: nothing is given back. */
+  refund: () => 0,
+};

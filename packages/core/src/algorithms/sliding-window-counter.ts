@@ -1,0 +1,176 @@
+import { type Duration, parseDuration } from "../duration.js";
+import { FloodgateError } from "../errors.js";
+import { checkOptions, wholeNumber } from "../options.js";
+import { type Algorithm, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
+
+/** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
+export interface SlidingWindowCounterPolicy extends PolicyBase {
+  readonly algorithm: "sliding-window-counter";
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly buckets: number;
+  /** The width of a sub-window. */
+  readonly bucketMs: number;
+}
+
+/**
+ * About `limit` units in any window, from `buckets` + 1 counts. With one bucket (the default) these are the two
+ * classic counters; more buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
+ */
+export function slidingWindowCounter(options: {
+  limit: number;
+  window: Duration;
+  /** Sub-windows that the window is cut into; it must divide evenly. Default 1. */
+  buckets?: number;
+}): SlidingWindowCounterPolicy {
+  const where = "slidingWindowCounter";
+  checkOptions(where, options, ["limit", "window", "buckets"], `${where}({ limit: 100, window: "1m" })`);
+  const limit = wholeNumber(where, "limit", options.limit);
+  const windowMs = parseDuration(options.window, "window");
+  const buckets = options.buckets === undefined ? 1 : wholeNumber(where, "buckets", options.buckets, 1, 6);
+  if (windowMs % buckets !== 0) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`window\` (${windowMs} ms) must divide evenly into \`buckets\`, but was to be cut into ${buckets}. Write buckets: ${nearestDivisor(windowMs, buckets)}.`,
+    );
+  }
+  const bucketMs = windowMs / buckets;
+  checkExact(where, limit * bucketMs, "Lower the limit, shorten the window, or use more buckets.");
+  return Object.freeze({
+    algorithm: "sliding-window-counter",
+    limit,
+    windowMs,
+    buckets,
+    bucketMs,
+    quota: limit,
+    spanMs: windowMs,
+    stateKind: `sliding-window-counter ${windowMs} ${buckets}`,
+  });
+}
+
+function nearestDivisor(windowMs: number, wanted: number): number {
+  for (let away = 1; away < wanted; away++) if (windowMs % (wanted - away) === 0) return wanted - away;
+  return 1;
+}
+
+/** The start of the newest sub-window; then its count, then those of the ones before it, newest first. */
+const START = 0;
+const COUNTS = 1;
+
+/** How many sub-windows the state lies back: a number past the last bucket where nothing of it counts. */
+function passed(policy: SlidingWindowCounterPolicy, start: number, nowMs: number): number {
+  if (start - nowMs > policy.windowMs) return policy.buckets + 1;
+  const away = nowMs - start;
+  return away < policy.bucketMs ? 0 : Math.floor(away / policy.bucketMs);
+}
+
+export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy> = {
+  size: (policy) => policy.buckets + 2,
+
+  decide(limit, cells, at, nowMs, cost, commit) {
+    const policy = limit.policy;
+    const { limit: quota, buckets, bucketMs } = policy;
+    const counts = at + COUNTS;
+    let start = cells[at + START] as number;
+    let past = passed(policy, start, nowMs);
+    if (past > buckets || isEmpty(cells, counts, buckets)) {
+      start = Math.floor(nowMs / bucketMs) * bucketMs;
+      past = buckets + 1;
+    } else if (past > 0) {
+      start += past * bucketMs;
+    }
+    const atMs = nowMs > start ? nowMs : start;
+    const elapsed = atMs - start;
+
+    // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
+    let oldest = 0;
+    let newer = 0;
+    if (past <= buckets) {
+      oldest = Math.min(cells[counts + buckets - past] as number, quota);
+      for (let i = counts + buckets - past - 1; i >= counts; i--) newer += Math.min(cells[i] as number, quota);
+    }
+    const weighted = oldest === 0 ? 0 : Math.floor((oldest * (bucketMs - elapsed)) / bucketMs);
+    let remaining = quota - weighted - newer;
+    const allowed = cost <= remaining;
+    if (allowed && commit) {
+      if (past > 0) shift(cells, counts, buckets, past);
+      past = 0;
+      cells[at + START] = start;
+      cells[counts] = Math.min(cells[counts] as number, quota) + cost;
+      newer += cost;
+      remaining -= cost;
+    } else if (remaining < 0) {
+      remaining = 0;
+    }
+
+    const retryAfterMs =
+      cost <= remaining
+        ? 0
+        : cost > quota
+          ? Number.POSITIVE_INFINITY
+          : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
+    const leftMs = left(policy, cells, counts, past);
+    const resetAfterMs = leftMs === 0 ? 0 : start - nowMs + leftMs;
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
+  },
+
+  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+    const start = cells[at + START] as number;
+    const past = passed(policy, start, nowMs);
+    if (past > policy.buckets) return 0;
+    const age = Math.ceil((start - chargedAtMs) / policy.bucketMs);
+    if (chargedAtMs - start >= policy.bucketMs || age > policy.buckets - past) return 0;
+    const cell = at + COUNTS + Math.max(age, 0);
+    const count = Math.min(cells[cell] as number, policy.limit);
+    const back = Math.min(cost, count);
+    cells[cell] = count - back;
+    return back;
+  },
+};
+
+function isEmpty(cells: Cells, counts: number, buckets: number): boolean {
+  for (let i = counts; i <= counts + buckets; i++) if (cells[i] !== 0) return false;
+  return true;
+}
+
+function shift(cells: Cells, counts: number, buckets: number, past: number): void {
+  const end = counts + buckets;
+  for (let i = end; i >= counts; i--) cells[i] = i - past >= counts ? (cells[i - past] as number) : 0;
+}
+
+/**
+ * From the start of the current sub-window, the time at which a request of `cost` units passes. In each sub-window
+ * to come one count is leaving; it fits as soon as ⌊leaving · rest / width⌋ ≤ room, that is leaving · rest < (room + 1) · width.
+ */
+function wait(
+  policy: SlidingWindowCounterPolicy,
+  cells: Cells,
+  counts: number,
+  past: number,
+  oldest: number,
+  newer: number,
+  cost: number,
+): number {
+  const { limit, buckets, bucketMs } = policy;
+  let leaving = oldest;
+  let staying = newer;
+  for (let ahead = 0; ; ahead++) {
+    const room = limit - cost - staying;
+    if (room >= leaving) return ahead * bucketMs;
+    if (room >= 0) {
+      const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
+      if (rest > 0) return (ahead + 1) * bucketMs - rest;
+    }
+    const next = counts + buckets - past - ahead - 1;
+    leaving = next >= counts ? Math.min(cells[next] as number, limit) : 0;
+    staying -= leaving;
+  }
+}
+
+/** From the start of the current sub-window, the time until the newest one that counted has left the window. */
+function left(policy: SlidingWindowCounterPolicy, cells: Cells, counts: number, past: number): number {
+  for (let age = past; age <= policy.buckets; age++) {
+    if (cells[counts + age - past] !== 0) return policy.windowMs + (1 - age) * policy.bucketMs;
+  }
+  return 0;
+}

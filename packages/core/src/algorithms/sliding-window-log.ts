@@ -1,0 +1,144 @@
+import { type Duration, parseDuration } from "../duration.js";
+import { checkOptions, flag, wholeNumber } from "../options.js";
+import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+
+/** The times of the units taken: the one algorithm that is exact in every window. */
+export interface SlidingWindowLogPolicy extends PolicyBase {
+  readonly algorithm: "sliding-window-log";
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly countRejected: boolean;
+}
+
+/**
+ * At most `limit` units in any window whatever. It remembers each time at which units were taken: memory grows with the
+ * traffic of a key, up to `limit` times. With `countRejected` a rejected request is logged too, so that a client must stay away to be let in again.
+ */
+export function slidingWindowLog(options: { limit: number; window: Duration; countRejected?: boolean }): SlidingWindowLogPolicy {
+  const where = "slidingWindowLog";
+  checkOptions(where, options, ["limit", "window", "countRejected"], `${where}({ limit: 100, window: "1m" })`);
+  const limit = wholeNumber(where, "limit", options.limit);
+  const windowMs = parseDuration(options.window, "window");
+  const countRejected = options.countRejected === undefined ? false : flag(where, "countRejected", options.countRejected);
+  return Object.freeze({
+    algorithm: "sliding-window-log",
+    limit,
+    windowMs,
+    countRejected,
+    quota: limit,
+    spanMs: windowMs,
+    stateKind: `sliding-window-log ${windowMs}`,
+  });
+}
+
+/**
+ * Entries are pairs, in order of time: an instant, and the number of units logged up to and with it. A unit's place is
+ * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`.
+ */
+const BASE = 0;
+const FROM = 1;
+const TO = 2;
+const ENTRIES = 3;
+
+/** The first entry from `from` on whose number in `column` (0: time, 1: units) is above `bound`; `to` if none is. */
+function firstAbove(cells: Cells, entries: number, from: number, to: number, column: number, bound: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((cells[entries + 2 * middle + column] as number) > bound) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
+  size: (_policy, cells, at) => ENTRIES + 2 * ((cells[at + TO] as number) + 1),
+
+  decide(limit, cells, at, nowMs, cost, commit) {
+    const { limit: quota, windowMs, countRejected } = limit.policy;
+    const entries = at + ENTRIES;
+    const to = cells[at + TO] as number;
+    const newest = cells[entries + 2 * to - 2] as number;
+    const exists = to > 0 && newest - nowMs <= windowMs;
+    const atMs = exists && newest > nowMs ? newest : nowMs;
+
+    let from = to;
+    let base = 0;
+    let total = 0;
+    if (exists) {
+      total = cells[entries + 2 * to - 1] as number;
+      const first = cells[at + FROM] as number;
+      from = firstAbove(cells, entries, first, to, 0, atMs - windowMs);
+      base = from === first ? (cells[at + BASE] as number) : (cells[entries + 2 * from - 1] as number);
+      if (total - base > quota) base = total - quota; // a lower limit keeps the newest units
+    }
+    const allowed = cost <= quota - (total - base);
+    let last = to;
+    let latest = newest;
+    if (commit && (allowed || countRejected)) {
+      if (from === to) {
+        base = 0;
+        total = 0;
+      }
+      total += Math.min(cost, quota);
+      if (total - base > quota) base = total - quota;
+      last = append(cells, at, from, to, base, atMs, total);
+      from = cells[at + FROM] as number;
+      latest = atMs;
+    }
+
+    const kept = total - base;
+    const remaining = quota - kept;
+    const resetAfterMs = kept === 0 ? 0 : latest + windowMs - nowMs;
+    let retryAfterMs = 0;
+    if (cost > quota) {
+      retryAfterMs = Number.POSITIVE_INFINITY;
+    } else if (cost > remaining) {
+      // The unit that must leave first is the one that brings `cost` others room.
+      const entry = firstAbove(cells, entries, from, last, 1, base + (cost - remaining) - 1);
+      retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
+    }
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
+  },
+
+  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+    const entries = at + ENTRIES;
+    const to = cells[at + TO] as number;
+    const from = cells[at + FROM] as number;
+    if (to === 0) return 0;
+    const newest = cells[entries + 2 * to - 2] as number;
+    const atMs = Math.max(nowMs, newest);
+    if (newest - nowMs > policy.windowMs || chargedAtMs <= atMs - policy.windowMs) return 0;
+    const entry = firstAbove(cells, entries, from, to, 0, chargedAtMs - 1);
+    if (entry === to || cells[entries + 2 * entry] !== chargedAtMs) return 0;
+    const before = entry === from ? (cells[at + BASE] as number) : (cells[entries + 2 * entry - 1] as number);
+    const back = Math.min(cost, (cells[entries + 2 * entry + 1] as number) - before);
+    for (let i = entry; i < to; i++) (cells[entries + 2 * i + 1] as number) -= back;
+    if (cells[entries + 2 * entry + 1] === before) {
+      cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
+      cells[at + TO] = to - 1;
+      if (to - 1 === from) cells.fill(0, at, entries);
+    }
+    return back;
+  },
+};
+
+/** Writes the entries from `from` on and one more at `atMs`, and says where they end. Dropped entries make room in turn. */
+function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number): number {
+  const entries = at + ENTRIES;
+  let first = firstAbove(cells, entries, from, to, 1, base);
+  let last = to;
+  if (first * 2 >= last) {
+    cells.copyWithin(entries, entries + 2 * first, entries + 2 * last);
+    last -= first;
+    first = 0;
+  }
+  if (last > first && cells[entries + 2 * last - 2] === atMs) last--;
+  cells[entries + 2 * last] = atMs;
+  cells[entries + 2 * last + 1] = total;
+  cells[at + BASE] = base;
+  cells[at + FROM] = first;
+  cells[at + TO] = last + 1;
+  return last + 1;
+}

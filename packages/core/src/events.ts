@@ -1,0 +1,44 @@
+import type { Decision } from "./decision.js";
+
+/** What happened to one request under one limit. */
+export interface DecisionEvent {
+  /**
+   * `allowed`, `limited` (rejected), `shadow-limited` (would have been, but the limit is only watched), `delayed` (allowed,
+   * after a wait), `degraded` (decided without the store).
+   */
+  readonly type: "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded";
+  readonly name: string;
+  readonly key: string;
+  readonly decision: Decision;
+}
+
+/** Units were given back. */
+export interface RefundEvent {
+  readonly type: "refunded";
+  readonly name: string;
+  readonly key: string;
+  readonly units: number;
+  readonly decision: Decision;
+}
+
+/** A store that was full forgot a key that still had something to remember. */
+export interface EvictionEvent {
+  readonly type: "evicted";
+  readonly name: string;
+  readonly key: string;
+}
+
+/** Everything that can be observed. It costs nothing when nobody listens. */
+export type FloodgateEvent = DecisionEvent | RefundEvent | EvictionEvent;
+
+export type EventListener = (event: FloodgateEvent) => void;
+
+export function decisionEvent(key: string, decision: Decision, shadow: boolean): DecisionEvent {
+  return { type: eventType(decision, shadow), name: decision.name, key, decision };
+}
+
+function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {
+  if (decision.degraded) return "degraded";
+  if (!decision.allowed) return shadow ? "shadow-limited" : "limited";
+  return decision.delayMs > 0 ? "delayed" : "allowed";
+}

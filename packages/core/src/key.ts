@@ -1,0 +1,47 @@
+import { FloodgateError, shown } from "./errors.js";
+
+export type KeyPart = string | number | bigint | boolean;
+
+/** Whom a limit counts: a client IP, a user id, a route, or a tuple of those. */
+export type Key = KeyPart | readonly KeyPart[];
+
+/**
+ * A key as one text, different for different keys: `42`, `42n` and `"42"` are the same (a client that chooses its JSON
+ * types must not gain a count), while `["a", "b"]`, `["a,b"]` and `"a,b"` are three. Plain strings stay as they are.
+ * @throws FloodgateError `FLOODGATE_INVALID_KEY` for anything that is no key.
+ */
+export function encodeKey(key: Key): string {
+  if (typeof key === "string") {
+    // A tuple starts with "(", so a string that does must not; its escape must not be taken for another's either.
+    const first = key.charCodeAt(0);
+    return first === 0x28 || first === 0x5c ? `\\${key}` : key;
+  }
+  if (!Array.isArray(key)) return partText(key as KeyPart);
+  if (key.length === 0) throw invalidKey(key);
+  let text = "(";
+  for (let i = 0; i < key.length; i++) {
+    if (i > 0) text += ",";
+    text += partText(key[i] as KeyPart).replace(/[\\,]/g, "\\$&");
+  }
+  return `${text})`;
+}
+
+function partText(part: KeyPart): string {
+  switch (typeof part) {
+    case "string":
+      return part;
+    case "bigint":
+    case "boolean":
+      return String(part);
+    case "number":
+      if (Number.isFinite(part)) return String(part);
+  }
+  throw invalidKey(part);
+}
+
+function invalidKey(key: unknown): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_INVALID_KEY",
+    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${shown(key)}. Write String(value) if its text is what tells callers apart; answer undefined where there is no key.`,
+  );
+}

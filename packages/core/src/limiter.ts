@@ -1,0 +1,173 @@
+import { combine } from "./combine.js";
+import type { CombinedDecision, Decision } from "./decision.js";
+import { FloodgateError, shown } from "./errors.js";
+import { decisionEvent, type EventListener } from "./events.js";
+import { encodeKey, type Key } from "./key.js";
+import { checkName, createLimit, type Limit } from "./limit.js";
+import { checkOptions, functionOrNothing } from "./options.js";
+import { type Policy, type PolicyOptions, samePolicy, toPolicy } from "./policy.js";
+import { giveBack, notCharged } from "./refund.js";
+import { type Answer, type Check, type Mode, type Store, then } from "./store.js";
+
+/** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
+export interface Limiter<M extends Mode = Mode> {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly store: Store<M>;
+  /** What the store is handed: name, policy and algorithm. */
+  readonly limit: Limit;
+
+  /**
+   * Asks for `cost` units (default 1, a whole number) for a key, and takes them if they are there.
+   * @throws FloodgateError where the key or the cost is none; a rejection is a result.
+   */
+  consume(key: Key, options?: { cost?: number }): Answer<Decision, M>;
+  /** Looks as a request of cost 1 would, and takes nothing. */
+  peek(key: Key): Answer<Decision, M>;
+  /** Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back. */
+  refund(key: Key, decision: Decision): Answer<number, M>;
+  /** Forgets what a key has used. */
+  reset(key: Key): Answer<void, M>;
+}
+
+export interface LimiterOptions<M extends Mode> {
+  /** Stands in headers, keys and events; one name on one store is one count. */
+  name: string;
+  policy: Policy | PolicyOptions;
+  store: Store<M>;
+  onEvent?: EventListener;
+}
+
+/** @throws FloodgateError where an option is wrong, or the name is taken on that store by another policy. */
+export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limiter<M> {
+  const where = "createLimiter";
+  checkOptions(where, options, ["name", "policy", "store", "onEvent"], 'createLimiter({ name: "api", policy, store: memoryStore() })');
+  const name = checkName(where, options.name);
+  const policy = toPolicy(where, options.policy);
+  const store = checkStore(where, options.store);
+  functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+  claimName(where, store, name, policy);
+  return new BoundLimiter(store, createLimit(name, policy), options.onEvent);
+}
+
+class BoundLimiter<M extends Mode> implements Limiter<M> {
+  readonly store: Store<M>;
+  readonly limit: Limit;
+  readonly #onEvent: EventListener | undefined;
+
+  constructor(store: Store<M>, limit: Limit, onEvent: EventListener | undefined) {
+    this.store = store;
+    this.limit = limit;
+    this.#onEvent = onEvent;
+  }
+
+  get name(): string {
+    return this.limit.name;
+  }
+
+  get policy(): Policy {
+    return this.limit.policy;
+  }
+
+  consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
+    const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
+    const text = encodeKey(key);
+    const decision = this.store.consume(this.limit, text, cost);
+    if (this.#onEvent === undefined) return decision;
+    const onEvent = this.#onEvent;
+    const tell = (made: Decision): Decision => {
+      onEvent(decisionEvent(text, made, false));
+      return made;
+    };
+    return then<Decision, Decision>(decision, tell) as Answer<Decision, M>;
+  }
+
+  peek(key: Key): Answer<Decision, M> {
+    return then<Decision, Decision>(this.store.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
+  }
+
+  refund(key: Key, decision: Decision): Answer<number, M> {
+    return giveBack(this.store, this.limit, encodeKey(key), decision, this.#onEvent) as Answer<number, M>;
+  }
+
+  reset(key: Key): Answer<void, M> {
+    return this.store.reset(this.limit, encodeKey(key));
+  }
+}
+
+/** One limit of several that a request must pass. */
+export interface LimiterCheck<M extends Mode> {
+  readonly limiter: Limiter<M>;
+  readonly key: Key;
+  /** A whole number of at least 1; default 1. */
+  readonly cost?: number;
+}
+
+/**
+ * Checks several limits of one store in one atomic step: all pass and all are charged, or none is.
+ * @throws FloodgateError where the limiters have different stores, or one stands twice with one key.
+ */
+export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
+  const store = checks[0]?.limiter.store;
+  if (store === undefined) {
+    throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
+  }
+  const list = checks.map(({ limiter, key, cost }, index): Check => {
+    if (limiter.store !== store) {
+      throw new FloodgateError(
+        "FLOODGATE_DIFFERENT_STORES",
+        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(checks[0]?.limiter.name)}. Give both the same store.`,
+      );
+    }
+    const check = { limit: limiter.limit, key: encodeKey(key), cost: cost === undefined ? 1 : checkCost(cost) };
+    for (let i = 0; i < index; i++) {
+      if (checks[i]?.limiter.name === limiter.name && encodeKey(checks[i]?.key as Key) === check.key) {
+        throw new FloodgateError(
+          "FLOODGATE_DUPLICATE_NAME",
+          `consumeAll was given ${shown(limiter.name)} twice with the same key. Give it once, with the sum of the costs.`,
+        );
+      }
+    }
+    return check;
+  });
+  return then<Decision[], CombinedDecision>(store.consumeAll(list), (all) => combine(list, all)) as Answer<CombinedDecision, M>;
+}
+
+/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */
+export function checkCost(cost: unknown): number {
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }; to look without taking, use peek.`,
+  );
+}
+
+export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
+  const methods = ["consume", "consumeAll", "peek", "refund", "reset"] as const;
+  if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`store\` must be a store (with ${methods.join(", ")}), but was ${shown(store)}. Write store: memoryStore().`,
+  );
+}
+
+/** What each name on a store stands for: a policy, or a function of the request that answers one. */
+const names = new WeakMap<Store, Map<string, unknown>>();
+
+/** One name on one store is one count, so two meanings of it are a mistake. */
+export function claimName(where: string, store: Store, name: string, meaning: Policy | ((...args: never) => unknown)): void {
+  let taken = names.get(store);
+  if (taken === undefined) {
+    taken = new Map();
+    names.set(store, taken);
+  }
+  const known = taken.get(name);
+  if (known === undefined) {
+    taken.set(name, meaning);
+  } else if (known !== meaning && !(typeof known === "object" && typeof meaning === "object" && samePolicy(known as Policy, meaning))) {
+    throw new FloodgateError(
+      "FLOODGATE_NAME_TAKEN",
+      `${where}: the name ${shown(name)} already stands for another policy on this store, and one name on one store is one count. Give this one another name, or a store of its own.`,
+    );
+  }
+}

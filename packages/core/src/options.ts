@@ -1,0 +1,86 @@
+import { type ErrorCode, FloodgateError, shown } from "./errors.js";
+
+/** Refuses options that are no object or hold a word that means nothing, naming the nearest that does. */
+export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`,
+    );
+  }
+  for (const word of Object.keys(options)) {
+    if (known.includes(word)) continue;
+    const near = nearest(word, known);
+    const hint =
+      near === undefined ? `The options are ${known.join(", ")}` : `Did you mean \`${near}\`? The options are ${known.join(", ")}`;
+    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${word}\`. ${hint}.`);
+  }
+}
+
+/** A whole number of at least `least` below 2^53, or an error that says so. */
+export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`${option}\` must be a whole number of at least ${least}, but was ${shown(value)}. Write ${option}: ${example}.`,
+  );
+}
+
+/** One of a few words, or an error that lists them. */
+export function oneOf<const Word extends string>(
+  where: string,
+  option: string,
+  value: unknown,
+  words: readonly Word[],
+  code: ErrorCode = "FLOODGATE_INVALID_OPTION",
+): Word {
+  if ((words as readonly unknown[]).includes(value)) return value as Word;
+  const near = typeof value === "string" ? nearest(value, words) : undefined;
+  throw new FloodgateError(
+    code,
+    `${where}: \`${option}\` must be one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
+  );
+}
+
+/** A true or false, or an error. */
+export function flag(where: string, option: string, value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`${option}\` must be true or false, but was ${shown(value)}.`);
+}
+
+/** A function or nothing, or an error with what its parameters are. */
+export function functionOrNothing(where: string, option: string, value: unknown, example: string): void {
+  if (value === undefined || typeof value === "function") return;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`${option}\` must be a function, but was ${shown(value)}. Write ${option}: ${example}.`,
+  );
+}
+
+/** The known word that differs from `word` in the fewest letters, if it is near enough to be what was meant. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  if (word.length > 40) return undefined;
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < least) {
+      best = candidate;
+      least = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,74 @@
+import { type FixedWindowPolicy, fixedWindow } from "./algorithms/fixed-window.js";
+import { type GcraPolicy, gcra } from "./algorithms/gcra.js";
+import { type LeakyBucketPolicy, leakyBucket } from "./algorithms/leaky-bucket.js";
+import { type SlidingWindowCounterPolicy, slidingWindowCounter } from "./algorithms/sliding-window-counter.js";
+import { type SlidingWindowLogPolicy, slidingWindowLog } from "./algorithms/sliding-window-log.js";
+import { type TokenBucketPolicy, tokenBucket } from "./algorithms/token-bucket.js";
+import { FloodgateError, shown } from "./errors.js";
+import { oneOf } from "./options.js";
+
+/** An algorithm with its parameters: plain frozen data, made by one of the six factories. */
+export type Policy =
+  | FixedWindowPolicy
+  | SlidingWindowLogPolicy
+  | SlidingWindowCounterPolicy
+  | TokenBucketPolicy
+  | LeakyBucketPolicy
+  | GcraPolicy;
+
+type Options<Factory extends (options: never) => Policy> = Parameters<Factory>[0];
+
+/** A policy as a rules file writes it: the algorithm's name beside the options of its factory. */
+export type PolicyOptions =
+  | ({ algorithm: "fixed-window" } & Options<typeof fixedWindow>)
+  | ({ algorithm: "sliding-window-log" } & Options<typeof slidingWindowLog>)
+  | ({ algorithm: "sliding-window-counter" } & Options<typeof slidingWindowCounter>)
+  | ({ algorithm: "token-bucket" } & Options<typeof tokenBucket>)
+  | ({ algorithm: "leaky-bucket" } & Options<typeof leakyBucket>)
+  | ({ algorithm: "gcra" } & Options<typeof gcra>);
+
+const factories: Readonly<Record<Policy["algorithm"], (options: never) => Policy>> = {
+  "fixed-window": fixedWindow,
+  "sliding-window-log": slidingWindowLog,
+  "sliding-window-counter": slidingWindowCounter,
+  "token-bucket": tokenBucket,
+  "leaky-bucket": leakyBucket,
+  gcra,
+};
+
+const made = new WeakMap<object, Policy>();
+
+/**
+ * The policy that a value stands for: one made by a factory, or its options with the algorithm's name.
+ * @throws FloodgateError with the code of what is wrong.
+ */
+export function toPolicy(where: string, value: unknown): Policy {
+  if (typeof value !== "object" || value === null) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: a policy was expected, but there was ${shown(value)}. Write fixedWindow({ limit: 100, window: "1m" }), say; a policy function must answer one for every request.`,
+    );
+  }
+  const known = made.get(value);
+  if (known !== undefined) return known;
+  const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
+  made.set(value, policy);
+  return policy;
+}
+
+/** Factories freeze what they make and give it a span; nothing else has one. */
+function isPolicy(value: object): value is Policy {
+  return Object.isFrozen(value) && "spanMs" in value && "algorithm" in value;
+}
+
+function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
+  const names = Object.keys(factories) as Policy["algorithm"][];
+  const algorithm = oneOf(where, "algorithm", options.algorithm, names, "FLOODGATE_UNKNOWN_ALGORITHM");
+  const { algorithm: _, ...rest } = options;
+  return factories[algorithm](rest as never);
+}
+
+/** Whether two policies say the same. */
+export function samePolicy(a: Policy, b: Policy): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,60 @@
+import type { Decision } from "./decision.js";
+import type { Limit } from "./limit.js";
+
+/** Whether a store answers at once or by promise; its limiters and middlewares answer the same way. */
+export type Mode = "sync" | "async";
+
+/** A plain value from a store that answers at once, a promise from one that does not. */
+export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
+
+/** One limit that a request must pass. */
+export interface Check {
+  readonly limit: Limit;
+  /** Whom the limit counts, as `encodeKey` writes it: any string, of any length. */
+  readonly key: string;
+  /** A whole number of at least 1. */
+  readonly cost: number;
+  /** A shadow limit is counted like any other, but what it says rejects nothing. */
+  readonly shadow?: boolean;
+}
+
+/**
+ * Where state lives, and where a decision is made in one atomic step.
+ *
+ * State belongs to a limit's name, its policy's `stateKind` and a key: limits that share all three share a count, and a
+ * policy with other numbers takes the state over, clamped. An expired state and none at all are indistinguishable. What
+ * is decided is the business of `limit.algorithm`; a store keeps its cells, serialises access to them, and tells the time.
+ * A rejection is a result: only faults throw.
+ */
+export interface Store<M extends Mode = Mode> {
+  /** Decides one request, and charges it if it is allowed. */
+  consume(limit: Limit, key: string, cost: number): Answer<Decision, M>;
+
+  /**
+   * Decides a request under several limits in one atomic step: where every check but the shadow ones allows, all that
+   * allow are charged; else none is. One decision a check, in order, each saying whether that limit alone would allow.
+   * No two checks share both limit and key.
+   */
+  consumeAll(checks: readonly Check[]): Answer<Decision[], M>;
+
+  /** What a request of cost 1 would be told; takes nothing and leaves no trace. */
+  peek(limit: Limit, key: string): Answer<Decision, M>;
+
+  /**
+   * Gives back what a decision charged, as far as it still counts; never more, and never creating a state.
+   * @returns the units given back.
+   */
+  refund(limit: Limit, key: string, decision: Decision): Answer<number, M>;
+
+  /** Forgets the state of exactly this limit and key. */
+  reset(limit: Limit, key: string): Answer<void, M>;
+}
+
+/** Goes on with a value now, or with a promise's value later: one piece of code for both kinds of store. */
+export function then<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | PromiseLike<R>): R | PromiseLike<R> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}

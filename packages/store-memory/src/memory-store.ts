@@ -1,0 +1,260 @@
+import {
+  type Cells,
+  type Check,
+  type Clock,
+  checkOptions,
+  type Decision,
+  type EventListener,
+  functionOrNothing,
+  type Limit,
+  type Store,
+  wholeMsClock,
+  wholeNumber,
+} from "@floodgate/core";
+import type { Use } from "./held-keys.js";
+import { KeyTable } from "./key-table.js";
+import { Slabs } from "./slabs.js";
+
+export interface MemoryStoreOptions {
+  /**
+   * The most keys that are remembered at once, over all limits of this store; default 100,000. A full store forgets the key
+   * that has used least of its limit among those idle longest; keys at their limit go last, the one nearest its reset first.
+   */
+  maxKeys?: number;
+  /** The time in milliseconds since the epoch; default `Date.now`. */
+  clock?: Clock;
+  /** Is told of each live key that a full store forgot. */
+  onEvent?: EventListener;
+}
+
+/** A store in this process, which answers at once. */
+export interface MemoryStore extends Store<"sync"> {
+  /** Keys that are remembered now, those whose time has passed but which nobody has cleared away included. */
+  readonly size: number;
+  /** How many keys a full store forgot although they still had something to remember. */
+  readonly evictions: number;
+}
+
+/**
+ * Limits in this process: no promise, no timer, no object per key.
+ * @throws FloodgateError where an option is wrong.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
+  const maxKeys = options.maxKeys === undefined ? 100_000 : wholeNumber("memoryStore", "maxKeys", options.maxKeys, 1, 100_000);
+  functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
+  return new SlabStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
+}
+
+/** The limits that share a count: those of one name whose policies share a `stateKind`. */
+interface Kind {
+  readonly prefix: string;
+  /** The one with the smallest quota: by it a key's use is judged, so that plans cannot hide a blocked key. */
+  strictest: Limit;
+}
+
+class SlabStore implements MemoryStore {
+  readonly #clock: Clock;
+  readonly #onEvent: EventListener | undefined;
+  readonly #slabs = new Slabs();
+  readonly #table: KeyTable;
+  readonly #kinds: Kind[] = [];
+  readonly #kindsByName = new Map<string, Kind>();
+  readonly #kindsByLimit = new WeakMap<Limit, Kind>();
+  /** Where a key without a state is tried. */
+  #scratch: Cells = new Float64Array(16);
+  #evictions = 0;
+  #nowMs = 0;
+
+  // The key used last is the most recently used of all, so it is found without the table. No limit: nothing is known.
+  #lastLimit: Limit | undefined;
+  #lastKey = "";
+  #lastCells: Cells = this.#scratch;
+  #lastAt = 0;
+  #lastWidth = 0;
+  #lastHeld = false;
+
+  constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
+    this.#clock = clock;
+    this.#onEvent = onEvent;
+    this.#table = new KeyTable(
+      maxKeys,
+      (entry, handle) => this.#use(entry, handle),
+      (entry, handle, live) => this.#dropped(entry, handle, live),
+    );
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  get evictions(): number {
+    return this.#evictions;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decision {
+    const nowMs = this.#clock();
+    if (
+      key === this.#lastKey &&
+      limit === this.#lastLimit &&
+      limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) <= this.#lastWidth
+    ) {
+      const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
+      if (!this.#lastHeld && decision.remaining * 2 <= decision.limit) this.#hold(limit, key, decision, nowMs);
+      return decision;
+    }
+    return this.#decide(limit, key, cost, nowMs, true);
+  }
+
+  consumeAll(checks: readonly Check[]): Decision[] {
+    const nowMs = this.#clock();
+    const decisions = checks.map((check) => this.#decide(check.limit, check.key, check.cost, nowMs, false));
+    const allowed = checks.every((check, i) => check.shadow === true || (decisions[i] as Decision).allowed);
+    for (let i = 0; i < checks.length; i++) {
+      const { limit, key, cost } = checks[i] as Check;
+      // Committing a rejection writes nothing, or logs it where the policy says so.
+      if (allowed || !(decisions[i] as Decision).allowed) decisions[i] = this.#decide(limit, key, cost, nowMs, true);
+    }
+    return decisions;
+  }
+
+  peek(limit: Limit, key: string): Decision {
+    return this.#decide(limit, key, 1, this.#clock(), false);
+  }
+
+  refund(limit: Limit, key: string, decision: Decision): number {
+    const handle = this.#table.get(entryOf(this.#kindOf(limit), key));
+    if (handle === undefined) return 0;
+    return limit.algorithm.refund(
+      limit.policy,
+      this.#slabs.cells(handle),
+      this.#slabs.at(handle),
+      this.#clock(),
+      decision.atMs,
+      decision.cost,
+    );
+  }
+
+  reset(limit: Limit, key: string): void {
+    const entry = entryOf(this.#kindOf(limit), key);
+    const handle = this.#table.get(entry);
+    if (handle === undefined) return;
+    this.#lastLimit = undefined;
+    this.#table.delete(entry);
+    this.#slabs.free(handle);
+  }
+
+  #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
+    const entry = entryOf(this.#kindOf(limit), key);
+    const known = this.#table.get(entry);
+    if (known === undefined) return this.#decideFresh(limit, key, entry, cost, nowMs, commit);
+    const handle = commit ? this.#roomy(limit, entry, known) : known;
+    const cells = this.#slabs.cells(handle);
+    const at = this.#slabs.at(handle);
+    const decision = limit.algorithm.decide(limit, cells, at, nowMs, cost, commit);
+    this.#lastLimit = limit;
+    this.#lastKey = key;
+    this.#lastCells = cells;
+    this.#lastAt = at;
+    this.#lastWidth = this.#slabs.width(handle);
+    this.#lastHeld = decision.remaining * 2 <= decision.limit && this.#table.hold(entry, handle, useOf(decision, nowMs));
+    return decision;
+  }
+
+  /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
+  #decideFresh(limit: Limit, key: string, entry: string, cost: number, nowMs: number, commit: boolean): Decision {
+    const size = limit.algorithm.size(limit.policy, emptyCells, 0);
+    if (size > this.#scratch.length) this.#scratch = new Float64Array(size);
+    const scratch = this.#scratch;
+    const decision = limit.algorithm.decide(limit, scratch, 0, nowMs, cost, commit);
+    if (!commit) return decision;
+    let used = size;
+    while (used > 0 && scratch[used - 1] === 0) used--;
+    if (used === 0) return decision;
+
+    this.#nowMs = nowMs;
+    this.#lastLimit = undefined;
+    const handle = this.#slabs.allocate(size);
+    this.#table.add(entry, handle);
+    const cells = this.#slabs.cells(handle);
+    const at = this.#slabs.at(handle);
+    for (let i = 0; i < used; i++) {
+      cells[at + i] = scratch[i] as number;
+      scratch[i] = 0;
+    }
+    this.#hold(limit, key, decision, nowMs);
+    return decision;
+  }
+
+  /** The handle of a block with room for one more request; a log moves to a larger one. */
+  #roomy(limit: Limit, entry: string, handle: number): number {
+    const cells = this.#slabs.cells(handle);
+    const at = this.#slabs.at(handle);
+    const width = this.#slabs.width(handle);
+    const size = limit.algorithm.size(limit.policy, cells, at);
+    if (size <= width) return handle;
+    const larger = this.#slabs.allocate(Math.max(size, 2 * width));
+    this.#slabs.cells(larger).set(cells.subarray(at, at + width), this.#slabs.at(larger));
+    this.#slabs.free(handle);
+    this.#table.move(entry, larger);
+    return larger;
+  }
+
+  #hold(limit: Limit, key: string, decision: Decision, nowMs: number): void {
+    if (decision.remaining * 2 > decision.limit) return;
+    const entry = entryOf(this.#kindOf(limit), key);
+    this.#lastHeld = this.#table.hold(entry, this.#table.get(entry) as number, useOf(decision, nowMs));
+  }
+
+  #kindOf(limit: Limit): Kind {
+    return this.#kindsByLimit.get(limit) ?? this.#newKind(limit);
+  }
+
+  #newKind(limit: Limit): Kind {
+    const name = `${limit.name}\n${limit.policy.stateKind}`;
+    let kind = this.#kindsByName.get(name);
+    if (kind === undefined) {
+      // The first kind's keys stand as they are: most stores have no other.
+      kind = { prefix: this.#kinds.length === 0 ? "" : `\0${this.#kinds.length}\0`, strictest: limit };
+      this.#kinds.push(kind);
+      this.#kindsByName.set(name, kind);
+    } else if (limit.policy.quota < kind.strictest.policy.quota) {
+      kind.strictest = limit;
+    }
+    this.#kindsByLimit.set(limit, kind);
+    return kind;
+  }
+
+  #kindOfEntry(entry: string): Kind {
+    const id = entry.charCodeAt(0) === 0 ? Number(entry.slice(1, entry.indexOf("\0", 1))) : 0;
+    return this.#kinds[id] as Kind;
+  }
+
+  #use(entry: string, handle: number): Use | undefined {
+    const limit = this.#kindOfEntry(entry).strictest;
+    const look = limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
+    return look.resetAfterMs === 0 ? undefined : useOf(look, this.#nowMs);
+  }
+
+  #dropped(entry: string, handle: number, live: boolean): void {
+    this.#slabs.free(handle);
+    if (!live) return;
+    this.#evictions++;
+    if (this.#onEvent === undefined) return;
+    const key = entry.charCodeAt(0) === 0 ? entry.slice(entry.indexOf("\0", 1) + 1) : entry;
+    this.#onEvent({ type: "evicted", name: this.#kindOfEntry(entry).strictest.name, key });
+  }
+}
+
+/** No cells at all reads as no state. */
+const emptyCells: Cells = new Float64Array(3);
+
+/** A key in the table: with its kind before it, except for the first kind's, unless it begins like that itself. */
+function entryOf(kind: Kind, key: string): string {
+  if (kind.prefix !== "") return kind.prefix + key;
+  return key.charCodeAt(0) === 0 ? `\x000\0${key}` : key;
+}
+
+function useOf(decision: Decision, nowMs: number): Use {
+  return { share: 1 - decision.remaining / decision.limit, resetAtMs: nowMs + decision.resetAfterMs };
+}
