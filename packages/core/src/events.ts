@@ -28,8 +28,14 @@ export interface EvictionEvent {
   readonly key: string;
 }
 
+/** A refund by response status failed; the response is gone, so nobody else can be told. */
+export interface RefundFailedEvent {
+  readonly type: "refund-failed";
+  readonly error: unknown;
+}
+
 /** Everything that can be observed. It costs nothing when nobody listens. */
-export type FloodgateEvent = DecisionEvent | RefundEvent | EvictionEvent;
+export type FloodgateEvent = DecisionEvent | RefundEvent | RefundFailedEvent | EvictionEvent;
 
 export type EventListener = (event: FloodgateEvent) => void;
 

@@ -50,7 +50,8 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   return new BoundLimiter(store, createLimit(name, policy), options.onEvent);
 }
 
-class BoundLimiter<M extends Mode> implements Limiter<M> {
+/** A limit bound to a store. */
+export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly store: Store<M>;
   readonly limit: Limit;
   readonly #onEvent: EventListener | undefined;

@@ -1,0 +1,258 @@
+import { combine } from "../combine.js";
+import type { CombinedDecision, Decision } from "../decision.js";
+import { FloodgateError, shown } from "../errors.js";
+import { decisionEvent, type EventListener } from "../events.js";
+import { checkStore, type Limiter } from "../limiter.js";
+import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
+import { giveBack } from "../refund.js";
+import type { KeyFunction, KeySources } from "../rules/key-source.js";
+import { CompiledRule, compileRules, type LimitOptions, limitWords, type Promised, type Rule, turnedAway } from "../rules/rule.js";
+import { ruleLimiter } from "../rules/rule-limiter.js";
+import { type Check, isPromise, type Store, then } from "../store.js";
+import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
+import { type Header, type HeadersOption, headerWriter, reportedSoFar, retryAfterSeconds } from "./headers.js";
+import { ipKey } from "./ip.js";
+import { problemType, quotaExceeded } from "./problem.js";
+
+/** How a framework's request is read: all that an adapter has to say about it. */
+export interface RequestReader<Req> {
+  /** An object that is the same for one HTTP request however often it is met. */
+  identity(request: Req): object;
+  method(request: Req): string;
+  /** The full path, mounts included. */
+  path(request: Req): string;
+  /** A header's value, several lines joined by ", ". */
+  header(request: Req, lowerCaseName: string): string | undefined;
+  /** The address at the other end of the connection. */
+  remoteAddress(request: Req): string | undefined;
+  /** The client's address as the framework's own proxy setting sees it; throws where that setting is forgeable. */
+  clientIp(request: Req): string | undefined;
+  /** The pattern that matched, where the framework knows it. */
+  route(request: Req): string | undefined;
+}
+
+/** The options of `rateLimit` that mean the same in every framework. */
+export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, Own> {
+  /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
+  name?: string;
+  /** Several limits, checked in one atomic step. */
+  rules?: readonly Rule<Req, Own>[];
+  /** The keys that `key` and rules name. */
+  keys?: Readonly<Record<Own, KeyFunction<Req>>>;
+  /** Default: a memory store of this middleware's own. */
+  store?: Store;
+  /** Requests that are not limited at all. */
+  skip?: (request: Req) => Promised<boolean>;
+  /** Default `"standard"`. */
+  headers?: HeadersOption;
+  /** Whether to give back what a request took, by its response's status; 499 where the client went away before it was sent. */
+  refundWhen?: (status: number) => boolean;
+  /** Where the client's address comes from; default: the framework's own proxy setting. */
+  clientIp?: ClientIpOption<Req>;
+  /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */
+  ipv6Prefix?: number;
+  onEvent?: EventListener;
+}
+
+/** What is to be done with a request. */
+export interface Outcome {
+  readonly action: "pass" | "reject";
+  readonly headers: readonly Header[];
+  /** The most restrictive decision; undefined where no limit applied. */
+  readonly decision: Decision | undefined;
+  /** How long to hold a request that passes. */
+  readonly delayMs: number;
+  /** Of a rejection. */
+  readonly status: number;
+  readonly body: string;
+  /** To be called with the response's status once it has been sent, where it may mean a refund. */
+  readonly sent: ((status: number) => void) | undefined;
+}
+
+/** The status for a response that nobody waited for, as nginx logs it. */
+export const clientClosedRequest = 499;
+
+const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: "", sent: undefined };
+
+const words = ["name", ...limitWords, "rules", "keys", "store", "skip", "headers", "refundWhen", "clientIp", "ipv6Prefix", "onEvent"];
+
+/**
+ * A middleware without its framework: options checked when it is made, a request in, an outcome out. Where no function of
+ * the request answers a promise and the store answers at once, it does too.
+ */
+export class RateLimit<Req> {
+  readonly store: Store;
+  /** One limiter a rule, by name. */
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  readonly #reader: RequestReader<Req>;
+  readonly #rules: readonly CompiledRule<Req>[];
+  readonly #headers: ReturnType<typeof headerWriter>;
+  readonly #skip: RateLimitOptions<Req>["skip"];
+  readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
+  readonly #onEvent: EventListener | undefined;
+  readonly #met = new WeakSet<object>();
+
+  /**
+   * @param own the adapter's own options, which are its to check.
+   * @throws FloodgateError where an option is wrong.
+   */
+  constructor(
+    where: string,
+    options: RateLimitOptions<Req, string>,
+    own: readonly string[],
+    reader: RequestReader<Req>,
+    defaultStore: (onEvent: EventListener | undefined) => Store,
+  ) {
+    checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
+    functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
+    functionOrNothing(where, "refundWhen", options.refundWhen, "(status) => status < 400");
+    functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+    this.#reader = reader;
+    this.#skip = options.skip;
+    this.#refundWhen = options.refundWhen;
+    this.#onEvent = options.onEvent;
+    this.#headers = headerWriter(where, options.headers);
+    this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
+    const sources = keySources(where, options, reader);
+    this.#rules = rulesOf(where, options, this.store, sources);
+    this.limiters = new Map(this.#rules.map((rule) => [rule.name, ruleLimiter(this.store, rule, options.onEvent)]));
+  }
+
+  /** Decides a request; one that this middleware has met before is not charged again. */
+  decide(request: Req): Promised<Outcome> {
+    const identity = this.#reader.identity(request);
+    if (this.#met.has(identity)) return unlimited;
+    this.#met.add(identity);
+    const skip = this.#skip === undefined ? false : this.#skip(request);
+    if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, identity)));
+    return skip ? unlimited : this.#limit(request, identity);
+  }
+
+  #limit(request: Req, identity: object): Promised<Outcome> {
+    const found: Promised<Check | typeof turnedAway | undefined>[] = [];
+    const names: string[] = [];
+    let promised = false;
+    const method = this.#reader.method(request);
+    for (const rule of this.#rules) {
+      if (rule.matches !== undefined && !rule.matches(method, this.#reader.path(request))) continue;
+      const check = rule.check(request);
+      if (check === undefined) continue;
+      promised ||= isPromise(check);
+      found.push(check);
+      names.push(rule.name);
+    }
+    if (promised) return Promise.all(found).then((checks) => this.#ask(identity, checks, names));
+    return this.#ask(identity, found as Check[], names);
+  }
+
+  #ask(identity: object, found: readonly (Check | typeof turnedAway | undefined)[], names: readonly string[]): Promised<Outcome> {
+    const keyless = names.filter((_, i) => found[i] === turnedAway);
+    if (keyless.length > 0) return reject([noStore], quotaExceeded(keyless, undefined), undefined);
+    const checks = found.filter((check) => check !== undefined) as Check[];
+    const only = checks[0];
+    if (only === undefined) return unlimited;
+    if (checks.length > 1)
+      return then(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(identity, checks, combine(checks, all)));
+    return then(this.store.consume(only.limit, only.key, only.cost), (decision: Decision) =>
+      this.#outcome(identity, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
+    );
+  }
+
+  #outcome(identity: object, checks: readonly Check[], combined: CombinedDecision): Outcome {
+    const { allowed, decision, all } = combined;
+    if (this.#onEvent !== undefined) this.#tell(checks, all, this.#onEvent);
+    const decisions = all.filter((_, i) => checks[i]?.shadow !== true);
+    const headers =
+      decisions.length === 0 ? [] : this.#headers({ decisions, reported: reportedSoFar(identity, decision), rejected: !allowed });
+    if (!allowed) {
+      const retryAfter = retryAfterSeconds(decision);
+      if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
+      headers.push(noStore);
+      const violated = decisions.filter((one) => !one.allowed).map((one) => one.name);
+      return reject(headers, quotaExceeded(violated, decision), decision);
+    }
+    let delayMs = 0;
+    for (const one of decisions) if (one.delayMs > delayMs) delayMs = one.delayMs;
+    const sent = this.#refundWhen === undefined ? undefined : (status: number) => this.#sent(status, checks, all);
+    return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
+  }
+
+  #tell(checks: readonly Check[], all: readonly Decision[], onEvent: EventListener): void {
+    checks.forEach(({ key, shadow }, i) => {
+      onEvent(decisionEvent(key, all[i] as Decision, shadow === true));
+    });
+  }
+
+  /** The response is gone, so a fault can be told to nobody but who listens. */
+  #sent(status: number, checks: readonly Check[], all: readonly Decision[]): void {
+    const fault = (error: unknown): void => this.#onEvent?.({ type: "refund-failed", error });
+    try {
+      if (this.#refundWhen?.(status) !== true) return;
+      checks.forEach(({ limit, key }, i) => {
+        const units = giveBack(this.store, limit, key, all[i] as Decision, this.#onEvent);
+        if (isPromise(units)) units.then(undefined, fault);
+      });
+    } catch (error) {
+      fault(error);
+    }
+  }
+}
+
+const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
+
+function reject(headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
+  const all = [...headers, { name: "Content-Type", value: problemType, list: false }];
+  return { action: "reject", headers: all, decision, delayMs: 0, status: 429, body, sent: undefined };
+}
+
+function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): KeySources<Req> {
+  const prefix = options.ipv6Prefix === undefined ? 56 : wholeNumber(where, "ipv6Prefix", options.ipv6Prefix, 1, 56);
+  if (prefix > 128) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
+    );
+  }
+  const keys = options.keys ?? {};
+  for (const [name, key] of Object.entries(keys)) {
+    functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
+    if (["ip", "route", "global"].includes(name) || name.startsWith("header:")) {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`,
+      );
+    }
+  }
+  const resolve: KeySources<Req>["ip"] =
+    options.clientIp === undefined
+      ? (request) => reader.clientIp(request)
+      : clientIpResolver<Req>(where, options.clientIp, reader.remoteAddress, reader.header);
+  const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
+  return {
+    keys,
+    ip: (request) => {
+      const ip = resolve(request);
+      return isPromise(ip) ? ip.then(normalised) : normalised(ip);
+    },
+    route: (request) => reader.route(request),
+    header: (request, name) => reader.header(request, name),
+  };
+}
+
+function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, store: Store, sources: KeySources<Req>): CompiledRule<Req>[] {
+  const { rules, name, limit, window, policy, ...defaults } = options;
+  if (rules === undefined) return [new CompiledRule(where, { ...options, name: name ?? "default" }, store, sources)];
+  const beside = Object.entries({ limit, window, policy, name }).filter(([, value]) => value !== undefined);
+  if (beside.length > 0) {
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
+    );
+  }
+  const { key, cost, mode, onMissingKey } = defaults;
+  const shared = Object.fromEntries(Object.entries({ key, cost, mode, onMissingKey }).filter(([, value]) => value !== undefined));
+  const filled = Array.isArray(rules)
+    ? rules.map((rule) => (typeof rule === "object" && rule !== null ? { ...shared, ...rule } : rule))
+    : rules;
+  return compileRules(where, filled, store, sources);
+}

@@ -1,0 +1,120 @@
+import { FloodgateError, shown } from "../errors.js";
+import type { Key, KeyPart } from "../key.js";
+import { nearest } from "../options.js";
+import { isPromise } from "../store.js";
+
+/** What a key function is told besides the request. */
+export interface KeyInfo {
+  /** The client's address, normalised: IPv4 as a dotted quad, IPv6 as its prefix. Reading it throws where there is none. */
+  readonly ip: string;
+  /** The pattern that matched. Reading it throws where the framework and the rule know none. */
+  readonly route: string;
+}
+
+/** Answers whom a request counts for, or undefined where it has no key. */
+export type KeyFunction<Req> = (request: Req, info: KeyInfo) => Key | undefined | PromiseLike<Key | undefined>;
+
+/** The names of keys that need no definition, and those the app defines. */
+export type KeyName<Own extends string = never> = "ip" | "route" | "global" | `header:${string}` | Own;
+
+/** A function of the request, a name, or a tuple of names. */
+export type KeyOption<Req, Own extends string = never> = KeyFunction<Req> | KeyName<Own> | readonly KeyName<Own>[];
+
+/** Where keys come from in one middleware. */
+export interface KeySources<Req> {
+  readonly keys: Readonly<Record<string, KeyFunction<Req>>>;
+  /** The normalised client IP, or undefined where there is none. */
+  ip(request: Req): string | undefined | PromiseLike<string | undefined>;
+  route(request: Req): string | undefined;
+  header(request: Req, name: string): string | undefined;
+}
+
+/** A compiled key: answers undefined where the request has none. */
+export type KeySource<Req> = (request: Req) => Key | undefined | PromiseLike<Key | undefined>;
+
+/** @throws FloodgateError where a key is no function and no name that is known. */
+export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
+  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, rulePath);
+  if (!Array.isArray(key)) return fromName(where, key, sources, rulePath);
+  if (key.length === 0) throw unknownKey(where, key, sources);
+  const parts = key.map((part) => fromName(where, part, sources, rulePath));
+  return (request) => {
+    const values = parts.map((part) => part(request));
+    return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (Key | undefined)[]);
+  };
+}
+
+/** A tuple that lacks a part is no key. */
+function tuple(values: readonly (Key | undefined)[]): Key | undefined {
+  return values.includes(undefined) ? undefined : (values.flat() as KeyPart[]);
+}
+
+function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
+  if (typeof name !== "string") throw unknownKey(where, name, sources);
+  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, rulePath);
+  if (name === "ip") return (request) => sources.ip(request);
+  if (name === "route") return (request) => routeOf(request, sources, rulePath);
+  if (name === "global") return () => "global";
+  const header = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(name)?.[1]?.toLowerCase();
+  if (header === undefined) throw unknownKey(where, name, sources);
+  return (request) => sources.header(request, header) || undefined;
+}
+
+function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
+  return (request) => {
+    // An address that is promised must be there before the key function is called, if that wants to be told.
+    const ip = key.length < 2 ? undefined : sources.ip(request);
+    if (isPromise(ip)) return ip.then((address) => key(request, new LazyInfo(request, sources, rulePath, () => address)));
+    return key(request, new LazyInfo(request, sources, rulePath, key.length < 2 ? () => sources.ip(request) : () => ip));
+  };
+}
+
+/** A key function that does not ask for the address must not fail for want of one. */
+class LazyInfo<Req> implements KeyInfo {
+  readonly #request: Req;
+  readonly #sources: KeySources<Req>;
+  readonly #rulePath: string | undefined;
+  readonly #ip: () => unknown;
+
+  constructor(request: Req, sources: KeySources<Req>, rulePath: string | undefined, ip: () => unknown) {
+    this.#request = request;
+    this.#sources = sources;
+    this.#rulePath = rulePath;
+    this.#ip = ip;
+  }
+
+  get ip(): string {
+    const ip = this.#ip();
+    if (typeof ip === "string") return ip;
+    throw noClientIp();
+  }
+
+  get route(): string {
+    return routeOf(this.#request, this.#sources, this.#rulePath);
+  }
+}
+
+function routeOf<Req>(request: Req, sources: KeySources<Req>, rulePath: string | undefined): string {
+  const route = sources.route(request) ?? rulePath;
+  if (route !== undefined) return route;
+  throw new FloodgateError(
+    "FLOODGATE_NO_ROUTE",
+    'The key "route" is the pattern that matched, which the framework knows only for a middleware on a route. Mount it there (app.get("/users/:id", rateLimit(...), handler)), or give the rule a match with a path.',
+  );
+}
+
+export function noClientIp(): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_NO_CLIENT_IP",
+    "The request has no client IP address to count by: it may have come over a Unix socket, a proxy may have sent something that is none, or the client is gone. Set the framework's proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.",
+  );
+}
+
+function unknownKey<Req>(where: string, key: unknown, sources: KeySources<Req>): FloodgateError {
+  const known = ["ip", "route", "global", ...Object.keys(sources.keys)];
+  const near = typeof key === "string" ? nearest(key, known) : undefined;
+  return new FloodgateError(
+    "FLOODGATE_UNKNOWN_KEY",
+    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>), but was ${shown(key)}.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
+  );
+}

@@ -1,0 +1,106 @@
+import {
+  clientClosedRequest,
+  type Decision,
+  functionOrNothing,
+  isPromise,
+  type Limiter,
+  type Outcome,
+  RateLimit,
+  type RateLimitOptions,
+  Waiting,
+} from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { type ExpressRequest, expressReader } from "./request.js";
+
+/** What is used of a response. */
+export interface ExpressResponse {
+  statusCode: number;
+  readonly headersSent: boolean;
+  readonly writableFinished: boolean;
+  readonly closed: boolean;
+  getHeader(name: string): number | string | string[] | undefined;
+  setHeader(name: string, value: string): unknown;
+  end(body: string): unknown;
+  once(event: "close", listener: () => void): unknown;
+}
+
+export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends ExpressResponse, Own extends string = never>
+  extends RateLimitOptions<Req, Own> {
+  /** Answers a rejected request, whose headers are set, in place of the 429 with a problem+json body. */
+  onLimited?: (request: Req, response: Res, decision: Decision | undefined) => unknown;
+}
+
+/** Express middleware, with what is needed beside it. */
+export interface RateLimitMiddleware<Req, Res> {
+  (request: Req, response: Res, next: (error?: unknown) => void): void;
+  /** The limiter of the only rule, or of the first. */
+  readonly limiter: Limiter;
+  /** The limiters of all rules, by name. */
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
+  close(): void;
+}
+
+/**
+ * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
+ * @throws FloodgateError where an option is wrong: now, never at a request.
+ */
+export function rateLimit<
+  Req extends ExpressRequest = ExpressRequest,
+  // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's own Express version, whichever it is
+  Res extends ExpressResponse = any,
+  const Own extends string = never,
+>(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware<Req, Res> {
+  const { onLimited } = options ?? {};
+  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.send("Slow down")');
+  const waiting = new Waiting();
+
+  const apply = (request: Req, response: Res, next: (error?: unknown) => void, outcome: Outcome): void => {
+    if (outcome.decision !== undefined) request.rateLimit = outcome.decision;
+    if (!response.headersSent) setHeaders(response, outcome);
+    if (outcome.action === "reject") {
+      if (onLimited !== undefined) answer(() => onLimited(request, response, outcome.decision), next);
+      else {
+        response.statusCode = outcome.status;
+        response.end(outcome.body);
+      }
+      return;
+    }
+    const { sent } = outcome;
+    if (sent !== undefined) response.once("close", () => sent(response.writableFinished ? response.statusCode : clientClosedRequest));
+    if (outcome.delayMs === 0) next();
+    else if (!response.closed) response.once("close", waiting.hold(outcome.delayMs, next));
+  };
+
+  const middleware = (request: Req, response: Res, next: (error?: unknown) => void): void => {
+    let outcome: ReturnType<typeof limit.decide>;
+    try {
+      outcome = limit.decide(request);
+    } catch (error) {
+      next(error);
+      return;
+    }
+    if (isPromise(outcome)) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
+    else apply(request, response, next, outcome);
+  };
+  const limiter = limit.limiters.values().next().value as Limiter;
+  return Object.assign(middleware, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+}
+
+function setHeaders(response: ExpressResponse, outcome: Outcome): void {
+  for (const { name, value, list } of outcome.headers) {
+    const before = list ? response.getHeader(name) : undefined;
+    response.setHeader(name, before === undefined ? value : `${before}, ${value}`);
+  }
+}
+
+/** Runs a handler of the user's, whose fault, now or later, is the framework's to handle. */
+function answer(handler: () => unknown, next: (error?: unknown) => void): void {
+  try {
+    const result = handler();
+    if (isPromise(result)) result.then(undefined, next);
+  } catch (error) {
+    next(error);
+  }
+}

@@ -1,0 +1,62 @@
+import { type Decision, FloodgateError, type RequestReader } from "@floodgate/core";
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision of the rate limit that this request met last; undefined where none applied. */
+      rateLimit?: Decision;
+    }
+  }
+}
+
+/**
+ * What is used of a request, so that Express 4 and 5 apps both fit. What the app itself adds to `Express.Request`
+ * (`req.user`, say) is here too.
+ */
+export interface ExpressRequest extends Express.Request {
+  method: string;
+  url: string;
+  originalUrl: string;
+  baseUrl: string;
+  path: string;
+  hostname: string;
+  protocol: string;
+  ip?: string | undefined;
+  headers: { [name: string]: string | string[] | undefined };
+  socket: { remoteAddress?: string | undefined };
+  app: { get: (setting: string) => unknown };
+  get: (header: string) => string | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: what routers and body parsers put there is the app's to know
+  params: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  query: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  body?: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  route?: any;
+}
+
+export const expressReader: RequestReader<ExpressRequest> = {
+  identity: (request) => request,
+  method: (request) => request.method,
+  path: (request) => request.originalUrl,
+  header(request, name) {
+    const value = request.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  },
+  remoteAddress: (request) => request.socket.remoteAddress,
+  clientIp(request) {
+    if (request.app.get("trust proxy") === true) {
+      throw new FloodgateError(
+        "FLOODGATE_FORGEABLE_CLIENT_IP",
+        'Express\'s `trust proxy` is true, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a `clientIp`.',
+      );
+    }
+    return request.ip;
+  },
+  // The mount path of a router holds the values of its parameters, and a raw URL is never a key: the route's own pattern is it.
+  route(request) {
+    const path: unknown = request.route?.path;
+    return typeof path === "string" ? path : undefined;
+  },
+};
