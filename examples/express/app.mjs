@@ -1,0 +1,35 @@
+import { fixedWindow, leakyBucket } from "@floodgate/core";
+import { rateLimit } from "@floodgate/express";
+import express from "express";
+
+/** An Express app with the limits that most apps start with. */
+export function createApp() {
+  const app = express();
+  app.use(express.json());
+
+  // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
+  const login = rateLimit({
+    name: "login",
+    policy: fixedWindow({ limit: 3, window: "1m" }),
+    key: (req, { ip }) => [ip, String(req.body?.user)],
+    refundWhen: (status) => status < 400,
+  });
+  app.post("/login", login, (req, res) => {
+    const ok = req.body?.password === "open sesame";
+    res.status(ok ? 200 : 401).json({ ok });
+  });
+
+  // Slow work: a queue that is drained twice a second, so that requests wait for their turn.
+  const slow = rateLimit({ name: "slow", policy: leakyBucket({ capacity: 4, leak: 2, every: "1s" }), key: "global" });
+  app.get("/slow", slow, (_req, res) => {
+    res.json({ done: true });
+  });
+
+  // Everything else: 5 requests in ten seconds for each client IP.
+  app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
+  app.get("/", (req, res) => {
+    res.json({ hello: "world", remaining: req.rateLimit.remaining });
+  });
+
+  return app;
+}
