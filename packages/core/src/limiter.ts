@@ -7,7 +7,7 @@ import { checkName, createLimit, type Limit } from "./limit.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, samePolicy, toPolicy } from "./policy.js";
 import { giveBack, notCharged } from "./refund.js";
-import { type Answer, type Check, type Mode, type Store, then } from "./store.js";
+import { type Answer, andThen, type Check, type Mode, type Store } from "./store.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -80,11 +80,11 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
       onEvent(decisionEvent(text, made, false));
       return made;
     };
-    return then<Decision, Decision>(decision, tell) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(decision, tell) as Answer<Decision, M>;
   }
 
   peek(key: Key): Answer<Decision, M> {
-    return then<Decision, Decision>(this.store.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(this.store.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
   }
 
   refund(key: Key, decision: Decision): Answer<number, M> {
@@ -131,7 +131,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     }
     return check;
   });
-  return then<Decision[], CombinedDecision>(store.consumeAll(list), (all) => combine(list, all)) as Answer<CombinedDecision, M>;
+  return andThen<Decision[], CombinedDecision>(store.consumeAll(list), (all) => combine(list, all)) as Answer<CombinedDecision, M>;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */

@@ -2,7 +2,7 @@ import type { Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import type { EventListener } from "./events.js";
 import type { Limit } from "./limit.js";
-import { type Mode, type Store, then } from "./store.js";
+import { andThen, type Mode, type Store } from "./store.js";
 
 /** Decisions that have nothing to give back (any more): looks, parts of a rejected whole, and those refunded before. */
 const settled = new WeakSet<Decision>();
@@ -29,7 +29,7 @@ export function giveBack(
   }
   if (!decision.allowed || decision.degraded || settled.has(decision)) return 0;
   settled.add(decision);
-  return then<number, number>(store.refund(limit, key, decision), (units) => {
+  return andThen<number, number>(store.refund(limit, key, decision), (units) => {
     if (units > 0) onEvent?.({ type: "refunded", name: limit.name, key, units, decision });
     return units;
   });

@@ -27,6 +27,9 @@ export interface Check {
  * A rejection is a result: only faults throw.
  */
 export interface Store<M extends Mode = Mode> {
+  /** Whether it answers at once. */
+  readonly mode: M;
+
   /** Decides one request, and charges it if it is allowed. */
   consume(limit: Limit, key: string, cost: number): Answer<Decision, M>;
 
@@ -51,7 +54,7 @@ export interface Store<M extends Mode = Mode> {
 }
 
 /** Goes on with a value now, or with a promise's value later: one piece of code for both kinds of store. */
-export function then<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | PromiseLike<R>): R | PromiseLike<R> {
+export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | PromiseLike<R>): R | PromiseLike<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }
 

@@ -8,7 +8,7 @@ import { giveBack } from "../refund.js";
 import type { KeyFunction, KeySources } from "../rules/key-source.js";
 import { CompiledRule, compileRules, type LimitOptions, limitWords, type Promised, type Rule, turnedAway } from "../rules/rule.js";
 import { ruleLimiter } from "../rules/rule-limiter.js";
-import { type Check, isPromise, type Store, then } from "../store.js";
+import { andThen, type Check, isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import { type Header, type HeadersOption, headerWriter, reportedSoFar, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
@@ -152,8 +152,8 @@ export class RateLimit<Req> {
     const only = checks[0];
     if (only === undefined) return unlimited;
     if (checks.length > 1)
-      return then(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(identity, checks, combine(checks, all)));
-    return then(this.store.consume(only.limit, only.key, only.cost), (decision: Decision) =>
+      return andThen(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(identity, checks, combine(checks, all)));
+    return andThen(this.store.consume(only.limit, only.key, only.cost), (decision: Decision) =>
       this.#outcome(identity, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
     );
   }

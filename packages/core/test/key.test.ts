@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { encodeKey, type Key } from "../src/index.js";
+
+const part = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.constantFrom("", ",", "\\", "(", ")", "a,b", "(a,b)", "\\(a", "__proto__", "\ud800"),
+  fc.integer(),
+);
+const anyKey = fc.oneof(part, fc.array(part, { minLength: 1, maxLength: 3 })) as fc.Arbitrary<Key>;
+
+/** What tells keys apart: the texts of their parts, and whether they are a tuple. */
+const meaning = (key: Key): string => JSON.stringify(Array.isArray(key) ? key.map(String) : String(key));
+
+test("two keys have one text only if they are the same", () => {
+  fc.assert(
+    fc.property(anyKey, anyKey, (a, b) => (encodeKey(a) === encodeKey(b)) === (meaning(a) === meaning(b))),
+    { numRuns: 5000 },
+  );
+});
+
+test("a plain string stays as it is", () => {
+  expect(encodeKey("user:42")).toBe("user:42");
+});
+
+test("a number, a bigint and their text are one key, so that a client's choice of JSON type gains nothing", () => {
+  expect(new Set([42, 42n, "42"].map(encodeKey)).size).toBe(1);
+});
+
+test.each([undefined, null, {}, Number.NaN, Number.POSITIVE_INFINITY, Symbol("s"), () => 1, [], [undefined], [["a"]], [{}]])(
+  "%o is no key, and the error says what one is",
+  (value) => {
+    expect(() => encodeKey(value as Key)).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_INVALID_KEY", message: expect.stringContaining("A key must be a string") }),
+    );
+  },
+);

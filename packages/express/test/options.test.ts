@@ -1,0 +1,106 @@
+import { createLimiter, fixedWindow, gcra } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { expect, test } from "vitest";
+import { rateLimit } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 5, window: "1m" });
+const rule = { name: "a", limit: 1, window: "1s" } as const;
+
+test.each<[string, unknown, string, RegExp]>([
+  [
+    "nothing",
+    undefined,
+    "FLOODGATE_INVALID_OPTION",
+    /takes an object of options, but was given undefined. Write rateLimit\(\{ limit: 100, window: "1m" \}\)/,
+  ],
+  ["no limit", {}, "FLOODGATE_MISSING_LIMIT", /a limit is needed, but there was neither. Write \{ limit: 100, window: "1m" \}/],
+  ["a limit without a window", { limit: 5 }, "FLOODGATE_MISSING_LIMIT", /`limit` but no `window`/],
+  ["a window without a limit", { window: "1m" }, "FLOODGATE_MISSING_LIMIT", /`window` but no `limit`/],
+  ["NaN", { limit: Number.NaN, window: "1m" }, "FLOODGATE_INVALID_OPTION", /`limit` must be a whole number.*but was NaN/],
+  ["a fortnight", { limit: 1, window: "1 fortnight" }, "FLOODGATE_INVALID_DURATION", /"1 fortnight".*Write window: "15m"/],
+  ["a window of zero", { limit: 1, window: 0 }, "FLOODGATE_INVALID_DURATION", /`window`/],
+  ["a negative cost", { limit: 1, window: "1m", cost: -1 }, "FLOODGATE_INVALID_COST", /whole number of at least 1, but was -1/],
+  [
+    "an unknown algorithm",
+    { policy: { algorithm: "sliding-windw-log", limit: 1, window: "1m" } },
+    "FLOODGATE_UNKNOWN_ALGORITHM",
+    /Did you mean "sliding-window-log"/,
+  ],
+  ["a policy that is none", { policy: "fast" }, "FLOODGATE_NO_POLICY", /there was "fast"/],
+  ["limit and policy", { limit: 1, window: "1m", policy }, "FLOODGATE_CONFLICTING_OPTIONS", /cannot stand beside `policy`/],
+  [
+    "limit and rules",
+    { limit: 1, window: "1m", rules: [rule] },
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    /`limit`, `window` cannot stand beside them/,
+  ],
+  ["policy and rules", { policy, rules: [rule] }, "FLOODGATE_CONFLICTING_OPTIONS", /`policy` cannot stand beside them/],
+  ["no rules", { rules: [] }, "FLOODGATE_INVALID_OPTION", /at least one rule/],
+  ["a rule that is none", { rules: [null] }, "FLOODGATE_INVALID_OPTION", /rules\[0\] takes an object/],
+  ["two rules of one name", { rules: [rule, rule] }, "FLOODGATE_DUPLICATE_NAME", /rules\[1\]: the name "a" stands for an earlier rule/],
+  ["a rule without a name", { rules: [{ limit: 1, window: "1s" }] }, "FLOODGATE_INVALID_OPTION", /`name` must be 1 to 128 printable ASCII/],
+  ["a name that no header can hold", { name: "é", limit: 1, window: "1s" }, "FLOODGATE_INVALID_OPTION", /`name`.*but was "é"/],
+  [
+    "an unknown key",
+    { limit: 1, window: "1m", key: "usr", keys: { user: () => "u" } },
+    "FLOODGATE_UNKNOWN_KEY",
+    /but was "usr". Did you mean "user"/,
+  ],
+  ["a key in a rule that is unknown", { rules: [{ ...rule, key: "user" }] }, "FLOODGATE_UNKNOWN_KEY", /rules\[0\].*but was "user"/],
+  [
+    "a key that is redefined",
+    { limit: 1, window: "1m", keys: { ip: () => "x" } },
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    /cannot define "ip" anew/,
+  ],
+  [
+    "keys that are no functions",
+    { limit: 1, window: "1m", keys: { user: "id" } },
+    "FLOODGATE_INVALID_OPTION",
+    /`keys.user` must be a function/,
+  ],
+  ["a misspelt option", { limit: 1, window: "1m", onLimitted: () => {} }, "FLOODGATE_UNKNOWN_OPTION", /Did you mean `onLimited`/],
+  ["a misspelt mode", { limit: 1, window: "1m", mode: "shadwo" }, "FLOODGATE_INVALID_OPTION", /Did you mean "shadow"/],
+  [
+    "an unknown onMissingKey",
+    { limit: 1, window: "1m", onMissingKey: "allow" },
+    "FLOODGATE_INVALID_OPTION",
+    /must be one of "error", "skip", "reject", "ip"/,
+  ],
+  [
+    "an address in place of an address",
+    { limit: 1, window: "1m", onMissingKey: "ip" },
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    /cannot stand in for `key: "ip"`/,
+  ],
+  ["a prefix beyond an address", { limit: 1, window: "1m", ipv6Prefix: 129 }, "FLOODGATE_INVALID_OPTION", /1 to 128 bits, but was 129/],
+  ["a store that is none", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
+  [
+    "skip that is no function",
+    { limit: 1, window: "1m", skip: true },
+    "FLOODGATE_INVALID_OPTION",
+    /`skip` must be a function, but was true/,
+  ],
+  ["unknown headers", { limit: 1, window: "1m", headers: "draft-9" }, "FLOODGATE_INVALID_OPTION", /Did you mean "draft-7"|must be one of/],
+  ["a path without its slash", { rules: [{ ...rule, match: { path: "posts" } }] }, "FLOODGATE_INVALID_OPTION", /begins with "\/"/],
+])("%s is refused when the limit is made, with what to write", (_, options, code, message) => {
+  expect(() => rateLimit(options as never)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }));
+});
+
+test("one name on one store is one count: the same policy shares it, another is refused", () => {
+  const store = memoryStore();
+  createLimiter({ name: "api", policy, store });
+  expect(() => createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), store })).not.toThrow();
+  expect(() => rateLimit({ name: "api", policy: gcra({ limit: 5, window: "1m" }), store })).toThrow(
+    expect.objectContaining({
+      code: "FLOODGATE_NAME_TAKEN",
+      message: expect.stringMatching(/the name "api" already stands for another policy/),
+    }),
+  );
+});
+
+test.each([0, -1, 1.5, Number.NaN, "1"])("a limiter refuses the cost %o", (cost) => {
+  const limiter = createLimiter({ name: "api", policy, store: memoryStore() });
+  expect(() => limiter.consume("k", { cost: cost as number })).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_COST" }));
+  expect(limiter.peek("k").remaining).toBe(5);
+});
