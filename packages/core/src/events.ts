@@ -39,8 +39,14 @@ export type FloodgateEvent = DecisionEvent | RefundEvent | RefundFailedEvent | E
 
 export type EventListener = (event: FloodgateEvent) => void;
 
-export function decisionEvent(key: string, decision: Decision, shadow: boolean): DecisionEvent {
-  return { type: eventType(decision, shadow), name: decision.name, key, decision };
+/** Tells of one decision. */
+export function tell(onEvent: EventListener, key: string, decision: Decision, shadow: boolean): void {
+  onEvent({ type: eventType(decision, shadow), name: decision.name, key, decision });
+}
+
+/** Whether there is something to tell: of a rejected whole, a limit that would have allowed has neither allowed nor limited. */
+export function isTold(decision: Decision, allowed: boolean): boolean {
+  return allowed || !decision.allowed;
 }
 
 function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {

@@ -1,7 +1,7 @@
 import { combine } from "./combine.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
-import { decisionEvent, type EventListener } from "./events.js";
+import { type EventListener, isTold, tell } from "./events.js";
 import { encodeKey, type Key } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { checkOptions, functionOrNothing } from "./options.js";
@@ -16,6 +16,8 @@ export interface Limiter<M extends Mode = Mode> {
   readonly store: Store<M>;
   /** What the store is handed: name, policy and algorithm. */
   readonly limit: Limit;
+  /** Who is told of its decisions and refunds. */
+  readonly onEvent: EventListener | undefined;
 
   /**
    * Asks for `cost` units (default 1, a whole number) for a key, and takes them if they are there.
@@ -54,12 +56,12 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
 export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly store: Store<M>;
   readonly limit: Limit;
-  readonly #onEvent: EventListener | undefined;
+  readonly onEvent: EventListener | undefined;
 
   constructor(store: Store<M>, limit: Limit, onEvent: EventListener | undefined) {
     this.store = store;
     this.limit = limit;
-    this.#onEvent = onEvent;
+    this.onEvent = onEvent;
   }
 
   get name(): string {
@@ -74,13 +76,13 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = encodeKey(key);
     const decision = this.store.consume(this.limit, text, cost);
-    if (this.#onEvent === undefined) return decision;
-    const onEvent = this.#onEvent;
-    const tell = (made: Decision): Decision => {
-      onEvent(decisionEvent(text, made, false));
+    if (this.onEvent === undefined) return decision;
+    const onEvent = this.onEvent;
+    const told = (made: Decision): Decision => {
+      tell(onEvent, text, made, false);
       return made;
     };
-    return andThen<Decision, Decision>(decision, tell) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(decision, told) as Answer<Decision, M>;
   }
 
   peek(key: Key): Answer<Decision, M> {
@@ -88,7 +90,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 
   refund(key: Key, decision: Decision): Answer<number, M> {
-    return giveBack(this.store, this.limit, encodeKey(key), decision, this.#onEvent) as Answer<number, M>;
+    return giveBack(this.store, this.limit, encodeKey(key), decision, this.onEvent) as Answer<number, M>;
   }
 
   reset(key: Key): Answer<void, M> {
@@ -131,7 +133,15 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     }
     return check;
   });
-  return andThen<Decision[], CombinedDecision>(store.consumeAll(list), (all) => combine(list, all)) as Answer<CombinedDecision, M>;
+  const combined = (decisions: Decision[]): CombinedDecision => {
+    const whole = combine(list, decisions);
+    checks.forEach(({ limiter: { onEvent } }, i) => {
+      const decision = whole.all[i] as Decision;
+      if (onEvent !== undefined && isTold(decision, whole.allowed)) tell(onEvent, list[i]?.key as string, decision, false);
+    });
+    return whole;
+  };
+  return andThen<Decision[], CombinedDecision>(store.consumeAll(list), combined) as Answer<CombinedDecision, M>;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */

@@ -1,8 +1,8 @@
 import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
-import { decisionEvent, type EventListener } from "../events.js";
-import { checkStore, type Limiter } from "../limiter.js";
+import { type EventListener, isTold, tell } from "../events.js";
+import { checkStore, claimName, type Limiter } from "../limiter.js";
 import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
 import { giveBack } from "../refund.js";
 import type { KeyFunction, KeySources } from "../rules/key-source.js";
@@ -114,7 +114,8 @@ export class RateLimit<Req> {
     this.#headers = headerWriter(where, options.headers);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
     const sources = keySources(where, options, reader);
-    this.#rules = rulesOf(where, options, this.store, sources);
+    this.#rules = rulesOf(where, options, sources);
+    for (const rule of this.#rules) claimName(where, this.store, rule.name, rule.meaning);
     this.limiters = new Map(this.#rules.map((rule) => [rule.name, ruleLimiter(this.store, rule, options.onEvent)]));
   }
 
@@ -160,7 +161,7 @@ export class RateLimit<Req> {
 
   #outcome(identity: object, checks: readonly Check[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
-    if (this.#onEvent !== undefined) this.#tell(checks, all, this.#onEvent);
+    if (this.#onEvent !== undefined) this.#tell(checks, combined, this.#onEvent);
     const decisions = all.filter((_, i) => checks[i]?.shadow !== true);
     const headers =
       decisions.length === 0 ? [] : this.#headers({ decisions, reported: reportedSoFar(identity, decision), rejected: !allowed });
@@ -177,9 +178,10 @@ export class RateLimit<Req> {
     return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
   }
 
-  #tell(checks: readonly Check[], all: readonly Decision[], onEvent: EventListener): void {
+  #tell(checks: readonly Check[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
     checks.forEach(({ key, shadow }, i) => {
-      onEvent(decisionEvent(key, all[i] as Decision, shadow === true));
+      const decision = all[i] as Decision;
+      if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
     });
   }
 
@@ -239,9 +241,9 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
   };
 }
 
-function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, store: Store, sources: KeySources<Req>): CompiledRule<Req>[] {
+function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, sources: KeySources<Req>): CompiledRule<Req>[] {
   const { rules, name, limit, window, policy, ...defaults } = options;
-  if (rules === undefined) return [new CompiledRule(where, { ...options, name: name ?? "default" }, store, sources)];
+  if (rules === undefined) return [new CompiledRule(where, { ...options, name: name ?? "default" }, sources)];
   const beside = Object.entries({ limit, window, policy, name }).filter(([, value]) => value !== undefined);
   if (beside.length > 0) {
     throw new FloodgateError(
@@ -254,5 +256,5 @@ function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, sto
   const filled = Array.isArray(rules)
     ? rules.map((rule) => (typeof rule === "object" && rule !== null ? { ...shared, ...rule } : rule))
     : rules;
-  return compileRules(where, filled, store, sources);
+  return compileRules(where, filled, sources);
 }

@@ -24,13 +24,13 @@ class PerRequestLimiter implements Limiter {
   readonly name: string;
   readonly store: Store;
   readonly #limits: ReadonlyMap<string, Limit>;
-  readonly #onEvent: EventListener | undefined;
+  readonly onEvent: EventListener | undefined;
 
   constructor(store: Store, name: string, limits: ReadonlyMap<string, Limit>, onEvent: EventListener | undefined) {
     this.name = name;
     this.store = store;
     this.#limits = limits;
-    this.#onEvent = onEvent;
+    this.onEvent = onEvent;
   }
 
   get policy(): Policy {
@@ -51,7 +51,7 @@ class PerRequestLimiter implements Limiter {
 
   refund(key: Key, decision: Decision): number | Promise<number> {
     const limit = this.#limits.get(decision.policy.stateKind);
-    return limit === undefined ? 0 : (giveBack(this.store, limit, encodeKey(key), decision, this.#onEvent) as number | Promise<number>);
+    return limit === undefined ? 0 : (giveBack(this.store, limit, encodeKey(key), decision, this.onEvent) as number | Promise<number>);
   }
 
   /** Forgets what a key has used under every policy that has been decided. */

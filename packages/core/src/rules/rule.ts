@@ -3,10 +3,10 @@ import type { Duration } from "../duration.js";
 import { FloodgateError, shown } from "../errors.js";
 import { encodeKey, type Key } from "../key.js";
 import { checkName, createLimit, type Limit } from "../limit.js";
-import { checkCost, claimName } from "../limiter.js";
+import { checkCost } from "../limiter.js";
 import { checkOptions, oneOf } from "../options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "../policy.js";
-import { type Check, isPromise, type Store } from "../store.js";
+import { type Check, isPromise } from "../store.js";
 import { type KeyOption, type KeySource, type KeySources, keySource, noClientIp } from "./key-source.js";
 import { compileMatch, type Match, type Matcher } from "./match.js";
 
@@ -54,6 +54,8 @@ export class CompiledRule<Req> {
   readonly limits: Map<string, Limit> = new Map();
   /** The only one, unless the policy is a function of the request. */
   readonly fixed: Limit | undefined;
+  /** What its name stands for on a store. */
+  readonly meaning: Policy | ((request: Req) => unknown);
   readonly #where: string;
   readonly #policy: ((request: Req) => unknown) | undefined;
   readonly #byPolicy = new WeakMap<Policy, Limit>();
@@ -63,7 +65,7 @@ export class CompiledRule<Req> {
   readonly #cost: number | ((request: Req) => unknown);
   readonly #byIp: boolean;
 
-  constructor(where: string, rule: Rule<Req, string>, store: Store, sources: KeySources<Req>) {
+  constructor(where: string, rule: Rule<Req, string>, sources: KeySources<Req>) {
     this.#where = where;
     this.name = checkName(where, rule.name);
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
@@ -81,14 +83,9 @@ export class CompiledRule<Req> {
       );
     }
     this.#cost = typeof rule.cost === "function" ? rule.cost : rule.cost === undefined ? 1 : checkRuleCost(where, rule.cost);
-    const policy = policyOption(where, rule);
-    if (typeof policy === "function") {
-      this.#policy = policy;
-      claimName(where, store, this.name, policy);
-    } else {
-      this.fixed = this.#limitOf(policy);
-      claimName(where, store, this.name, policy);
-    }
+    this.meaning = policyOption(where, rule);
+    if (typeof this.meaning === "function") this.#policy = this.meaning;
+    else this.fixed = this.#limitOf(this.meaning);
   }
 
   /** What the request is to be checked for; undefined where this rule lets it be. */
@@ -170,12 +167,7 @@ function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Poli
 }
 
 /** @throws FloodgateError where a rule holds an unknown word or two rules have one name. */
-export function compileRules<Req>(
-  where: string,
-  rules: readonly Rule<Req, string>[],
-  store: Store,
-  sources: KeySources<Req>,
-): CompiledRule<Req>[] {
+export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], sources: KeySources<Req>): CompiledRule<Req>[] {
   if (!Array.isArray(rules) || rules.length === 0) {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
@@ -193,6 +185,6 @@ export function compileRules<Req>(
       );
     }
     names.add(rule.name);
-    return new CompiledRule(place, rule, store, sources);
+    return new CompiledRule(place, rule, sources);
   });
 }
