@@ -6,7 +6,16 @@ import { checkStore, claimName, type Limiter } from "../limiter.js";
 import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
 import { giveBack } from "../refund.js";
 import type { KeyFunction, KeySources } from "../rules/key-source.js";
-import { CompiledRule, compileRules, type LimitOptions, limitWords, type Promised, type Rule, turnedAway } from "../rules/rule.js";
+import {
+  CompiledRule,
+  compileRules,
+  type Found,
+  type LimitOptions,
+  limitWords,
+  type Promised,
+  type Rule,
+  TurnedAway,
+} from "../rules/rule.js";
 import { ruleLimiter } from "../rules/rule-limiter.js";
 import { andThen, type Check, isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
@@ -130,26 +139,27 @@ export class RateLimit<Req> {
   }
 
   #limit(request: Req, identity: object): Promised<Outcome> {
-    const found: Promised<Check | typeof turnedAway | undefined>[] = [];
-    const names: string[] = [];
+    const found: Promised<Found>[] = [];
     let promised = false;
     const method = this.#reader.method(request);
     for (const rule of this.#rules) {
       if (rule.matches !== undefined && !rule.matches(method, this.#reader.path(request))) continue;
-      const check = rule.check(request);
-      if (check === undefined) continue;
-      promised ||= isPromise(check);
-      found.push(check);
-      names.push(rule.name);
+      const one = rule.check(request);
+      promised ||= isPromise(one);
+      found.push(one);
     }
-    if (promised) return Promise.all(found).then((checks) => this.#ask(identity, checks, names));
-    return this.#ask(identity, found as Check[], names);
+    if (promised) return Promise.all(found).then((all) => this.#ask(identity, all));
+    return this.#ask(identity, found as Found[]);
   }
 
-  #ask(identity: object, found: readonly (Check | typeof turnedAway | undefined)[], names: readonly string[]): Promised<Outcome> {
-    const keyless = names.filter((_, i) => found[i] === turnedAway);
+  #ask(identity: object, found: readonly Found[]): Promised<Outcome> {
+    const checks: Check[] = [];
+    const keyless: string[] = [];
+    for (const one of found) {
+      if (one instanceof TurnedAway) keyless.push(one.name);
+      else if (one !== undefined) checks.push(one);
+    }
     if (keyless.length > 0) return reject([noStore], quotaExceeded(keyless, undefined), undefined);
-    const checks = found.filter((check) => check !== undefined) as Check[];
     const only = checks[0];
     if (only === undefined) return unlimited;
     if (checks.length > 1)

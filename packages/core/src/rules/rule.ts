@@ -43,7 +43,16 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
 export const limitWords: readonly string[] = ["limit", "window", "policy", "key", "onMissingKey", "cost", "mode"];
 
 /** A request that has no key where one is a must. */
-export const turnedAway: unique symbol = Symbol("turned away");
+export class TurnedAway {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** What a rule says of a request: what to check it for, that it must not pass, or undefined where it lets it be. */
+export type Found = Check | TurnedAway | undefined;
 
 /** A rule made ready: options checked, key and match compiled, limits made. */
 export class CompiledRule<Req> {
@@ -88,8 +97,7 @@ export class CompiledRule<Req> {
     else this.fixed = this.#limitOf(this.meaning);
   }
 
-  /** What the request is to be checked for; undefined where this rule lets it be. */
-  check(request: Req): Promised<Check | typeof turnedAway | undefined> {
+  check(request: Req): Promised<Found> {
     const cost = typeof this.#cost === "number" ? this.#cost : this.#cost(request);
     if (cost === 0) return undefined;
     const key = this.#key(request);
@@ -100,7 +108,7 @@ export class CompiledRule<Req> {
     return this.#checkOf(request, cost, key, policy);
   }
 
-  #checkOf(request: Req, cost: unknown, key: Key | undefined, policy: unknown): Promised<Check | typeof turnedAway | undefined> {
+  #checkOf(request: Req, cost: unknown, key: Key | undefined, policy: unknown): Promised<Found> {
     if (cost === 0) return undefined;
     const units = checkRuleCost(this.#where, cost);
     const limit = this.fixed ?? this.#limitOf(toPolicy(this.#where, policy));
@@ -109,7 +117,7 @@ export class CompiledRule<Req> {
       case "skip":
         return undefined;
       case "reject":
-        return turnedAway;
+        return this.shadow ? undefined : new TurnedAway(this.name);
       case "ip": {
         const ip = this.#ip(request);
         const byIp = (address: Key | undefined): Check => {
