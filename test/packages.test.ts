@@ -1,0 +1,271 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+// What a user gets: every package is packed as it would be published, installed in a fresh project, and used in each way there is.
+
+const root = join(import.meta.dirname, "..");
+const folders = readdirSync(join(root, "packages")).sort();
+const manifests = folders.map((folder) => JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8")));
+const names: string[] = manifests.map(({ name }) => name);
+
+const temp = mkdtempSync(join(tmpdir(), "floodgate-packages-"));
+const project = join(temp, "project");
+const tarball = (name: string) => join(temp, `${name.replace("@", "").replace("/", "-")}.tgz`);
+
+beforeAll(async () => {
+  for (const folder of folders) {
+    expect(readdirSync(join(root, "packages", folder)), `packages/${folder} is not built: run npm run build`).toContain("dist");
+  }
+  await Promise.all(
+    names.map((name, index) =>
+      run("npx", ["--yes", "pnpm@12", "pack", "--out", tarball(name)], join(root, "packages", folders[index] as string)),
+    ),
+  );
+  mkdirSync(project);
+  write("package.json", {
+    private: true,
+    dependencies: {
+      ...Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`])),
+      express: "^5.0.0",
+      jest: "^30.0.0",
+      supertest: "^7.0.0",
+      "@types/express": "^5.0.0",
+      "@types/node": "^20.19.0",
+    },
+    // What the packages need of each other are the tarballs too.
+    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+  });
+  await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]);
+}, 180_000);
+
+afterAll(() => rmSync(temp, { recursive: true, force: true }));
+
+describe("the tarballs", { timeout: 30_000 }, () => {
+  it.each(names)("%s holds its sources, what they are compiled to, and the papers", async (name) => {
+    const files = (await run("tar", ["-tzf", tarball(name)])).trim().split("\n");
+    const held = files.map((file) => file.replace("package/", "")).sort();
+    const sources = held.filter((file) => file.startsWith("src/"));
+    expect(sources).toEqual(expect.arrayContaining(["src/index.mts", "src/index.ts"]));
+    expect(sources.filter((file) => !/\.m?ts$/.test(file) || /\.(test|d)\.m?ts$/.test(file))).toEqual([]);
+    const built = sources.flatMap((source) => {
+      const [, stem, m] = /^src\/(.*)\.(m?)ts$/.exec(source) as RegExpExecArray;
+      return [`${m}js`, `${m}js.map`, `d.${m}ts`, `d.${m}ts.map`].map((end) => `dist/${stem}.${end}`);
+    });
+    const vectors = name === "@floodgate/conformance" ? ["random", "several", "worked"].map((file) => `vectors/${file}.json`) : [];
+    const expected = [...sources, ...built, ...vectors, "LICENSE", "README.md", "package.json"].sort();
+    expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(expected);
+  });
+
+  it.each(names)("%s satisfies publint", async (name) => {
+    await run(bin("publint"), ["run", tarball(name), "--strict"]);
+  });
+
+  it.each(names)("%s has the right types for every resolution", async (name) => {
+    await run(bin("attw"), [tarball(name), "--no-definitely-typed", "--format", "ascii", "--no-emoji"]);
+  });
+
+  it("are what is installed, once each", () => {
+    const { packages } = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8"));
+    const ours = Object.entries<{ resolved: string }>(packages).filter(([place]) => place.includes("node_modules/@floodgate/"));
+    expect(ours.map(([place]) => place).sort()).toEqual(names.map((name) => `node_modules/${name}`).sort());
+    for (const [place, { resolved }] of ours) expect(resolved, place).toMatch(/^file:/);
+  });
+});
+
+describe("the one line", { timeout: 60_000 }, () => {
+  const use = `
+    const app = express();
+    app.use(rateLimit({ limit: 100, window: "1m" }));
+    app.get("/", (req, res) => res.send("hello"));
+
+    const low = express();
+    low.use(rateLimit({ limit: 2, window: "1m" }));
+    low.get("/", (req, res) => res.send("hello"));`;
+
+  const viaFetch = `${use}
+    async function ask(app) {
+      const server = app.listen(0);
+      await new Promise((resolve) => server.once("listening", resolve));
+      const answers = [];
+      for (let i = 0; i < 3; i++) {
+        const { status, headers } = await fetch("http://127.0.0.1:" + server.address().port);
+        answers.push({ status, ...Object.fromEntries(headers) });
+      }
+      server.close();
+      return answers;
+    }
+    Promise.all([ask(app), ask(low)]).then((answers) => console.log(JSON.stringify(answers)));`;
+
+  const check = (output: string) => {
+    const [high, low] = JSON.parse(output);
+    expect(high.map((answer: { status: number }) => answer.status)).toEqual([200, 200, 200]);
+    expect(high[0]).toMatchObject({
+      ratelimit: expect.stringMatching(/r=99\b/),
+      "ratelimit-policy": expect.stringMatching(/q=100;w=60\b/),
+    });
+    expect(low.map((answer: { status: number }) => answer.status)).toEqual([200, 200, 429]);
+    expect(low[2]).toMatchObject({ ratelimit: expect.stringMatching(/r=0\b/), "retry-after": expect.stringMatching(/^[1-9]\d*$/) });
+  };
+
+  it("works by import", async () => {
+    const imports = `import { rateLimit } from "@floodgate/express";\nimport express from "express";`;
+    check(await node("one-line.mjs", `${imports}${viaFetch}`));
+  });
+
+  it("works by require", async () => {
+    const requires = `const { rateLimit } = require("@floodgate/express");\nconst express = require("express");`;
+    check(await node("one-line.cjs", `${requires}${viaFetch}`));
+  });
+
+  it("works under Jest, and so does each package", async () => {
+    write(
+      "one-line.test.js",
+      `const { rateLimit } = require("@floodgate/express");
+      const express = require("express");
+      const request = require("supertest");
+      ${use}
+
+      test("limits", async () => {
+        const { headers } = await request(app).get("/").expect(200);
+        expect(headers.ratelimit).toMatch(/r=99\\b/);
+        expect(headers["ratelimit-policy"]).toMatch(/q=100;w=60\\b/);
+        await request(low).get("/").expect(200);
+        await request(low).get("/").expect(200);
+        await request(low).get("/").expect(429).expect("RateLimit", /r=0\\b/).expect("Retry-After", /^[1-9]\\d*$/);
+      });
+
+      test.each(${JSON.stringify(names)})("%s loads", (name) => {
+        expect(Object.keys(require(name))).not.toEqual([]);
+      });`,
+    );
+    await run(join(project, "node_modules", ".bin", "jest"), ["--ci"]);
+  });
+});
+
+describe("one state, whichever way it is loaded", { timeout: 30_000 }, () => {
+  it("is the same function, class and object by import and by require", async () => {
+    await node(
+      "identity.mjs",
+      `import assert from "node:assert/strict";
+      import { createRequire } from "node:module";
+      const require = createRequire(import.meta.url);
+      for (const name of ${JSON.stringify(names)}) {
+        const imported = await import(name);
+        const required = require(name);
+        assert.notDeepEqual(Object.keys(required), []);
+        for (const word of Object.keys(required)) assert.equal(imported[word], required[word], name + " " + word);
+      }`,
+    );
+  });
+
+  it("takes what the other way made, and knows its names", async () => {
+    await node(
+      "one-state.mjs",
+      `import assert from "node:assert/strict";
+      import { createRequire } from "node:module";
+      import { createLimiter, fixedWindow, FloodgateError } from "@floodgate/core";
+      import { rateLimit } from "@floodgate/express";
+      const require = createRequire(import.meta.url);
+      const core = require("@floodgate/core");
+
+      const store = require("@floodgate/store-memory").memoryStore();
+      const policy = core.fixedWindow({ limit: 2, window: "1d" });
+      const here = createLimiter({ name: "api", policy, store });
+      const there = core.createLimiter({ name: "api", policy: fixedWindow({ limit: 2, window: "1d" }), store });
+      assert.equal(here.consume("ann").remaining, 1);
+      assert.equal(there.consume("ann").remaining, 0);
+      assert.equal(core.consumeAll([{ limiter: here, key: "ann" }]).allowed, false);
+
+      const taken = (error) => error instanceof FloodgateError && error instanceof core.FloodgateError && error.code === "FLOODGATE_NAME_TAKEN";
+      const other = { name: "api", policy: fixedWindow({ limit: 3, window: "1d" }), store };
+      assert.throws(() => createLimiter(other), taken);
+      assert.throws(() => core.createLimiter(other), taken);
+      assert.throws(() => rateLimit(other), taken);
+      assert.throws(() => require("@floodgate/express").rateLimit(other), taken);`,
+    );
+  });
+});
+
+describe("types", { timeout: 60_000 }, () => {
+  const consumer = `
+    ${names.map((name, index) => `import * as all${index} from "${name}";\nexport { all${index} };`).join("\n")}
+    import { createLimiter, type Decision, fixedWindow, FloodgateError } from "@floodgate/core";
+    import { rateLimit } from "@floodgate/express";
+    import { memoryStore } from "@floodgate/store-memory";
+    import express from "express";
+
+    const app = express();
+    app.use(rateLimit({ limit: 100, window: "1m" }));
+    app.get("/posts/:id", rateLimit({ limit: 5, window: "1s", key: (req, { ip }) => [ip, req.params.id] }), (req, res) => {
+      const id: string = req.params.id;
+      const left: number | undefined = req.rateLimit?.remaining;
+      res.json({ id, left });
+    });
+    const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), store: memoryStore() });
+    export const decision: Decision = limiter.consume("ann");
+    export const known: boolean = new Error() instanceof FloodgateError;
+    // @ts-expect-error nothing has come out as any
+    const text: string = limiter.consume("ann");
+    // @ts-expect-error a limit is a number
+    rateLimit({ limit: "100", window: "1m" });
+    // @ts-expect-error a duration has a unit
+    rateLimit({ limit: 100, window: "1 fortnight" });
+    app.listen(text);`;
+
+  beforeAll(() => {
+    for (const extension of ["ts", "mts", "cts"]) write(`consumer.${extension}`, consumer);
+    for (const folder of folders) write(`readme-${folder}.mts`, example(folder));
+  });
+
+  it.each([
+    ["node16", "node16"],
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ])("resolve with module %s and moduleResolution %s, in the consumers and the READMEs", async (module, moduleResolution) => {
+    const compilerOptions = { module, moduleResolution, target: "es2022", strict: true, skipLibCheck: false, noEmit: true };
+    write(`tsconfig.${moduleResolution}.json`, { compilerOptions, include: ["consumer.*", "readme-*"] });
+    await run(bin("tsc"), ["-p", `tsconfig.${moduleResolution}.json`]);
+  });
+});
+
+describe("the READMEs", { timeout: 30_000 }, () => {
+  it.each(["core", "store-memory"])("packages/%s says what its example prints", async (folder) => {
+    const code = example(folder);
+    const printed = (await node(`readme-${folder}.mjs`, code)).trim().split("\n");
+    expect(printed).toEqual([...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said));
+  });
+});
+
+/** The first example of a package's README. */
+function example(folder: string): string {
+  const readme = readFileSync(join(project, "node_modules", "@floodgate", folder, "README.md"), "utf8");
+  return /```[jt]s\n(.*?)```/s.exec(readme)?.[1] ?? "";
+}
+
+function write(file: string, content: unknown): void {
+  writeFileSync(join(project, file), typeof content === "string" ? content : JSON.stringify(content, null, 2));
+}
+
+/** Runs a script in the project; answers what it printed. */
+function node(file: string, code: string): Promise<string> {
+  write(file, code);
+  return run(process.execPath, [file]);
+}
+
+function bin(tool: string): string {
+  return join(root, "node_modules", ".bin", tool);
+}
+
+/** Runs a command in the project; answers what it printed, and fails with all that it said. */
+async function run(command: string, args: string[], cwd = project): Promise<string> {
+  try {
+    return (await promisify(execFile)(command, args, { cwd, maxBuffer: 1e8 })).stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${command} ${args.join(" ")}\n${stdout ?? error}\n${stderr ?? ""}`);
+  }
+}
