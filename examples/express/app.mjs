@@ -1,4 +1,4 @@
-import { fixedWindow, leakyBucket } from "@floodgate/core";
+import { leakyBucket, slidingWindowLog } from "@floodgate/core";
 import { rateLimit } from "@floodgate/express";
 import express from "express";
 
@@ -10,7 +10,7 @@ export function createApp() {
   // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
   const login = rateLimit({
     name: "login",
-    policy: fixedWindow({ limit: 3, window: "1m" }),
+    policy: slidingWindowLog({ limit: 3, window: "1m" }),
     key: (req, { ip }) => [ip, String(req.body?.user)],
     refundWhen: (status) => status < 400,
   });

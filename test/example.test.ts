@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const demo = join(import.meta.dirname, "../examples/express/demo.mjs");
+
+/** Starts the demo on a port, waits until it says what to try, and hands over what it printed; then stops it. */
+async function withDemo(port: number, use: (printed: string, url: string) => Promise<void>): Promise<void> {
+  const child = spawn(process.execPath, [demo], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  try {
+    let printed = "";
+    for await (const chunk of child.stdout) {
+      printed += chunk;
+      if (printed.includes("Ctrl-C stops it")) break;
+    }
+    await use(printed, /http:\/\/localhost:\d+/.exec(printed)?.[0] ?? "no address");
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
+
+test("the demo shows a burst turn into 429, and goes on serving", { timeout: 30_000 }, async () => {
+  await withDemo(0, async (printed, url) => {
+    expect(printed.match(/ 200 OK$/gm)).toHaveLength(5);
+    expect(printed.match(/ 429 Too Many Requests$/gm)).toHaveLength(2);
+    expect(printed).toMatch(/RateLimit-Policy: "per-ip";q=5;w=10\n {3}RateLimit: "per-ip";r=0;t=\d+\n {3}Retry-After: \d+/);
+    const login = { method: "POST", headers: { "content-type": "application/json" }, body: '{"user":"ada"}' };
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await fetch(`${url}/login`, login)).status);
+    expect(statuses).toEqual([401, 401, 401, 429]);
+  });
+});
+
+test("the demo takes a spare port if its own is taken", { timeout: 30_000 }, async () => {
+  const other = createServer().listen(0);
+  await new Promise((resolve) => other.once("listening", resolve));
+  const { port } = other.address() as { port: number };
+  try {
+    await withDemo(port, async (_, url) => {
+      expect(url).not.toContain(`:${port}`);
+      expect([200, 429]).toContain((await fetch(url)).status);
+    });
+  } finally {
+    other.close();
+  }
+});
