@@ -52,6 +52,8 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     const count = refills(policy, cells, at, nowMs);
     const tokens = tokensAfter(policy, cells, at, count);
     if (tokens === capacity) return 0;
+    // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
+    if (chargedAtMs - (cells[at + LAST] as number) >= everyMs) return 0;
     const last = (cells[at + LAST] as number) + count * everyMs;
     // Refills lie at last - k · every: those after the charge have put something in already.
     const since = chargedAtMs >= last ? 0 : Math.ceil((last - chargedAtMs) / everyMs);

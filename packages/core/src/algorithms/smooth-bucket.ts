@@ -59,7 +59,9 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
     const level = levelAt(policy, cells, at, nowMs);
     if (level === full) return 0;
     const time = cells[at + TIME] as number;
-    const sinceMs = Math.max(Math.max(nowMs, time) - chargedAtMs, 0);
+    // A charge after the last one is of a state that a clock's jump made void.
+    if (chargedAtMs > time) return 0;
+    const sinceMs = Math.max(nowMs, time) - chargedAtMs;
     const back = Math.min(Math.min(cost, policy.quota) * unit - Math.min(sinceMs, spanMs) * flow, full - level);
     if (back <= 0) return 0;
     if (level + back === full) {

@@ -1,0 +1,141 @@
+import * as assert from "node:assert/strict";
+import type { Decision, LeakyBucketPolicy, Policy } from "@floodgate/core";
+import * as fc from "fast-check";
+import { Model } from "./model.js";
+import { forgivingPolicies, playAll, policies, type ScriptOptions, type Step, scriptsOf } from "./scripts.js";
+import type { Suite, World } from "./world.js";
+
+/** What the policies promise: never more than they say, and exactly what their definitions say. */
+export function boundCases(suite: Suite): void {
+  suite.describe("admits what the policy says", () => {
+    suite.it("every decision and refund is what the algorithm's definition says, however the clock behaves", async (world) => {
+      const everything: ScriptOptions = { refunds: true, jumps: true, impossible: true };
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, everything), ([policy, steps]) => agreesWithModel(world, policy, steps)),
+        { numRuns: 400 },
+      );
+    });
+
+    suite.it("every decision and refund is what the definition says while the clock only steps back a little", async (world) => {
+      const options: ScriptOptions = { refunds: true, backwards: true };
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, options), ([policy, steps]) => agreesWithModel(world, policy, steps)),
+        { numRuns: 400 },
+      );
+    });
+
+    suite.it("never admits more units than the policy allows in any stretch of any arrivals", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 40 }), async ([policy, steps]) => {
+          const admitted = await admissions(world, policy, steps);
+          for (let i = 0; i < admitted.length; i++) {
+            let units = 0;
+            for (const decision of admitted.slice(i)) {
+              units += decision.cost;
+              const stretchMs = decision.atMs - (admitted[i] as Decision).atMs;
+              const most = mostIn(policy, (admitted[i] as Decision).atMs, stretchMs);
+              assert.ok(BigInt(units) <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
+            }
+          }
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+    suite.it("a leaky bucket lets requests go first in, first out, and no faster than it leaks", async (world) => {
+      const queues = forgivingPolicies.filter((policy): policy is LeakyBucketPolicy => policy.algorithm === "leaky-bucket");
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(queues, { backwards: true, longest: 40 }), async ([policy, steps]) => {
+          const { leak, everyMs, maxDelayMs } = policy as LeakyBucketPolicy;
+          const admitted = await admissions(world, policy, steps);
+          for (let i = 0; i < admitted.length; i++) {
+            const first = admitted[i] as Decision;
+            assert.ok(first.delayMs <= maxDelayMs);
+            let ahead = 0n;
+            for (const next of admitted.slice(i + 1)) {
+              ahead += BigInt((admitted[admitted.indexOf(next) - 1] as Decision).cost);
+              const apartMs = next.atMs + next.delayMs - first.atMs - first.delayMs;
+              assert.ok(apartMs >= 0, "first in, first out");
+              // Waits are rounded up to whole milliseconds, so two of them may lie up to one nearer.
+              assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units went in ${apartMs} ms`);
+            }
+          }
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+    suite.it("of many requests at one moment exactly as many pass as the policy allows", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(forgivingPolicies, fc.integer({ min: 1, max: 40 }), async (policy, requests) => {
+          const limiter = world.limiter(policy);
+          const decisions = await Promise.all(Array.from({ length: requests }, async () => await limiter.consume("key")));
+          const passed = decisions.filter((decision) => decision.allowed).length;
+          const queued =
+            policy.algorithm === "leaky-bucket" ? Math.floor((policy.maxDelayMs * policy.leak) / policy.everyMs) + 1 : requests;
+          assert.equal(passed, Math.min(requests, policy.quota, queued));
+        }),
+        { numRuns: 100 },
+      );
+    });
+  });
+}
+
+async function agreesWithModel(world: World, policy: Policy, steps: readonly Step[]): Promise<void> {
+  const limiter = world.limiter(policy);
+  const model = new Model(policy);
+  const settled = new Set<number>();
+  const decisions: Decision[] = [];
+  for (const [index, step] of steps.entries()) {
+    world.nowMs = step.atMs;
+    if ("cost" in step) {
+      const decision = await limiter.consume("key", { cost: step.cost });
+      decisions[index] = decision;
+      assert.deepEqual(told(decision), model.consume(step.atMs, step.cost), `step ${index}: ${shown(step)}`);
+    } else {
+      const decision = decisions[step.refund] as Decision;
+      const due = decision.allowed && !settled.has(step.refund);
+      settled.add(step.refund);
+      const units = await limiter.refund("key", decision);
+      assert.equal(units, due ? model.refund(step.atMs, decision) : 0, `step ${index}: units given back`);
+    }
+    assert.deepEqual(told(await limiter.peek("key")), model.peek(step.atMs), `a look after step ${index}: ${shown(step)}`);
+  }
+}
+
+function told({ allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Decision): object {
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs };
+}
+
+function shown(step: Step): string {
+  return JSON.stringify(step);
+}
+
+async function admissions(world: World, policy: Policy, steps: readonly Step[]): Promise<Decision[]> {
+  const outcomes = await playAll(world, world.limiter(policy), "key", steps);
+  return (outcomes as Decision[]).filter((decision) => decision.allowed);
+}
+
+/** The most units that may pass from `fromMs` on for `stretchMs`, both ends included. */
+function mostIn(policy: Policy, fromMs: number, stretchMs: number): bigint {
+  const flowed = (amount: number, everyMs: number) => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
+  switch (policy.algorithm) {
+    case "fixed-window":
+      return BigInt(policy.limit) * BigInt(Math.floor((fromMs + stretchMs) / policy.windowMs) - Math.floor(fromMs / policy.windowMs) + 1);
+    case "sliding-window-log":
+      return BigInt(policy.limit) * BigInt(Math.floor(stretchMs / policy.windowMs) + 1);
+    case "sliding-window-counter": {
+      // Units of one sub-window at most the limit, and of whole ones within a window together too.
+      const first = Math.floor(fromMs / policy.bucketMs);
+      const last = Math.floor((fromMs + stretchMs) / policy.bucketMs);
+      return BigInt(policy.limit) * BigInt(Math.floor((last - first) / policy.buckets) + 1);
+    }
+    case "gcra":
+      return BigInt(policy.burst) + flowed(policy.limit, policy.windowMs);
+    case "leaky-bucket":
+      return BigInt(policy.capacity) + flowed(policy.leak, policy.everyMs);
+    case "token-bucket":
+      if (policy.style === "smooth") return BigInt(policy.capacity) + flowed(policy.refill, policy.everyMs);
+      return BigInt(policy.capacity) + BigInt(policy.refill) * BigInt(Math.ceil(stretchMs / policy.everyMs));
+  }
+}

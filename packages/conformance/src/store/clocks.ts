@@ -1,0 +1,83 @@
+import * as assert from "node:assert/strict";
+import type { Decision } from "@floodgate/core";
+import * as fc from "fast-check";
+import { playAll, policies, scriptsOf } from "./scripts.js";
+import { type Suite, startMs } from "./world.js";
+
+const yearMs = 365 * 86_400_000;
+
+/** Clocks that step back, and clocks that were wrong for a while. */
+export function clockCases(suite: Suite): void {
+  suite.describe("keeps its word while the clock", () => {
+    suite.it("steps back within the span: nothing is forgotten, and waits include the distance", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(policies, fc.double({ min: 0, max: 1, noNaN: true }), async (policy, share) => {
+          const limiter = world.limiter(policy);
+          // At a window's start, so that the state's own time is the clock's.
+          const times = "windowMs" in policy ? policy.windowMs : policy.everyMs;
+          world.nowMs = Math.ceil(startMs / times) * times;
+          while ((await limiter.consume("key")).allowed) {}
+          const before = await limiter.peek("key");
+          assert.equal(before.allowed, false);
+          const backMs = Math.floor(share * policy.spanMs);
+          world.nowMs -= backMs;
+          const after = await limiter.peek("key");
+          assert.deepEqual(after, { ...before, retryAfterMs: before.retryAfterMs + backMs, resetAfterMs: before.resetAfterMs + backMs });
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("jumps ahead and back: a key is locked for two spans at most", async (world) => {
+      const jumps = fc.oneof(fc.constant(yearMs), fc.nat(yearMs), fc.nat(10_000));
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { longest: 8 }), jumps, async ([policy, steps], aheadMs) => {
+          const limiter = world.limiter(policy);
+          await playAll(world, limiter, "key", steps);
+          const nowMs = world.nowMs;
+          world.nowMs = nowMs + aheadMs;
+          for (let i = 0; i <= policy.quota; i++) await limiter.consume("key");
+          world.nowMs = nowMs;
+          const { retryAfterMs } = await limiter.peek("key");
+          // At the very edge of its sub-window a count still weighs in full: the sliding counter takes a millisecond more.
+          const edgeMs = policy.algorithm === "sliding-window-counter" ? 1 : 0;
+          assert.ok(retryAfterMs <= 2 * policy.spanMs + edgeMs, `locked for ${retryAfterMs} ms`);
+          world.nowMs = nowMs + retryAfterMs;
+          assert.equal((await limiter.consume("key")).allowed, true);
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    suite.it("comes back from a jump longer than the span: the key starts afresh", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(policies, scriptsOf(policies, { longest: 8 }), fc.nat(3), async (policy, [, later], spans) => {
+          const limiter = world.limiter(policy);
+          world.nowMs = startMs + (spans + 3) * policy.spanMs + yearMs;
+          await limiter.consume("key", { cost: policy.quota });
+          world.nowMs = startMs;
+          assert.deepEqual(await limiter.peek("key"), await limiter.peek("fresh"));
+          await limiter.consume("key");
+          await limiter.consume("fresh");
+          const after = later.map((step) => ({ atMs: step.atMs, cost: "cost" in step ? step.cost : 1 }));
+          const decisions = (await playAll(world, limiter, "key", after)) as Decision[];
+          assert.deepEqual(decisions, await playAll(world, limiter, "fresh", after));
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("stands still: a quota passes and nothing more", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(policies, async (policy) => {
+          const limiter = world.limiter(policy);
+          let passed = 0;
+          for (let i = 0; i < policy.quota + 3; i++) if ((await limiter.consume("key")).allowed) passed++;
+          assert.ok(passed >= 1 && passed <= policy.quota);
+          if (policy.algorithm !== "leaky-bucket") assert.equal(passed, policy.quota);
+        }),
+        { numRuns: 50 },
+      );
+    });
+  });
+}

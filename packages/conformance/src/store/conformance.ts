@@ -1,0 +1,48 @@
+import { boundCases } from "./bounds.js";
+import { clockCases } from "./clocks.js";
+import { decisionCases } from "./decisions.js";
+import { keyCases } from "./keys.js";
+import { largeCases } from "./large.js";
+import { planCases } from "./plans.js";
+import { refundCases } from "./refunds.js";
+import { severalCases } from "./several.js";
+import { vectorCases } from "./vectors.js";
+import { inWorld, type MakeStore, type Runner, type Suite } from "./world.js";
+
+/** A store that is judged. */
+export interface StoreConformanceOptions {
+  /** Stands in the names of the cases. */
+  readonly name: string;
+  /**
+   * Makes an empty store, or a promise of one, that tells the time by the clock that it is given (whole milliseconds); called
+   * once a case. It must decide every request itself: caches of rejections off. Closed after the case if it has a `close`.
+   */
+  readonly makeStore: MakeStore;
+}
+
+/** For stores that need a round trip. */
+const timeoutMs = 120_000;
+
+/**
+ * Judges a store by the contract: worked examples, properties over random policies and arrivals, hostile keys and clocks.
+ * The runner is that of Vitest, Jest or `node:test`; the time is the suite's own, so nothing waits.
+ *
+ *     storeConformance({ describe, it }, { name: "memory store", makeStore: (clock) => memoryStore({ clock }) });
+ */
+export function storeConformance(runner: Runner, options: StoreConformanceOptions): void {
+  const suite: Suite = {
+    describe: (name, body) => void runner.describe(name, body),
+    it: (name, body) => void runner.it(name, () => inWorld(options.makeStore, body), timeoutMs),
+  };
+  runner.describe(options.name, () => {
+    vectorCases(suite);
+    boundCases(suite);
+    decisionCases(suite);
+    largeCases(suite);
+    refundCases(suite);
+    severalCases(suite);
+    clockCases(suite);
+    planCases(suite);
+    keyCases(suite);
+  });
+}

@@ -1,0 +1,190 @@
+import * as assert from "node:assert/strict";
+import type { Decision } from "@floodgate/core";
+import * as fc from "fast-check";
+import { checkNumbers } from "./large.js";
+import { forgivingPolicies, type Outcome, play, playAll, policies, replayed, scriptsOf } from "./scripts.js";
+import type { Suite } from "./world.js";
+
+/** What the fields of a decision promise. */
+export function decisionCases(suite: Suite): void {
+  suite.describe("keeps what its decisions say", () => {
+    suite.it("a rejected request changes nothing", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(forgivingPolicies, { backwards: true, impossible: true }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          const allowed: Decision[] = [];
+          const admitted = [];
+          for (const step of steps) {
+            world.nowMs = step.atMs;
+            const before = await limiter.peek("key");
+            const decision = (await play(world, limiter, "key", step, [])) as Decision;
+            if (decision.allowed) {
+              allowed.push(decision);
+              admitted.push(step);
+            } else {
+              assert.deepEqual(await limiter.peek("key"), before);
+            }
+          }
+          // Nor later: without the rejected ones all the others are decided as before.
+          assert.deepEqual(await playAll(world, limiter, "other", admitted), allowed);
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    suite.it("a request passes after retryAfterMs and not one millisecond before", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 10 }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          const decisions = (await playAll(world, limiter, world.fresh(), steps)) as Decision[];
+          for (const [index, { retryAfterMs, cost }] of decisions.entries()) {
+            const past = steps.slice(0, index + 1);
+            const nowMs = (steps[index] as { atMs: number }).atMs;
+            const onTime = await replayed(world, limiter, past);
+            world.nowMs = nowMs + retryAfterMs;
+            assert.equal((await limiter.consume(onTime, { cost })).allowed, true, `step ${index}, after ${retryAfterMs} ms`);
+            if (retryAfterMs === 0) continue;
+            const early = await replayed(world, limiter, past);
+            world.nowMs = nowMs + retryAfterMs - 1;
+            assert.equal((await limiter.consume(early, { cost })).allowed, false, `step ${index}, one before ${retryAfterMs} ms`);
+          }
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("remaining is the largest cost that passes", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 10 }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          const decisions = (await playAll(world, limiter, world.fresh(), steps)) as Decision[];
+          for (const [index, { remaining }] of decisions.entries()) {
+            const past = steps.slice(0, index + 1);
+            const more = await limiter.consume(await replayed(world, limiter, past), { cost: remaining + 1 });
+            assert.equal(more.allowed, false, `step ${index}: ${remaining} + 1`);
+            if (remaining === 0) continue;
+            const all = await limiter.consume(await replayed(world, limiter, past), { cost: remaining });
+            assert.equal(all.allowed, true, `step ${index}: ${remaining}`);
+          }
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("after resetAfterMs a key is decided as one that was never seen", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(
+          scriptsOf(policies, { refunds: true, backwards: true }),
+          scriptsOf(policies),
+          async ([policy, steps], [, later]) => {
+            const limiter = world.limiter(policy);
+            await playAll(world, limiter, "used", steps);
+            const { resetAfterMs } = await limiter.peek("used");
+            const resetMs = world.nowMs + resetAfterMs;
+            world.nowMs = resetMs;
+            assert.deepEqual(await limiter.peek("used"), await limiter.peek("fresh"));
+            const shifted = later.map((step) => ({
+              cost: "cost" in step ? step.cost : 1,
+              atMs: resetMs + step.atMs - (later[0]?.atMs ?? 0),
+            }));
+            const used = await playAll(world, limiter, "used", shifted);
+            assert.deepEqual(used, await playAll(world, limiter, "fresh", shifted));
+          },
+        ),
+        { numRuns: 150 },
+      );
+    });
+
+    suite.it("one millisecond before resetAfterMs a key is not yet as one that was never seen", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { backwards: true }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          await playAll(world, limiter, "used", steps);
+          const { resetAfterMs } = await limiter.peek("used");
+          if (resetAfterMs === 0) return;
+          world.nowMs += resetAfterMs - 1;
+          assert.equal((await limiter.peek("used")).resetAfterMs, 1);
+          assert.equal((await limiter.peek("fresh")).resetAfterMs, 0);
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("a look takes nothing, leaves no trace, and sees what a request of cost 1 would", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { refunds: true, backwards: true }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          const watched: Outcome[] = [];
+          for (const step of steps) {
+            world.nowMs = step.atMs;
+            const look = await limiter.peek("watched");
+            assert.deepEqual(await limiter.peek("watched"), look);
+            const outcome = await play(world, limiter, "watched", step, watched);
+            watched.push(outcome);
+            if (typeof outcome !== "number" && outcome.cost === 1) {
+              assert.deepEqual([look.allowed, look.delayMs, look.atMs], [outcome.allowed, outcome.delayMs, outcome.atMs]);
+            }
+            await limiter.peek("watched");
+          }
+          assert.deepEqual(await playAll(world, limiter, "unwatched", steps), watched);
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("a cost above the quota is rejected for ever and leaves no trace", async (world) => {
+      const costs = fc.constantFrom(1, 2, 1000, Number.MAX_SAFE_INTEGER);
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(forgivingPolicies, { backwards: true, longest: 10 }), costs, async ([policy, steps], over) => {
+          const limiter = world.limiter(policy);
+          const impossible = async (key: string) => {
+            const before = await limiter.peek(key);
+            const decision = await limiter.consume(key, { cost: Math.min(policy.quota + over, Number.MAX_SAFE_INTEGER) });
+            assert.equal(decision.allowed, false);
+            assert.equal(decision.retryAfterMs, Number.POSITIVE_INFINITY);
+            assert.equal(decision.remaining, before.remaining);
+            assert.equal(decision.delayMs, 0);
+            assert.deepEqual(await limiter.peek(key), before);
+          };
+          await impossible("key");
+          await playAll(world, limiter, "key", steps);
+          await impossible("key");
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("numbers are whole, never negative, and remaining is never above the limit", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { refunds: true, jumps: true, impossible: true }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          for (const outcome of await playAll(world, limiter, "key", steps)) {
+            if (typeof outcome === "number") assert.ok(outcome >= 0 && outcome <= policy.quota, `${outcome} given back`);
+            else checkNumbers(outcome);
+          }
+          checkNumbers(await limiter.peek("key"));
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+    suite.it("a key starts afresh when it is reset, and no other does", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 10 }), async ([policy, steps]) => {
+          const limiter = world.limiter(policy);
+          const other = world.limiter(policy);
+          await playAll(world, limiter, "reset", steps);
+          await playAll(world, limiter, "kept", steps);
+          await playAll(world, other, "reset", steps);
+          const kept = await limiter.peek("kept");
+          const others = await other.peek("reset");
+          await limiter.reset("reset");
+          assert.deepEqual(await limiter.peek("reset"), await limiter.peek("fresh"));
+          assert.deepEqual(await limiter.peek("kept"), kept);
+          assert.deepEqual(await other.peek("reset"), others);
+        }),
+        { numRuns: 50 },
+      );
+    });
+  });
+}

@@ -1,0 +1,138 @@
+import * as assert from "node:assert/strict";
+import { createLimiter, fixedWindow, type Key, slidingWindowLog } from "@floodgate/core";
+import * as fc from "fast-check";
+import type { Suite, World } from "./world.js";
+
+const megabyte = "k".repeat(1_000_000);
+
+/** Keys that somebody who wants another's count, or none, might send. */
+const hostile: readonly (readonly [string, Key])[] = [
+  ["the empty string", ""],
+  ["a tuple of the empty string", [""]],
+  ["a tuple of two empty strings", ["", ""]],
+  ["__proto__", "__proto__"],
+  ["constructor", "constructor"],
+  ["toString", "toString"],
+  ["hasOwnProperty", "hasOwnProperty"],
+  ["undefined", "undefined"],
+  ["a space", " "],
+  ["a newline", "\n"],
+  ["NUL", "\0"],
+  ["NUL twice", "\0\0"],
+  ["NUL within", "a\0b"],
+  ["NUL and a number", "\x001\0a"],
+  ["another NUL and a number", "\x000\0a"],
+  ["a", "a"],
+  ["A", "A"],
+  ["a high surrogate on its own", "\ud800"],
+  ["another high surrogate on its own", "\ud801"],
+  ["a low surrogate on its own", "\udc00"],
+  ["surrogates the wrong way round", "\udc00\ud800"],
+  ["the replacement character", "\ufffd"],
+  ["two replacement characters", "\ufffd\ufffd"],
+  ["an astral character", "\u{10000}"],
+  ["é in one character", "\u00e9"],
+  ["é in two", "e\u0301"],
+  ["a text that means é in UTF-8", "\u00c3\u00a9"],
+  ["an opening parenthesis", "("],
+  ["both parentheses", "()"],
+  ["a backslash", "\\"],
+  ["two backslashes", "\\\\"],
+  ["an escaped parenthesis", "\\("],
+  ["a comma", ","],
+  ["a text that looks like a tuple", "(a,b)"],
+  ["a tuple of two", ["a", "b"]],
+  ["a tuple of one with a comma", ["a,b"]],
+  ["a text with a comma", "a,b"],
+  ["a comma at an end", ["a,", "b"]],
+  ["a comma at a beginning", ["a", ",b"]],
+  ["a backslash before the separator", ["a\\", "b"]],
+  ["an escaped separator", ["a\\,b"]],
+  ["a colon", "a:b"],
+  ["a tuple with a colon", ["a:", "b"]],
+  ["another tuple with a colon", ["a", ":b"]],
+  ["braces", "{a}"],
+  ["closing braces", "a}b"],
+  ["a glob", "*"],
+  ["a percent sign", "%00"],
+  ["a megabyte", megabyte],
+  ["a megabyte with another end", `${megabyte.slice(0, -1)}l`],
+  ["a megabyte with another beginning", `l${megabyte.slice(1)}`],
+  ["a megabyte and one", `${megabyte}k`],
+  ["a tuple of megabytes", [megabyte, megabyte]],
+];
+
+/** Whom a limit counts: every key on its own, whatever it is made of. */
+export function keyCases(suite: Suite): void {
+  suite.describe("counts each key on its own", () => {
+    suite.it("however hostile: none shares a count, and each is limited", async (world) => {
+      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+      for (const [name, key] of hostile) {
+        assert.deepEqual(await left(limiter.peek(key)), [true, 2], `${name} shares a count`);
+        assert.deepEqual(await left(limiter.consume(key)), [true, 1], name);
+      }
+      for (const [name, key] of hostile) assert.deepEqual(await left(limiter.consume(key)), [true, 0], `${name} shares a count`);
+      for (const [name, key] of hostile) assert.deepEqual(await left(limiter.consume(key)), [false, 0], `${name} is not limited`);
+      await limiter.reset("__proto__");
+      await limiter.reset(megabyte);
+      for (const [name, key] of hostile) {
+        const allowed = key === "__proto__" || key === megabyte;
+        assert.equal((await limiter.peek(key)).allowed, allowed, `${name} after the reset of two others`);
+      }
+    });
+
+    suite.it("any two different texts or tuples", async (world) => {
+      const letters = fc.string({
+        unit: fc.constantFrom("a", ",", "\\", "(", ")", ":", "\0", "{", "}", "\ud800", "\udc00", "\ufffd", "0", "1"),
+        maxLength: 4,
+      });
+      const keys = fc.oneof<fc.Arbitrary<string | string[]>[]>(letters, fc.array(letters, { minLength: 1, maxLength: 3 }));
+      await fc.assert(
+        fc.asyncProperty(keys, keys, async (one, other) => {
+          const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+          await limiter.consume(one);
+          assert.equal((await limiter.peek(one)).allowed, false);
+          assert.equal((await limiter.peek(other)).allowed, JSON.stringify(one) !== JSON.stringify(other));
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    suite.it("numbers, big numbers and booleans as their text, so that a change of type gains nothing", async (world) => {
+      const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+      for (const [first, ...others] of [
+        [42, 42n, "42"],
+        [true, "true"],
+        [-0, 0, "0"],
+      ] as Key[][]) {
+        await limiter.consume(first as Key);
+        for (const other of others) assert.equal((await limiter.consume(other)).allowed, false, String(other));
+      }
+    });
+
+    suite.it("under each name, and no name runs into a key", async (world) => {
+      const policy = slidingWindowLog({ limit: 1, window: "1m" });
+      const names = ["a", "a:b", "a:", "{a}", "a}", "(a", "a\\", " a", "a ", "__proto__", "constructor", "*"];
+      const limiters = names.map((name) => createLimiter({ name, policy, store: world.store }));
+      const keys = ["c", "b:c", ":c", "{c}", "}c", "a", "a:c", "\0c", "__proto__"];
+      for (const limiter of limiters) {
+        for (const key of keys) assert.equal((await limiter.consume(key)).allowed, true, `${limiter.name} and ${key}`);
+      }
+      for (const limiter of limiters) for (const key of keys) assert.equal((await limiter.consume(key)).allowed, false);
+    });
+
+    suite.it("and a thousand of them at once", async (world) => {
+      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+      const ask = async (): Promise<number> => {
+        const all = await Promise.all(Array.from({ length: 1000 }, async (_, i) => await limiter.consume(`user:${i}`)));
+        return all.filter((decision) => decision.allowed).length;
+      };
+      assert.deepEqual([await ask(), await ask(), await ask()], [1000, 1000, 0]);
+    });
+  });
+}
+
+async function left(answer: ReturnType<ReturnType<World["limiter"]>["peek"]>): Promise<[boolean, number]> {
+  const { allowed, remaining } = await answer;
+  return [allowed, remaining];
+}

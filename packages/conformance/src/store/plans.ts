@@ -1,0 +1,152 @@
+import * as assert from "node:assert/strict";
+import {
+  createLimit,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limit,
+  leakyBucket,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import * as fc from "fast-check";
+import { checkNumbers } from "./large.js";
+import { type Suite, startMs } from "./world.js";
+
+/** A policy of each algorithm that differs in what it allows, not in its times; and one with other times. */
+interface Family {
+  readonly name: string;
+  readonly plan: (quota: number, pace: number) => Policy;
+  readonly other: (quota: number) => Policy;
+  /** What remains of `quota` where `taken` of `before` had been taken under another plan. */
+  readonly left: (quota: number, taken: number, before: number) => number;
+}
+
+const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
+const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
+
+const families: readonly Family[] = [
+  {
+    name: "fixed window",
+    plan: (limit) => fixedWindow({ limit, window: 1000 }),
+    other: (limit) => fixedWindow({ limit, window: 2000 }),
+    left: untaken,
+  },
+  {
+    name: "sliding log",
+    plan: (limit) => slidingWindowLog({ limit, window: 1000 }),
+    other: (limit) => slidingWindowLog({ limit, window: 2000 }),
+    left: untaken,
+  },
+  {
+    name: "sliding counter",
+    plan: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 4 }),
+    other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
+    left: untaken,
+  },
+  {
+    name: "smooth token bucket",
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 1000 }),
+    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 1001 }),
+    left: kept,
+  },
+  {
+    name: "interval token bucket",
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 1000, style: "interval" }),
+    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 1000, style: "smooth" }),
+    left: kept,
+  },
+  {
+    name: "leaky bucket",
+    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 1000 }),
+    other: (capacity) => leakyBucket({ capacity, leak: 5, every: 1001 }),
+    left: untaken,
+  },
+  {
+    name: "gcra",
+    plan: (burst, limit) => gcra({ burst, limit, window: 1000 }),
+    other: (limit) => gcra({ limit, window: 2000 }),
+    left: kept,
+  },
+];
+
+const quota = fc.integer({ min: 1, max: 40 });
+const plans = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
+
+/** One name whose policy changes: another plan, or a rule that was reloaded. */
+export function planCases(suite: Suite): void {
+  suite.describe("keeps what was used when a policy changes", () => {
+    for (const family of families) {
+      suite.it(`${family.name}: other numbers under one name keep the count, clamped`, async ({ store }) => {
+        let used = 0;
+        await fc.assert(
+          fc.asyncProperty(plans, plans, quota, async (one, other, taken) => {
+            const [before, after] = [createLimit("plans", family.plan(...one)), createLimit("plans", family.plan(...other))];
+            const key = `key-${used++}`;
+            const cost = Math.min(taken, one[0]);
+            assert.equal((await store.consume(before, key, cost)).allowed, true);
+            const look = await store.peek(after, key);
+            checkNumbers(look);
+            assert.equal(look.limit, other[0]);
+            assert.equal(look.remaining, family.left(other[0], cost, one[0]));
+            assert.equal((await store.consume(after, key, look.remaining + 1)).allowed, false);
+            if (look.remaining > 0) assert.equal((await store.consume(after, key, look.remaining)).allowed, true);
+          }),
+          { numRuns: 60 },
+        );
+      });
+
+      suite.it(`${family.name}: other times under one name start afresh, and leave the first count as it was`, async ({ store }) => {
+        const [first, second] = [createLimit("times", family.plan(5, 5)), createLimit("times", family.other(5))];
+        await store.consume(first, "key", 5);
+        assert.equal((await store.peek(second, "key")).remaining, 5);
+        await store.consume(second, "key", 3);
+        await store.reset(second, "key");
+        assert.equal((await store.peek(second, "key")).remaining, 5);
+        assert.equal((await store.peek(first, "key")).remaining, 0);
+      });
+    }
+
+    suite.it("numbers stay whole and waits honest however plans take turns", async (world) => {
+      const step = fc.record({ byMs: fc.oneof(fc.nat(300), fc.nat(3000)), plan: fc.nat(2), cost: fc.integer({ min: 1, max: 12 }) });
+      const script = fc.record({
+        family: fc.constantFrom(...families),
+        plans: fc.array(plans, { minLength: 3, maxLength: 3 }),
+        steps: fc.array(step, { minLength: 1, maxLength: 10 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(script, async ({ family, plans: numbers, steps }) => {
+          const name = world.fresh("plans");
+          const limits = numbers.map((plan) => createLimit(name, family.plan(...plan)));
+          const live = async (key: string, until: number): Promise<[Limit, Decision]> => {
+            world.nowMs = startMs;
+            let last: [Limit, Decision] | undefined;
+            for (const { byMs, plan, cost } of steps.slice(0, until)) {
+              world.nowMs += byMs;
+              const limit = limits[plan] as Limit;
+              last = [limit, await world.store.consume(limit, key, cost)];
+            }
+            return last as [Limit, Decision];
+          };
+          for (let until = 1; until <= steps.length; until++) {
+            const key = world.fresh();
+            const [limit, decision] = await live(key, until);
+            checkNumbers(decision);
+            if (decision.cost > decision.limit) continue;
+            const nowMs = world.nowMs;
+            world.nowMs = nowMs + decision.retryAfterMs;
+            assert.equal((await world.store.consume(limit, key, decision.cost)).allowed, true, `after ${decision.retryAfterMs} ms`);
+            if (decision.retryAfterMs === 0) continue;
+            const early = world.fresh();
+            await live(early, until);
+            world.nowMs = nowMs + decision.retryAfterMs - 1;
+            assert.equal((await world.store.consume(limit, early, decision.cost)).allowed, false, `one before ${decision.retryAfterMs} ms`);
+          }
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+}

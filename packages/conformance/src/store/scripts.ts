@@ -1,0 +1,133 @@
+import {
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  leakyBucket,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import * as fc from "fast-check";
+import { startMs, type World } from "./world.js";
+
+const quota = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 30 }));
+const timeMs = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000));
+
+const bucket = { capacity: quota, refill: fc.integer({ min: 1, max: 12 }), every: timeMs };
+const counters = fc
+  .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }) })
+  .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: width * buckets, buckets }));
+const logs = (countRejected: fc.Arbitrary<boolean>): fc.Arbitrary<Policy> =>
+  fc.record({ limit: quota, window: timeMs, countRejected }).map(slidingWindowLog);
+const queues = fc
+  .record(
+    { capacity: quota, leak: fc.integer({ min: 1, max: 12 }), every: timeMs, maxDelayMs: fc.nat(200) },
+    { requiredKeys: ["capacity", "leak", "every"] },
+  )
+  .map(leakyBucket);
+
+/** Small policies of every algorithm, all of which leave no trace of a rejected request. */
+export const forgivingPolicies: fc.Arbitrary<Policy> = fc.oneof(
+  fc.record({ limit: quota, window: timeMs }).map(fixedWindow),
+  logs(fc.constant(false)),
+  counters,
+  fc.record({ ...bucket, style: fc.constant("smooth" as const) }).map(tokenBucket),
+  fc.record({ ...bucket, style: fc.constant("interval" as const) }).map(tokenBucket),
+  queues,
+  fc.record({ limit: quota, window: timeMs, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
+);
+
+/** Small policies of every algorithm. */
+export const policies: fc.Arbitrary<Policy> = fc.oneof(
+  { weight: 7, arbitrary: forgivingPolicies },
+  { weight: 1, arbitrary: logs(fc.constant(true)) },
+);
+
+/** A request, or a refund of the decision of an earlier step. */
+export type Step = { readonly atMs: number; readonly cost: number } | { readonly atMs: number; readonly refund: number };
+
+export interface ScriptOptions {
+  /** Some steps give an earlier decision back. */
+  refunds?: boolean;
+  /** The clock steps back at times, as far as the policy's span and no further. */
+  backwards?: boolean;
+  /** The clock also jumps by spans, by hours and by a year, ahead and back. */
+  jumps?: boolean;
+  /** Some costs are more than the policy can ever hold. */
+  impossible?: boolean;
+  longest?: number;
+}
+
+const yearMs = 365 * 86_400_000;
+
+/** What happens to one key: bursts, pauses and edges on the scale of the policy. */
+export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitrary<Step[]> {
+  const { spanMs } = policy;
+  const pace = Math.ceil(spanMs / policy.quota);
+  const moves = [
+    { weight: 4, arbitrary: fc.constantFrom(0, 0, 1) },
+    { weight: 4, arbitrary: fc.integer({ min: 0, max: 2 * pace }) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: spanMs + 1 }) },
+    { weight: 1, arbitrary: fc.constantFrom(pace, spanMs - 1, spanMs, spanMs + 1, 2 * spanMs) },
+  ];
+  if (options.backwards || options.jumps) moves.push({ weight: 2, arbitrary: fc.integer({ min: -spanMs, max: -1 }) });
+  if (options.jumps) moves.push({ weight: 1, arbitrary: fc.constantFrom(-spanMs - 1, -2 * spanMs, -3_600_000, yearMs, -yearMs) });
+  const costs = [
+    { weight: 3, arbitrary: fc.constant(1) },
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: policy.quota }) },
+  ];
+  if (options.impossible)
+    costs.push({ weight: 1, arbitrary: fc.constantFrom(policy.quota + 1, 2 * policy.quota + 1, Number.MAX_SAFE_INTEGER) });
+  const step = fc.record({
+    byMs: fc.oneof(...moves),
+    cost: fc.oneof(...costs),
+    refund: options.refunds ? fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: fc.nat(20) }) : fc.constant(-1),
+  });
+  return fc
+    .tuple(fc.nat(spanMs), fc.array(step, { minLength: 1, maxLength: options.longest ?? 25, size: "max" }))
+    .map(([offsetMs, made]) => {
+      let nowMs = startMs + offsetMs;
+      let latestMs = nowMs;
+      const requests: number[] = [];
+      return made.map(({ byMs, cost, refund }, index): Step => {
+        nowMs = options.jumps ? nowMs + byMs : Math.max(nowMs + byMs, latestMs - spanMs);
+        latestMs = Math.max(latestMs, nowMs);
+        // A small number means one of the latest requests: those are the ones that still count.
+        const of = refund < 0 ? undefined : requests[requests.length - 1 - (refund % Math.max(requests.length, 1))];
+        if (of !== undefined) return { atMs: nowMs, refund: of };
+        requests.push(index);
+        return { atMs: nowMs, cost };
+      });
+    });
+}
+
+/** A policy and what happens to a key under it. */
+export function scriptsOf(which: fc.Arbitrary<Policy>, options: ScriptOptions = {}): fc.Arbitrary<[Policy, Step[]]> {
+  return which.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, options)));
+}
+
+/** What came of a step: the decision of a request, or the units that a refund gave back. */
+export type Outcome = Decision | number;
+
+/** One step; `earlier` are the outcomes of the steps before it. */
+export async function play(world: World, limiter: Limiter, key: string, step: Step, earlier: readonly Outcome[]): Promise<Outcome> {
+  world.nowMs = step.atMs;
+  if ("cost" in step) return await limiter.consume(key, { cost: step.cost });
+  return await limiter.refund(key, earlier[step.refund] as Decision);
+}
+
+/** Plays steps on a key, and answers what came of each. */
+export async function playAll(world: World, limiter: Limiter, key: string, steps: readonly Step[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const step of steps) outcomes.push(await play(world, limiter, key, step, outcomes));
+  return outcomes;
+}
+
+/** A fresh key with the same past: states cannot be copied, but they can be made again. */
+export async function replayed(world: World, limiter: Limiter, steps: readonly Step[]): Promise<string> {
+  const key = world.fresh();
+  await playAll(world, limiter, key, steps);
+  return key;
+}

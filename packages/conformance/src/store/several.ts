@@ -1,0 +1,218 @@
+import * as assert from "node:assert/strict";
+import {
+  type CombinedDecision,
+  consumeAll,
+  createLimit,
+  type Decision,
+  fixedWindow,
+  type Limiter,
+  type Policy,
+  slidingWindowLog,
+} from "@floodgate/core";
+import * as fc from "fast-check";
+import { playAll, policies, type Step, scripts } from "./scripts.js";
+import { type Suite, startMs, type World } from "./world.js";
+
+/** One limit of a request: its policy, its cost, and what its key has been through. */
+interface Part {
+  readonly policy: Policy;
+  readonly cost: number;
+  readonly past: readonly Step[];
+}
+
+const parts: fc.Arbitrary<Part[]> = fc.array(
+  policies.chain((policy) =>
+    fc.record({
+      policy: fc.constant(policy),
+      cost: fc.oneof(
+        { weight: 3, arbitrary: fc.integer({ min: 1, max: policy.quota }) },
+        { weight: 1, arbitrary: fc.constant(policy.quota + 1) },
+      ),
+      past: scripts(policy, { longest: 6 }),
+    }),
+  ),
+  { minLength: 1, maxLength: 4 },
+);
+
+const shuffled = parts.chain((list) =>
+  fc.tuple(fc.constant(list), fc.shuffledSubarray([...list.keys()], { minLength: list.length, maxLength: list.length })),
+);
+
+/** Several limits in one atomic step: all are charged, or none is. */
+export function severalCases(suite: Suite): void {
+  suite.describe("checks several limits at once", () => {
+    suite.it("all pass and all are charged, or none is", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(parts, async (list) => {
+          const limiters = list.map(({ policy }) => world.limiter(policy));
+          const twins = list.map(({ policy }) => world.limiter(policy));
+          await live(world, list, limiters, "key");
+          await live(world, list, twins, "key");
+          const before = await looks(limiters, "key");
+          const whole = await together(list, limiters, [...list.keys()], "key");
+          const after = await looks(limiters, "key");
+          // What each limit would have said alone.
+          const alone: Decision[] = [];
+          for (const [i, { cost }] of list.entries()) alone.push(await (twins[i] as Limiter).consume("key", { cost }));
+          const charged = await looks(twins, "key");
+          assert.equal(
+            whole.allowed,
+            alone.every((decision) => decision.allowed),
+          );
+          for (const [i, { policy }] of list.entries()) {
+            const decision = whole.all[i] as Decision;
+            assert.equal(decision.allowed, alone[i]?.allowed);
+            if (whole.allowed) assert.deepEqual(told(decision), told(alone[i] as Decision));
+            const logged = policy.algorithm === "sliding-window-log" && policy.countRejected && !decision.allowed;
+            const expected = whole.allowed || logged ? charged : before;
+            assert.deepEqual(told(after[i] as Decision), told(expected[i] as Decision), `limit ${i}`);
+            if (!whole.allowed && !logged) assert.equal(decision.delayMs, 0, "nobody waits for a turn in a rejected whole");
+          }
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    suite.it("in any order with the same verdict and the same charges", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(shuffled, async ([list, order]) => {
+          const limiters = list.map(({ policy }) => world.limiter(policy));
+          await live(world, list, limiters, "straight");
+          await live(world, list, limiters, "shuffled");
+          const straight = await together(list, limiters, [...list.keys()], "straight");
+          const other = await together(list, limiters, order, "shuffled");
+          assert.equal(other.allowed, straight.allowed);
+          if (!straight.allowed) assert.equal(other.decision.retryAfterMs, straight.decision.retryAfterMs);
+          order.forEach((place, i) => {
+            assert.deepEqual(other.all[i], straight.all[place]);
+          });
+          assert.deepEqual(await looks(limiters, "shuffled"), await looks(limiters, "straight"));
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("and reports the most restrictive: the longest wait of those that reject, else the smallest share left", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(parts, async (list) => {
+          const limiters = list.map(({ policy }) => world.limiter(policy));
+          await live(world, list, limiters, "key");
+          const { allowed, decision, all } = await together(list, limiters, [...list.keys()], "key");
+          assert.ok(all.includes(decision));
+          assert.equal(decision.allowed, allowed);
+          for (const other of all) {
+            if (allowed) assert.ok(decision.remaining / decision.limit <= other.remaining / other.limit);
+            else if (!other.allowed) assert.ok(decision.retryAfterMs >= other.retryAfterMs);
+          }
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    suite.it("of different keys, each on its own count", async (world) => {
+      const perIp = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+      const perUser = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
+      const ask = async (ip: string, user: string) =>
+        (
+          await consumeAll([
+            { limiter: perIp, key: ip },
+            { limiter: perUser, key: user },
+          ])
+        ).allowed;
+      assert.deepEqual([await ask("a", "x"), await ask("a", "y"), await ask("a", "z"), await ask("b", "x")], [true, true, false, true]);
+      assert.equal((await perUser.peek("z")).remaining, 3);
+      assert.equal((await perUser.peek("x")).remaining, 1);
+    });
+
+    suite.it("of one limiter under two keys, each on its own count", async (world) => {
+      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+      await limiter.consume("full", { cost: 2 });
+      const whole = await consumeAll([
+        { limiter, key: "empty" },
+        { limiter, key: "full" },
+      ]);
+      assert.deepEqual([whole.allowed, whole.all.map((decision) => decision.allowed)], [false, [true, false]]);
+      assert.equal((await limiter.peek("empty")).remaining, 2);
+    });
+
+    suite.it("and a shadow check counts but rejects nothing", async (world) => {
+      const policy = fixedWindow({ limit: 2, window: "1m" });
+      const [enforced, watched] = [createLimit("enforced", policy), createLimit("watched", policy)];
+      const ask = async (enforcedCost: number, watchedCost: number) => {
+        const decisions = await world.store.consumeAll([
+          { limit: watched, key: "key", cost: watchedCost, shadow: true },
+          { limit: enforced, key: "key", cost: enforcedCost },
+        ]);
+        const left = [(await world.store.peek(watched, "key")).remaining, (await world.store.peek(enforced, "key")).remaining];
+        return [decisions.map((decision) => decision.allowed), left];
+      };
+      assert.deepEqual(await ask(1, 1), [
+        [true, true],
+        [1, 1],
+      ]);
+      assert.deepEqual(
+        await ask(2, 1),
+        [
+          [true, false],
+          [1, 1],
+        ],
+        "an enforced limit rejects: nothing is charged",
+      );
+      assert.deepEqual(
+        await ask(1, 2),
+        [
+          [false, true],
+          [1, 0],
+        ],
+        "only the watched one would reject: the others are charged",
+      );
+    });
+
+    suite.it("and a log that counts rejected requests logs only what it rejects itself", async (world) => {
+      const log = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
+      const closed = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+      await closed.consume("key");
+      const ask = async () =>
+        await consumeAll([
+          { limiter: log, key: "key" },
+          { limiter: closed, key: "key" },
+        ]);
+      assert.equal((await ask()).allowed, false);
+      assert.equal((await log.peek("key")).remaining, 1, "the other limit rejected");
+      await log.consume("key");
+      world.nowMs = startMs + 30_000;
+      assert.equal((await ask()).allowed, false);
+      assert.equal((await log.peek("key")).retryAfterMs, 60_000, "the log rejected too");
+    });
+  });
+}
+
+/** Gives each limit its past, and sets the clock to after all of them. */
+async function live(world: World, list: readonly Part[], limiters: readonly Limiter[], key: string): Promise<void> {
+  let lastMs = startMs;
+  for (const [i, { past }] of list.entries()) {
+    await playAll(world, limiters[i] as Limiter, key, past);
+    lastMs = Math.max(lastMs, world.nowMs);
+  }
+  world.nowMs = lastMs;
+}
+
+async function together(
+  list: readonly Part[],
+  limiters: readonly Limiter[],
+  order: readonly number[],
+  key: string,
+): Promise<CombinedDecision> {
+  return await consumeAll(order.map((i) => ({ limiter: limiters[i] as Limiter, key, cost: (list[i] as Part).cost })));
+}
+
+async function looks(limiters: readonly Limiter[], key: string): Promise<Decision[]> {
+  const seen: Decision[] = [];
+  for (const limiter of limiters) seen.push(await limiter.peek(key));
+  return seen;
+}
+
+/** A decision but for the limiter that made it. */
+function told({ name: _, ...rest }: Decision): Omit<Decision, "name"> {
+  return rest;
+}

@@ -1,0 +1,56 @@
+import { type Clock, createLimiter, type Limiter, type Policy, type Store } from "@floodgate/core";
+
+/** What the suite needs of a test runner: those of Vitest, Jest and `node:test` fit. */
+export interface Runner {
+  describe(name: string, body: () => void): unknown;
+  it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
+}
+
+/** A store that the suite may close when a case is over. */
+export type ClosableStore = Store & { close?(): unknown };
+
+/** Makes an empty store that tells the time by the clock that it is given. */
+export type MakeStore = (clock: Clock) => ClosableStore | Promise<ClosableStore>;
+
+/** The runner with a world of its own for each case. */
+export interface Suite {
+  describe(name: string, body: () => void): void;
+  it(name: string, body: (world: World) => Promise<void>): void;
+}
+
+/** An hour like any other; the clock of a case starts here. */
+export const startMs = 1_789_948_800_000;
+
+/** A store under test, its clock, and names and keys that nobody used before. */
+export class World {
+  nowMs: number = startMs;
+  readonly store: ClosableStore;
+  #used = 0;
+
+  constructor(store: ClosableStore) {
+    this.store = store;
+  }
+
+  /** A limiter with a name of its own. */
+  limiter(policy: Policy): Limiter {
+    return createLimiter({ name: this.fresh("limit"), policy, store: this.store });
+  }
+
+  /** A word that was not used before, for a name or a key. */
+  fresh(word = "key"): string {
+    return `${word}-${this.#used++}`;
+  }
+}
+
+/** Runs a case in a world of its own, and closes the store whatever comes of it. */
+export async function inWorld(makeStore: MakeStore, body: (world: World) => Promise<void>): Promise<void> {
+  let nowMs = (): number => startMs;
+  const store = await makeStore(() => nowMs());
+  const world = new World(store);
+  nowMs = () => world.nowMs;
+  try {
+    await body(world);
+  } finally {
+    await store.close?.();
+  }
+}

@@ -1,0 +1,270 @@
+import { createLimit, createLimiter, type FloodgateEvent, fixedWindow, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import * as fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type MemoryStore, memoryStore } from "../src/memory-store.js";
+
+const startMs = 1_789_948_800_000;
+
+interface Setting {
+  readonly store: MemoryStore;
+  readonly events: FloodgateEvent[];
+  readonly clock: { nowMs: number };
+}
+
+function storeOf(maxKeys: number): Setting {
+  const clock = { nowMs: startMs };
+  const events: FloodgateEvent[] = [];
+  const store = memoryStore({ maxKeys, clock: () => clock.nowMs, onEvent: (event) => events.push(event) });
+  return { store, events, clock };
+}
+
+function evicted(events: readonly FloodgateEvent[]): string[] {
+  return events.flatMap((event) => (event.type === "evicted" ? [event.key] : []));
+}
+
+function perMinute(limit: number): Policy {
+  return fixedWindow({ limit, window: "1m" });
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a full memory store", () => {
+  it("never holds more than maxKeys keys, and forgets none without counting it", () => {
+    const steps = fc.array(
+      fc.record({ key: fc.nat(40), cost: fc.integer({ min: 1, max: 5 }), byMs: fc.constantFrom(0, 1, 7_000, 60_000) }),
+      {
+        maxLength: 150,
+        size: "max",
+      },
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), steps, (maxKeys, list) => {
+        const { store, events, clock } = storeOf(maxKeys);
+        const limiters = [
+          createLimiter({ name: "window", policy: perMinute(5), store }),
+          createLimiter({ name: "log", policy: slidingWindowLog({ limit: 5, window: "1m" }), store }),
+        ];
+        for (const { key, cost, byMs } of list) {
+          clock.nowMs += byMs;
+          limiters[key % 2]?.consume(key, { cost });
+          expect(store.size).toBeLessThanOrEqual(maxKeys);
+          expect(evicted(events).length).toBe(store.evictions);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  for (const [name, policy] of [
+    ["fixed window", perMinute(10)],
+    ["sliding log", slidingWindowLog({ limit: 10, window: "1m" })],
+    ["token bucket", tokenBucket({ capacity: 10, refill: 10, every: "1m" })],
+  ] as const) {
+    it(`resets neither a blocked key nor one short of its limit when fresh keys are sprayed (${name})`, () => {
+      const { store } = storeOf(1000);
+      const limiter = createLimiter({ name: "api", policy, store });
+      limiter.consume("blocked", { cost: 10 });
+      limiter.consume("one short", { cost: 9 });
+      for (let i = 0; i < 50_000; i++) limiter.consume(`sprayed-${i}`);
+      expect(store.size).toBe(1000);
+      expect(limiter.peek("blocked").allowed).toBe(false);
+      expect(limiter.peek("one short").remaining).toBe(1);
+      expect(store.evictions).toBe(50_002 - 1000);
+    });
+  }
+
+  it("resets neither when the sprayed keys are pushed to half of their limit first", () => {
+    const { store } = storeOf(200);
+    const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
+    limiter.consume("blocked", { cost: 10 });
+    limiter.consume("one short", { cost: 9 });
+    for (let i = 0; i < 50_000; i++) limiter.consume(`sprayed-${i}`, { cost: 5 });
+    expect(limiter.peek("blocked").allowed).toBe(false);
+    expect(limiter.peek("one short").remaining).toBe(1);
+  });
+
+  it("forgets keys that used less before keys that used more", () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], { minLength: 2, maxLength: 7 }), (costs) => {
+        const { store, events } = storeOf(costs.length);
+        const limiter = createLimiter({ name: "api", policy: perMinute(12), store });
+        for (const cost of costs) limiter.consume(`used ${cost}`, { cost });
+        // Each newcomer uses all of its limit, and so pushes out the one that used least.
+        costs.forEach((_, i) => {
+          limiter.consume(`blocked ${i}`, { cost: 12 });
+        });
+        const least = costs.filter((cost) => cost < 12).sort((a, b) => a - b);
+        expect(evicted(events).slice(0, least.length)).toEqual(least.map((cost) => `used ${cost}`));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("forgets the key nearest its reset when all are at their limit", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.integer({ min: 2, max: 50 }), { minLength: 1, maxLength: 12 }), (minutes) => {
+        const { store, events } = storeOf(minutes.length);
+        for (const [i, minute] of minutes.entries()) {
+          const policy = slidingWindowLog({ limit: 3, window: minute * 60_000 });
+          createLimiter({ name: `limit ${i}`, policy, store }).consume(`${minute} minutes`, { cost: 3 });
+        }
+        const last = createLimiter({ name: "last", policy: slidingWindowLog({ limit: 1, window: "1d" }), store });
+        for (let i = 0; i < minutes.length; i++) last.consume(`newcomer ${i}`);
+        const order = [...minutes].sort((a, b) => a - b);
+        expect(evicted(events)).toEqual(order.map((minute) => `${minute} minutes`));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("clears keys away whose time has passed, which is no eviction", () => {
+    const { store, events, clock } = storeOf(100);
+    const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
+    for (let i = 0; i < 100; i++) limiter.consume(`old-${i}`, { cost: (i % 10) + 1 });
+    clock.nowMs += 60_000;
+    for (let i = 0; i < 100; i++) limiter.consume(`new-${i}`, { cost: (i % 10) + 1 });
+    expect(store.size).toBeLessThanOrEqual(100);
+    expect(store.evictions).toBe(0);
+    expect(events).toEqual([]);
+    expect(limiter.peek("new-9").allowed).toBe(false);
+  });
+
+  it("clears those away before a live key goes", () => {
+    const { store, clock } = storeOf(6);
+    const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
+    const hourly = createLimiter({ name: "hourly", policy: fixedWindow({ limit: 100, window: "1h" }), store });
+    hourly.consume("live");
+    for (let i = 0; i < 5; i++) limiter.consume(`old-${i}`, { cost: 4 + i });
+    clock.nowMs += 60_000;
+    for (let i = 0; i < 5; i++) limiter.consume(`new-${i}`, { cost: 5 });
+    expect(store.evictions).toBe(0);
+    expect(hourly.peek("live").remaining).toBe(99);
+  });
+
+  it("tells the name and the key of what it forgot", () => {
+    const { store, events } = storeOf(1);
+    const keys = ["a", "\0a", "\x001\0a", "\x000\0", ""];
+    const [first, second] = [
+      createLimiter({ name: "first", policy: perMinute(5), store }),
+      createLimiter({ name: "second", policy: perMinute(5), store }),
+    ];
+    for (const key of keys) {
+      first.consume(key);
+      second.consume(key);
+    }
+    first.consume("last");
+    expect(events).toEqual(keys.flatMap((key) => ["first", "second"].map((name) => ({ type: "evicted", name, key }))));
+    expect(store.evictions).toBe(10);
+  });
+
+  it("judges the plans of one name by the strictest, so that a large plan hides no blocked key", () => {
+    const { store } = storeOf(500);
+    const [large, small] = [createLimit("plans", perMinute(10_000)), createLimit("plans", perMinute(10))];
+    store.consume(large, "blocked by the small plan", 10);
+    store.consume(small, "blocked", 10);
+    const other = createLimiter({ name: "other", policy: perMinute(10), store });
+    for (let i = 0; i < 25_000; i++) {
+      store.consume(large, `sprayed-${i}`, 1);
+      other.consume(`sprayed-${i}`, { cost: 2 });
+    }
+    expect(store.peek(small, "blocked").allowed).toBe(false);
+    expect(store.peek(small, "blocked by the small plan").allowed).toBe(false);
+    expect(store.size).toBe(500);
+  });
+});
+
+describe("a memory store", () => {
+  it("remembers nothing of looks, of impossible costs, and of keys that were reset or given everything back", () => {
+    const { store } = storeOf(10);
+    const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
+    for (let i = 0; i < 100; i++) {
+      limiter.peek(`looked-at-${i}`);
+      expect(limiter.consume(`impossible-${i}`, { cost: 6 }).allowed).toBe(false);
+      limiter.reset(`unknown-${i}`);
+    }
+    expect(store.size).toBe(0);
+    limiter.consume("key");
+    expect(store.size).toBe(1);
+    limiter.reset("key");
+    expect(store.size).toBe(0);
+    expect(store.evictions).toBe(0);
+  });
+
+  it("answers at once, without a promise", () => {
+    const { store } = storeOf(10);
+    const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
+    const decision = limiter.consume("key");
+    for (const answer of [decision, limiter.peek("key"), store.consumeAll([{ limit: limiter.limit, key: "key", cost: 1 }])]) {
+      expect(answer).not.toHaveProperty("then");
+    }
+    expect(limiter.refund("key", decision)).toBe(1);
+    expect(limiter.reset("key")).toBeUndefined();
+  });
+
+  it("makes no timer", () => {
+    vi.useFakeTimers();
+    const store = memoryStore({ maxKeys: 10 });
+    const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
+    for (let i = 0; i < 100; i++) limiter.consume(i % 20, { cost: 1 + (i % 5) });
+    limiter.reset(19);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("reads the time of the system where it is given no clock", () => {
+    vi.useFakeTimers({ now: startMs + 250 });
+    const limiter = createLimiter({ name: "api", policy: perMinute(5), store: memoryStore() });
+    expect(limiter.consume("key")).toMatchObject({ atMs: startMs + 250, resetAfterMs: 59_750 });
+  });
+
+  it("keeps the counts of several names apart, whatever their keys begin with", () => {
+    const { store } = storeOf(1000);
+    const keys = ["a", "\0a", "\0\0a", "\x000\0a", "\x001\0a", "\x002\0a", "1\0a", "\0", ""];
+    const limiters = [0, 1, 2].map((i) => createLimiter({ name: `limit ${i}`, policy: perMinute(100), store }));
+    const cost = (limiter: number, key: number) => 1 + limiter * keys.length + key;
+    for (const [l, limiter] of limiters.entries()) for (const [k, key] of keys.entries()) limiter.consume(key, { cost: cost(l, k) });
+    for (const [l, limiter] of limiters.entries()) {
+      for (const [k, key] of keys.entries()) expect(limiter.peek(key).remaining).toBe(100 - cost(l, k));
+    }
+    expect(store.size).toBe(limiters.length * keys.length);
+  });
+
+  it("grows a log to ten thousand entries beside others, and lets it shrink again", () => {
+    const { store, clock } = storeOf(100);
+    const limiter = createLimiter({ name: "log", policy: slidingWindowLog({ limit: 10_000, window: "1h" }), store });
+    for (let i = 0; i < 10_000; i++) {
+      expect(limiter.consume("large").remaining).toBe(9_999 - i);
+      if (i % 100 === 0) limiter.consume(`small-${i % 500}`);
+      clock.nowMs++;
+    }
+    expect(limiter.consume("large")).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 - 10_000 });
+    expect(limiter.peek("small-0").remaining).toBe(9_980);
+    clock.nowMs = startMs + 3_600_000 + 4_999;
+    expect(limiter.peek("large").remaining).toBe(5_000);
+    clock.nowMs = startMs + 2 * 3_600_000 + 10_000;
+    expect(limiter.consume("large", { cost: 10_000 })).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it("needs no more room for a log however long its traffic goes on", () => {
+    const limit = createLimit("log", slidingWindowLog({ limit: 10, window: 100 }));
+    const cells = new Float64Array(1000);
+    for (let i = 0; i < 5_000; i++) {
+      limit.algorithm.decide(limit, cells, 0, startMs + 7 * i, 1, true);
+      expect(limit.algorithm.size(limit.policy, cells, 0)).toBeLessThan(64);
+    }
+  });
+
+  it("gives the place of a key that was reset to the next, empty", () => {
+    const { store } = storeOf(100);
+    const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 5, refill: 1, every: "1s" }), store });
+    for (let i = 0; i < 50; i++) {
+      limiter.consume(`key-${i}`, { cost: 5 });
+      limiter.reset(`key-${i}`);
+      expect(limiter.peek(`key-${i + 1}`).remaining).toBe(5);
+      expect(limiter.consume(`key-${i + 1}`, { cost: 2 }).remaining).toBe(3);
+      limiter.reset(`key-${i + 1}`);
+    }
+    expect(store.size).toBe(0);
+  });
+});

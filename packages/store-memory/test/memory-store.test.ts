@@ -1,0 +1,5 @@
+import { storeConformance } from "@floodgate/conformance";
+import { describe, it } from "vitest";
+import { memoryStore } from "../src/memory-store.js";
+
+storeConformance({ describe, it }, { name: "memory store", makeStore: (clock) => memoryStore({ clock }) });
