@@ -16,6 +16,7 @@ export { type ErrorCode, FloodgateError } from "./errors.js";
 export type { DecisionEvent, EventListener, EvictionEvent, FloodgateEvent, RefundEvent, RefundFailedEvent } from "./events.js";
 export type { ClientIpOption } from "./http/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
+export { problemType } from "./http/problem.js";
 // For adapters: the rate limit of a web app without its framework
 export {
   clientClosedRequest,

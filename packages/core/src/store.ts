@@ -61,3 +61,8 @@ export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R |
 export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
+
+/** Of a fault that is known already no other needs to be told: promises that nobody waits for any more may reject unheard. */
+export function abandon(values: readonly unknown[]): void {
+  for (const value of values) if (isPromise(value)) value.then(undefined, () => undefined);
+}

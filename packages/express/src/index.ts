@@ -1,2 +1,2 @@
 export { type ExpressRateLimitOptions, type ExpressResponse, type RateLimitMiddleware, rateLimit } from "./rate-limit.js";
-export type { ExpressRequest } from "./request.js";
+export type { ExpressMessage, ExpressRequest } from "./request.js";

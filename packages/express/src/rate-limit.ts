@@ -5,12 +5,13 @@ import {
   isPromise,
   type Limiter,
   type Outcome,
+  problemType,
   RateLimit,
   type RateLimitOptions,
   Waiting,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import { type ExpressRequest, expressReader } from "./request.js";
+import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** What is used of a response. */
 export interface ExpressResponse {
@@ -26,13 +27,13 @@ export interface ExpressResponse {
 
 export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends ExpressResponse, Own extends string = never>
   extends RateLimitOptions<Req, Own> {
-  /** Answers a rejected request, whose headers are set, in place of the 429 with a problem+json body. */
+  /** Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. */
   onLimited?: (request: Req, response: Res, decision: Decision | undefined) => unknown;
 }
 
 /** Express middleware, with what is needed beside it. */
-export interface RateLimitMiddleware<Req, Res> {
-  (request: Req, response: Res, next: (error?: unknown) => void): void;
+export interface RateLimitMiddleware {
+  (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void;
   /** The limiter of the only rule, or of the first. */
   readonly limiter: Limiter;
   /** The limiters of all rules, by name. */
@@ -50,33 +51,40 @@ export function rateLimit<
   // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's own Express version, whichever it is
   Res extends ExpressResponse = any,
   const Own extends string = never,
->(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware<Req, Res> {
+>(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
   const { onLimited } = options ?? {};
   const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.send("Slow down")');
   const waiting = new Waiting();
 
-  const apply = (request: Req, response: Res, next: (error?: unknown) => void, outcome: Outcome): void => {
+  const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
     if (outcome.decision !== undefined) request.rateLimit = outcome.decision;
     if (!response.headersSent) setHeaders(response, outcome);
     if (outcome.action === "reject") {
-      if (onLimited !== undefined) answer(() => onLimited(request, response, outcome.decision), next);
+      // Somebody answered while functions of the request were waited for: a timeout, say.
+      if (response.headersSent) return;
+      response.statusCode = outcome.status;
+      if (onLimited !== undefined) answer(() => onLimited(request as Req, response as Res, outcome.decision), next);
       else {
-        response.statusCode = outcome.status;
+        response.setHeader("Content-Type", problemType);
         response.end(outcome.body);
       }
       return;
     }
     const { sent } = outcome;
-    if (sent !== undefined) response.once("close", () => sent(response.writableFinished ? response.statusCode : clientClosedRequest));
+    if (sent !== undefined) {
+      const closed = (): void => sent(response.writableFinished ? response.statusCode : clientClosedRequest);
+      if (response.closed) closed();
+      else response.once("close", closed);
+    }
     if (outcome.delayMs === 0) next();
     else if (!response.closed) response.once("close", waiting.hold(outcome.delayMs, next));
   };
 
-  const middleware = (request: Req, response: Res, next: (error?: unknown) => void): void => {
+  const middleware = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void => {
     let outcome: ReturnType<typeof limit.decide>;
     try {
-      outcome = limit.decide(request);
+      outcome = limit.decide(request as Req);
     } catch (error) {
       next(error);
       return;

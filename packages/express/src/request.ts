@@ -9,11 +9,8 @@ declare global {
   }
 }
 
-/**
- * What is used of a request, so that Express 4 and 5 apps both fit. What the app itself adds to `Express.Request`
- * (`req.user`, say) is here too.
- */
-export interface ExpressRequest extends Express.Request {
+/** What the middleware takes, so that Express 4 and 5 apps both fit: nothing of what a route's own types say, which stay as they are. */
+export interface ExpressMessage extends Express.Request {
   method: string;
   url: string;
   originalUrl: string;
@@ -26,6 +23,10 @@ export interface ExpressRequest extends Express.Request {
   socket: { remoteAddress?: string | undefined };
   app: { get: (setting: string) => unknown };
   get: (header: string) => string | undefined;
+}
+
+/** What functions of the request are given. What the app itself adds to `Express.Request` (`req.user`, say) is here too. */
+export interface ExpressRequest extends ExpressMessage {
   // biome-ignore lint/suspicious/noExplicitAny: what routers and body parsers put there is the app's to know
   params: any;
   // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -39,7 +40,8 @@ export interface ExpressRequest extends Express.Request {
 export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
   method: (request) => request.method,
-  path: (request) => request.originalUrl,
+  // As the routers see it: of an absolute target the path alone, and of a URL that was rewritten the new one.
+  path: (request) => request.baseUrl + request.path,
   header(request, name) {
     const value = request.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;

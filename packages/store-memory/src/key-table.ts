@@ -87,24 +87,23 @@ export class KeyTable {
   #dropOpen(): void {
     const idle = this.#idle;
     idle.length = 0;
-    for (const key of this.#open.rkeys()) {
-      if (idle.push(key) === candidates) break;
-    }
-    let victim = idle[0] as string;
+    let victim = "";
+    let handle = 0;
     let least = Number.POSITIVE_INFINITY;
     let live = true;
-    for (const key of idle) {
-      const use = this.#assess(key, this.#open.peek(key) as number);
+    for (const [key, itsHandle] of this.#open.rentries() as Iterable<[string, number]>) {
+      idle.push(key);
+      const use = this.#assess(key, itsHandle);
+      live = use !== undefined;
       if (use === undefined || use.share < least) {
         victim = key;
+        handle = itsHandle;
         least = use?.share ?? 0;
-        live = use !== undefined;
-        if (!live) break;
       }
+      if (!live || idle.length === candidates) break;
     }
     // Those that have used more than the one that goes are spared for a round.
     if (live && idle[0] !== victim) for (const key of idle) if (key !== victim) this.#open.get(key);
-    const handle = this.#open.peek(victim) as number;
     this.#open.delete(victim);
     this.#drop(victim, handle, live);
   }

@@ -53,7 +53,10 @@ interface Kind {
   strictest: Limit;
 }
 
+const noKind: Kind = { prefix: "", strictest: undefined as never };
+
 class SlabStore implements MemoryStore {
+  readonly mode = "sync";
   readonly #clock: Clock;
   readonly #onEvent: EventListener | undefined;
   readonly #slabs = new Slabs();
@@ -61,6 +64,9 @@ class SlabStore implements MemoryStore {
   readonly #kinds: Kind[] = [];
   readonly #kindsByName = new Map<string, Kind>();
   readonly #kindsByLimit = new WeakMap<Limit, Kind>();
+  /** The limit asked for last and its kind: most requests ask for the same. */
+  #kindLimit: Limit | undefined;
+  #kind: Kind = noKind;
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
@@ -69,6 +75,7 @@ class SlabStore implements MemoryStore {
   // The key used last is the most recently used of all, so it is found without the table. No limit: nothing is known.
   #lastLimit: Limit | undefined;
   #lastKey = "";
+  #lastHandle = 0;
   #lastCells: Cells = this.#scratch;
   #lastAt = 0;
   #lastWidth = 0;
@@ -100,7 +107,7 @@ class SlabStore implements MemoryStore {
       limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) <= this.#lastWidth
     ) {
       const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
-      if (!this.#lastHeld && decision.remaining * 2 <= decision.limit) this.#hold(limit, key, decision, nowMs);
+      if (!this.#lastHeld) this.#hold(limit, key, this.#lastHandle, decision, nowMs);
       return decision;
     }
     return this.#decide(limit, key, cost, nowMs, true);
@@ -146,19 +153,25 @@ class SlabStore implements MemoryStore {
 
   #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const entry = entryOf(this.#kindOf(limit), key);
-    const known = this.#table.get(entry);
-    if (known === undefined) return this.#decideFresh(limit, key, entry, cost, nowMs, commit);
-    const handle = commit ? this.#roomy(limit, entry, known) : known;
-    const cells = this.#slabs.cells(handle);
-    const at = this.#slabs.at(handle);
-    const decision = limit.algorithm.decide(limit, cells, at, nowMs, cost, commit);
+    const handle = this.#table.get(entry);
+    if (handle === undefined) return this.#decideFresh(limit, key, entry, cost, nowMs, commit);
     this.#lastLimit = limit;
     this.#lastKey = key;
-    this.#lastCells = cells;
-    this.#lastAt = at;
-    this.#lastWidth = this.#slabs.width(handle);
-    this.#lastHeld = decision.remaining * 2 <= decision.limit && this.#table.hold(entry, handle, useOf(decision, nowMs));
+    this.#lastHeld = false;
+    this.#lieAt(handle);
+    if (commit && limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit, key);
+    const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, commit);
+    this.#hold(limit, key, this.#lastHandle, decision, nowMs);
     return decision;
+  }
+
+  /** Says where the state of the key used last lies. */
+  #lieAt(handle: number): void {
+    const slab = this.#slabs.slab(handle);
+    this.#lastHandle = handle;
+    this.#lastCells = slab.cells(handle);
+    this.#lastAt = slab.at(handle);
+    this.#lastWidth = slab.width;
   }
 
   /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
@@ -182,32 +195,33 @@ class SlabStore implements MemoryStore {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
-    this.#hold(limit, key, decision, nowMs);
+    this.#hold(limit, key, handle, decision, nowMs);
     return decision;
   }
 
-  /** The handle of a block with room for one more request; a log moves to a larger one. */
-  #roomy(limit: Limit, entry: string, handle: number): number {
-    const cells = this.#slabs.cells(handle);
-    const at = this.#slabs.at(handle);
-    const width = this.#slabs.width(handle);
-    const size = limit.algorithm.size(limit.policy, cells, at);
-    if (size <= width) return handle;
-    const larger = this.#slabs.allocate(Math.max(size, 2 * width));
-    this.#slabs.cells(larger).set(cells.subarray(at, at + width), this.#slabs.at(larger));
+  /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
+  #enlarge(limit: Limit, key: string): void {
+    const handle = this.#lastHandle;
+    const cells = this.#lastCells;
+    const at = this.#lastAt;
+    const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
+    this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
     this.#slabs.free(handle);
-    this.#table.move(entry, larger);
-    return larger;
+    this.#table.move(entryOf(this.#kindOf(limit), key), larger);
+    this.#lieAt(larger);
   }
 
-  #hold(limit: Limit, key: string, decision: Decision, nowMs: number): void {
+  #hold(limit: Limit, key: string, handle: number, decision: Decision, nowMs: number): void {
     if (decision.remaining * 2 > decision.limit) return;
-    const entry = entryOf(this.#kindOf(limit), key);
-    this.#lastHeld = this.#table.hold(entry, this.#table.get(entry) as number, useOf(decision, nowMs));
+    this.#lastHeld = this.#table.hold(entryOf(this.#kindOf(limit), key), handle, useOf(decision, nowMs));
   }
 
   #kindOf(limit: Limit): Kind {
-    return this.#kindsByLimit.get(limit) ?? this.#newKind(limit);
+    if (limit !== this.#kindLimit) {
+      this.#kind = this.#kindsByLimit.get(limit) ?? this.#newKind(limit);
+      this.#kindLimit = limit;
+    }
+    return this.#kind;
   }
 
   #newKind(limit: Limit): Kind {

@@ -43,7 +43,7 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     let retryAfterMs = 0;
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > tokens) retryAfterMs = Math.min(last + Math.ceil((cost - tokens) / refill) * everyMs, fullAt) - nowMs;
-    const atMs = nowMs > last ? nowMs : last;
+    const atMs = Math.max(nowMs, last);
     return decision(limit, capacity, allowed, tokens, retryAfterMs, tokens < capacity ? fullAt - nowMs : 0, 0, cost, atMs);
   },
 

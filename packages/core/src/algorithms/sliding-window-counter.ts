@@ -79,7 +79,7 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     } else if (past > 0) {
       start += past * bucketMs;
     }
-    const atMs = nowMs > start ? nowMs : start;
+    const atMs = Math.max(nowMs, start);
     const elapsed = atMs - start;
 
     // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
@@ -139,8 +139,9 @@ function shift(cells: Cells, counts: number, buckets: number, past: number): voi
 }
 
 /**
- * From the start of the current sub-window, the time at which a request of `cost` units passes. In each sub-window
- * to come one count is leaving; it fits as soon as ⌊leaving · rest / width⌋ ≤ room, that is leaving · rest < (room + 1) · width.
+ * From the start of the current sub-window, the time at which a request of `cost` units passes that does not pass now. In
+ * each sub-window to come one count is leaving, while `room` is what it may still weigh: it fits as soon as
+ * ⌊leaving · rest / width⌋ ≤ room, that is leaving · rest < (room + 1) · width.
  */
 function wait(
   policy: SlidingWindowCounterPolicy,
@@ -152,19 +153,16 @@ function wait(
   cost: number,
 ): number {
   const { limit, buckets, bucketMs } = policy;
+  let ahead = 0;
   let leaving = oldest;
-  let staying = newer;
-  for (let ahead = 0; ; ahead++) {
-    const room = limit - cost - staying;
-    if (room >= leaving) return ahead * bucketMs;
-    if (room >= 0) {
-      const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
-      if (rest > 0) return (ahead + 1) * bucketMs - rest;
-    }
-    const next = counts + buckets - past - ahead - 1;
-    leaving = next >= counts ? Math.min(cells[next] as number, limit) : 0;
-    staying -= leaving;
+  let room = limit - cost - newer;
+  while (room < 0) {
+    ahead++;
+    leaving = Math.min(cells[counts + buckets - past - ahead] as number, limit);
+    room += leaving;
   }
+  const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
+  return (ahead + 1) * bucketMs - rest;
 }
 
 /** From the start of the current sub-window, the time until the newest one that counted has left the window. */

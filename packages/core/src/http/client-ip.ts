@@ -91,7 +91,7 @@ function byHops<Req>(
   header: (request: Req, name: string) => string | undefined,
 ): Resolver<Req> {
   return (request) => {
-    const list = hops === 0 ? undefined : header(request, "x-forwarded-for");
+    const list = header(request, "x-forwarded-for");
     const address = list === undefined ? undefined : nthFromRight(list, hops);
     return address === undefined ? remoteAddress(request) : formatIp(address);
   };

@@ -17,11 +17,11 @@ import {
   TurnedAway,
 } from "../rules/rule.js";
 import { ruleLimiter } from "../rules/rule-limiter.js";
-import { andThen, type Check, isPromise, type Store } from "../store.js";
+import { abandon, andThen, type Check, isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import { type Header, type HeadersOption, headerWriter, reportedSoFar, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
-import { problemType, quotaExceeded } from "./problem.js";
+import { quotaExceeded } from "./problem.js";
 
 /** How a framework's request is read: all that an adapter has to say about it. */
 export interface RequestReader<Req> {
@@ -40,12 +40,12 @@ export interface RequestReader<Req> {
   route(request: Req): string | undefined;
 }
 
-/** The options of `rateLimit` that mean the same in every framework. */
-export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, Own> {
+/** The options of `rateLimit` that mean the same in every framework. `keys` alone says which names there are. */
+export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>> {
   /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
   name?: string;
   /** Several limits, checked in one atomic step. */
-  rules?: readonly Rule<Req, Own>[];
+  rules?: readonly Rule<Req, NoInfer<Own>>[];
   /** The keys that `key` and rules name. */
   keys?: Readonly<Record<Own, KeyFunction<Req>>>;
   /** Default: a memory store of this middleware's own. */
@@ -71,7 +71,7 @@ export interface Outcome {
   readonly decision: Decision | undefined;
   /** How long to hold a request that passes. */
   readonly delayMs: number;
-  /** Of a rejection. */
+  /** Of a rejection: its status, and a body of `problemType` where nobody else answers it. */
   readonly status: number;
   readonly body: string;
   /** To be called with the response's status once it has been sent, where it may mean a refund. */
@@ -142,11 +142,16 @@ export class RateLimit<Req> {
     const found: Promised<Found>[] = [];
     let promised = false;
     const method = this.#reader.method(request);
-    for (const rule of this.#rules) {
-      if (rule.matches !== undefined && !rule.matches(method, this.#reader.path(request))) continue;
-      const one = rule.check(request);
-      promised ||= isPromise(one);
-      found.push(one);
+    try {
+      for (const rule of this.#rules) {
+        if (rule.matches !== undefined && !rule.matches(method, this.#reader.path(request))) continue;
+        const one = rule.check(request);
+        promised ||= isPromise(one);
+        found.push(one);
+      }
+    } catch (error) {
+      abandon(found);
+      throw error;
     }
     if (promised) return Promise.all(found).then((all) => this.#ask(identity, all));
     return this.#ask(identity, found as Found[]);
@@ -213,8 +218,7 @@ export class RateLimit<Req> {
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
 function reject(headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
-  const all = [...headers, { name: "Content-Type", value: problemType, list: false }];
-  return { action: "reject", headers: all, decision, delayMs: 0, status: 429, body, sent: undefined };
+  return { action: "reject", headers, decision, delayMs: 0, status: 429, body, sent: undefined };
 }
 
 function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): KeySources<Req> {

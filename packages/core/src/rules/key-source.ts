@@ -1,7 +1,7 @@
 import { FloodgateError, shown } from "../errors.js";
 import type { Key, KeyPart } from "../key.js";
 import { nearest } from "../options.js";
-import { isPromise } from "../store.js";
+import { abandon, isPromise } from "../store.js";
 
 /** What a key function is told besides the request. */
 export interface KeyInfo {
@@ -39,7 +39,13 @@ export function keySource<Req>(where: string, key: unknown, sources: KeySources<
   if (key.length === 0) throw unknownKey(where, key, sources);
   const parts = key.map((part) => fromName(where, part, sources, rulePath));
   return (request) => {
-    const values = parts.map((part) => part(request));
+    const values: ReturnType<KeySource<Req>>[] = [];
+    try {
+      for (const part of parts) values.push(part(request));
+    } catch (error) {
+      abandon(values);
+      throw error;
+    }
     return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (Key | undefined)[]);
   };
 }

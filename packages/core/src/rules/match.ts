@@ -69,13 +69,11 @@ function compilePath(where: string, path: unknown): Segment[] {
   });
 }
 
-/** Case, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */
+/** Case, empty segments, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */
 function segmentsOf(path: string): string[] {
   const query = path.indexOf("?");
   const segments = (query < 0 ? path : path.slice(0, query)).split("/");
-  segments.shift();
-  while (segments.length > 0 && segments[segments.length - 1] === "") segments.pop();
-  return segments.map((segment) => decoded(segment).toLowerCase());
+  return segments.filter((segment) => segment !== "").map((segment) => decoded(segment).toLowerCase());
 }
 
 function decoded(segment: string): string {

@@ -6,7 +6,7 @@ import { checkName, createLimit, type Limit } from "../limit.js";
 import { checkCost } from "../limiter.js";
 import { checkOptions, oneOf } from "../options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "../policy.js";
-import { type Check, isPromise } from "../store.js";
+import { abandon, type Check, isPromise } from "../store.js";
 import { type KeyOption, type KeySource, type KeySources, keySource, noClientIp } from "./key-source.js";
 import { compileMatch, type Match, type Matcher } from "./match.js";
 
@@ -100,8 +100,15 @@ export class CompiledRule<Req> {
   check(request: Req): Promised<Found> {
     const cost = typeof this.#cost === "number" ? this.#cost : this.#cost(request);
     if (cost === 0) return undefined;
-    const key = this.#key(request);
-    const policy = this.#policy === undefined ? undefined : this.#policy(request);
+    let key: ReturnType<KeySource<Req>>;
+    let policy: unknown;
+    try {
+      key = this.#key(request);
+      if (this.#policy !== undefined) policy = this.#policy(request);
+    } catch (error) {
+      abandon([cost, key]);
+      throw error;
+    }
     if (isPromise(cost) || isPromise(key) || isPromise(policy)) {
       return Promise.all([cost, key, policy]).then(([cost, key, policy]) => this.#checkOf(request, cost, key, policy));
     }
@@ -113,16 +120,19 @@ export class CompiledRule<Req> {
     const units = checkRuleCost(this.#where, cost);
     const limit = this.fixed ?? this.#limitOf(toPolicy(this.#where, policy));
     if (key !== undefined) return { limit, key: encodeKey(key), cost: units, shadow: this.shadow };
-    switch (this.#onMissingKey) {
+    // A limit that is only watched must not turn a request away, for want of a key either.
+    const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
+    switch (missing) {
       case "skip":
         return undefined;
       case "reject":
-        return this.shadow ? undefined : new TurnedAway(this.name);
+        return new TurnedAway(this.name);
       case "ip": {
         const ip = this.#ip(request);
-        const byIp = (address: Key | undefined): Check => {
-          if (address === undefined) throw noClientIp();
-          return { limit, key: encodeKey(address), cost: units, shadow: this.shadow };
+        const byIp = (address: Key | undefined): Found => {
+          if (address !== undefined) return { limit, key: encodeKey(address), cost: units, shadow: this.shadow };
+          if (this.shadow) return undefined;
+          throw noClientIp();
         };
         return isPromise(ip) ? ip.then(byIp) : byIp(ip);
       }

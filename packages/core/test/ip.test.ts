@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4, SocketAddress } from "node:net";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
-import { contains, formatIp, type IpAddress, ipKey, parseCidr, parseIp } from "./ip.js";
+import { contains, formatIp, type IpAddress, ipKey, parseCidr, parseIp } from "../src/http/ip.js";
 
 const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: 8, maxLength: 8 });
 const octets = fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 4, maxLength: 4 });
@@ -52,6 +52,29 @@ const nearly = fc.oneof(
     ),
 );
 
+/** Texts that are no address, first those with a space or nothing in them. */
+const NO_ADDRESS = ["", " ", " 1.2.3.4", "1.2.3.4 ", "1.2.3.4\n", "fe80::1%a b"].concat(
+  `
+  unknown _hidden localhost 0177.0.0.1 010.0.0.1 1.2.3.00 0x7f.0.0.1 0x7f000001 2130706433 127.1 1.2.3 1.2.3.4. .1.2.3.4
+  1..2.3 1.2.3.256 1.2.3.4.5 1.2.3.-4 1.2.3.4/32 1.2.3.4%eth0 [1.2.3.4] 1.2.3.4: 1.2.3.4:65536 1.2.3.4:080 1.2.3.4:80:80
+  1.2.3.4:http １.2.3.4 : ::: 1:::2 1::2::3 :1:: 1: 1:2:3:4:5:6:7 1:2:3:4:5:6:7: 1:2:3:4:5:6:7:8:9 1:2:3:4:5:6:7::8
+  ::1:2:3:4:5:6:7:8 1:2:3:4:5:6:7:1.2.3.4 ::12345 ::g ::ffff:1.2.3 ::ffff:01.2.3.4 ::1.2.3.4:5 1.2.3.4:: fe80::1%
+  fe80::1%a/b %eth0 [::1 ::1] [::1]443 [::1]: [::1]:65536 [] [[::1]] ::1/128 2001:db8::1,2001:db8::2
+`
+    .trim()
+    .split(/\s+/),
+);
+
+/** Texts that are no range, first those with a space or nothing in them. */
+const NO_RANGE = ["", "10.0.0.0/8 ", " 10.0.0.0/8"].concat(
+  `
+  /8 10.0.0.0/ 10.0.0.0/33 10.0.0.0/-1 10.0.0.0/08 10.0.0.0/8/8 10.0.0.0/255.0.0.0 10.0.0.0/1e1 10/8 10.0.0.0:80
+  010.0.0.0/8 2001:db8::/129 [2001:db8::]/32 fe80::1%eth0/64 ::ffff:10.0.0.0/8 ::ffff:10.0.0.0/95 example.com *
+`
+    .trim()
+    .split(/\s+/),
+);
+
 describe("parseIp", () => {
   it("knows an address where net.isIP does", () => {
     fc.assert(
@@ -60,13 +83,15 @@ describe("parseIp", () => {
         fc.pre(!text.includes("[") && !text.includes("%") && !/^[^:]*\.[^:]*:\d+$/.test(text));
         expect(parseIp(text) !== undefined).toBe(isIP(text) !== 0);
       }),
-      { numRuns: 5000 },
+      { numRuns: 3000 },
     );
   });
 
   it("reads what ipaddr.js reads", () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV6(), quad, address.map(plain)), (text) => {
+        // ipaddr.js takes the deprecated "::1.2.3.4" for "::ffff:1.2.3.4".
+        fc.pre(!/^::\d+\.\d/.test(text));
         const theirs = ipaddr.parse(text);
         const v6 = theirs instanceof ipaddr.IPv4 ? theirs.toIPv4MappedAddress() : (theirs as ipaddr.IPv6);
         expect(parseIp(text)).toEqual(v6.parts);
@@ -83,7 +108,7 @@ describe("parseIp", () => {
           expect(parseIp(text), text).toEqual(eight);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -107,70 +132,7 @@ describe("parseIp", () => {
     }
   });
 
-  it.each([
-    "",
-    " ",
-    "unknown",
-    "_hidden",
-    "localhost",
-    "0177.0.0.1",
-    "010.0.0.1",
-    "1.2.3.00",
-    "0x7f.0.0.1",
-    "0x7f000001",
-    "2130706433",
-    "127.1",
-    "1.2.3",
-    "1.2.3.4.",
-    ".1.2.3.4",
-    "1..2.3",
-    "1.2.3.256",
-    "1.2.3.4.5",
-    "1.2.3.-4",
-    " 1.2.3.4",
-    "1.2.3.4 ",
-    "1.2.3.4\n",
-    "1.2.3.4/32",
-    "1.2.3.4%eth0",
-    "[1.2.3.4]",
-    "1.2.3.4:",
-    "1.2.3.4:65536",
-    "1.2.3.4:080",
-    "1.2.3.4:80:80",
-    "1.2.3.4:http",
-    "１.2.3.4",
-    ":",
-    ":::",
-    "1:::2",
-    "1::2::3",
-    ":1::",
-    "1:",
-    "1:2:3:4:5:6:7",
-    "1:2:3:4:5:6:7:",
-    "1:2:3:4:5:6:7:8:9",
-    "1:2:3:4:5:6:7::8",
-    "::1:2:3:4:5:6:7:8",
-    "1:2:3:4:5:6:7:1.2.3.4",
-    "::12345",
-    "::g",
-    "::ffff:1.2.3",
-    "::ffff:01.2.3.4",
-    "::1.2.3.4:5",
-    "1.2.3.4::",
-    "fe80::1%",
-    "fe80::1%a b",
-    "fe80::1%a/b",
-    "%eth0",
-    "[::1",
-    "::1]",
-    "[::1]443",
-    "[::1]:",
-    "[::1]:65536",
-    "[]",
-    "[[::1]]",
-    "::1/128",
-    "2001:db8::1,2001:db8::2",
-  ])("refuses %j", (text) => {
+  it.each(NO_ADDRESS)("refuses %j", (text) => {
     expect(parseIp(text)).toBeUndefined();
     expect(ipKey(text, 56)).toBeUndefined();
   });
@@ -236,7 +198,7 @@ describe("ipKey", () => {
         expect(ipKey(`${key}:5544`, 56)).toBe(key);
         expect(ipKey(`[::ffff:${key}]:5544`, 56)).toBe(key);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -249,7 +211,7 @@ describe("ipKey", () => {
         expect(new Set(keys).size).toBe(1);
         expect(keys[0]).toBeDefined();
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -259,7 +221,6 @@ describe("ipKey", () => {
         fc.pre(eight.slice(0, 5).some((group) => group !== 0) && eight[0] !== 0x64);
         const text = plain(eight);
         const network = ipaddr.IPv6.networkAddressFromCIDR(`${text}/${prefix}`);
-        // The network of ::ffff:0:0 has no other notation than this one, dotted in none.
         expect(ipKey(text, prefix)).toBe(`${network.toRFC5952String()}/${prefix}`);
       }),
       { numRuns: 2000 },
@@ -298,13 +259,10 @@ describe("parseCidr and contains", () => {
         if (flip < 128) near[flip >> 4] = (near[flip >> 4] as number) ^ (1 << (15 - (flip & 15)));
         for (const eight of [near, random]) {
           const text = plain(eight);
-          const mapped = formatIp(eight as unknown as IpAddress).includes(".");
-          // BlockList keeps IPv4 out of IPv6 ranges; here the two notations are one address.
-          if (mapped && family === "ipv6") continue;
           expect(contains(ours as NonNullable<typeof ours>, parseIp(text) as IpAddress), text).toBe(list.check(text, "ipv6"));
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: 3000 },
     );
   });
 
@@ -332,29 +290,7 @@ describe("parseCidr and contains", () => {
     expect(within("::/0", "2001:db8::")).toBe(true);
   });
 
-  it.each([
-    "",
-    "/8",
-    "10.0.0.0/",
-    "10.0.0.0/33",
-    "10.0.0.0/-1",
-    "10.0.0.0/08",
-    "10.0.0.0/8/8",
-    "10.0.0.0/8 ",
-    " 10.0.0.0/8",
-    "10.0.0.0/255.0.0.0",
-    "10.0.0.0/1e1",
-    "10/8",
-    "10.0.0.0:80",
-    "010.0.0.0/8",
-    "2001:db8::/129",
-    "[2001:db8::]/32",
-    "fe80::1%eth0/64",
-    "::ffff:10.0.0.0/8",
-    "::ffff:10.0.0.0/95",
-    "example.com",
-    "*",
-  ])("refuses the range %j", (text) => {
+  it.each(NO_RANGE)("refuses the range %j", (text) => {
     expect(parseCidr(text)).toBeUndefined();
   });
 });

@@ -1,0 +1,83 @@
+import type { Server } from "node:http";
+import type { Clock, Decision, Limiter, Promised, RateLimitOptions, Store } from "@floodgate/core";
+
+/** What neutral functions see of a request; a description makes it of the framework's own. */
+export interface RequestView {
+  readonly method: string;
+  /** The full path, mounts included. */
+  readonly path: string;
+  /** The body, parsed as JSON before any limit. */
+  readonly body: unknown;
+  /** The value of a header, whatever the case of its name. */
+  header(name: string): string | undefined;
+}
+
+/** What a route or `onLimited` answers. */
+export interface Reply {
+  /** Without it the framework's own choice stands: 200 of a route, 429 where a limit rejected. */
+  readonly status?: number;
+  /** Sent as JSON, unless there are `chunks`. */
+  readonly body?: unknown;
+  /** Sent one after the other, as text. */
+  readonly chunks?: AsyncIterable<string>;
+}
+
+/** The options of `rateLimit`, with neutral functions. */
+export interface LimitSetup extends RateLimitOptions<RequestView, string> {
+  readonly onLimited?: (request: RequestView, decision: Decision | undefined) => Promised<Reply>;
+}
+
+/** A route's handler. It may throw, and it may take its time. */
+export type Handler = (request: RequestView, decision: Decision | undefined) => Promised<Reply>;
+
+/** What an app is made of, in this order. Limits are numbers: places in `Setup.limits`. */
+export type Step =
+  /** A middleware for all requests, or for those under a path. */
+  | { readonly limit: number; readonly path?: string }
+  /** A route, with limits of its own before its handler. */
+  | { readonly route: string; readonly method?: "get" | "post"; readonly limits?: readonly number[]; readonly handler?: Handler }
+  /** A sub-router under a path. */
+  | { readonly router: string; readonly steps: readonly Step[] };
+
+/**
+ * The framework's own proxy setting: one proxy that appends the address which called it, or the left-most forwarded address,
+ * which anyone can forge.
+ */
+export type ProxySetting = "one hop" | "forgeable";
+
+/** The app to build. It listens on a spare port of 127.0.0.1 and parses JSON bodies before anything else. */
+export interface Setup {
+  /** One middleware each, made once however often it is mounted. */
+  readonly limits: readonly LimitSetup[];
+  readonly steps: readonly Step[];
+  /** Left out: no proxy. */
+  readonly proxy?: ProxySetting;
+  /** What a route does that has no handler of its own. */
+  readonly handler: Handler;
+  /** To be told each error that reaches the framework's error handling, which then answers 500. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** What a middleware carries. */
+export interface Carried {
+  readonly limiter: Limiter;
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  close(): void;
+}
+
+/** An app that listens, and the middlewares of its limits in their order. */
+export interface Running {
+  readonly server: Server;
+  readonly limits: readonly Carried[];
+}
+
+/** One framework, described to the suite. */
+export interface Adapter {
+  readonly name: string;
+  /** The proxy settings that the framework has. */
+  readonly proxies: readonly ProxySetting[];
+  /** The adapter's default store, with a clock. */
+  store(clock: Clock): Store<"sync">;
+  /** Rejects with what `rateLimit` throws. */
+  start(setup: Setup): Promise<Running>;
+}

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { type Decision, fixedWindow, gcra, type HeadersOption, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { parseRateLimit } from "ratelimit-header-parser";
+import { parseDictionary, parseItem, parseList } from "structured-headers";
+import type { Response } from "supertest";
+import { type AdapterSuite, type App, self } from "./web.js";
+
+type Items = Record<string, Record<string, unknown>>;
+
+/** The items of a list header by their names; a client that parses by the standard throws a malformed field away whole. */
+export function items(response: Response, header: string): Items {
+  const found: Items = {};
+  for (const [name, parameters] of parseList(response.headers[header] ?? "")) {
+    assert.equal(typeof name, "string", `${header}: an item must be a quoted string`);
+    assert.ok(!(String(name) in found), `${header}: ${name} stands twice`);
+    found[String(name)] = Object.fromEntries(parameters);
+  }
+  return found;
+}
+
+const seconds = (ms: number): number => Math.ceil(ms / 1000);
+const finite = (ms: number): boolean => ms > 0 && ms !== Number.POSITIVE_INFINITY;
+/** Until when what remains is all there is. */
+const effective = ({ retryAfterMs, resetAfterMs }: Decision): number => seconds(finite(retryAfterMs) ? retryAfterMs : resetAfterMs);
+
+/** A client's parser, and the seconds from now that it understands by the reset. */
+function parsed(headers: Record<string, string>): { limit?: number; remaining?: number; resetIn: (nowMs?: number) => number } {
+  const before = Date.now();
+  const { reset, ...rest } = parseRateLimit(headers) ?? {};
+  return { ...rest, resetIn: (nowMs = before) => Math.floor(((reset?.getTime() ?? Number.NaN) - nowMs) / 1000) };
+}
+
+const only = (response: Response, prefix: RegExp): Record<string, string> =>
+  Object.fromEntries(Object.entries(response.headers as Record<string, string>).filter(([name]) => prefix.test(name)));
+
+const checks: Record<string, (response: Response, decision: Decision, policy: Policy, nowMs: number) => void> = {
+  standard(response, decision, policy) {
+    const window = policy.spanMs < 1000 ? {} : { w: seconds(policy.spanMs) };
+    assert.deepEqual(items(response, "ratelimit-policy"), { api: { q: decision.limit, ...window } });
+    const t = decision.retryAfterMs === Number.POSITIVE_INFINITY ? {} : { t: effective(decision) };
+    assert.deepEqual(items(response, "ratelimit"), { api: { r: decision.remaining, ...t } });
+  },
+  "draft-7"(response, decision, policy) {
+    const { limit, remaining, resetIn } = parsed(only(response, /^ratelimit/));
+    assert.deepEqual([limit, remaining, resetIn()], [decision.limit, decision.remaining, effective(decision)]);
+    const fields = Object.fromEntries([...parseDictionary(response.headers["ratelimit"] ?? "")].map(([name, [value]]) => [name, value]));
+    assert.deepEqual(fields, { limit: decision.limit, remaining: decision.remaining, reset: effective(decision) });
+    oldPolicy(response, decision, policy);
+  },
+  "draft-6"(response, decision, policy) {
+    const { limit, remaining, resetIn } = parsed(only(response, /^ratelimit/));
+    assert.deepEqual([limit, remaining, resetIn()], [decision.limit, decision.remaining, effective(decision)]);
+    for (const field of ["limit", "remaining", "reset"]) {
+      assert.ok(Number.isInteger(parseItem(response.headers[`ratelimit-${field}`] ?? "")[0]), field);
+    }
+    oldPolicy(response, decision, policy);
+  },
+  legacy(response, decision, _, nowMs) {
+    const { limit, remaining, resetIn } = parsed(only(response, /^x-ratelimit-(limit|remaining|reset)$/));
+    // An instant in whole seconds, rounded up: never before the wait is over.
+    const waitMs = finite(decision.retryAfterMs) ? decision.retryAfterMs : decision.resetAfterMs;
+    assert.deepEqual([limit, remaining, resetIn(0)], [decision.limit, decision.remaining, seconds(nowMs + waitMs)]);
+    assert.match(response.headers["x-ratelimit-reset"] ?? "", /^\d{10}$/);
+    assert.equal(response.headers["x-ratelimit-retry-after"], response.headers["retry-after"]);
+  },
+};
+
+function oldPolicy(response: Response, decision: Decision, policy: Policy): void {
+  const [[quota, parameters] = [], ...others] = parseList(response.headers["ratelimit-policy"] ?? "");
+  assert.deepEqual(others, []);
+  assert.deepEqual([quota, (parameters as Map<string, unknown>).get("w")], [decision.limit, seconds(policy.spanMs)]);
+}
+
+/** The headers of a format, by the first words of their names. */
+const formats: [HeadersOption, string[]][] = [
+  ["standard", ["ratelimit", "ratelimit-policy"]],
+  ["draft-7", ["ratelimit", "ratelimit-policy"]],
+  ["draft-6", ["ratelimit-limit", "ratelimit-policy", "ratelimit-remaining", "ratelimit-reset"]],
+  ["legacy", ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]],
+  [
+    ["standard", "legacy"],
+    ["ratelimit", "ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"],
+  ],
+  [
+    ["draft-6", "legacy"],
+    [
+      ...["limit", "policy", "remaining", "reset"].map((name) => `ratelimit-${name}`),
+      "x-ratelimit-limit",
+      "x-ratelimit-remaining",
+      "x-ratelimit-reset",
+    ],
+  ],
+  [false, []],
+];
+
+const policies: [string, Policy][] = [
+  ["a fixed window", fixedWindow({ limit: 2, window: "1m" })],
+  ["a log with a window under a second", slidingWindowLog({ limit: 2, window: "250ms" })],
+  ["a token bucket", tokenBucket({ capacity: 2, refill: 2, every: "90s" })],
+  ["a burst", gcra({ limit: 100, window: "1h", burst: 2 })],
+];
+
+/** What stands in the headers is what the decision says. */
+export function headerCases({ describe, it }: AdapterSuite): void {
+  const peek = (app: App): Decision => app.limits[0]?.limiter.peek(self) as Decision;
+
+  describe("headers", () => {
+    for (const [headers, names] of formats) {
+      const shown = JSON.stringify(headers);
+      for (const [kind, policy] of policies) {
+        it(`headers: ${shown} tell of ${kind} what the decision says, allowed and limited`, async (web) => {
+          const app = await web.start({ name: "api", policy, headers });
+          for (const status of [200, 200, 429]) {
+            const response = await app.get();
+            assert.equal(response.status, status);
+            const present = Object.keys(response.headers).filter((name) => /ratelimit/.test(name));
+            const expected = status === 429 && shown.includes("legacy") ? [...names, "x-ratelimit-retry-after"] : names;
+            assert.deepEqual(present.sort(), [...expected].sort());
+            for (const format of [headers].flat()) if (format !== false) checks[String(format)]?.(response, peek(app), policy, web.nowMs);
+            const retryAfter = response.headers["retry-after"];
+            if (status === 200) assert.equal(retryAfter, undefined);
+            else assert.equal(retryAfter, `${Math.max(1, seconds(peek(app).retryAfterMs))}`);
+          }
+        });
+      }
+    }
+
+    it("Retry-After is at least 1 and the t of the limit that rejects", async (web) => {
+      const app = await web.start({ name: "api", policy: slidingWindowLog({ limit: 1, window: "250ms" }) });
+      await app.get();
+      web.nowMs += 249;
+      const response = await app.get();
+      assert.equal(response.headers["retry-after"], "1");
+      assert.deepEqual(items(response, "ratelimit"), { api: { r: 0, t: 1 } });
+    });
+
+    it("a cost that never fits is told no time to come back", async (web) => {
+      const limit = { name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), cost: 3 };
+      const app = await web.start({ ...limit, headers: ["standard", "legacy"] });
+      const response = await app.get();
+      assert.equal(response.status, 429);
+      assert.equal(response.headers["retry-after"], undefined);
+      assert.equal(response.headers["x-ratelimit-retry-after"], undefined);
+      assert.deepEqual(items(response, "ratelimit"), { api: { r: 2 } });
+      assert.ok(!("retry-after" in response.body));
+      assert.deepEqual(response.body["violated-policies"], ["api"]);
+    });
+
+    it("a name with quotes and backslashes is one that a parser reads back", async (web) => {
+      const name = 'a "quoted", \\ name; q=1';
+      const app = await web.start({ name, policy: fixedWindow({ limit: 2, window: "1m" }) });
+      const response = await app.get();
+      assert.deepEqual(items(response, "ratelimit-policy"), { [name]: { q: 2, w: 60 } });
+      assert.deepEqual(items(response, "ratelimit"), { [name]: { r: 1, t: 45 } });
+    });
+
+    it("numbers beyond what a structured field holds are cut, not broken", async (web) => {
+      const app = await web.start({ name: "api", policy: fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: "1m" }) });
+      assert.deepEqual(items(await app.get(), "ratelimit"), { api: { r: 999_999_999_999_999, t: 45 } });
+    });
+
+    it("a window of many years is told in seconds", async (web) => {
+      const app = await web.start({ name: "api", policy: fixedWindow({ limit: 1, window: "36500d" }) });
+      await app.get();
+      const response = await app.get();
+      assert.equal(response.status, 429);
+      assert.deepEqual(items(response, "ratelimit-policy"), { api: { q: 1, w: 3_153_600_000 } });
+      assert.ok(Number(response.headers["retry-after"]) > 1_000_000_000);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import { type AdapterSuite, later } from "./web.js";
+
+/** `onLimited`, `skip` and `onEvent`. */
+export function hookCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 1, window: "1m" });
+
+  describe("onLimited", () => {
+    for (const [kind, wait] of [
+      ["at once", false],
+      ["later", true],
+    ] as const) {
+      it(`answers in place of the problem, ${kind}, with the headers set`, async (web) => {
+        const reply = { status: 418, body: { slow: "down" } };
+        const app = await web.start({ policy, onLimited: () => (wait ? Promise.resolve(reply) : reply) });
+        assert.equal((await app.get()).status, 200);
+        const response = await app.get();
+        assert.equal(response.status, 418);
+        assert.match(response.headers["content-type"] ?? "", /^application\/json\b/);
+        assert.deepEqual(response.body, { slow: "down" });
+        assert.equal(response.headers["retry-after"], "45");
+        assert.equal(response.headers["ratelimit"], '"default";r=0;t=45');
+        assert.equal(response.headers["cache-control"], "no-store");
+      });
+
+      it(`that throws ${kind} is an error of that request`, async (web) => {
+        const fault = new Error("onLimited");
+        const app = await web.start({
+          policy,
+          onLimited: () => {
+            if (wait) return Promise.reject(fault);
+            throw fault;
+          },
+        });
+        assert.deepEqual(await app.statuses(2), [200, 500]);
+        assert.deepEqual(app.errors, [fault]);
+      });
+    }
+
+    it("that says no status answers a 429 all the same", async (web) => {
+      const app = await web.start({ policy, onLimited: () => ({ body: { slow: "down" } }) });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+    });
+
+    it("is told the request and the decision", async (web) => {
+      const app = await web.start({
+        name: "api",
+        policy,
+        onLimited: (request, decision) => ({
+          body: [request.method, request.path, decision?.name, decision?.allowed, decision?.retryAfterMs],
+        }),
+      });
+      await app.get();
+      assert.deepEqual((await app.get()).body, ["GET", "/", "api", false, 45_000]);
+    });
+
+    it("is told no decision where the request has no key", async (web) => {
+      const app = await web.start({
+        policy,
+        key: () => undefined,
+        onMissingKey: "reject",
+        onLimited: (_, decision) => ({ body: decision === undefined ? "keyless" : "limited" }),
+      });
+      assert.equal((await app.get()).body, "keyless");
+    });
+
+    it("is not called for requests that pass, or in shadow mode", async (web) => {
+      let calls = 0;
+      const onLimited = () => ({ body: ++calls });
+      const app = await web.start({ policy, mode: "shadow", onLimited });
+      assert.deepEqual(await app.statuses(3), [200, 200, 200]);
+      assert.equal(calls, 0);
+    });
+  });
+
+  describe("skip", () => {
+    for (const [kind, skip] of [
+      ["at once", (health: boolean) => health],
+      ["by promise", async (health: boolean) => health],
+    ] as const) {
+      it(`lets pass what it answers true for ${kind}, uncounted and without headers`, async (web) => {
+        const app = await web.start({
+          limits: [{ policy, skip: (request) => skip(request.header("x-health") === "yes") }],
+        });
+        const health = { "x-health": "yes" };
+        assert.deepEqual(await app.statuses(3, "/", health), [200, 200, 200]);
+        assert.equal((await app.get("/", health)).headers["ratelimit"], undefined);
+        assert.deepEqual(await app.statuses(2), [200, 429]);
+        assert.deepEqual(await app.statuses(1, "/", health), [200]);
+      });
+    }
+  });
+
+  describe("onEvent", () => {
+    it("hears of each decision by its rule and key", async (web) => {
+      const { onEvent } = web.listen("limited");
+      const app = await web.start({ name: "api", policy, key: "header:x-user", onEvent });
+      await app.statuses(2, "/", { "x-user": "ann" });
+      assert.deepEqual(
+        web.events.map((event) => [event.type, "name" in event && event.name, "key" in event && event.key]),
+        [
+          ["allowed", "api", "ann"],
+          ["limited", "api", "ann"],
+        ],
+      );
+    });
+
+    it("hears of each limit of several, but not of one that would have let a rejected request pass, also of a store that answers by promise", async (web) => {
+      const { onEvent } = web.listen("limited");
+      const rules = [
+        { name: "a", policy },
+        { name: "b", policy: fixedWindow({ limit: 5, window: "1m" }) },
+      ];
+      const app = await web.start({ rules, onEvent, store: later(web.store) });
+      await app.statuses(2);
+      assert.deepEqual(
+        web.events.map((event) => `${event.type} ${"name" in event ? event.name : ""}`),
+        ["allowed a", "allowed b", "limited a"],
+      );
+    });
+  });
+}

@@ -1,0 +1,53 @@
+import type { Adapter } from "./adapter.js";
+import { clientIpCases } from "./client-ip.js";
+import { faultCases } from "./faults.js";
+import { headerCases } from "./headers.js";
+import { hookCases } from "./hooks.js";
+import { hostileCases } from "./hostile.js";
+import { keyCases } from "./keys.js";
+import { matchCases } from "./match.js";
+import { perRequestCases } from "./per-request.js";
+import { refundCases } from "./refunds.js";
+import { responseCases } from "./responses.js";
+import { severalCases } from "./several.js";
+import { waitingCases } from "./waiting.js";
+import { type AdapterRunner, type AdapterSuite, Web } from "./web.js";
+
+export type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Reply, RequestView, Running, Setup, Step } from "./adapter.js";
+export { andThen, forRequests } from "./options.js";
+export type { AdapterRunner } from "./web.js";
+
+/**
+ * What every adapter owes, over real HTTP on loopback. `runner` is any test runner's `describe` and `it`; `adapter` describes
+ * one framework: how an app is built of limits and routes, and what its requests look like.
+ */
+export function adapterConformance(runner: AdapterRunner, adapter: Adapter): void {
+  const suite: AdapterSuite = {
+    adapter,
+    describe: (name, body) => void runner.describe(name, body),
+    it(name, body) {
+      runner.it(name, async () => {
+        const web = new Web(adapter);
+        try {
+          await body(web);
+        } finally {
+          await web.end();
+        }
+      });
+    },
+  };
+  runner.describe(adapter.name, () => {
+    responseCases(suite);
+    headerCases(suite);
+    severalCases(suite);
+    matchCases(suite);
+    keyCases(suite);
+    clientIpCases(suite);
+    perRequestCases(suite);
+    hookCases(suite);
+    refundCases(suite);
+    waitingCases(suite);
+    faultCases(suite);
+    hostileCases(suite);
+  });
+}

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { fixedWindow, type OnMissingKey } from "@floodgate/core";
+import type { LimitSetup, RequestView } from "./adapter.js";
+import type { AdapterSuite } from "./web.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+const user = (request: RequestView): string | undefined => request.header("x-user");
+const field = (request: RequestView): never => (request.body as { key: never }).key;
+
+/** Ways to say a key that a request without the header `x-user` lacks. */
+const lacking: [string, LimitSetup][] = [
+  ["ip", { key: "ip", clientIp: () => undefined }],
+  ["header:x-user", { key: "header:x-user" }],
+  ["a key of the app's own", { key: "user", keys: { user } }],
+  ["a key of the app's own, by promise", { key: "user", keys: { user: async (request) => user(request) } }],
+  ["a function", { key: user }],
+  ["an async function", { key: async (request) => user(request) }],
+  ["a tuple", { key: ["global", "header:x-user"] }],
+];
+
+/** Whom a limit counts. */
+export function keyCases({ describe, it }: AdapterSuite): void {
+  describe("keys", () => {
+    it("ip is the client's address, and the default", async (web) => {
+      const app = await web.start({ policy });
+      await app.get();
+      assert.equal((await app.peek()).remaining, 0);
+    });
+
+    it("global is everybody", async (web) => {
+      let client = 0;
+      const app = await web.start({ policy, key: "global", clientIp: () => `192.0.2.${++client}` });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+    });
+
+    it("route is the pattern that matched, never a URL", async (web) => {
+      const app = await web.start({
+        limits: [{ policy, key: "route" }],
+        steps: [
+          { route: "/users/:id", limits: [0] },
+          { route: "/posts/:id", limits: [0] },
+        ],
+      });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [200]);
+      assert.deepEqual(await app.statuses(1, "/users/2?x=3"), [429]);
+      assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
+    });
+
+    it("route is a rule's own path where no route has matched yet", async (web) => {
+      const app = await web.start({ rules: [{ name: "users", policy, key: "route", match: { path: "/users/:id" } }] });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
+      assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
+    });
+
+    it("header:<name> is a header's value, whatever the case of its name", async (web) => {
+      const app = await web.start({ policy, key: "header:X-Api-Key" });
+      for (const [key, status] of [
+        ["a", 200],
+        ["a", 429],
+        ["b", 200],
+        ["A", 200],
+      ] as const) {
+        assert.equal((await app.get("/", { "X-API-KEY": key })).status, status, key);
+      }
+    });
+
+    it("an empty header is no key", async (web) => {
+      const app = await web.start({ policy, key: "header:x-api-key", onMissingKey: "reject" });
+      assert.equal((await app.get("/", { "x-api-key": "" })).status, 429);
+    });
+
+    for (const [kind, key] of [
+      ["at once", user],
+      ["by promise", async (request: RequestView) => user(request)],
+    ] as const) {
+      it(`a key of the app's own is what its function answers ${kind}`, async (web) => {
+        const app = await web.start({ policy, key: "user", keys: { user: key } });
+        for (const [name, status] of [
+          ["ann", 200],
+          ["ann", 429],
+          ["bob", 200],
+        ] as const) {
+          assert.equal((await app.get("/", { "x-user": name })).status, status, name);
+        }
+      });
+    }
+
+    it("rules say by name whom they count", async (web) => {
+      const rules = [
+        { name: "users", key: "user", policy },
+        { name: "all", key: "global", policy: fixedWindow({ limit: 2, window: "1m" }) },
+      ];
+      const app = await web.start({ rules, keys: { user } });
+      for (const [name, status] of [
+        ["ann", 200],
+        ["ann", 429],
+        ["bob", 200],
+        ["cy", 429],
+      ] as const) {
+        assert.equal((await app.get("/", { "x-user": name })).status, status, name);
+      }
+    });
+
+    it("a tuple of names is one key of all its parts", async (web) => {
+      const app = await web.start({ policy, key: ["header:x-a", "header:x-b"] });
+      for (const [a, b, status] of [
+        ["1", "2", 200],
+        ["1", "2", 429],
+        ["2", "1", 200],
+        ["1,2", "", 500],
+        ["1,", "2", 200],
+        ["1", ",2", 200],
+      ] as const) {
+        assert.equal((await app.get("/", { "x-a": a, "x-b": b })).status, status, `${a} ${b}`);
+      }
+    });
+
+    it("a key function is told the address, normalised, and the route", async (web) => {
+      const seen: string[] = [];
+      const app = await web.start({
+        limits: [
+          {
+            policy,
+            clientIp: () => "::FFFF:192.0.2.1",
+            key: (request, { ip, route }) => {
+              seen.push(ip, route, request.method, request.path.split("?")[0] as string);
+              return [ip, route];
+            },
+          },
+        ],
+        steps: [{ router: "/api", steps: [{ route: "/users/:id", limits: [0] }] }],
+      });
+      assert.equal((await app.get("/api/users/7?x")).status, 200);
+      assert.equal(seen[0], "192.0.2.1");
+      assert.match(seen[1] ?? "", /\/users\/:id$/);
+      assert.deepEqual(seen.slice(2), ["GET", "/api/users/7"]);
+      assert.equal((await app.get("/api/users/8")).status, 429);
+    });
+
+    it("a key function is told an address that is promised", async (web) => {
+      const app = await web.start({ policy, clientIp: async (request) => request.header("x-ip"), key: (_, { ip }) => [ip, "login"] });
+      for (const [ip, status] of [
+        ["192.0.2.1", 200],
+        ["192.0.2.1", 429],
+        ["192.0.2.2", 200],
+      ] as const) {
+        assert.equal((await app.get("/", { "x-ip": ip })).status, status, ip);
+      }
+    });
+
+    it("a number, a bigint and a string that read the same are one key; a tuple of it is another", async (web) => {
+      const keys = [42, 42n, "42", ["42"], [4, 2], true, "true"];
+      let next = 0;
+      const app = await web.start({ policy, key: () => keys[next++] });
+      assert.deepEqual(await app.statuses(keys.length), [200, 429, 429, 200, 200, 200, 429]);
+    });
+
+    for (const [kind, limit] of lacking) {
+      for (const onMissingKey of ["error", "skip", "reject", "ip"] satisfies OnMissingKey[]) {
+        if (kind === "ip" && onMissingKey === "ip") continue;
+        it(`${kind}: a request without it, onMissingKey: "${onMissingKey}"`, async (web) => {
+          const app = await web.start({ name: "api", policy, ...limit, onMissingKey });
+          if (kind !== "ip") {
+            const ann = { "x-user": "ann" };
+            assert.deepEqual(await app.statuses(2, "/", ann), [200, 429]);
+          }
+          const responses = [await app.get(), await app.get()];
+          const statuses = { error: [500, 500], skip: [200, 200], reject: [429, 429], ip: [200, 429] }[onMissingKey];
+          assert.deepEqual(
+            responses.map(({ status }) => status),
+            statuses,
+          );
+          const code = kind === "ip" ? "FLOODGATE_NO_CLIENT_IP" : "FLOODGATE_MISSING_KEY";
+          assert.deepEqual(app.codes, onMissingKey === "error" ? [code, code] : []);
+          if (onMissingKey === "reject") {
+            assert.deepEqual(responses[0]?.body["violated-policies"], ["api"]);
+            assert.equal(responses[0]?.headers["retry-after"], undefined);
+            assert.equal(responses[0]?.headers["cache-control"], "no-store");
+          }
+        });
+      }
+    }
+
+    it("a rule that a request has no key for is skipped alone, or rejects with nothing charged", async (web) => {
+      const all = { name: "all", key: "global", policy };
+      const skips = await web.start({ rules: [all, { name: "a", key: "header:x-user", policy, onMissingKey: "skip" }] });
+      assert.deepEqual(await skips.statuses(2), [200, 429]);
+      await skips.limits[0]?.limiter.reset("global");
+      const rejects = await web.start({ rules: [all, { name: "b", key: "header:x-user", policy, onMissingKey: "reject" }] });
+      assert.deepEqual((await rejects.get()).body["violated-policies"], ["b"]);
+      assert.equal((await rejects.peek("global")).remaining, 1);
+    });
+
+    it("a rule that is only watched rejects nobody for want of a key", async (web) => {
+      const app = await web.start({ policy, key: "header:x-user", onMissingKey: "reject", mode: "shadow" });
+      assert.deepEqual(await app.statuses(2), [200, 200]);
+    });
+
+    for (const body of [
+      '{"key":{}}',
+      '{"key":[]}',
+      '{"key":[["a"]]}',
+      '{"key":[null]}',
+      '{"key":null}',
+      '{"key":["a",{"b":1}]}',
+      '{"key":1e999}',
+    ]) {
+      it(`the key of ${body} is an error of that request`, async (web) => {
+        const app = await web.start({ policy, key: field });
+        assert.equal((await app.post("/", body)).status, 500);
+        assert.deepEqual(app.codes, ["FLOODGATE_INVALID_KEY"]);
+      });
+    }
+
+    for (const [kind, key] of [
+      ["NaN", Number.NaN],
+      ["a symbol", Symbol("key")],
+      ["a function", () => "key"],
+      ["a date", new Date(0)],
+    ] as const) {
+      it(`${kind} for a key, now or later, is an error of that request`, async (web) => {
+        for (const answer of [key, Promise.resolve(key)]) {
+          const app = await web.start({ policy, key: () => answer as never });
+          assert.equal((await app.get()).status, 500);
+          assert.deepEqual(app.codes, ["FLOODGATE_INVALID_KEY"]);
+        }
+      });
+    }
+  });
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { fixedWindow, type Match } from "@floodgate/core";
+import type { AdapterSuite, App } from "./web.js";
+
+const policy = fixedWindow({ limit: 100, window: "1m" });
+
+/** The paths that fit and those that do not. */
+const paths: [Match["path"], string[], string[]][] = [
+  ["/posts", ["/posts", "/POSTS", "/posts/", "/posts?x=/y", "/p%6Fsts", "/%50osts"], ["/", "/post", "/posts/1", "/api/posts", "/posts2"]],
+  ["/Posts/", ["/posts", "/Posts/"], ["/post"]],
+  ["/", ["/", "/?x"], ["/posts"]],
+  ["/posts/:id", ["/posts/1", "/POSTS/x/", "/posts/a%2Fb", "/posts/%E2%82%AC", "/posts/%zz"], ["/posts", "/posts/", "/posts/1/2"]],
+  ["/posts/:id/comments/:comment", ["/posts/1/comments/2"], ["/posts/1/comments", "/posts/1/likes/2"]],
+  ["/files/*", ["/files/a", "/files/a/b/c", "/files/a%20b"], ["/file/a", "/x/files/a"]],
+  ["/a/*/z", ["/a/b/z", "/a/b/c/z", "/a/z/z", "/A/b/Z/"], ["/a/b", "/a/b/z/y", "/b/z"]],
+  [
+    ["/a", "/b/:id"],
+    ["/a", "/b/1"],
+    ["/b", "/c"],
+  ],
+  ["/caf%C3%A9", ["/caf%C3%A9", "/CAF%c3%a9", "/caf%C3%89"], ["/cafe"]],
+];
+
+/** Spellings of one request target, some of which a router takes for `/posts`. */
+const spellings = [
+  ...["/posts", "/POSTS", "/posts/", "/posts//", "//posts", "/posts?x", "/posts?/y", "/posts#x", "/posts/#x", "/posts;a=b", "/posts%2F"],
+  ...[
+    "/p%6Fsts",
+    "/%70osts",
+    "/%2Fposts",
+    "/./posts",
+    "/posts/.",
+    "/x/../posts",
+    "/posts/..",
+    "/posts%20",
+    "/posts%00",
+    "/posts\\",
+    "/\\posts#",
+  ],
+  ...[
+    "/x\\..\\posts#",
+    "http://elsewhere.example/posts",
+    "http://elsewhere.example/posts/?x",
+    "HTTP://elsewhere.example:80/POSTS",
+    "http://u:p@elsewhere.example/posts",
+  ],
+];
+
+/** Which requests a rule is for. */
+export function matchCases({ describe, it }: AdapterSuite): void {
+  const matched = async (app: App, path: string): Promise<boolean> => (await app.raw(path)).lines("ratelimit").length > 0;
+
+  describe("rules match", () => {
+    for (const [path, fit, others] of paths) {
+      it(`path ${JSON.stringify(path)}: ${fit.join(", ")}`, async (web) => {
+        const app = await web.start({ rules: [{ name: "rule", policy, match: { path: path as string } }] });
+        for (const one of fit) assert.equal(await matched(app, one), true, one);
+      });
+      it(`path ${JSON.stringify(path)}: not ${others.join(", ")}`, async (web) => {
+        const app = await web.start({ rules: [{ name: "rule", policy, match: { path: path as string } }] });
+        for (const one of others) assert.equal(await matched(app, one), false, one);
+      });
+    }
+
+    for (const [method, fit, others] of [
+      ["GET", ["get", "head"], ["post", "options"]],
+      ["post", ["post"], ["get", "head", "options"]],
+      ["HEAD", ["head"], ["get", "post"]],
+      [
+        ["POST", "OPTIONS"],
+        ["post", "options"],
+        ["get", "head"],
+      ],
+    ] as const) {
+      it(`method ${JSON.stringify(method)}: ${fit.join(", ")}, not ${others.join(", ")}`, async (web) => {
+        const app = await web.start({ rules: [{ name: "rule", policy, match: { method } }] });
+        for (const one of [...fit, ...others]) {
+          const { headers } = await app.send(one);
+          assert.equal(headers["ratelimit"] !== undefined, (fit as readonly string[]).includes(one), one);
+        }
+      });
+    }
+
+    it("method and path both have to fit", async (web) => {
+      const app = await web.start({ rules: [{ name: "rule", policy, match: { method: "POST", path: "/" } }] });
+      assert.equal((await app.get("/")).headers["ratelimit"], undefined);
+      assert.notEqual((await app.post("/", {})).headers["ratelimit"], undefined);
+      assert.equal((await app.post("/x", {})).headers["ratelimit"], undefined);
+    });
+
+    it("the path is the full one, mounts included", async (web) => {
+      const rules = [
+        { name: "full", policy, match: { path: "/api/posts/:id" } },
+        { name: "inner", policy, match: { path: "/posts/:id" } },
+      ];
+      const app = await web.start({
+        limits: [{ rules }],
+        steps: [{ router: "/api", steps: [{ limit: 0 }, { route: "/posts/:id" }] }],
+      });
+      assert.deepEqual((await app.raw("/api/posts/1")).lines("ratelimit-policy"), ['"full";q=100;w=60']);
+    });
+
+    it("the path is the full one on a route of a sub-router", async (web) => {
+      const app = await web.start({
+        limits: [{ rules: [{ name: "full", policy, match: { path: "/api/posts/:id" } }] }],
+        steps: [{ router: "/api", steps: [{ route: "/posts/:id", limits: [0] }] }],
+      });
+      assert.equal(await matched(app, "/api/posts/1"), true);
+    });
+
+    for (const place of ["all requests", "a sub-router"]) {
+      it(`no spelling of a target that reaches the route escapes its rule, mounted on ${place}`, async (web) => {
+        const limits = [{ rules: [{ name: "rule", policy, match: { path: place === "all requests" ? "/posts" : "/api/posts" } }] }];
+        const app = await web.start({
+          limits,
+          steps:
+            place === "all requests"
+              ? [{ limit: 0 }, { route: "/posts" }]
+              : [{ router: "/api", steps: [{ limit: 0 }, { route: "/posts" }] }],
+        });
+        let reached = 0;
+        for (const spelling of spellings) {
+          const target = place === "all requests" ? spelling : spelling.replace(/^(https?:\/\/[^/]+)?/i, "$1/api");
+          const response = await app.raw(target).catch(() => undefined);
+          if (response?.status !== 200) continue;
+          reached++;
+          assert.equal(response.lines("ratelimit").length, 1, target);
+        }
+        assert.ok(reached >= 5, `${reached} spellings reached the route`);
+      });
+    }
+  });
+}

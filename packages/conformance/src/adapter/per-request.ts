@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { fixedWindow, gcra, type Policy } from "@floodgate/core";
+import type { RequestView } from "./adapter.js";
+import { items } from "./headers.js";
+import { type AdapterSuite, later, self } from "./web.js";
+
+/** Policy, cost and mode: what is decided for each request anew. */
+export function perRequestCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 10, window: "1m" });
+  const plans: Record<string, Policy> = { free: fixedWindow({ limit: 1, window: "1m" }), paid: fixedWindow({ limit: 3, window: "1m" }) };
+  const planOf = (request: RequestView): Policy => plans[request.header("x-plan") ?? "free"] as Policy;
+
+  describe("a policy that is a function of the request", () => {
+    for (const [kind, choose] of [
+      ["at once", planOf],
+      ["by promise", async (request: RequestView) => planOf(request)],
+    ] as const) {
+      it(`limits each request by the plan that it answers ${kind}`, async (web) => {
+        const app = await web.start({ name: "plan", policy: choose, key: "header:x-user" });
+        assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
+        assert.deepEqual(await app.statuses(4, "/", { "x-user": "bob", "x-plan": "paid" }), [200, 200, 200, 429]);
+      });
+    }
+
+    it("keeps what was used when the plan changes, and tells of the plan in force", async (web) => {
+      const app = await web.start({ name: "plan", policy: planOf, key: "global" });
+      await app.statuses(1);
+      assert.deepEqual(await app.statuses(3, "/", { "x-plan": "paid" }), [200, 200, 429]);
+      assert.deepEqual(items(await app.get("/", { "x-plan": "paid" }), "ratelimit-policy"), { plan: { q: 3, w: 60 } });
+    });
+
+    it("may make a new one for each request, or write it as a rules file does", async (web) => {
+      const made = await web.start({ name: "made", policy: () => fixedWindow({ limit: 2, window: "1m" }) });
+      assert.deepEqual(await made.statuses(3), [200, 200, 429]);
+      const written = await web.start({ name: "written", policy: () => ({ algorithm: "fixed-window", limit: 2, window: "1m" }) });
+      assert.deepEqual(await written.statuses(3), [200, 200, 429]);
+    });
+
+    it("can be reset by its middleware's limiter, whatever the plan", async (web) => {
+      const app = await web.start({
+        name: "plan",
+        policy: (request) => (request.header("x-plan") ? gcra({ limit: 1, window: "1h" }) : planOf(request)),
+      });
+      const paid = { "x-plan": "paid" };
+      assert.deepEqual([...(await app.statuses(2)), ...(await app.statuses(2, "/", paid))], [200, 429, 200, 429]);
+      await app.limits[0]?.limiter.reset(self);
+      assert.deepEqual([...(await app.statuses(1)), ...(await app.statuses(1, "/", paid))], [200, 200]);
+    });
+
+    for (const answer of [undefined, null, 0, Number.NaN, "unlimited", true, Number.POSITIVE_INFINITY]) {
+      it(`that answers ${String(answer)} is an error of that request, never unlimited`, async (web) => {
+        for (const policy of [() => answer as never, async () => answer as never]) {
+          const app = await web.start({ name: `plan-${policy.constructor.name}`, policy });
+          assert.deepEqual(await app.statuses(2), [500, 500]);
+          assert.deepEqual(app.codes, ["FLOODGATE_NO_POLICY", "FLOODGATE_NO_POLICY"]);
+        }
+      });
+    }
+
+    it("that answers a policy with a limit of NaN is an error of that request", async (web) => {
+      const app = await web.start({ policy: () => ({ algorithm: "fixed-window", limit: Number.NaN, window: "1m" }) });
+      assert.equal((await app.get()).status, 500);
+      assert.deepEqual(app.codes, ["FLOODGATE_INVALID_OPTION"]);
+    });
+  });
+
+  describe("cost", () => {
+    for (const [kind, cost] of [
+      ["a number", 4],
+      ["what a function answers", () => 4],
+      ["what a function promises", async () => 4],
+    ] as const) {
+      it(`is ${kind}`, async (web) => {
+        const app = await web.start({ policy, cost });
+        assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+        assert.deepEqual(items(await app.get(), "ratelimit"), { default: { r: 2, t: 45 } });
+      });
+    }
+
+    it("is the request's own, by its body say, and one that is rejected takes nothing", async (web) => {
+      const app = await web.start({ policy, cost: (request) => (request.body as { items: unknown[] }).items.length });
+      const statuses: number[] = [];
+      for (const count of [8, 5, 2, 1]) statuses.push((await app.post("/", { items: Array.from({ length: count }, () => 0) })).status);
+      assert.deepEqual(statuses, [200, 429, 200, 429]);
+    });
+
+    for (const [kind, cost] of [
+      ["0", 0],
+      ["0 of a function", () => 0],
+      ["0 by promise", async () => 0],
+    ] as const) {
+      it(`${kind} passes free of charge, also where nothing is left`, async (web) => {
+        const app = await web.start({ policy, cost: 10 });
+        await app.get();
+        const free = await web.start({ policy, cost });
+        const response = await free.get();
+        assert.equal(response.status, 200);
+        assert.equal(response.headers["ratelimit"], undefined);
+        assert.equal(response.body.decision, undefined);
+        assert.equal((await app.get()).status, 429);
+      });
+    }
+
+    for (const bad of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "1", null, undefined, 2 ** 53, {}, []]) {
+      it(`${JSON.stringify(bad) ?? "undefined"} (${typeof bad} ${String(bad)}) of a function is an error of that request`, async (web) => {
+        for (const cost of [() => bad as never, async () => bad as never]) {
+          const app = await web.start({ policy, cost });
+          assert.equal((await app.get()).status, 500);
+          assert.deepEqual(app.codes, ["FLOODGATE_INVALID_COST"]);
+        }
+      });
+    }
+  });
+
+  describe("shadow mode", () => {
+    const watched = { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const };
+
+    it("counts and tells, but rejects nothing and stands in no header", async (web) => {
+      const { onEvent } = web.listen("shadow-limited");
+      const app = await web.start({ ...watched, onEvent, headers: ["standard", "legacy"] });
+      for (let i = 0; i < 3; i++) {
+        const { status, headers } = await app.get();
+        assert.equal(status, 200);
+        assert.deepEqual(
+          Object.keys(headers).filter((name) => /ratelimit|retry-after/.test(name)),
+          [],
+        );
+      }
+      assert.deepEqual(
+        web.events.map(({ type }) => type),
+        ["allowed", "shadow-limited", "shadow-limited"],
+      );
+    });
+
+    it("beside rules that are enforced, counts only what they let through", async (web) => {
+      const { onEvent } = web.listen("limited");
+      const enforced = { name: "enforced", policy: fixedWindow({ limit: 2, window: "1m" }) };
+      const app = await web.start({ rules: [{ ...watched, policy: fixedWindow({ limit: 10, window: "1m" }) }, enforced], onEvent });
+      assert.deepEqual(await app.statuses(4), [200, 200, 429, 429]);
+      assert.equal((await app.peek(self, "watched")).remaining, 8);
+      const response = await app.get();
+      assert.deepEqual(Object.keys(items(response, "ratelimit")), ["enforced"]);
+      assert.deepEqual(response.body["violated-policies"], ["enforced"]);
+    });
+
+    it("that would reject takes nothing from those that are enforced", async (web) => {
+      const enforced = { name: "enforced", policy: fixedWindow({ limit: 3, window: "1m" }) };
+      const app = await web.start({ rules: [watched, enforced] });
+      assert.deepEqual(await app.statuses(4), [200, 200, 200, 429]);
+      web.nowMs += 60_000;
+      assert.equal((await app.get()).body.decision.name, "enforced");
+    });
+  });
+
+  describe("functions that answer by promise", () => {
+    it("all of them at once, with a store that does too", async (web) => {
+      const app = await web.start({
+        name: "all",
+        store: later(web.store),
+        skip: async (request) => request.path.startsWith("/health"),
+        key: async (request, { ip }) => [ip, request.header("x-user") ?? "nobody"],
+        clientIp: async () => "192.0.2.1",
+        policy: async () => policy,
+        cost: async () => 5,
+        onLimited: async () => ({ body: "later" }),
+      });
+      assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+      assert.equal((await app.get()).body, "later");
+      assert.equal((await app.get("/", { "x-user": "ann" })).status, 200);
+      assert.equal((await app.limits[0]?.limiter.reset(["192.0.2.1", "nobody"])) ?? undefined, undefined);
+      assert.equal((await app.get()).status, 200);
+      assert.deepEqual(app.errors, []);
+    });
+
+    it("requests at the same moment are not let through together", async (web) => {
+      const app = await web.start({ policy, store: later(web.store), key: async () => "everyone" });
+      const responses = await Promise.all(Array.from({ length: 25 }, () => app.get()));
+      assert.equal(responses.filter(({ status }) => status === 200).length, 10);
+    });
+  });
+}

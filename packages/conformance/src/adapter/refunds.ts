@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { Handler } from "./adapter.js";
+import { type AdapterSuite, gate, later, self } from "./web.js";
+
+/** `refundWhen`: what a response's status gives back. */
+export function refundCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 5, window: "1m" });
+  const asked: Handler = (request) => ({ status: Number(request.header("x-status") ?? 200) });
+
+  describe("refundWhen", () => {
+    for (const [status, given] of [
+      [200, false],
+      [204, false],
+      [302, false],
+      [400, true],
+      [404, true],
+      [500, true],
+      [503, true],
+    ] as const) {
+      it(`the status ${status} ${given ? "gives back" : "keeps"} what the request took, where it says status >= 400`, async (web) => {
+        const judged = gate();
+        const { onEvent, heard } = web.listen("refunded");
+        const refundWhen = (seen: number): boolean => {
+          assert.equal(seen, status);
+          judged.open();
+          return seen >= 400;
+        };
+        const app = await web.start({ limits: [{ policy, cost: 2, refundWhen, onEvent }], handler: asked });
+        assert.equal((await app.get("/", { "x-status": `${status}` })).status, status);
+        await judged.opened;
+        if (given) {
+          const event = await heard;
+          assert.equal(event.type === "refunded" && event.units, 2);
+        }
+        assert.equal((await app.peek()).remaining, given ? 5 : 3);
+      });
+    }
+
+    it("a handler that throws is judged by the status of the error", async (web) => {
+      const { onEvent, heard } = web.listen("refunded");
+      const handler = (): never => {
+        throw new Error("handler");
+      };
+      const app = await web.start({ limits: [{ policy, refundWhen: (status) => status === 500, onEvent }], handler });
+      assert.equal((await app.get()).status, 500);
+      await heard;
+      assert.equal((await app.peek()).remaining, 5);
+    });
+
+    it("a 429 of the limit itself took nothing, so it gives nothing back", async (web) => {
+      let judged = 0;
+      const refundWhen = (status: number): boolean => ++judged > 0 && status === 429;
+      const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }), refundWhen }] });
+      assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
+      assert.equal(judged, 1);
+    });
+
+    it("a 429 of a later limit gives back what an earlier one took", async (web) => {
+      const { onEvent, heard } = web.listen("refunded");
+      const outer = { name: "outer", policy, refundWhen: (status: number) => status === 429, onEvent };
+      const app = await web.start({ limits: [outer, { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) }] });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      await heard;
+      assert.equal((await app.peek()).remaining, 4);
+    });
+
+    it("gives back to each of several limits, also of a store that answers by promise", async (web) => {
+      const refunded: string[] = [];
+      const both = gate();
+      const rules = [
+        { name: "a", policy },
+        { name: "b", policy, cost: 3 },
+      ];
+      const app = await web.start({
+        limits: [
+          {
+            rules,
+            store: later(web.store),
+            refundWhen: () => true,
+            onEvent: (event) => {
+              if (event.type === "refunded" && refunded.push(`${event.name} ${event.units}`) === 2) both.open();
+            },
+          },
+        ],
+      });
+      await app.get();
+      await both.opened;
+      assert.deepEqual(refunded, ["a 1", "b 3"]);
+    });
+
+    it("a refund after the window gives nothing and leaves nothing", async (web) => {
+      const judged = gate();
+      const refundWhen = (): boolean => {
+        judged.open();
+        return true;
+      };
+      const handler: Handler = () => {
+        web.nowMs += 60_000;
+        return { body: "late" };
+      };
+      const app = await web.start({ limits: [{ policy, refundWhen }], handler });
+      await app.get();
+      await judged.opened;
+      const { remaining, resetAfterMs } = await app.peek(self);
+      assert.deepEqual([remaining, resetAfterMs], [5, 0]);
+    });
+
+    for (const kind of ["while its handler works", "while its response is streamed", "while its key is looked up"]) {
+      it(`a client that hangs up ${kind} counts as status 499`, async (web) => {
+        const [reached, go] = [gate(), gate()];
+        const statuses: number[] = [];
+        const { onEvent, heard } = web.listen("refunded");
+        async function* chunks(): AsyncGenerator<string> {
+          yield "one";
+          reached.open();
+          await go.opened;
+          yield "two";
+        }
+        const handler: Handler = async () => {
+          if (kind.endsWith("streamed")) return { chunks: chunks() };
+          reached.open();
+          await go.opened;
+          return { body: "late" };
+        };
+        const key = async (): Promise<string> => {
+          if (kind.endsWith("looked up")) {
+            reached.open();
+            await go.opened;
+          }
+          return self;
+        };
+        const refundWhen = (status: number): boolean => statuses.push(status) > 0;
+        const app = await web.start({ limits: [{ policy, refundWhen, onEvent, key }], handler });
+        const client = app.open("/");
+        client.on("response", (response) => response.on("error", () => undefined).resume());
+        await reached.opened;
+        client.destroy();
+        await app.deserted();
+        go.open();
+        await heard;
+        assert.deepEqual(statuses, [499]);
+        assert.equal((await app.peek()).remaining, 5);
+      });
+    }
+
+    it("that throws is told to who listens, and the response stands", async (web) => {
+      const { onEvent, heard } = web.listen("refund-failed");
+      const fault = new Error("refundWhen");
+      const refundWhen = (): never => {
+        throw fault;
+      };
+      const app = await web.start({ policy, refundWhen, onEvent });
+      assert.equal((await app.get()).status, 200);
+      assert.deepEqual(await heard, { type: "refund-failed", error: fault });
+    });
+  });
+}

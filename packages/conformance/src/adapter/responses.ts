@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { AdapterSuite } from "./web.js";
+
+/** What a client gets that is let through, and one that is not. */
+export function responseCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 2, window: "1m" });
+
+  describe("responses", () => {
+    it("one line limits an app, per client and in memory", async (web) => {
+      const app = await web.start({ limits: [{ limit: 2, window: "1h" }], ownStores: true });
+      assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+    });
+
+    it("each middleware without a store has one of its own", async (web) => {
+      const limit = { policy, key: "global" } as const;
+      const app = await web.start({
+        limits: [limit, limit],
+        steps: [
+          { route: "/a", limits: [0] },
+          { route: "/b", limits: [1] },
+        ],
+        ownStores: true,
+      });
+      assert.deepEqual(await app.statuses(3, "/a"), [200, 200, 429]);
+      assert.equal((await app.get("/b")).status, 200);
+    });
+
+    it("a request that is allowed is served as if there were no limit", async (web) => {
+      const app = await web.start({ policy });
+      const response = await app.get();
+      assert.equal(response.status, 200);
+      assert.equal(response.body.served, true);
+      assert.equal(response.headers["retry-after"], undefined);
+      assert.equal(response.headers["cache-control"], undefined);
+    });
+
+    it("the handler finds the decision on its request", async (web) => {
+      const app = await web.start({ name: "api", policy, cost: 2 });
+      const { decision } = (await app.get()).body;
+      assert.deepEqual(
+        { ...decision, policy: decision.policy.algorithm },
+        {
+          allowed: true,
+          limit: 2,
+          remaining: 0,
+          retryAfterMs: 45_000,
+          resetAfterMs: 45_000,
+          delayMs: 0,
+          cost: 2,
+          atMs: web.nowMs,
+          name: "api",
+          policy: "fixed-window",
+          degraded: false,
+        },
+      );
+    });
+
+    it("a request that is limited is a 429 problem that names the limits exceeded", async (web) => {
+      const app = await web.start({ name: "api", policy });
+      await app.statuses(2);
+      const response = await app.get();
+      assert.equal(response.status, 429);
+      assert.match(response.headers["content-type"] ?? "", /^application\/problem\+json\b/);
+      assert.equal(response.body.type, "https://iana.org/assignments/http-problem-types#quota-exceeded");
+      assert.equal(response.body.status, 429);
+      assert.equal(typeof response.body.title, "string");
+      assert.deepEqual(response.body["violated-policies"], ["api"]);
+      assert.deepEqual(app.errors, []);
+    });
+
+    it("a request that is limited does not reach its handler", async (web) => {
+      let served = 0;
+      const app = await web.start({ limits: [{ policy }], handler: () => ({ body: ++served }) });
+      await app.statuses(4);
+      assert.equal(served, 2);
+    });
+
+    it("a 429 has exactly one Retry-After, and no cache may keep it", async (web) => {
+      const app = await web.start({ policy, headers: ["standard", "legacy"] });
+      await app.statuses(2);
+      const { status, lines } = await app.raw("/");
+      assert.equal(status, 429);
+      assert.deepEqual(lines("retry-after"), ["45"]);
+      assert.deepEqual(lines("cache-control"), ["no-store"]);
+    });
+
+    it("the default limit is a sliding window, so that the window's edge lets no second helping through", async (web) => {
+      const app = await web.start({ limit: 10, window: "1m" });
+      web.nowMs += 44_999;
+      assert.deepEqual(new Set(await app.statuses(10)), new Set([200]));
+      web.nowMs += 1;
+      assert.deepEqual(await app.statuses(1), [429]);
+    });
+
+    it("when its time has come, a client is served again", async (web) => {
+      const app = await web.start({ policy });
+      await app.statuses(2);
+      const retryAfter = Number((await app.get()).headers["retry-after"]);
+      web.nowMs += (retryAfter - 1) * 1000;
+      assert.equal((await app.get()).status, 429);
+      web.nowMs += 1000;
+      assert.equal((await app.get()).status, 200);
+    });
+
+    it("HEAD and OPTIONS count as any request does", async (web) => {
+      const app = await web.start({ policy });
+      const head = await app.send("head");
+      assert.equal(head.status, 200);
+      assert.match(head.headers["ratelimit"] ?? "", /;r=1;/);
+      const options = await app.send("options");
+      assert.match(options.headers["ratelimit"] ?? "", /;r=0;/);
+      assert.equal((await app.get()).status, 429);
+    });
+
+    it("a HEAD that is limited has the headers of a 429 and no body", async (web) => {
+      const app = await web.start({ policy });
+      await app.statuses(2);
+      const response = await app.send("head");
+      assert.equal(response.status, 429);
+      assert.equal(response.headers["retry-after"], "45");
+      assert.ok(!response.text);
+    });
+
+    it("a route that does not exist counts too", async (web) => {
+      const app = await web.start({ policy });
+      assert.deepEqual(await app.statuses(3, "/nowhere"), [404, 404, 429]);
+    });
+
+    it("a response that is streamed carries the headers and arrives whole", async (web) => {
+      async function* chunks(): AsyncGenerator<string> {
+        for (const chunk of ["one ", "two ", "three"]) {
+          await new Promise((resolve) => setImmediate(resolve));
+          yield chunk;
+        }
+      }
+      const app = await web.start({ limits: [{ policy }], handler: () => ({ chunks: chunks() }) });
+      const { status, lines, text } = await app.raw("/");
+      assert.equal(status, 200);
+      assert.equal(text, "one two three");
+      assert.deepEqual(lines("ratelimit"), ['"default";r=1;t=45']);
+    });
+
+    it("requests at the same moment are not let through together", async (web) => {
+      const app = await web.start({ policy });
+      const responses = await Promise.all(Array.from({ length: 10 }, () => app.get()));
+      assert.equal(responses.filter(({ status }) => status === 200).length, 2);
+    });
+
+    it("the middleware's limiter forgets what a key has used", async (web) => {
+      const app = await web.start({ policy, key: (request) => request.header("x-user") });
+      const [ann, bob] = [{ "x-user": "ann" }, { "x-user": "bob" }];
+      assert.deepEqual(await app.statuses(3, "/", ann), [200, 200, 429]);
+      assert.deepEqual(await app.statuses(3, "/", bob), [200, 200, 429]);
+      await app.limits[0]?.limiter.reset("ann");
+      assert.equal((await app.get("/", ann)).status, 200);
+      assert.equal((await app.get("/", bob)).status, 429);
+    });
+
+    it("a mistake in the options throws when the middleware is made", async (web) => {
+      for (const [wrong, code] of [
+        [{}, "FLOODGATE_MISSING_LIMIT"],
+        [{ limit: Number.NaN, window: "1m" }, "FLOODGATE_INVALID_OPTION"],
+        [{ limit: 1, window: 0 }, "FLOODGATE_INVALID_DURATION"],
+        [{ limit: 1, window: "1m", kye: "ip" }, "FLOODGATE_UNKNOWN_OPTION"],
+        [{ limit: 1, window: "1m", key: "usr" }, "FLOODGATE_UNKNOWN_KEY"],
+        [{ limit: 1, window: "1m", onLimited: "no" }, "FLOODGATE_INVALID_OPTION"],
+      ] as const) {
+        await assert.rejects(web.start(wrong as never), { code });
+      }
+    });
+  });
+}

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { type Decision, fixedWindow, type HeadersOption } from "@floodgate/core";
+import { items } from "./headers.js";
+import type { AdapterSuite, App } from "./web.js";
+import { later, self } from "./web.js";
+
+function remaining(app: App, name: string, key: string = self): number {
+  const limiter = app.limits.map((limit) => limit.limiters.get(name)).find((found) => found !== undefined);
+  assert.ok(limiter !== undefined, name);
+  return (limiter.peek(key) as Decision).remaining;
+}
+
+/** Several limits of one request, in one middleware and in several. */
+export function severalCases({ describe, it }: AdapterSuite): void {
+  const wide = { name: "wide", policy: fixedWindow({ limit: 5, window: "1h" }) };
+  const tight = { name: "tight", policy: fixedWindow({ limit: 1, window: "1m" }) };
+
+  describe("several limits in one middleware", () => {
+    for (const rules of [
+      [wide, tight],
+      [tight, wide],
+    ]) {
+      it(`all are charged or none is: ${rules.map(({ name }) => name).join(", then ")}`, async (web) => {
+        const app = await web.start({ rules });
+        assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
+        assert.equal(remaining(app, "wide"), 4);
+      });
+    }
+
+    it("all are charged or none is, also in a store that answers by promise", async (web) => {
+      const app = await web.start({ rules: [wide, tight], store: later(web.store) });
+      assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
+      assert.equal((await app.peek(self, "wide")).remaining, 4);
+    });
+
+    it("all stand in the headers, and the most restrictive is the decision", async (web) => {
+      const app = await web.start({ rules: [wide, tight] });
+      const response = await app.get();
+      assert.equal(response.body.decision.name, "tight");
+      assert.deepEqual(items(response, "ratelimit-policy"), { wide: { q: 5, w: 3600 }, tight: { q: 1, w: 60 } });
+      assert.deepEqual(Object.keys(items(response, "ratelimit")), ["wide", "tight"]);
+    });
+
+    it("the 429 names those that reject, and Retry-After is the longest wait among them", async (web) => {
+      const rules = [wide, tight, { name: "daily", policy: fixedWindow({ limit: 1, window: "1d" }) }];
+      const app = await web.start({ rules });
+      await app.get();
+      const response = await app.get();
+      assert.deepEqual(response.body["violated-policies"], ["tight", "daily"]);
+      const { tight: short, daily } = items(response, "ratelimit");
+      assert.equal(response.headers["retry-after"], `${daily?.["t"]}`);
+      assert.ok(Number(daily?.["t"]) > Number(short?.["t"]));
+      assert.equal((await app.raw("/")).lines("retry-after").length, 1);
+    });
+
+    it("a rule that does not match is neither charged nor shown", async (web) => {
+      const app = await web.start({ rules: [wide, { ...tight, match: { path: "/other" } }] });
+      assert.deepEqual(Object.keys(items(await app.get(), "ratelimit")), ["wide"]);
+      assert.equal(remaining(app, "tight"), 1);
+    });
+
+    it("where no rule matches, the request passes without a decision or a header", async (web) => {
+      const app = await web.start({ rules: [{ ...tight, match: { method: "POST" } }] });
+      const response = await app.get();
+      assert.equal(response.status, 200);
+      assert.equal(response.body.decision, undefined);
+      assert.equal(response.headers["ratelimit"], undefined);
+    });
+
+    it("limits with different keys count each for itself", async (web) => {
+      const app = await web.start({ rules: [wide, { ...tight, key: "header:x-user" }] });
+      for (const [user, status] of [
+        ["ann", 200],
+        ["ann", 429],
+        ["bob", 200],
+      ] as const) {
+        assert.equal((await app.get("/", { "x-user": user })).status, status);
+      }
+      assert.equal(remaining(app, "wide"), 3);
+    });
+
+    it("one request may take different units of each", async (web) => {
+      const app = await web.start({
+        rules: [
+          { ...wide, cost: 3 },
+          { ...tight, cost: 0 },
+        ],
+      });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      assert.equal(remaining(app, "tight"), 1);
+    });
+
+    it("what stands beside the rules holds for each that does not say its own", async (web) => {
+      const rules = [
+        { ...wide, cost: 1 },
+        { name: "other", policy: wide.policy },
+      ];
+      const app = await web.start({ rules, key: () => "everyone", cost: 2 });
+      await app.get();
+      assert.deepEqual([remaining(app, "wide", "everyone"), remaining(app, "other", "everyone")], [4, 3]);
+    });
+  });
+
+  describe("several middlewares on one request", () => {
+    it("add their list items, and overwrite none", async (web) => {
+      const app = await web.start({ limits: [wide, tight] });
+      const response = await app.get();
+      assert.deepEqual(items(response, "ratelimit-policy"), { wide: { q: 5, w: 3600 }, tight: { q: 1, w: 60 } });
+      assert.deepEqual(items(response, "ratelimit"), { wide: { r: 4, t: 3585 }, tight: { r: 0, t: 45 } });
+      const limited = await app.get();
+      assert.equal(limited.status, 429);
+      assert.deepEqual(Object.keys(items(limited, "ratelimit")), ["wide", "tight"]);
+      assert.equal(limited.headers["retry-after"], "45");
+      assert.deepEqual(limited.body["violated-policies"], ["tight"]);
+    });
+
+    for (const headers of ["draft-7", "draft-6", "legacy"] satisfies HeadersOption[]) {
+      for (const order of [
+        [wide, tight],
+        [tight, wide],
+      ]) {
+        it(`headers: "${headers}" show the more restrictive of ${order.map(({ name }) => name).join(", then ")}`, async (web) => {
+          const app = await web.start({ limits: order.map((limit) => ({ ...limit, headers })) });
+          const text = Object.entries((await app.get()).headers as Record<string, string>)
+            .filter(([name]) => /^(x-)?ratelimit(-limit)?$/.test(name))
+            .map(([, value]) => value)
+            .join();
+          assert.match(text, /^(limit=)?1(,|$)/);
+        });
+      }
+    }
+
+    it("the handler finds the decision of the one met last", async (web) => {
+      const app = await web.start({ limits: [tight, wide] });
+      assert.equal((await app.get()).body.decision.name, "wide");
+    });
+
+    it("each limits what it is mounted on: all requests, a path, a sub-router, a route", async (web) => {
+      const named = (name: string) => ({ name, policy: wide.policy });
+      const app = await web.start({
+        limits: [named("app"), named("path"), named("router"), named("route")],
+        steps: [
+          { limit: 0 },
+          { limit: 1, path: "/api" },
+          { router: "/api", steps: [{ limit: 2 }, { route: "/users/:id", limits: [3] }, { route: "/other" }] },
+          { route: "/" },
+        ],
+      });
+      const met = async (path: string): Promise<string[]> => Object.keys(items(await app.get(path), "ratelimit"));
+      assert.deepEqual(await met("/"), ["app"]);
+      assert.deepEqual(await met("/api/other"), ["app", "path", "router"]);
+      assert.deepEqual(await met("/api/users/1"), ["app", "path", "router", "route"]);
+    });
+
+    it("one that a request meets twice charges once", async (web) => {
+      const app = await web.start({
+        limits: [wide],
+        steps: [{ limit: 0 }, { limit: 0 }, { router: "/api", steps: [{ limit: 0 }, { route: "/users", limits: [0, 0] }] }],
+      });
+      const response = await app.get("/api/users");
+      assert.deepEqual(items(response, "ratelimit"), { wide: { r: 4, t: 3585 } });
+      assert.equal(response.body.decision.remaining, 4);
+    });
+
+    it("one that two routes share is one count", async (web) => {
+      const app = await web.start({
+        limits: [{ ...wide, policy: fixedWindow({ limit: 2, window: "1m" }) }],
+        steps: [
+          { route: "/a", limits: [0] },
+          { route: "/b", limits: [0] },
+        ],
+      });
+      assert.deepEqual(
+        [...(await app.statuses(1, "/a")), ...(await app.statuses(1, "/b")), ...(await app.statuses(1, "/a"))],
+        [200, 200, 429],
+      );
+    });
+  });
+}

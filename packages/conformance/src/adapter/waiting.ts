@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { fixedWindow, leakyBucket } from "@floodgate/core";
+import type { LimitSetup } from "./adapter.js";
+import { type AdapterSuite, type App, turn, type Web } from "./web.js";
+
+/** A timer may fire so much before a clock of finer grain says so. */
+const grainMs = 2;
+
+/** An `onEvent` that counts those that wait, and a promise of so many. */
+function waiters(count: number): { onEvent: NonNullable<LimitSetup["onEvent"]>; waiting: Promise<void> } {
+  let seen = 0;
+  let all: () => void = () => undefined;
+  const waiting = new Promise<void>((resolve) => {
+    all = resolve;
+  });
+  const onEvent: NonNullable<LimitSetup["onEvent"]> = ({ type }) => {
+    if (type === "delayed" && ++seen === count) setImmediate(all);
+  };
+  return { onEvent, waiting };
+}
+
+/** `leakyBucket`: requests that are held until their turn. */
+export function waitingCases({ describe, it }: AdapterSuite): void {
+  const slow = leakyBucket({ capacity: 3, leak: 1, every: "1h" });
+
+  /** An app whose queue moves once an hour, with its first request served and so many that wait. */
+  async function queue(web: Web, count: number): Promise<{ app: App; served: string[]; waiting: Promise<void> }> {
+    const served: string[] = [];
+    const { onEvent, waiting } = waiters(count);
+    const app = await web.start({
+      limits: [{ policy: slow, onEvent }],
+      steps: [{ limit: 0, path: "/slow" }, { route: "/slow/:id" }],
+      handler: ({ path }) => {
+        served.push(path);
+        return { body: path };
+      },
+    });
+    await app.get("/slow/0");
+    return { app, served, waiting };
+  }
+
+  describe("a queue", () => {
+    it("holds requests until their turn, in their order", async (web) => {
+      const served: [string | undefined, number][] = [];
+      const app = await web.start({
+        limits: [{ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) }],
+        handler: (request) => {
+          served.push([request.header("x-id"), performance.now()]);
+          return {};
+        },
+      });
+      const start = performance.now();
+      await app.get("/", { "x-id": "0" });
+      // Each is sent when the one before it has been decided, so that their order is known.
+      const responses: Promise<unknown>[] = [];
+      for (const id of ["1", "2", "3"]) {
+        responses.push(app.get("/", { "x-id": id }));
+        while ((await app.peek()).remaining !== 3 - Number(id)) await turn();
+      }
+      const full = await app.get();
+      assert.equal(full.status, 429);
+      await Promise.all(responses);
+      assert.deepEqual(
+        served.map(([id]) => id),
+        ["0", "1", "2", "3"],
+      );
+      for (const [id, at] of served) assert.ok(at - start >= Number(id) * 40 - grainMs, `${id} was served after ${at - start} ms`);
+    });
+
+    it("tells the handler how long the request was held, and is an event", async (web) => {
+      const { onEvent, heard } = web.listen("delayed");
+      const app = await web.start({ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }), onEvent });
+      assert.equal((await app.get()).body.decision.delayMs, 0);
+      assert.equal((await app.get()).body.decision.delayMs, 40);
+      assert.equal((await heard).type, "delayed");
+    });
+
+    it("holds a request for the longest of several", async (web) => {
+      const rules = [
+        { name: "short", policy: leakyBucket({ capacity: 4, leak: 1, every: 10 }) },
+        { name: "long", policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) },
+        { name: "none", policy: fixedWindow({ limit: 10, window: "1m" }) },
+      ];
+      const app = await web.start({ rules });
+      await app.get();
+      const start = performance.now();
+      assert.equal((await app.get()).status, 200);
+      assert.ok(performance.now() - start >= 40 - grainMs);
+    });
+
+    it("in shadow mode holds nobody", async (web) => {
+      const app = await web.start({ policy: slow, mode: "shadow" });
+      assert.deepEqual(await app.statuses(5), [200, 200, 200, 200, 200]);
+    });
+
+    it("rejects at once what would wait longer than maxDelayMs", async (web) => {
+      const app = await web.start({ policy: leakyBucket({ capacity: 10, leak: 1, every: "1m", maxDelayMs: 30_000 }) });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+    });
+
+    it("lets go those who wait when the middleware is closed", async (web) => {
+      const { app, served, waiting } = await queue(web, 2);
+      const responses = [app.get("/slow/1"), app.get("/slow/2")];
+      await waiting;
+      assert.deepEqual(served, ["/slow/0"]);
+      app.limits[0]?.close();
+      assert.deepEqual(
+        (await Promise.all(responses)).map(({ status }) => status),
+        [200, 200],
+      );
+    });
+
+    it("does not serve a client that hung up while it waited, and serves the others", async (web) => {
+      const { app, served, waiting } = await queue(web, 1);
+      const client = app.open("/slow/gone");
+      await waiting;
+      client.destroy();
+      await app.deserted();
+      const next = app.get("/slow/2");
+      while ((await app.peek()).remaining !== 0) await turn();
+      await turn();
+      app.limits[0]?.close();
+      assert.equal((await next).status, 200);
+      assert.deepEqual(served, ["/slow/0", "/slow/2"]);
+    });
+
+    it("does not hold other requests meanwhile", async (web) => {
+      const { app, waiting } = await queue(web, 1);
+      const held = app.get("/slow/1");
+      await waiting;
+      assert.equal((await app.get("/elsewhere")).status, 404);
+      app.limits[0]?.close();
+      await held;
+    });
+  });
+}

@@ -1,0 +1,250 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { adapterConformance } from "@floodgate/conformance";
+import { type Decision, fixedWindow, isPromise } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import express5, { type Express, type NextFunction, type Request, type Response } from "express";
+import express4 from "express4";
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../src/index.js";
+import { type ExpressModule, expressAdapter, listening } from "./express-app.js";
+
+const versions: [string, ExpressModule][] = [
+  ["Express 5", express5],
+  ["Express 4", express4 as unknown as ExpressModule],
+];
+
+for (const [name, express] of versions) adapterConformance({ describe, it }, expressAdapter(name, express));
+
+const policy = fixedWindow({ limit: 1, window: "365d" });
+const ok = (_request: Request, response: Response): void => void response.json({ ok: true });
+
+/** Runs a test against an app that listens, on 127.0.0.1 unless said. */
+async function serving(app: Express, run: (url: string) => Promise<void>, host?: string): Promise<void> {
+  const server = await listening(app, host);
+  try {
+    await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+async function status(url: string, headers: Record<string, string> = {}): Promise<number> {
+  const [response] = (await once(get(url, { headers, agent: false }), "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode ?? 0;
+}
+
+/** An app that tells the codes of its errors. */
+function appOf(express: ExpressModule): { app: Express; codes: unknown[]; end: () => Express } {
+  const app = express();
+  const codes: unknown[] = [];
+  const end = (): Express =>
+    app.use((error: { code?: unknown }, _request: Request, response: Response, _next: NextFunction) => {
+      codes.push(error.code);
+      response.status(500).end();
+    });
+  return { app, codes, end };
+}
+
+describe.each(versions)("%s's own", (_, express) => {
+  it("an IPv4 client of a server that listens on :: is counted as IPv4, not with all others in one bucket", async () => {
+    const { app, end } = appOf(express);
+    const seen: (string | undefined)[] = [];
+    const limit = rateLimit<Request>({
+      policy,
+      key: (request, { ip }) => {
+        seen.push(request.ip, ip);
+        return ip;
+      },
+    });
+    app.get("/", limit, ok);
+    await serving(
+      end(),
+      async (url) => {
+        expect([await status(url), await status(url)]).toEqual([200, 429]);
+        expect(seen.slice(0, 2)).toEqual(["::ffff:127.0.0.1", "127.0.0.1"]);
+      },
+      "::",
+    );
+  });
+
+  it("a mounted sub-app is limited by the proxy setting that it has, and by paths in full", async () => {
+    const { app, end } = appOf(express);
+    app.set("trust proxy", 1);
+    const sub = express();
+    sub.use(rateLimit({ rules: [{ name: "sub", policy, match: { path: "/v1/items/:id" } }] }));
+    sub.get("/items/:id", ok);
+    app.use("/v1", sub);
+    await serving(end(), async (url) => {
+      const from = (ip: string) => status(`${url}/v1/items/1`, { "x-forwarded-for": `6.6.6.6, ${ip}` });
+      expect([await from("192.0.2.1"), await from("192.0.2.1"), await from("192.0.2.2")]).toEqual([200, 429, 200]);
+    });
+  });
+
+  it("one middleware in an app, its sub-app and a router of that charges once", async () => {
+    const { app, end } = appOf(express);
+    const limit = rateLimit({ policy: fixedWindow({ limit: 2, window: "365d" }) });
+    const sub = express();
+    const router = express.Router();
+    router.get("/", limit, ok);
+    sub.use(limit, router);
+    app.use(limit);
+    app.use("/sub", sub);
+    await serving(end(), async (url) => {
+      expect([await status(`${url}/sub`), await status(`${url}/sub`), await status(`${url}/sub`)]).toEqual([200, 200, 429]);
+    });
+  });
+
+  it("the key route is the route's pattern; where there is none, or it is no text, it is an error", async () => {
+    const { app, codes, end } = appOf(express);
+    const limit = rateLimit({ policy, key: "route" });
+    app.get("/users/:id", limit, ok);
+    app.get(/^\/files\/.*$/, limit, ok);
+    app.use("/all", limit);
+    await serving(end(), async (url) => {
+      expect([await status(`${url}/users/1`), await status(`${url}/users/2`)]).toEqual([200, 429]);
+      expect([await status(`${url}/files/1`), await status(`${url}/all`)]).toEqual([500, 500]);
+      expect(codes).toEqual(["FLOODGATE_NO_ROUTE", "FLOODGATE_NO_ROUTE"]);
+    });
+  });
+
+  it("a proxy setting of addresses is followed, and any form of `true` is refused", async () => {
+    for (const [setting, codeOf] of [
+      ["loopback", undefined],
+      [true, "FLOODGATE_FORGEABLE_CLIENT_IP"],
+    ] as const) {
+      const { app, codes, end } = appOf(express);
+      app.set("trust proxy", setting);
+      app.use(rateLimit({ policy }), ok);
+      await serving(end(), async (url) => {
+        const forged = await status(url, { "x-forwarded-for": "6.6.6.6, 192.0.2.1" });
+        expect([forged, codes[0]]).toEqual([codeOf === undefined ? 200 : 500, codeOf]);
+      });
+    }
+  });
+
+  it("a URL that was rewritten is matched as the routers then see it", async () => {
+    const { app, end } = appOf(express);
+    app.use((request: Request, _response: Response, next: NextFunction) => {
+      request.url = request.url.replace("/v1/", "/");
+      next();
+    });
+    app.use(rateLimit({ rules: [{ name: "posts", policy, match: { path: "/posts" } }] }));
+    app.get("/posts", ok);
+    await serving(end(), async (url) => {
+      expect([await status(`${url}/v1/posts`), await status(`${url}/posts`)]).toEqual([200, 429]);
+    });
+  });
+
+  it("a request that was answered while its key was looked up is left alone", async () => {
+    const { app, end } = appOf(express);
+    let look: (key: string) => void = () => undefined;
+    const key = (): Promise<string> =>
+      new Promise((resolve) => {
+        look = resolve;
+      });
+    const errors: unknown[] = [];
+    const finished: Promise<unknown>[] = [];
+    const limit = rateLimit({ policy, key });
+    limit.limiter.consume("k");
+    app.use((_request: Request, response: Response, next: NextFunction) => {
+      response.on("error", (error) => errors.push(error));
+      finished.push(once(response, "finish"));
+      next();
+      response.status(503).end("timeout");
+    });
+    app.use(limit, ok);
+    await serving(end(), async (url) => {
+      expect(await status(url)).toBe(503);
+      await Promise.all(finished);
+      look("k");
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(errors).toEqual([]);
+      expect(limit.limiter.peek("k")).toMatchObject({ remaining: 0 });
+    });
+  });
+
+  it("onLimited may answer with the framework's own means, type and all", async () => {
+    const { app, end } = appOf(express);
+    app.use(rateLimit<Request, Response>({ policy, onLimited: (_request, response) => response.send("<p>Slow down") }), ok);
+    await serving(end(), async (url) => {
+      await fetch(url);
+      const response = await fetch(url);
+      expect([response.status, response.headers.get("content-type"), await response.text()]).toEqual([
+        429,
+        "text/html; charset=utf-8",
+        "<p>Slow down",
+      ]);
+    });
+  });
+});
+
+describe("without a server", () => {
+  const request = () => ({
+    headers: {},
+    method: "GET",
+    ip: "192.0.2.1",
+    baseUrl: "",
+    path: "/",
+    url: "/",
+    originalUrl: "/",
+    app: { get: () => false },
+  });
+  const response = () => {
+    const headers: Record<string, string> = {};
+    return {
+      statusCode: 200,
+      headersSent: false,
+      headers,
+      body: "",
+      getHeader: (name: string) => headers[name],
+      setHeader: (name: string, value: string) => {
+        headers[name] = value;
+      },
+      end(body: string) {
+        this.body = body;
+      },
+      once: () => undefined,
+    };
+  };
+
+  it("where all functions are synchronous, so is the middleware: next is called before it returns", () => {
+    const limit = rateLimit({ policy, key: () => "k", cost: () => 1, skip: () => false });
+    const [first, second] = [response(), response()];
+    const calls: unknown[][] = [];
+    const next = (...args: unknown[]): number => calls.push(args);
+    expect(limit(request() as never, first as never, next)).toBeUndefined();
+    expect(calls).toEqual([[]]);
+    limit(request() as never, second as never, next);
+    expect(calls).toHaveLength(1);
+    expect([second.statusCode, JSON.parse(second.body).status, second.headers["Retry-After"]]).toEqual([
+      429,
+      429,
+      expect.stringMatching(/^\d+$/),
+    ]);
+  });
+
+  it("a fault of a synchronous function is handed to next before the middleware returns", () => {
+    const fault = new Error("key");
+    const limit = rateLimit({
+      policy,
+      key: () => {
+        throw fault;
+      },
+    });
+    const calls: unknown[][] = [];
+    limit(request() as never, response() as never, (...args: unknown[]) => calls.push(args));
+    expect(calls).toEqual([[fault]]);
+  });
+
+  it("a limiter on the memory store answers plain values", () => {
+    const { limiter } = rateLimit({ policy, store: memoryStore() });
+    const decision = limiter.consume("k");
+    expect(isPromise(decision)).toBe(false);
+    expect((decision as Decision).allowed).toBe(true);
+  });
+});

@@ -1,0 +1,103 @@
+import type { Decision, Limiter } from "@floodgate/core";
+import { fixedWindow } from "@floodgate/core";
+import express5 from "express";
+import express4 from "express4";
+import { expectTypeOf, test } from "vitest";
+import { rateLimit } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+
+test("Express 5: req.params stays as the route says it, and req.rateLimit is typed", () => {
+  const app = express5();
+  app.get("/users/:id", rateLimit({ limit: 1, window: "1m" }), (req, res) => {
+    expectTypeOf(req.params.id).toEqualTypeOf<string>();
+    expectTypeOf(req.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(req.query).not.toBeAny();
+    // @ts-expect-error no parameter of the route has that name
+    res.json(req.params.name);
+  });
+  app.use(rateLimit({ policy, key: (req, { ip }) => [ip, String(req.body?.user)] }));
+  app.use("/api", rateLimit({ policy }), express5.Router().use(rateLimit({ policy })));
+});
+
+test("Express 4: req.params stays as the route says it, and req.rateLimit is typed", () => {
+  const app = express4();
+  app.get("/users/:id", rateLimit({ limit: 1, window: "1m" }), (req, res) => {
+    expectTypeOf(req.params.id).toEqualTypeOf<string>();
+    expectTypeOf(req.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(req.query).not.toBeAny();
+    // @ts-expect-error no parameter of the route has that name
+    res.json(req.params.name);
+  });
+  app.use(rateLimit({ policy, key: (req, { ip }) => [ip, String(req.body?.user)] }));
+  app.use("/api", rateLimit({ policy }), express4.Router().use(rateLimit({ policy })));
+});
+
+test("functions may say the request and response of the app's own Express", () => {
+  express5().use(
+    rateLimit({ policy, key: (req: express5.Request) => req.get("x-user"), onLimited: (_req, res: express5.Response) => res.send("no") }),
+  );
+  express4().use(
+    rateLimit({ policy, key: (req: express4.Request) => req.get("x-user"), onLimited: (_req, res: express4.Response) => res.send("no") }),
+  );
+});
+
+test("a misspelt key name is an error, in rules on that rule", () => {
+  const keys = { user: () => "u", tenant: () => "t" };
+  rateLimit({
+    keys,
+    rules: [
+      { name: "a", key: "user", policy },
+      { name: "b", key: "ip", policy },
+      { name: "c", key: ["tenant", "header:x-api-key", "route", "global"], policy },
+      { name: "d", key: (req) => req.get("x-user"), policy },
+    ],
+  });
+  const misspelt = () =>
+    rateLimit({
+      keys,
+      rules: [
+        { name: "a", key: "user", policy },
+        // @ts-expect-error "usr" is no key
+        { name: "b", key: "usr", policy },
+      ],
+    });
+  const inTuple = () =>
+    rateLimit({
+      keys,
+      rules: [
+        // @ts-expect-error "tenat" is no key
+        { name: "a", key: ["ip", "tenat"], policy },
+      ],
+    });
+  // @ts-expect-error "user" is not defined in `keys`
+  const undefinedKey = () => rateLimit({ policy, key: "user" });
+  expectTypeOf([misspelt, inTuple, undefinedKey]).toBeArray();
+});
+
+test("misspelt words and durations are errors", () => {
+  const wrong = [
+    // @ts-expect-error a word that is no option
+    () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
+    // @ts-expect-error a duration without a unit that is known
+    () => rateLimit({ limit: 1, window: "1 minute" }),
+    // @ts-expect-error an unknown mode
+    () => rateLimit({ policy, mode: "watch" }),
+    // @ts-expect-error an unknown format
+    () => rateLimit({ policy, headers: "draft-9" }),
+    // @ts-expect-error legacy stands second
+    () => rateLimit({ policy, headers: ["legacy", "standard"] }),
+    // @ts-expect-error a policy function that answers nothing
+    () => rateLimit({ policy: () => undefined }),
+    // @ts-expect-error an object is no key
+    () => rateLimit({ policy, key: () => ({ id: 1 }) }),
+  ];
+  expectTypeOf(wrong).toBeArray();
+});
+
+test("the middleware carries its limiters", () => {
+  const limit = rateLimit({ policy });
+  expectTypeOf(limit.limiter).toEqualTypeOf<Limiter>();
+  expectTypeOf(limit.limiters).toEqualTypeOf<ReadonlyMap<string, Limiter>>();
+  expectTypeOf(limit.close).toEqualTypeOf<() => void>();
+});
