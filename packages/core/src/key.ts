@@ -1,22 +1,32 @@
 import { FloodgateError, shown } from "./errors.js";
+import { sha256 } from "./hash.js";
 
 export type KeyPart = string | number | bigint | boolean;
 
 /** Whom a limit counts: a client IP, a user id, a route, or a tuple of those. */
 export type Key = KeyPart | readonly KeyPart[];
 
+/** Longer texts are hashed: a client that makes up its keys must not choose how much memory one takes. */
+const longestText = 200;
+
 /**
  * A key as one text, different for different keys: `42`, `42n` and `"42"` are the same (a client that chooses its JSON
- * types must not gain a count), while `["a", "b"]`, `["a,b"]` and `"a,b"` are three. Plain strings stay as they are.
+ * types must not gain a count), while `["a", "b"]`, `["a,b"]` and `"a,b"` are three. Plain strings stay as they are, up to
+ * 200 characters; what is longer is known by its SHA-256.
  * @throws FloodgateError `FLOODGATE_INVALID_KEY` for anything that is no key.
  */
 export function encodeKey(key: Key): string {
-  if (typeof key === "string") {
-    // A tuple starts with "(", so a string that does must not; its escape must not be taken for another's either.
-    const first = key.charCodeAt(0);
-    return first === 0x28 || first === 0x5c ? `\\${key}` : key;
-  }
-  if (!Array.isArray(key)) return partText(key as KeyPart);
+  const text = typeof key === "string" ? escaped(key) : Array.isArray(key) ? tupleText(key) : partText(key as KeyPart);
+  return text.length <= longestText ? text : `\\#${sha256(text)}`;
+}
+
+/** A tuple starts with "(" and an escape or a hash with "\\", so a string that does gets an escape. */
+function escaped(key: string): string {
+  const first = key.charCodeAt(0);
+  return first === 0x28 || first === 0x5c ? `\\${key}` : key;
+}
+
+function tupleText(key: readonly KeyPart[]): string {
   if (key.length === 0) throw invalidKey(key);
   let text = "(";
   for (let i = 0; i < key.length; i++) {

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { sha256 } from "../src/hash.js";
 import { encodeKey, type Key } from "../src/index.js";
 
 const part = fc.oneof(
@@ -16,6 +18,23 @@ test("two keys have one text only if they are the same", () => {
   fc.assert(
     fc.property(anyKey, anyKey, (a, b) => (encodeKey(a) === encodeKey(b)) === (meaning(a) === meaning(b))),
     { numRuns: 5000 },
+  );
+});
+
+test("a long key is known by its hash, so that no client chooses how much memory a key takes", () => {
+  const lengths = [200, 201, 100_000].map((length) => encodeKey("x".repeat(length)).length);
+  expect(lengths).toEqual([200, 66, 66]);
+  expect(encodeKey(["a".repeat(300), "b"])).not.toBe(encodeKey(["a".repeat(300), "c"]));
+  expect(encodeKey(`${"a".repeat(300)}\ud800`)).not.toBe(encodeKey(`${"a".repeat(300)}\ud801`));
+  expect(encodeKey(encodeKey("x".repeat(201)))).not.toBe(encodeKey("x".repeat(201)));
+});
+
+test("the hash is SHA-256 of the UTF-16 code units", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 200, size: "max" }), (units) => {
+      const text = String.fromCharCode(...units);
+      return sha256(text) === createHash("sha256").update(Buffer.from(text, "utf16le").swap16()).digest("hex");
+    }),
   );
 });
 

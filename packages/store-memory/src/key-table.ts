@@ -43,7 +43,7 @@ export class KeyTable {
   /** Takes in a key that is not there, and makes room for it first. */
   add(key: string, handle: number): void {
     if (this.size >= this.#maxKeys) this.#makeRoom();
-    this.#open.set(key, handle);
+    this.#open.set(ownText(key), handle);
   }
 
   /** Gives a key another block. */
@@ -59,7 +59,7 @@ export class KeyTable {
   /** Tells that a key has used so much: from half of its limit on it is held. Answers whether it is. */
   hold(key: string, handle: number, use: Use): boolean {
     if (use.share < heldShare) return false;
-    if (this.#open.delete(key)) this.#held.hold(key, handle, use);
+    if (this.#open.delete(key)) this.#held.hold(ownText(key), handle, use);
     return true;
   }
 
@@ -123,4 +123,12 @@ export class KeyTable {
     this.#held.delete(key);
     this.#drop(key, handle, true);
   }
+}
+
+/**
+ * The text in a string of its own: a part of a longer one (an address in a header of kilobytes) would keep all of that in
+ * memory. V8 copies parts of up to 12 characters itself, and what JSON reads is new.
+ */
+function ownText(text: string): string {
+  return text.length <= 12 ? text : JSON.parse(JSON.stringify(text));
 }

@@ -1,0 +1,40 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createLimiter, slidingWindowCounter } from "@floodgate/core";
+import { expect, test } from "vitest";
+import { memoryStore } from "../src/index.js";
+
+setFlagsFromString("--expose_gc");
+const gc = runInNewContext("gc") as () => void;
+
+function heapGrowth(work: () => void): number {
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  work();
+  gc();
+  return process.memoryUsage().heapUsed - before;
+}
+
+test.each([
+  ["below", 5],
+  ["at", 1],
+])("a key %s its limit that is part of a long header keeps none of the rest in memory", (_, limit) => {
+  const limiter = createLimiter({ name: "api", policy: slidingWindowCounter({ limit, window: "1m" }), store: memoryStore() });
+  limiter.consume("warm");
+  const grown = heapGrowth(() => {
+    for (let i = 0; i < 200; i++) {
+      const header = `${"x".repeat(500_000)}, 2001:db8:${i}::1`.normalize();
+      limiter.consume(header.slice(500_002));
+    }
+  });
+  expect(grown).toBeLessThan(20_000_000);
+});
+
+test("keys of any length take little memory each", () => {
+  const limiter = createLimiter({ name: "api", policy: slidingWindowCounter({ limit: 5, window: "1m" }), store: memoryStore() });
+  limiter.consume("warm");
+  const grown = heapGrowth(() => {
+    for (let i = 0; i < 200; i++) limiter.consume(`${i}${"x".repeat(100_000)}`);
+  });
+  expect(grown).toBeLessThan(5_000_000);
+});
