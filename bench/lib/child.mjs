@@ -1,0 +1,35 @@
+import { fork } from "node:child_process";
+
+/** A process of its own, so that what V8 learns of one subject does not slow the others. One question at a time. */
+export class Child {
+  #process;
+  #waiting;
+
+  constructor(script, args, execArgv = []) {
+    this.#process = fork(new URL(`../${script}`, import.meta.url), args, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    this.#process.on("message", (answer) => this.#waiting?.resolve(answer));
+    this.#process.on("exit", (code) => this.#waiting?.reject(new Error(`${script} ${args.join(" ")} ended early (code ${code})`)));
+  }
+
+  ask(question) {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.#process.send(question);
+    });
+  }
+
+  stop() {
+    this.#waiting = undefined;
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#process.once("exit", resolve);
+      this.#process.kill();
+    });
+  }
+}
+
+/** The other side: answers each question with what `answer` makes of it. */
+export function serve(answer) {
+  process.on("message", async (question) => process.send(await answer(question)));
+  process.on("disconnect", () => process.exit());
+}

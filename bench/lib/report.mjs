@@ -1,0 +1,34 @@
+import { cpus } from "node:os";
+
+export function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Half the distance between the quarters, as a share of the median: how noisy the rounds were. */
+export function spread(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const quarter = (share) => sorted[Math.round((sorted.length - 1) * share)];
+  return (quarter(0.75) - quarter(0.25)) / 2 / median(numbers);
+}
+
+/** Rows of text under a heading, numbers to the right. */
+export function table(heading, columns, rows) {
+  const lines = [columns, ...rows];
+  const widths = columns.map((_, column) => Math.max(...lines.map((line) => String(line[column]).length)));
+  const draw = (line) => line.map((cell, i) => (i === 0 ? String(cell).padEnd(widths[i]) : String(cell).padStart(widths[i]))).join("  ");
+  const text = [draw(columns), widths.map((width) => "-".repeat(width)).join("  "), ...rows.map(draw)];
+  return `${heading}\n\n${text.map((line) => `  ${line}`.trimEnd()).join("\n")}\n`;
+}
+
+export function environment() {
+  const [first] = cpus();
+  return `${cpus().length} × ${first?.model ?? "unknown processor"}, Node ${process.version}, ${process.platform} ${process.arch}, ${new Date().toISOString().slice(0, 10)}`;
+}
+
+/** A line on standard error that says what is being done, so that standard output holds the results alone. */
+export function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  else if (text !== "") process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,73 @@
+import { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { MemoryStore } from "express-rate-limit";
+import { RateLimiterMemory } from "rate-limiter-flexible";
+
+const window = "1h";
+const windowMs = 3_600_000;
+
+/** What a decision cannot do without: a Map, a clock, a count. Everything else is a ratio to it. */
+function bareMap({ limit }) {
+  const counts = new Map();
+  return (key) => {
+    const nowMs = Date.now();
+    let entry = counts.get(key);
+    if (entry === undefined || nowMs >= entry.reset) {
+      entry = { count: 0, reset: nowMs + windowMs };
+      counts.set(key, entry);
+    }
+    if (entry.count >= limit) return false;
+    entry.count++;
+    return true;
+  };
+}
+
+const ours =
+  (policyOf) =>
+  ({ limit, maxKeys = 100_000 }) => {
+    const store = memoryStore({ maxKeys });
+    const limiter = createLimiter({ name: "api", policy: policyOf(limit), store });
+    const decide = (key) => limiter.consume(key);
+    return Object.assign(decide, { size: () => store.size });
+  };
+
+function expressRateLimit({ limit }) {
+  const store = new MemoryStore();
+  store.init({ windowMs });
+  return async (key) => (await store.increment(key)).totalHits <= limit;
+}
+
+function rateLimiterFlexible({ limit }) {
+  const limiter = new RateLimiterMemory({ points: limit, duration: windowMs / 1000 });
+  return async (key) => {
+    try {
+      await limiter.consume(key);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+/** By name, a factory of a function that decides one request of a key: true, or a decision; `async` where it answers by promise. */
+export const subjects = {
+  "bare Map": { make: bareMap },
+  "clock alone": { make: () => () => Date.now() > 0 },
+  slidingWindowCounter: { make: ours((limit) => slidingWindowCounter({ limit, window })) },
+  "slidingWindowCounter, 6 buckets": { make: ours((limit) => slidingWindowCounter({ limit, window, buckets: 6 })) },
+  fixedWindow: { make: ours((limit) => fixedWindow({ limit, window })) },
+  slidingWindowLog: { make: ours((limit) => slidingWindowLog({ limit, window })) },
+  tokenBucket: { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window })) },
+  "tokenBucket, interval": { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window, style: "interval" })) },
+  leakyBucket: { make: ours((limit) => leakyBucket({ capacity: limit, leak: limit, every: window })) },
+  gcra: { make: ours((limit) => gcra({ limit, window })) },
+  "express-rate-limit": { make: expressRateLimit, async: true },
+  "rate-limiter-flexible": { make: rateLimiterFlexible, async: true },
+};
+
+export const floor = "bare Map";
+
+/** The key of client `i`: an address as a socket hands it over, one flat string of its own. */
+export function clientKey(i) {
+  return Buffer.from(`10.${(i >>> 16) & 255}.${(i >>> 8) & 255}.${i & 255}`, "latin1").toString("latin1");
+}

@@ -1,0 +1,59 @@
+import { runInNewContext } from "node:vm";
+import { serve } from "./lib/child.mjs";
+import { clientKey, subjects } from "./lib/subjects.mjs";
+
+/** One subject in one case, in a process of its own: warms up, then answers each round with its ns a decision. */
+const [name, kase] = process.argv.slice(2);
+const roundNs = 60e6;
+const neverReached = 1e9;
+const draws = 1 << 18;
+
+const subject = subjects[name];
+const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
+const keys = Array.from({ length: kase === "keys" ? 100_000 : 1 }, (_, i) => clientKey(i));
+const order = drawn(draws, keys.length);
+const run = loop(subject.async === true);
+let count = draws;
+let at = 0;
+
+function drawn(length, below) {
+  let seed = 1;
+  return Uint32Array.from({ length }, () => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((seed / 2 ** 32) * below);
+  });
+}
+
+/**
+ * The loop, in a context of its own: V8 does not inline across contexts, so it cannot see that nobody reads a decision,
+ * and leave out making it.
+ */
+function loop(wait) {
+  return runInNewContext(`${wait ? "async " : ""}(decide, keys, order, from, times) => {
+    let allowed = 0;
+    for (let i = 0; i < times; i++) {
+      const decided = ${wait ? "await " : ""}decide(keys[order[(from + i) % order.length]]);
+      if (decided === true || decided.allowed === true) allowed++;
+    }
+    return allowed;
+  }`);
+}
+
+async function nsOf(times) {
+  const start = process.hrtime.bigint();
+  const allowed = await run(decide, keys, order, at, times);
+  const ns = Number(process.hrtime.bigint() - start) / times;
+  at = (at + times) % draws;
+  if (name !== "clock alone" && allowed !== (kase === "denied" ? 0 : times)) {
+    throw new Error(`${name} allowed ${allowed} of ${times} requests (${kase})`);
+  }
+  return ns;
+}
+
+async function warmUp() {
+  for (const key of keys) for (let i = 0; i < (keys.length === 1 ? 20 : 5); i++) await decide(key);
+  for (let i = 0; i < 4; i++) count = Math.max(1000, Math.min(4 * draws, Math.round(roundNs / (await nsOf(count)))));
+  return count;
+}
+
+serve((question) => (question === "warm up" ? warmUp() : nsOf(count)));
