@@ -22,8 +22,10 @@ export interface Header {
 export interface Report {
   /** The decisions of all limits that are enforced, each with its name and policy as list items. */
   readonly decisions: readonly Decision[];
-  /** The one for the formats that hold one only. */
+  /** The most restrictive of them, for the formats that hold one only. */
   readonly reported: Decision;
+  /** What tells this request from others: it may meet several middlewares. */
+  readonly request: object;
   readonly rejected: boolean;
 }
 
@@ -77,27 +79,42 @@ function joined(decisions: readonly Decision[], item: (decision: Decision) => st
 const oldPolicies = (decisions: readonly Decision[]): string =>
   decisions.map(({ policy }) => `${integer(policy.quota)};w=${seconds(policy.spanMs)}`).join(", ");
 
+const reportedBefore = new WeakMap<object, Decision>();
+
+/**
+ * A format that holds one decision only: where several middlewares limit one request, the most restrictive so far, for what
+ * they write replaces each other's.
+ */
+function single(write: Writer): Writer {
+  return (report) => {
+    const before = reportedBefore.get(report.request);
+    const reported = before !== undefined && moreRestrictive(before, report.reported) ? before : report.reported;
+    reportedBefore.set(report.request, reported);
+    return write({ ...report, reported });
+  };
+}
+
 /** One row a format: the drafts still move. */
 const writers: Readonly<Record<HeaderFormat, Writer>> = {
   standard: ({ decisions }) => [
     { name: "RateLimit-Policy", value: joined(decisions, policyItem), list: true },
     { name: "RateLimit", value: joined(decisions, stateItem), list: true },
   ],
-  "draft-7": ({ decisions, reported }) => [
+  "draft-7": single(({ decisions, reported }) => [
     { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
     {
       name: "RateLimit",
       value: `limit=${integer(reported.limit)}, remaining=${integer(reported.remaining)}, reset=${seconds(waitMs(reported))}`,
       list: false,
     },
-  ],
-  "draft-6": ({ decisions, reported }) => [
+  ]),
+  "draft-6": single(({ decisions, reported }) => [
     { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
     { name: "RateLimit-Limit", value: `${integer(reported.limit)}`, list: false },
     { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}`, list: false },
     { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}`, list: false },
-  ],
-  legacy: ({ reported, rejected }) => {
+  ]),
+  legacy: single(({ reported, rejected }) => {
     const headers = [
       { name: "X-RateLimit-Limit", value: `${reported.limit}`, list: false },
       { name: "X-RateLimit-Remaining", value: `${reported.remaining}`, list: false },
@@ -106,7 +123,7 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
     const retryAfter = rejected ? retryAfterSeconds(reported) : undefined;
     if (retryAfter !== undefined) headers.push({ name: "X-RateLimit-Retry-After", value: `${retryAfter}`, list: false });
     return headers;
-  },
+  }),
 };
 
 /** Whole seconds, rounded up, at least 1; undefined where no wait would help. */
@@ -129,17 +146,4 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
     );
   }
   return (report) => [...writers[draft](report), ...writers.legacy(report)];
-}
-
-const reportedBefore = new WeakMap<object, Decision>();
-
-/**
- * The decision for the formats that hold one only, where several middlewares limit one request: the most restrictive so
- * far, for they overwrite each other.
- */
-export function reportedSoFar(request: object, decision: Decision): Decision {
-  const before = reportedBefore.get(request);
-  const reported = before !== undefined && moreRestrictive(before, decision) ? before : decision;
-  reportedBefore.set(request, reported);
-  return reported;
 }

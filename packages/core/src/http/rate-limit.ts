@@ -19,7 +19,7 @@ import {
 import { ruleLimiter } from "../rules/rule-limiter.js";
 import { abandon, andThen, type Check, isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
-import { type Header, type HeadersOption, headerWriter, reportedSoFar, retryAfterSeconds } from "./headers.js";
+import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
 import { quotaExceeded } from "./problem.js";
 
@@ -178,8 +178,7 @@ export class RateLimit<Req> {
     const { allowed, decision, all } = combined;
     if (this.#onEvent !== undefined) this.#tell(checks, combined, this.#onEvent);
     const decisions = all.filter((_, i) => checks[i]?.shadow !== true);
-    const headers =
-      decisions.length === 0 ? [] : this.#headers({ decisions, reported: reportedSoFar(identity, decision), rejected: !allowed });
+    const headers = decisions.length === 0 ? [] : this.#headers({ decisions, reported: decision, request: identity, rejected: !allowed });
     if (!allowed) {
       const retryAfter = retryAfterSeconds(decision);
       if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
