@@ -25,6 +25,7 @@ export {
   type RateLimitOptions,
   type RequestReader,
 } from "./http/rate-limit.js";
+export { decisionOf } from "./http/visits.js";
 export { Waiting } from "./http/waiting.js";
 export { encodeKey, type Key, type KeyPart } from "./key.js";
 export { createLimit, type Limit } from "./limit.js";

@@ -20,10 +20,12 @@ const write = (option: HeadersOption | undefined, decisions: Decision[]): Record
     headerWriter(
       "rateLimit",
       option,
-    )({ decisions, reported: decisions[0] as Decision, request: {}, rejected: !decisions[0]?.allowed }).map(({ name, value }) => [
-      name,
-      value,
-    ]),
+    )({
+      decisions,
+      reported: decisions[0] as Decision,
+      visit: { by: {}, before: undefined, decision: undefined },
+      rejected: !decisions[0]?.allowed,
+    }).map(({ name, value }) => [name, value]),
   );
 
 test("a structured-field parser reads back every name and number of the standard headers", () => {

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type RequestReader } from "@floodgate/core";
+import { type Decision, decisionOf, FloodgateError, type RequestReader } from "@floodgate/core";
 
 declare global {
   namespace Express {
@@ -62,3 +62,22 @@ export const expressReader: RequestReader<ExpressRequest> = {
     return typeof path === "string" ? path : undefined;
   },
 };
+
+/**
+ * Makes `req.rateLimit` read what core has decided. It is a getter on Express's own request prototype (as `req.ip` is), so
+ * that it costs nothing a request; on a request without that prototype it is the request's own.
+ */
+export function showDecision(request: object): void {
+  if ("rateLimit" in request) return;
+  let target: object | null = request;
+  while (target !== null && !Object.hasOwn(target, "ip")) target = Object.getPrototypeOf(target);
+  Object.defineProperty(target ?? request, "rateLimit", {
+    configurable: true,
+    get(this: object) {
+      return decisionOf(this);
+    },
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, "rateLimit", { configurable: true, enumerable: true, writable: true, value });
+    },
+  });
+}

@@ -1,6 +1,7 @@
 import { type Decision, moreRestrictive } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import { oneOf } from "../options.js";
+import type { Visit } from "./visits.js";
 
 /**
  * `"standard"`: the newest IETF draft (draft-ietf-httpapi-ratelimit-headers-11); `"draft-7"`, `"draft-6"`: older ones;
@@ -24,8 +25,8 @@ export interface Report {
   readonly decisions: readonly Decision[];
   /** The most restrictive of them, for the formats that hold one only. */
   readonly reported: Decision;
-  /** What tells this request from others: it may meet several middlewares. */
-  readonly request: object;
+  /** The request's meeting with this middleware: there may have been others before. */
+  readonly visit: Visit;
   readonly rejected: boolean;
 }
 
@@ -79,17 +80,16 @@ function joined(decisions: readonly Decision[], item: (decision: Decision) => st
 const oldPolicies = (decisions: readonly Decision[]): string =>
   decisions.map(({ policy }) => `${integer(policy.quota)};w=${seconds(policy.spanMs)}`).join(", ");
 
-const reportedBefore = new WeakMap<object, Decision>();
-
 /**
  * A format that holds one decision only: where several middlewares limit one request, the most restrictive so far, for what
  * they write replaces each other's.
  */
 function single(write: Writer): Writer {
   return (report) => {
-    const before = reportedBefore.get(report.request);
-    const reported = before !== undefined && moreRestrictive(before, report.reported) ? before : report.reported;
-    reportedBefore.set(report.request, reported);
+    let reported = report.reported;
+    for (let visit = report.visit.before; visit !== undefined; visit = visit.before) {
+      if (visit.decision !== undefined && moreRestrictive(visit.decision, reported)) reported = visit.decision;
+    }
     return write({ ...report, reported });
   };
 }

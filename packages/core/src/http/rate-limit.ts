@@ -22,6 +22,7 @@ import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
 import { quotaExceeded } from "./problem.js";
+import { enter, type Visit } from "./visits.js";
 
 /** How a framework's request is read: all that an adapter has to say about it. */
 export interface RequestReader<Req> {
@@ -99,7 +100,6 @@ export class RateLimit<Req> {
   readonly #skip: RateLimitOptions<Req>["skip"];
   readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
   readonly #onEvent: EventListener | undefined;
-  readonly #met = new WeakSet<object>();
 
   /**
    * @param own the adapter's own options, which are its to check.
@@ -130,15 +130,14 @@ export class RateLimit<Req> {
 
   /** Decides a request; one that this middleware has met before is not charged again. */
   decide(request: Req): Promised<Outcome> {
-    const identity = this.#reader.identity(request);
-    if (this.#met.has(identity)) return unlimited;
-    this.#met.add(identity);
+    const visit = enter(this.#reader.identity(request), this);
+    if (visit === undefined) return unlimited;
     const skip = this.#skip === undefined ? false : this.#skip(request);
-    if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, identity)));
-    return skip ? unlimited : this.#limit(request, identity);
+    if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, visit)));
+    return skip ? unlimited : this.#limit(request, visit);
   }
 
-  #limit(request: Req, identity: object): Promised<Outcome> {
+  #limit(request: Req, visit: Visit): Promised<Outcome> {
     const found: Promised<Found>[] = [];
     let promised = false;
     const method = this.#reader.method(request);
@@ -153,11 +152,11 @@ export class RateLimit<Req> {
       abandon(found);
       throw error;
     }
-    if (promised) return Promise.all(found).then((all) => this.#ask(identity, all));
-    return this.#ask(identity, found as Found[]);
+    if (promised) return Promise.all(found).then((all) => this.#ask(visit, all));
+    return this.#ask(visit, found as Found[]);
   }
 
-  #ask(identity: object, found: readonly Found[]): Promised<Outcome> {
+  #ask(visit: Visit, found: readonly Found[]): Promised<Outcome> {
     const checks: Check[] = [];
     const keyless: string[] = [];
     for (const one of found) {
@@ -168,17 +167,18 @@ export class RateLimit<Req> {
     const only = checks[0];
     if (only === undefined) return unlimited;
     if (checks.length > 1)
-      return andThen(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(identity, checks, combine(checks, all)));
+      return andThen(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(visit, checks, combine(checks, all)));
     return andThen(this.store.consume(only.limit, only.key, only.cost), (decision: Decision) =>
-      this.#outcome(identity, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
+      this.#outcome(visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
     );
   }
 
-  #outcome(identity: object, checks: readonly Check[], combined: CombinedDecision): Outcome {
+  #outcome(visit: Visit, checks: readonly Check[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
+    visit.decision = decision;
     if (this.#onEvent !== undefined) this.#tell(checks, combined, this.#onEvent);
     const decisions = all.filter((_, i) => checks[i]?.shadow !== true);
-    const headers = decisions.length === 0 ? [] : this.#headers({ decisions, reported: decision, request: identity, rejected: !allowed });
+    const headers = decisions.length === 0 ? [] : this.#headers({ decisions, reported: decision, visit, rejected: !allowed });
     if (!allowed) {
       const retryAfter = retryAfterSeconds(decision);
       if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
