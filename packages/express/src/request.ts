@@ -48,7 +48,10 @@ export const expressReader: RequestReader<ExpressRequest> = {
   },
   remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {
-    if (request.app.get("trust proxy") === true) {
+    const trust = request.app.get("trust proxy");
+    // Without a proxy Express's `req.ip` is the socket's address, at the price of reading the forwarded ones first.
+    if (!trust && prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip")) return request.socket.remoteAddress;
+    if (trust === true) {
       throw new FloodgateError(
         "FLOODGATE_FORGEABLE_CLIENT_IP",
         'Express\'s `trust proxy` is true, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a `clientIp`.',
@@ -63,15 +66,42 @@ export const expressReader: RequestReader<ExpressRequest> = {
   },
 };
 
+/** What is known of a prototype that an app gives its requests. */
+interface Prototype {
+  /** Whether `req.ip` is Express's own: an app may define another. */
+  readonly hasOwnIp: boolean;
+}
+
+const prototypes = new WeakMap<object, Prototype>();
+/** The one seen last: most processes have one app. */
+let last: object | undefined;
+let lastKnown: Prototype = { hasOwnIp: false };
+
 /**
- * Makes `req.rateLimit` read what core has decided. It is a getter on Express's own request prototype (as `req.ip` is), so
- * that it costs nothing a request; on a request without that prototype it is the request's own.
+ * Looks at a request's prototype once, and makes `req.rateLimit` read there what core has decided: a getter on Express's own
+ * request prototype, as `req.ip` is, costs a request nothing. What is no request of Express's (in a test, say) gets its own.
  */
-export function showDecision(request: object): void {
-  if ("rateLimit" in request) return;
-  let target: object | null = request;
-  while (target !== null && !Object.hasOwn(target, "ip")) target = Object.getPrototypeOf(target);
-  Object.defineProperty(target ?? request, "rateLimit", {
+export function prototypeOf(request: object): Prototype {
+  const prototype: object = Object.getPrototypeOf(request);
+  if (prototype === last) return lastKnown;
+  let known = prototypes.get(prototype);
+  if (known === undefined) {
+    let owner: object | null = prototype;
+    while (owner !== null && !Object.hasOwn(owner, "ip")) owner = Object.getPrototypeOf(owner);
+    showDecision(owner ?? request);
+    if (owner === null) return { hasOwnIp: false };
+    const ip = Object.getOwnPropertyDescriptor(owner, "ip")?.get;
+    known = { hasOwnIp: Object.hasOwn(owner, "ips") && ip?.name === "ip" };
+    prototypes.set(prototype, known);
+  }
+  last = prototype;
+  lastKnown = known;
+  return known;
+}
+
+function showDecision(owner: object): void {
+  if ("rateLimit" in owner) return;
+  Object.defineProperty(owner, "rateLimit", {
     configurable: true,
     get(this: object) {
       return decisionOf(this);

@@ -50,6 +50,31 @@ function appOf(express: ExpressModule): { app: Express; codes: unknown[]; end: (
 }
 
 describe.each(versions)("%s's own", (_, express) => {
+  it.each([
+    ["its prototype", (app: Express) => Object.defineProperty(app.request, "ip", { get: () => "203.0.113.9" })],
+    [
+      "each request",
+      (app: Express) =>
+        app.use((request, _response, next) => {
+          Object.defineProperty(request, "ip", { value: "203.0.113.9" });
+          next();
+        }),
+    ],
+  ])("an app's own req.ip, defined on %s, is the one that counts", async (_where, define) => {
+    const { app, end } = appOf(express);
+    define(app);
+    const limit = rateLimit({ policy });
+    app.use(limit);
+    app.get("/", ok);
+    await serving(end(), async (url) => {
+      expect([await status(url), await status(url)]).toEqual([200, 429]);
+      expect([await limit.limiter.peek("203.0.113.9"), await limit.limiter.peek("127.0.0.1")]).toMatchObject([
+        { remaining: 0 },
+        { remaining: 1 },
+      ]);
+    });
+  });
+
   it("an IPv4 client of a server that listens on :: is counted as IPv4, not with all others in one bucket", async () => {
     const { app, end } = appOf(express);
     const seen: (string | undefined)[] = [];
@@ -184,6 +209,14 @@ describe.each(versions)("%s's own", (_, express) => {
 });
 
 describe("without a server", () => {
+  it("a request that Express did not make shows its decision, and no other object does", () => {
+    const request = { ip: "203.0.113.9", method: "GET", headers: {}, socket: {}, app: { get: () => false } } as unknown as Request;
+    const response = { getHeader() {}, setHeader() {} } as unknown as Response;
+    rateLimit({ policy })(request, response, () => undefined);
+    expect(request.rateLimit).toMatchObject({ allowed: true, remaining: 0 });
+    expect("rateLimit" in {}).toBe(false);
+  });
+
   const request = () => ({
     headers: {},
     method: "GET",
