@@ -1,6 +1,8 @@
+// biome-ignore-all assist/source/organizeImports: grouped by what is judged
+
 // The suite for stores
+export { type StoreConformanceOptions, storeConformance } from "./store/conformance.js";
+export type { ClosableStore, MakeStore, Runner } from "./store/world.js";
 
 // The suite for adapters
 export * from "./adapter/index.js";
-export { type StoreConformanceOptions, storeConformance } from "./store/conformance.js";
-export type { ClosableStore, MakeStore, Runner } from "./store/world.js";

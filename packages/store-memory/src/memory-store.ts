@@ -5,6 +5,7 @@ import {
   checkOptions,
   type Decision,
   type EventListener,
+  type EvictionEvent,
   functionOrNothing,
   type Limit,
   type Store,
@@ -70,6 +71,8 @@ class SlabStore implements MemoryStore {
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
+  /** The key that had to go for the one that came: at most one does. */
+  #evicted: EvictionEvent | undefined;
   #nowMs = 0;
 
   // The key used last is the most recently used of all, so it is found without the table. No limit: nothing is known.
@@ -188,14 +191,15 @@ class SlabStore implements MemoryStore {
     this.#nowMs = nowMs;
     this.#lastLimit = undefined;
     const handle = this.#slabs.allocate(size);
-    this.#table.add(entry, handle);
     const cells = this.#slabs.cells(handle);
     const at = this.#slabs.at(handle);
     for (let i = 0; i < used; i++) {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
+    this.#table.add(entry, handle);
     this.#hold(limit, key, handle, decision, nowMs);
+    if (this.#evicted !== undefined) this.#tellEvicted();
     return decision;
   }
 
@@ -256,7 +260,14 @@ class SlabStore implements MemoryStore {
     this.#evictions++;
     if (this.#onEvent === undefined) return;
     const key = entry.charCodeAt(0) === 0 ? entry.slice(entry.indexOf("\0", 1) + 1) : entry;
-    this.#onEvent({ type: "evicted", name: this.#kindOfEntry(entry).strictest.name, key });
+    this.#evicted = { type: "evicted", name: this.#kindOfEntry(entry).strictest.name, key };
+  }
+
+  /** Only once the store is whole again: a listener may throw, or ask the store in turn. */
+  #tellEvicted(): void {
+    const event = this.#evicted as EvictionEvent;
+    this.#evicted = undefined;
+    this.#onEvent?.(event);
   }
 }
 

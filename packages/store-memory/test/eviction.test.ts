@@ -268,3 +268,37 @@ describe("a memory store", () => {
     expect(store.size).toBe(0);
   });
 });
+
+describe("a listener that is told of an eviction", () => {
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("from the listener");
+      },
+    ],
+    ["asks the store in turn", (limiter: { consume: (key: string) => unknown }) => void limiter.consume("asked by the listener")],
+  ])("and %s leaves the store whole: a fresh key starts fresh, and the bound holds", (_, listen) => {
+    let told = 0;
+    const store = memoryStore({
+      maxKeys: 2,
+      clock: () => 0,
+      onEvent: () => {
+        if (told++ === 0) listen(limiter);
+      },
+    });
+    const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 10, window: "1m" }), store });
+    limiter.consume("a");
+    limiter.consume("b");
+    try {
+      limiter.consume("c", { cost: 4 });
+    } catch (error) {
+      expect(error).toMatchObject({ message: "from the listener" });
+    }
+    expect(told).toBeGreaterThan(0);
+    expect(store.size).toBe(2);
+    expect(limiter.peek("c").remaining).toBe(6);
+    expect(limiter.consume("d").remaining).toBe(9);
+    expect(store.size).toBe(2);
+  });
+});
