@@ -34,8 +34,15 @@ export interface RefundFailedEvent {
   readonly error: unknown;
 }
 
+/** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
+export interface WarningEvent {
+  readonly type: "warning";
+  readonly code: "FLOODGATE_MISSING_PROXY_SETTING";
+  readonly message: string;
+}
+
 /** Everything that can be observed. It costs nothing when nobody listens. */
-export type FloodgateEvent = DecisionEvent | RefundEvent | RefundFailedEvent | EvictionEvent;
+export type FloodgateEvent = DecisionEvent | RefundEvent | RefundFailedEvent | EvictionEvent | WarningEvent;
 
 export type EventListener = (event: FloodgateEvent) => void;
 

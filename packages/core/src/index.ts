@@ -15,7 +15,15 @@ export { type CombinedDecision, type Decision, moreRestrictive, mostRestrictive 
 export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limiter.js";
 export { encodeKey, type Key, type KeyPart } from "./key.js";
 export { type ErrorCode, FloodgateError } from "./errors.js";
-export type { DecisionEvent, EventListener, EvictionEvent, FloodgateEvent, RefundEvent, RefundFailedEvent } from "./events.js";
+export type {
+  DecisionEvent,
+  EventListener,
+  EvictionEvent,
+  FloodgateEvent,
+  RefundEvent,
+  RefundFailedEvent,
+  WarningEvent,
+} from "./events.js";
 
 // For stores
 export type { Answer, Check, Mode, Store } from "./store.js";

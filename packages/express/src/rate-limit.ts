@@ -58,7 +58,8 @@ export function rateLimit<
   const waiting = new Waiting();
 
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
-    prototypeOf(request);
+    if (limit.decisionName === "rateLimit") prototypeOf(request);
+    else Object.assign(request, { [limit.decisionName]: outcome.decision });
     if (!response.headersSent) setHeaders(response, outcome);
     if (outcome.action === "reject") {
       // Somebody answered while functions of the request were waited for: a timeout, say.

@@ -59,6 +59,7 @@ export const expressReader: RequestReader<ExpressRequest> = {
     }
     return request.ip;
   },
+  trustsProxy: (request) => Boolean(request.app.get("trust proxy")),
   // The mount path of a router holds the values of its parameters, and a raw URL is never a key: the route's own pattern is it.
   route(request) {
     const path: unknown = request.route?.path;

@@ -22,6 +22,7 @@ import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
 import { quotaExceeded } from "./problem.js";
+import { frameworkIp } from "./proxy-warning.js";
 import { enter, type Visit } from "./visits.js";
 
 /** How a framework's request is read: all that an adapter has to say about it. */
@@ -37,6 +38,8 @@ export interface RequestReader<Req> {
   remoteAddress(request: Req): string | undefined;
   /** The client's address as the framework's own proxy setting sees it; throws where that setting is forgeable. */
   clientIp(request: Req): string | undefined;
+  /** Whether that setting believes what a proxy says of the client; always so where no proxy can be missing. */
+  trustsProxy(request: Req): boolean;
   /** The pattern that matched, where the framework knows it. */
   route(request: Req): string | undefined;
 }
@@ -61,6 +64,8 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
   clientIp?: ClientIpOption<Req>;
   /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */
   ipv6Prefix?: number;
+  /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
+  decisionName?: string;
   onEvent?: EventListener;
 }
 
@@ -84,7 +89,20 @@ export const clientClosedRequest = 499;
 
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: "", sent: undefined };
 
-const words = ["name", ...limitWords, "rules", "keys", "store", "skip", "headers", "refundWhen", "clientIp", "ipv6Prefix", "onEvent"];
+const words = [
+  "name",
+  ...limitWords,
+  "rules",
+  "keys",
+  "store",
+  "skip",
+  "headers",
+  "refundWhen",
+  "clientIp",
+  "ipv6Prefix",
+  "decisionName",
+  "onEvent",
+];
 
 /**
  * A middleware without its framework: options checked when it is made, a request in, an outcome out. Where no function of
@@ -94,6 +112,7 @@ export class RateLimit<Req> {
   readonly store: Store;
   /** One limiter a rule, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
+  readonly decisionName: string;
   readonly #reader: RequestReader<Req>;
   readonly #rules: readonly CompiledRule<Req>[];
   readonly #headers: ReturnType<typeof headerWriter>;
@@ -116,6 +135,7 @@ export class RateLimit<Req> {
     functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
     functionOrNothing(where, "refundWhen", options.refundWhen, "(status) => status < 400");
     functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+    this.decisionName = decisionName(where, options.decisionName);
     this.#reader = reader;
     this.#skip = options.skip;
     this.#refundWhen = options.refundWhen;
@@ -220,6 +240,15 @@ function reject(headers: readonly Header[], body: string, decision: Decision | u
   return { action: "reject", headers, decision, delayMs: 0, status: 429, body, sent: undefined };
 }
 
+function decisionName(where: string, name: unknown): string {
+  if (name === undefined) return "rateLimit";
+  if (typeof name === "string" && /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__") return name;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`decisionName\` must be a word that can name a property, but was ${shown(name)}. Write decisionName: "rateLimit".`,
+  );
+}
+
 function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): KeySources<Req> {
   const prefix = options.ipv6Prefix === undefined ? 56 : wholeNumber(where, "ipv6Prefix", options.ipv6Prefix, 1, 56);
   if (prefix > 128) {
@@ -240,7 +269,7 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
   }
   const resolve: KeySources<Req>["ip"] =
     options.clientIp === undefined
-      ? (request) => reader.clientIp(request)
+      ? frameworkIp(reader, options.onEvent)
       : clientIpResolver<Req>(where, options.clientIp, reader.remoteAddress, reader.header);
   const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
   return {

@@ -1,0 +1,41 @@
+import type { EventListener, WarningEvent } from "../events.js";
+import type { RequestReader } from "./rate-limit.js";
+
+/** Every runtime has one; typed here because core has no types of any of them. */
+declare const console: { warn(message: string): void };
+
+/** The process is told once, however many middlewares it has: they are of one app. */
+let warned = false;
+
+/**
+ * Reads the client's address as the framework sees it, and notices what is wrong most often: that a proxy stands in front
+ * which the framework was not told of, so that all clients count as one.
+ */
+export function frameworkIp<Req>(reader: RequestReader<Req>, onEvent: EventListener | undefined): (request: Req) => string | undefined {
+  let noticed = false;
+  return (request) => {
+    if (!noticed && isForwarded(reader, request) && !reader.trustsProxy(request)) {
+      noticed = true;
+      warn(onEvent, reader.remoteAddress(request));
+    }
+    return reader.clientIp(request);
+  };
+}
+
+function isForwarded<Req>(reader: RequestReader<Req>, request: Req): boolean {
+  return reader.header(request, "x-forwarded-for") !== undefined || reader.header(request, "forwarded") !== undefined;
+}
+
+function warn(onEvent: EventListener | undefined, remoteAddress: string | undefined): void {
+  const event: WarningEvent = {
+    type: "warning",
+    code: "FLOODGATE_MISSING_PROXY_SETTING",
+    message: `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
+  };
+  if (onEvent !== undefined) {
+    onEvent(event);
+  } else if (!warned) {
+    warned = true;
+    console.warn(`[floodgate] ${event.code}: ${event.message}`);
+  }
+}
