@@ -1,0 +1,123 @@
+import { masterIn, type NodeView, viewOf } from "./cluster-view.js";
+import { ready, startAll } from "./group.js";
+import { loopback } from "./port.js";
+import { fieldsOf, type RedisConfig, type RedisServer } from "./redis-server.js";
+import { type RedisOptions, startRedis } from "./start-redis.js";
+import { until } from "./until.js";
+
+const slotCount = 16_384;
+
+export interface ClusterOptions extends Omit<RedisOptions, "port" | "replicaOf"> {
+  /** At least 3, which is the default. */
+  masters?: number;
+  /** Default 1. */
+  replicasPerMaster?: number;
+}
+
+/** A Redis Cluster of servers of its own. `startCluster` makes one. */
+export class RedisCluster {
+  /** All nodes: first those that began as masters, in the order of their slots. */
+  readonly nodes: readonly RedisServer[];
+
+  constructor(nodes: readonly RedisServer[]) {
+    this.nodes = nodes;
+  }
+
+  /** The node that serves a slot, or last did, as a running one sees it. */
+  async masterOf(slot: number): Promise<RedisServer> {
+    return this.#nodeAt(masterIn(await this.#view(), slot).port);
+  }
+
+  /** The replicas of the node that serves a slot. */
+  async replicasOf(slot: number): Promise<RedisServer[]> {
+    const view = await this.#view();
+    const { id } = masterIn(view, slot);
+    return view.filter(({ masterId }) => masterId === id).map(({ port }) => this.#nodeAt(port));
+  }
+
+  /** Has a replica take over all that a slot's master serves, and resolves with it when all nodes know. Both must be running. */
+  async failover(slot: number): Promise<RedisServer> {
+    const replica = (await this.replicasOf(slot)).find(({ running }) => running);
+    if (replica === undefined) throw new Error(`The master of slot ${slot} has no running replica.`);
+    await replica.command("CLUSTER", "FAILOVER");
+    await until(`the replica on port ${replica.port} serves slot ${slot}`, async () => (await this.masterOf(slot)) === replica);
+    await this.healthy();
+    return replica;
+  }
+
+  /**
+   * Resolves when the running nodes agree on who serves what, each slot is served by one of them, and replicas are in sync:
+   * after a master was killed, once its replica has taken over.
+   */
+  async healthy(): Promise<void> {
+    await until("the Cluster is healthy", async () => {
+      const states = await Promise.all(this.#running().map((node) => this.#stateOf(node)));
+      return states.every((state) => state !== undefined && state === states[0]);
+    });
+  }
+
+  /** Ends all nodes for good. */
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /** Who is what and serves what, as a node sees it; undefined while it sees a Cluster that is not whole, or lags behind its master. */
+  async #stateOf(node: RedisServer): Promise<string | undefined> {
+    const { cluster_state: state } = fieldsOf(await node.command("CLUSTER", "INFO"));
+    const { role, master_link_status: link } = await node.info("replication");
+    if (state !== "ok" || (role === "slave" && link !== "up")) return undefined;
+    const seen = (await viewOf(node)).filter(({ port }) => this.#nodeAt(port)?.running);
+    const served = seen.flatMap(({ slots }) => slots).reduce((sum, [first, last]) => sum + last - first + 1, 0);
+    const whole = served === slotCount && seen.length === this.#running().length && seen.every(({ sound }) => sound);
+    return whole ? JSON.stringify(seen.map(({ port, masterId, slots }) => [port, masterId, slots]).sort()) : undefined;
+  }
+
+  #view(): Promise<NodeView[]> {
+    return viewOf(this.#running()[0] as RedisServer);
+  }
+
+  #running(): RedisServer[] {
+    return this.nodes.filter((node) => node.running);
+  }
+
+  #nodeAt(port: number): RedisServer {
+    return this.nodes.find((node) => node.port === port) as RedisServer;
+  }
+}
+
+const config: RedisConfig = {
+  "cluster-enabled": "yes",
+  "cluster-announce-ip": loopback,
+  // After this many milliseconds of silence a node counts as failed, and its replica takes over.
+  "cluster-node-timeout": 1000,
+  "cluster-allow-replica-migration": "no",
+};
+
+/** Starts a Redis Cluster, and resolves when all nodes agree on it and the replicas are in sync; that takes some seconds. */
+export async function startCluster(options: ClusterOptions = {}): Promise<RedisCluster> {
+  const { masters = 3, replicasPerMaster = 1, ...rest } = options;
+  const one = { ...rest, config: { ...config, ...rest.config } };
+  const nodes = await startAll(Array.from({ length: masters * (1 + replicasPerMaster) }, () => startRedis(one)));
+  return ready(new RedisCluster(nodes), async (cluster) => {
+    await join(nodes, masters);
+    await cluster.healthy();
+  });
+}
+
+/** Makes one Cluster of single nodes: the first serve the slots in equal shares, the others are their replicas in turn. */
+async function join(nodes: readonly RedisServer[], masters: number): Promise<void> {
+  const ids = await Promise.all(nodes.map(async (node) => String(await node.command("CLUSTER", "MYID"))));
+  const firstSlot = (master: number): number => Math.round((slotCount * master) / masters);
+  for (const [i, node] of nodes.entries()) {
+    // Nodes with the same epoch would have to settle that first.
+    await node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1);
+    if (i < masters) await node.command("CLUSTER", "ADDSLOTSRANGE", firstSlot(i), firstSlot(i + 1) - 1);
+    for (const other of nodes.slice(0, i)) await node.command("CLUSTER", "MEET", other.host, other.port);
+  }
+  const replicas = nodes.slice(masters).map(async (node, i) => {
+    const masterId = ids[i % masters] as string;
+    await until(`the node on port ${node.port} knows its master`, async () => (await viewOf(node)).some(({ id }) => id === masterId));
+    await node.command("CLUSTER", "REPLICATE", masterId);
+  });
+  await Promise.all(replicas);
+}

@@ -1,0 +1,16 @@
+// biome-ignore-all assist/source/organizeImports: grouped by what is run
+
+// Redis and Valkey
+export { availableServers, redisServer, valkeyServer } from "./binary.js";
+export { type RedisOptions, startRedis } from "./start-redis.js";
+export type { RedisConfig, RedisServer } from "./redis-server.js";
+export type { Monitor } from "./monitor.js";
+export { type Reply, ReplyError } from "./resp.js";
+
+// Many of them
+export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
+export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
+
+// What goes wrong between
+export type { ProxyDirection, ProxyMode } from "./direction.js";
+export { startProxy, type TcpProxy } from "./proxy.js";

@@ -1,0 +1,40 @@
+import { randomUUID } from "node:crypto";
+import { Connection } from "./connection.js";
+import type { RedisServer } from "./redis-server.js";
+import { until } from "./until.js";
+
+/** The commands that a server executes, as MONITOR writes them: `1790000000.000000 [0 127.0.0.1:40000] "get" "key"`. */
+export class Monitor {
+  readonly #server: RedisServer;
+  readonly #connection: Connection;
+  readonly #lines: string[];
+
+  private constructor(server: RedisServer, connection: Connection, lines: string[]) {
+    this.#server = server;
+    this.#connection = connection;
+    this.#lines = lines;
+  }
+
+  static async start(server: RedisServer): Promise<Monitor> {
+    const lines: string[] = [];
+    const connection = new Connection(server.port, (line) => lines.push(String(line)));
+    await connection.command("MONITOR");
+    return new Monitor(server, connection, lines);
+  }
+
+  /** All that the server has executed until now, oldest first; what a script did in it too, marked `lua`. */
+  async lines(): Promise<readonly string[]> {
+    // The lines come some time after the replies, but in order: those before a command of ours have come when its own has.
+    const mark = randomUUID();
+    await this.#server.command("ECHO", mark);
+    const isMark = (line: string): boolean => line.includes(mark);
+    await until("the monitor hears what was executed", async () => this.#lines.some(isMark));
+    this.#lines.splice(this.#lines.findIndex(isMark), 1);
+    return [...this.#lines];
+  }
+
+  /** Ends it. */
+  stop(): void {
+    this.#connection.close();
+  }
+}

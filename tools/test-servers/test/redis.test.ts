@@ -1,0 +1,152 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { Connection } from "../src/connection.js";
+import { availableServers, type RedisOptions, type RedisServer, startRedis } from "../src/index.js";
+import { until } from "../src/until.js";
+
+const started: RedisServer[] = [];
+
+async function start(options?: RedisOptions): Promise<RedisServer> {
+  const server = await startRedis(options);
+  started.push(server);
+  return server;
+}
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.stop()));
+});
+
+async function answers(port: number): Promise<boolean> {
+  const connection = new Connection(port);
+  const answer = await connection.command("PING").catch(() => undefined);
+  connection.close();
+  return answer === "PONG";
+}
+
+describe("a server", async () => {
+  describe.each(await availableServers())("of $name", ({ name, binary }) => {
+    it("is the one that was asked for", async () => {
+      const server = await start({ binary });
+      expect((await server.info("server"))["server_name"] === "valkey").toBe(name === "Valkey");
+    });
+
+    it("answers when it is handed over, and is gone when it was stopped", async () => {
+      const server = await start({ binary });
+      expect(await server.command("PING")).toBe("PONG");
+      await server.stop();
+      expect(await answers(server.port)).toBe(false);
+      await expect(server.command("PING")).rejects.toThrow(`port ${server.port}`);
+    });
+
+    it("is set up as the config says, and keeps nothing on disk", async () => {
+      const server = await start({ binary, config: { maxmemory: "2mb", "rename-command": ["FLUSHDB one", "FLUSHALL two"] } });
+      expect(await server.command("CONFIG", "GET", "maxmemory")).toEqual(["maxmemory", String(2 * 1024 * 1024)]);
+      expect(await server.command("one")).toBe("OK");
+      expect(await server.command("two")).toBe("OK");
+      expect(await server.command("CONFIG", "GET", "save")).toEqual(["save", ""]);
+    });
+
+    it("says what its log says where it cannot start", async () => {
+      await expect(start({ binary, config: { maxmemory: "plenty" } })).rejects.toThrow("maxmemory plenty");
+    });
+
+    it("comes back empty on the same port after a crash", async () => {
+      const server = await start({ binary });
+      const { pid, port } = server;
+      await server.command("SET", "key", "value");
+      await (await start({ binary, replicaOf: server })).stop();
+      await server.kill();
+      expect(server.running).toBe(false);
+      await server.restart();
+      expect(server.pid).not.toBe(pid);
+      expect(server.port).toBe(port);
+      expect(await server.command("DBSIZE")).toBe(0);
+    });
+
+    it("takes over a port that it is given, and says so where the port is taken", async () => {
+      const first = await start({ binary });
+      await expect(start({ binary, port: first.port })).rejects.toThrow(`port ${first.port}`);
+      await first.stop();
+      expect((await start({ binary, port: first.port })).port).toBe(first.port);
+    });
+
+    it("is silent while it is paused, and answers then", async () => {
+      const server = await start({ binary });
+      server.pause();
+      let answered = false;
+      const answer = server.command("PING").then((reply) => {
+        answered = true;
+        return reply;
+      });
+      // Another server's answer takes as long as this one's would have.
+      await (await start({ binary })).command("PING");
+      expect(answered).toBe(false);
+      expect(server.running).toBe(false);
+      server.resume();
+      expect(await answer).toBe("PONG");
+    });
+
+    it("is in sync when it is handed over as a replica", async () => {
+      const master = await start({ binary });
+      await master.command("SET", "key", "value");
+      const replica = await start({ binary, replicaOf: master });
+      expect(await replica.command("GET", "key")).toBe("value");
+      await expect(replica.command("SET", "key", "other")).rejects.toThrow("READONLY");
+      await master.command("SET", "key", "other");
+      expect(await master.command("WAIT", 1, 0)).toBe(1);
+      expect(await replica.command("GET", "key")).toBe("other");
+    });
+
+    it("counts what it executes", async () => {
+      const server = await start({ binary });
+      await server.command("SET", "key", 1);
+      await server.command("CONFIG", "GET", "port");
+      const counts = await server.info("commandstats");
+      expect(counts["cmdstat_set"]).toMatch(/^calls=1,/);
+      expect(counts["cmdstat_config|get"]).toMatch(/^calls=1,/);
+    });
+
+    it("tells a monitor what it executes, scripts' commands included", async () => {
+      const server = await start({ binary });
+      await server.command("SET", "before", 1);
+      const monitor = await server.monitor();
+      await server.command("EVAL", "return redis.call('INCR', KEYS[1])", 1, "key");
+      const lines = await monitor.lines();
+      monitor.stop();
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toContain('"EVAL"');
+      expect(lines[1]).toMatch(/ lua\] "INCR" "key"$/i);
+    });
+  });
+});
+
+describe("a server that nobody stops", () => {
+  const dir = mkdtempSync(join(tmpdir(), "floodgate-owner-"));
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  async function owner(): Promise<{ child: ChildProcess; port: number }> {
+    const env = { ...process.env, TMPDIR: dir };
+    const child = fork(join(__dirname, "owner.mjs"), { env, execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    const [port] = await once(child, "message");
+    expect(await answers(port)).toBe(true);
+    return { child, port };
+  }
+
+  it.each(["SIGTERM", "SIGKILL"] as const)("ends with the process that started it, here by %s", async (signal) => {
+    const { child, port } = await owner();
+    child.kill(signal);
+    await until("the server has ended", async () => !(await answers(port)));
+  });
+
+  it("ends with it where an exception ends that, and leaves nothing behind", async () => {
+    const before = readdirSync(dir);
+    const { child, port } = await owner();
+    child.send("fail");
+    await until("the server has ended", async () => !(await answers(port)));
+    expect(readdirSync(dir)).toEqual(before);
+  });
+});

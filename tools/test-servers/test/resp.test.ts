@@ -1,0 +1,55 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { decodeReply, encodeCommand, type Reply, ReplyError } from "../src/resp.js";
+
+/** A reply and its bytes, as the protocol's description has them. */
+interface Written {
+  readonly reply: Reply;
+  readonly bytes: Buffer;
+}
+
+const line = fc.string({ unit: fc.constantFrom(..."aZ 0é€") });
+const simple = line.map((text): Written => ({ reply: text, bytes: Buffer.from(`+${text}\r\n`) }));
+const error = line.map((text): Written => ({ reply: new ReplyError(text), bytes: Buffer.from(`-${text}\r\n`) }));
+const integer = fc.maxSafeInteger().map((number): Written => ({ reply: number, bytes: Buffer.from(`:${number}\r\n`) }));
+const bulk = fc
+  .string({ unit: fc.constantFrom("\r", "\n", "\0", "$", "*", "a", "€") })
+  .map((text): Written => ({ reply: text, bytes: Buffer.from(`$${Buffer.byteLength(text)}\r\n${text}\r\n`) }));
+const nothing = fc.constantFrom("$-1\r\n", "*-1\r\n").map((text): Written => ({ reply: null, bytes: Buffer.from(text) }));
+const replies = fc.letrec<{ reply: Written }>((tie) => ({
+  reply: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    simple,
+    error,
+    integer,
+    bulk,
+    nothing,
+    fc.array(tie("reply"), { maxLength: 4 }).map(
+      (items): Written => ({
+        reply: items.map((item) => item.reply),
+        bytes: Buffer.concat([Buffer.from(`*${items.length}\r\n`), ...items.map((item) => item.bytes)]),
+      }),
+    ),
+  ),
+})).reply;
+
+test("a reply is read when it has come whole, and not before", () => {
+  fc.assert(
+    fc.property(replies, fc.uint8Array({ maxLength: 5 }), ({ reply, bytes }, next) => {
+      for (let length = 0; length < bytes.length; length++) expect(decodeReply(bytes.subarray(0, length), 0)).toBeUndefined();
+      expect(decodeReply(Buffer.concat([bytes, next]), 0)).toEqual({ reply, end: bytes.length });
+    }),
+  );
+});
+
+test("a command is an array of bulk strings", () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.string(), fc.integer())), (words) => {
+      expect(decodeReply(encodeCommand(words), 0)?.reply).toEqual(words.map((word) => String(word)));
+    }),
+  );
+});
+
+test("what is not the protocol is told apart", () => {
+  expect(() => decodeReply(Buffer.from("HTTP/1.1 400\r\n"), 0)).toThrow('begins with "H"');
+});
