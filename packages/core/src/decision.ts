@@ -21,7 +21,11 @@ export interface Decision {
   /** The limiter's name. */
   readonly name: string;
   readonly policy: Policy;
-  /** True where the store could not be asked and somebody else decided. */
+  /**
+   * True where the store could not be asked, and `onStoreError` decided. Of a fallback the numbers are true of its own counts,
+   * with `limit` this process's share; else nothing is known of the key: `remaining` and `resetAfterMs` are 0, and `retryAfterMs`
+   * is 0 or, where it is rejected, the time until the store is asked again.
+   */
   readonly degraded: boolean;
 }
 

@@ -1,4 +1,5 @@
 import type { Decision } from "./decision.js";
+import type { BreakerState } from "./failure/breaker.js";
 
 /** What happened to one request under one limit. */
 export interface DecisionEvent {
@@ -34,6 +35,21 @@ export interface RefundFailedEvent {
   readonly error: unknown;
 }
 
+/** The store (or its fallback) has failed, or has not answered in time; the decision is another event, `degraded`. */
+export interface StoreErrorEvent {
+  readonly type: "store-error";
+  readonly error: unknown;
+}
+
+/**
+ * The breaker of a store has opened (it is not asked), tries it (`half-open`), or has closed again. All who listen to a store's
+ * limiters are told, each once.
+ */
+export interface BreakerEvent {
+  readonly type: "breaker";
+  readonly state: BreakerState;
+}
+
 /** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
 export interface WarningEvent {
   readonly type: "warning";
@@ -42,7 +58,14 @@ export interface WarningEvent {
 }
 
 /** Everything that can be observed. It costs nothing when nobody listens. */
-export type FloodgateEvent = DecisionEvent | RefundEvent | RefundFailedEvent | EvictionEvent | WarningEvent;
+export type FloodgateEvent =
+  | DecisionEvent
+  | RefundEvent
+  | RefundFailedEvent
+  | EvictionEvent
+  | StoreErrorEvent
+  | BreakerEvent
+  | WarningEvent;
 
 export type EventListener = (event: FloodgateEvent) => void;
 

@@ -16,19 +16,26 @@ export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type Limite
 export { encodeKey, type Key, type KeyPart } from "./key.js";
 export { type ErrorCode, FloodgateError } from "./errors.js";
 export type {
+  BreakerEvent,
   DecisionEvent,
   EventListener,
   EvictionEvent,
   FloodgateEvent,
   RefundEvent,
   RefundFailedEvent,
+  StoreErrorEvent,
   WarningEvent,
 } from "./events.js";
 
+// Where a store fails
+export type { BreakerState } from "./failure/breaker.js";
+export type { Fallback, FailureOptions, OnStoreError } from "./failure/failure-options.js";
+
 // For stores
+export { Deadlines, type Waiter } from "./failure/deadlines.js";
 export type { Answer, Check, Mode, Store } from "./store.js";
 export { createLimit, type Limit } from "./limit.js";
-export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
+export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
 export { type Clock, wholeMsClock } from "./clock.js";
 
 // For adapters: the rate limit of a web app without its framework

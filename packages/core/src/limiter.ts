@@ -2,18 +2,22 @@ import { combine } from "./combine.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import { type EventListener, isTold, tell } from "./events.js";
+import { type FailureOptions, failureWords } from "./failure/failure-options.js";
+import { guardStore } from "./failure/guard.js";
 import { encodeKey, type Key } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, samePolicy, toPolicy } from "./policy.js";
 import { giveBack, notCharged } from "./refund.js";
-import { type Answer, andThen, type Check, type Mode, type Store } from "./store.js";
+import { type Answer, andThen, type Check, checkStore, type Mode, type Store } from "./store.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
 export interface Limiter<M extends Mode = Mode> {
   readonly name: string;
   readonly policy: Policy;
   readonly store: Store<M>;
+  /** The store as it is asked: in time, and with somebody else to decide where it fails. */
+  readonly guard: Store<M>;
   /** What the store is handed: name, policy and algorithm. */
   readonly limit: Limit;
   /** Who is told of its decisions and refunds. */
@@ -32,7 +36,7 @@ export interface Limiter<M extends Mode = Mode> {
   reset(key: Key): Answer<void, M>;
 }
 
-export interface LimiterOptions<M extends Mode> {
+export interface LimiterOptions<M extends Mode> extends FailureOptions {
   /** Stands in headers, keys and events; one name on one store is one count. */
   name: string;
   policy: Policy | PolicyOptions;
@@ -43,23 +47,31 @@ export interface LimiterOptions<M extends Mode> {
 /** @throws FloodgateError where an option is wrong, or the name is taken on that store by another policy. */
 export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limiter<M> {
   const where = "createLimiter";
-  checkOptions(where, options, ["name", "policy", "store", "onEvent"], 'createLimiter({ name: "api", policy, store: memoryStore() })');
+  checkOptions(
+    where,
+    options,
+    ["name", "policy", "store", ...failureWords, "onEvent"],
+    'createLimiter({ name: "api", policy, store: memoryStore() })',
+  );
   const name = checkName(where, options.name);
   const policy = toPolicy(where, options.policy);
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+  const guard = guardStore(where, store, options);
   claimName(where, store, name, policy);
-  return new BoundLimiter(store, createLimit(name, policy), options.onEvent);
+  return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
 /** A limit bound to a store. */
 export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly store: Store<M>;
+  readonly guard: Store<M>;
   readonly limit: Limit;
   readonly onEvent: EventListener | undefined;
 
-  constructor(store: Store<M>, limit: Limit, onEvent: EventListener | undefined) {
+  constructor(store: Store<M>, guard: Store<M>, limit: Limit, onEvent: EventListener | undefined) {
     this.store = store;
+    this.guard = guard;
     this.limit = limit;
     this.onEvent = onEvent;
   }
@@ -75,7 +87,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = encodeKey(key);
-    const decision = this.store.consume(this.limit, text, cost);
+    const decision = this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
     const told = (made: Decision): Decision => {
@@ -86,15 +98,15 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 
   peek(key: Key): Answer<Decision, M> {
-    return andThen<Decision, Decision>(this.store.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(this.guard.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
   }
 
   refund(key: Key, decision: Decision): Answer<number, M> {
-    return giveBack(this.store, this.limit, encodeKey(key), decision, this.onEvent) as Answer<number, M>;
+    return giveBack(this.guard, this.limit, encodeKey(key), decision, this.onEvent) as Answer<number, M>;
   }
 
   reset(key: Key): Answer<void, M> {
-    return this.store.reset(this.limit, encodeKey(key));
+    return this.guard.reset(this.limit, encodeKey(key));
   }
 }
 
@@ -107,19 +119,20 @@ export interface LimiterCheck<M extends Mode> {
 }
 
 /**
- * Checks several limits of one store in one atomic step: all pass and all are charged, or none is.
+ * Checks several limits of one store in one atomic step: all pass and all are charged, or none is. Where the store fails, the
+ * first limiter's `timeoutMs` and `onStoreError` hold for all.
  * @throws FloodgateError where the limiters have different stores, or one stands twice with one key.
  */
 export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
-  const store = checks[0]?.limiter.store;
-  if (store === undefined) {
+  const first = checks[0]?.limiter;
+  if (first === undefined) {
     throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
   }
   const list = checks.map(({ limiter, key, cost }, index): Check => {
-    if (limiter.store !== store) {
+    if (limiter.store !== first.store) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
-        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(checks[0]?.limiter.name)}. Give both the same store.`,
+        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(first.name)}. Give both the same store.`,
       );
     }
     const check = { limit: limiter.limit, key: encodeKey(key), cost: cost === undefined ? 1 : checkCost(cost) };
@@ -141,7 +154,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     });
     return whole;
   };
-  return andThen<Decision[], CombinedDecision>(store.consumeAll(list), combined) as Answer<CombinedDecision, M>;
+  return andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined) as Answer<CombinedDecision, M>;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */
@@ -150,15 +163,6 @@ export function checkCost(cost: unknown): number {
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
     `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }; to look without taking, use peek.`,
-  );
-}
-
-export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "refund", "reset"] as const;
-  if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`store\` must be a store (with ${methods.join(", ")}), but was ${shown(store)}. Write store: memoryStore().`,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import type { EventListener } from "./events.js";
+import { StoreGuard } from "./failure/guard.js";
 import type { Limit } from "./limit.js";
 import { andThen, type Mode, type Store } from "./store.js";
 
@@ -27,7 +28,8 @@ export function giveBack(
       `A refund to ${shown(limit.name)} takes a decision of that limiter, but was given one of ${shown(decision.name)}.`,
     );
   }
-  if (!decision.allowed || decision.degraded || settled.has(decision)) return 0;
+  // A store without a guard has not made a degraded one.
+  if (!decision.allowed || settled.has(decision) || (decision.degraded && !(store instanceof StoreGuard))) return 0;
   settled.add(decision);
   return andThen<number, number>(store.refund(limit, key, decision), (units) => {
     if (units > 0) onEvent?.({ type: "refunded", name: limit.name, key, units, decision });

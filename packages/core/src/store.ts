@@ -1,4 +1,5 @@
 import type { Decision } from "./decision.js";
+import { FloodgateError, shown } from "./errors.js";
 import type { Limit } from "./limit.js";
 
 /** Whether a store answers at once or by promise; its limiters and middlewares answer the same way. */
@@ -25,32 +26,47 @@ export interface Check {
  * policy with other numbers takes the state over, clamped. An expired state and none at all are indistinguishable. What
  * is decided is the business of `limit.algorithm`; a store keeps its cells, serialises access to them, and tells the time.
  * A rejection is a result: only faults throw.
+ *
+ * `timeoutMs` is how long the answer is waited for. A store that answers by promise had better charge nothing after that.
  */
 export interface Store<M extends Mode = Mode> {
   /** Whether it answers at once. */
   readonly mode: M;
 
+  /** Whether each answer settles within the `timeoutMs` that it was asked with; where not, the limiter sees to it. */
+  readonly keepsDeadlines?: boolean;
+
   /** Decides one request, and charges it if it is allowed. */
-  consume(limit: Limit, key: string, cost: number): Answer<Decision, M>;
+  consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Answer<Decision, M>;
 
   /**
    * Decides a request under several limits in one atomic step: where every check but the shadow ones allows, all that
    * allow are charged; else none is. One decision a check, in order, each saying whether that limit alone would allow.
    * No two checks share both limit and key.
    */
-  consumeAll(checks: readonly Check[]): Answer<Decision[], M>;
+  consumeAll(checks: readonly Check[], timeoutMs?: number): Answer<Decision[], M>;
 
   /** What a request of cost 1 would be told; takes nothing and leaves no trace. */
-  peek(limit: Limit, key: string): Answer<Decision, M>;
+  peek(limit: Limit, key: string, timeoutMs?: number): Answer<Decision, M>;
 
   /**
    * Gives back what a decision charged, as far as it still counts; never more, and never creating a state.
    * @returns the units given back.
    */
-  refund(limit: Limit, key: string, decision: Decision): Answer<number, M>;
+  refund(limit: Limit, key: string, decision: Decision, timeoutMs?: number): Answer<number, M>;
 
   /** Forgets the state of exactly this limit and key. */
-  reset(limit: Limit, key: string): Answer<void, M>;
+  reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
+}
+
+/** @throws FloodgateError unless it has a store's methods. */
+export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
+  const methods = ["consume", "consumeAll", "peek", "refund", "reset"] as const;
+  if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`store\` must be a store (with ${methods.join(", ")}), but was ${shown(store)}. Write store: memoryStore().`,
+  );
 }
 
 /** Goes on with a value now, or with a promise's value later: one piece of code for both kinds of store. */

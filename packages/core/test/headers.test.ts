@@ -23,7 +23,7 @@ const write = (option: HeadersOption | undefined, decisions: Decision[]): Record
     )({
       decisions,
       reported: decisions[0] as Decision,
-      visit: { by: {}, before: undefined, decision: undefined },
+      visit: { by: { decisionName: "rateLimit" }, before: undefined, decision: undefined },
       rejected: !decisions[0]?.allowed,
     }).map(({ name, value }) => [name, value]),
   );

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileMatch, type Match } from "../src/rules/match.js";
 
-const fits = (match: Match, method: string, path: string): boolean => compileMatch("rule", match)?.(method, path) ?? true;
+const fits = (match: Match, method: string, path: string): boolean => compileMatch("rule", match)?.fits(method, path) ?? true;
 
 test.each([
   ["/posts", "/posts", true],
@@ -26,6 +26,16 @@ test.each([
   ["/posts", "/%", false],
 ])("the path %s and a request for %s: %s", (path, request, expected) => {
   expect(fits({ path }, "GET", request)).toBe(expected);
+});
+
+test.each([
+  ["/users/1", "/users/:id"],
+  ["/Users/1/", "/users/:id"],
+  ["/posts/1", "/posts/:id"],
+  ["/posts/1/likes", "/posts/*"],
+  ["/", undefined],
+])("of several paths, the pattern of %s is %s", (path, pattern) => {
+  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] })?.pattern(path)).toBe(pattern);
 });
 
 test("GET covers HEAD, and methods are matched whatever their case in the rule", () => {

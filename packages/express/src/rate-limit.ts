@@ -11,7 +11,7 @@ import {
   Waiting,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import { type ExpressMessage, type ExpressRequest, expressReader, prototypeOf } from "./request.js";
+import { type ExpressMessage, type ExpressRequest, expressReader, showDecision } from "./request.js";
 
 /** What is used of a response. */
 export interface ExpressResponse {
@@ -58,8 +58,7 @@ export function rateLimit<
   const waiting = new Waiting();
 
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
-    if (limit.decisionName === "rateLimit") prototypeOf(request);
-    else Object.assign(request, { [limit.decisionName]: outcome.decision });
+    showDecision(request, limit.decisionName);
     if (!response.headersSent) setHeaders(response, outcome);
     if (outcome.action === "reject") {
       // Somebody answered while functions of the request were waited for: a timeout, say.

@@ -11,6 +11,7 @@ import {
   type RequestView,
   type Step,
 } from "@floodgate/conformance";
+import type { Decision } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Express, NextFunction, Request, Response, Router } from "express";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
@@ -27,9 +28,14 @@ const view = (request: Request): RequestView => ({
   path: request.originalUrl,
   body: request.body,
   header: (name) => request.get(name),
+  decision: (name) => (request as unknown as Record<string, Decision | undefined>)[name],
 });
 
-function send(response: Response, { status, body, chunks }: Reply): void {
+function send(response: Response, { status, body, chunks, raw }: Reply): void {
+  if (raw === true) {
+    response.writeHead(status ?? response.statusCode, { "content-type": "application/json" }).end(JSON.stringify(body));
+    return;
+  }
   if (status !== undefined) response.status(status);
   if (chunks === undefined) response.json(body);
   else Readable.from(chunks).pipe(response);
@@ -53,7 +59,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
       if ("limit" in step) {
         router.use(step.path ?? "/", limits[step.limit] as RateLimitMiddleware);
       } else if ("router" in step) {
-        const inner = express.Router();
+        const inner = step.app === true ? (express() as unknown as Router) : express.Router();
         build(inner, step.steps, limits, fallback);
         router.use(step.router, inner);
       } else {
@@ -73,18 +79,25 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
   return {
     name,
     proxies: ["one hop", "forgeable"],
+    outer: true,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, proxy, handler, onError }) {
+    async start({ limits: setups, steps, proxy, host, handler, onError, outer }) {
       const app = express();
       if (proxy !== undefined) app.set("trust proxy", proxy === "forgeable" ? true : 1);
       app.use(express.json());
+      if (outer !== undefined) {
+        app.use((_request: Request, response: Response, next: NextFunction) => {
+          response.once("finish", () => outer((name) => response.get(name)));
+          next();
+        });
+      }
       const limits = setups.map(limitOf);
       build(app as unknown as Router, steps, limits, handler);
       app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
         onError(error);
         response.status(500).end();
       });
-      return { server: await listening(app), limits };
+      return { server: await listening(app, host), limits };
     },
   };
 }

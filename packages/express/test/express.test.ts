@@ -136,6 +136,21 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
+  it("a decision has any name that requests do not have already, in each of several apps", async () => {
+    for (const [decisionName, expected] of [
+      ["quota", [200, []]],
+      ["quota", [200, []]],
+      ["protocol", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+      ["headers", [500, ["FLOODGATE_CONFLICTING_OPTIONS"]]],
+    ] as const) {
+      const { app, codes, end } = appOf(express);
+      app.get("/", rateLimit({ policy, decisionName }), ok);
+      await serving(end(), async (url) => {
+        expect([await status(url), codes]).toEqual(expected);
+      });
+    }
+  });
+
   it("a proxy setting of addresses is followed, and any form of `true` is refused", async () => {
     for (const [setting, codeOf] of [
       ["loopback", undefined],

@@ -74,6 +74,30 @@ test.each<[string, unknown, string, RegExp]>([
     /cannot stand in for `key: "ip"`/,
   ],
   ["a prefix beyond an address", { limit: 1, window: "1m", ipv6Prefix: 129 }, "FLOODGATE_INVALID_OPTION", /1 to 128 bits, but was 129/],
+  [
+    "a name for the decision that is none",
+    { limit: 1, window: "1m", decisionName: "rate-limit" },
+    "FLOODGATE_INVALID_OPTION",
+    /`decisionName` must be a word that can name a property, but was "rate-limit"/,
+  ],
+  [
+    "a time that is none",
+    { limit: 1, window: "1m", timeoutMs: "1s" },
+    "FLOODGATE_INVALID_OPTION",
+    /rateLimit: `timeoutMs` must be a whole number.*but was "1s". Write timeoutMs: 100/,
+  ],
+  [
+    "a misspelt word for when the store fails",
+    { limit: 1, window: "1m", onStoreError: "dney" },
+    "FLOODGATE_INVALID_OPTION",
+    /rateLimit: `onStoreError` must be "allow", "deny" or a store.*but was "dney". Did you mean "deny"/,
+  ],
+  [
+    "a share that is none",
+    { limit: 1, window: "1m", onStoreError: { store: memoryStore(), share: 4 } },
+    "FLOODGATE_INVALID_OPTION",
+    /rateLimit: onStoreError: `share`.*but was 4. Write share: 1 \/ 4/,
+  ],
   ["a store that is none", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
   [
     "skip that is no function",

@@ -1,4 +1,13 @@
-import { consumeAll, createLimiter, type Decision, fixedWindow, parseDuration, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  consumeAll,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  parseDuration,
+  type Store,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { parseList } from "structured-headers";
@@ -51,6 +60,28 @@ test("3: two limits on one store share a count only if they have one name, and t
   expect(() => rateLimit({ name: "minute", policy: fixedWindow({ limit: 2, window: "1h" }), store: shared })).toThrow(
     expect.objectContaining({ code: "FLOODGATE_NAME_TAKEN" }),
   );
+});
+
+/** Ways not to decide. */
+const faults: Record<string, () => Promise<never>> = {
+  "never answers": () => new Promise(() => undefined),
+  rejects: () => Promise.reject(new Error("store")),
+  throws: () => {
+    throw new Error("store");
+  },
+};
+
+/** A limit of one request on a store that does not decide. */
+function undecided(fault: () => Promise<never>, onStoreError?: "allow" | "deny"): RateLimitMiddleware {
+  const broken: Store<"async"> = { mode: "async", consume: fault, consumeAll: fault, peek: fault, refund: fault, reset: fault };
+  const options = { limit: 1, window: "1m", store: broken, timeoutMs: 10 } as const;
+  return rateLimit(onStoreError === undefined ? options : { ...options, onStoreError });
+}
+
+test.each(Object.entries(faults))("4, 15: a store that %s holds no request and fails none", async (_, fault) => {
+  const { app, errors } = appOf(undecided(fault));
+  expect(await statuses(app, 8)).toEqual(Array.from({ length: 8 }, () => 200));
+  expect(errors).toEqual([]);
 });
 
 test.each([undefined, null, Number.NaN, 0])("5: a policy function that answers %s is an error, never unlimited", async (answer) => {
@@ -222,6 +253,14 @@ test("23: a reset is of exactly one key", () => {
   expect(keys.map((key) => (limiter.peek(key) as Decision).remaining)).toEqual([1, 0, 1, 0]);
 });
 
+test.each([
+  ["allow", 200],
+  ["deny", 503],
+] as const)("24: a store that is slow and one that fails are one outage, with one answer: %s", async (onStoreError, status) => {
+  for (const fault of Object.values(faults))
+    expect(await statuses(appOf(undecided(fault, onStoreError)).app, 8)).toEqual(Array.from({ length: 8 }, () => status));
+});
+
 test("25: what the default limit remembers of a key does not grow with the limit", () => {
   const cells = (limit: number): number => {
     const { limit: made } = rateLimit({ limit, window: "1m" }).limiter;
@@ -249,7 +288,7 @@ test("26: there is one Retry-After, under its own name, however many limits reje
 });
 
 test("27: a client that forges its address anew with each request is one client", async () => {
-  const { app } = appOf(rateLimit({ policy: fixedWindow({ limit: 1, window: "1m" }), store: store() }));
+  const { app } = appOf(rateLimit({ policy: fixedWindow({ limit: 1, window: "1m" }), store: store(), onEvent: () => undefined }));
   const answers: number[] = [];
   for (let i = 0; i < 20; i++)
     answers.push(...(await statuses(app, 1, { "x-forwarded-for": `203.0.113.${i}`, "x-real-ip": `203.0.113.${i}` })));

@@ -5,6 +5,14 @@ import express4 from "express4";
 import { expectTypeOf, test } from "vitest";
 import { rateLimit } from "../src/index.js";
 
+declare global {
+  namespace Express {
+    interface Request {
+      quota?: Decision;
+    }
+  }
+}
+
 const policy = fixedWindow({ limit: 1, window: "1m" });
 
 test("Express 5: req.params stays as the route says it, and req.rateLimit is typed", () => {
@@ -31,6 +39,12 @@ test("Express 4: req.params stays as the route says it, and req.rateLimit is typ
   });
   app.use(rateLimit({ policy, key: (req, { ip }) => [ip, String(req.body?.user)] }));
   app.use("/api", rateLimit({ policy }), express4.Router().use(rateLimit({ policy })));
+});
+
+test("a decisionName that the app declares is typed in both", () => {
+  const limit = rateLimit({ policy, decisionName: "quota" });
+  express5().get("/users/:id", limit, (req) => expectTypeOf(req.quota).toEqualTypeOf<Decision | undefined>());
+  express4().get("/users/:id", limit, (req) => expectTypeOf(req.quota).toEqualTypeOf<Decision | undefined>());
 });
 
 test("functions may say the request and response of the app's own Express", () => {

@@ -10,6 +10,8 @@ export interface RequestView {
   readonly body: unknown;
   /** The value of a header, whatever the case of its name. */
   header(name: string): string | undefined;
+  /** The decision that the app finds on its request, state or context under a name of its own (`decisionName`). */
+  decision(name: string): Decision | undefined;
 }
 
 /** What a route or `onLimited` answers. */
@@ -20,6 +22,12 @@ export interface Reply {
   readonly body?: unknown;
   /** Sent one after the other, as text. */
   readonly chunks?: AsyncIterable<string>;
+  /**
+   * Sent past the framework's own way to answer: in Express by `response.writeHead` and `response.end`, in Koa by
+   * `ctx.respond = false` and the same on `ctx.res`, in Hono as a `Response` with immutable headers, as one from `fetch` is
+   * (`fetch("data:application/json,...")` makes one). A description that does not know it sends it like any other.
+   */
+  readonly raw?: boolean;
 }
 
 /** The options of `rateLimit`, with neutral functions. */
@@ -36,8 +44,8 @@ export type Step =
   | { readonly limit: number; readonly path?: string }
   /** A route, with limits of its own before its handler. */
   | { readonly route: string; readonly method?: "get" | "post"; readonly limits?: readonly number[]; readonly handler?: Handler }
-  /** A sub-router under a path. */
-  | { readonly router: string; readonly steps: readonly Step[] };
+  /** A sub-router under a path; with `app` an app of its own that is mounted there, where the framework tells one from the other. */
+  | { readonly router: string; readonly steps: readonly Step[]; readonly app?: boolean };
 
 /**
  * The framework's own proxy setting: one proxy that appends the address which called it, or the left-most forwarded address,
@@ -45,8 +53,10 @@ export type Step =
  */
 export type ProxySetting = "one hop" | "forgeable";
 
-/** The app to build. It listens on a spare port of 127.0.0.1 and parses JSON bodies before anything else. */
+/** The app to build. It listens on a spare port of loopback and parses JSON bodies before anything else. */
 export interface Setup {
+  /** The address to listen on; left out: 127.0.0.1. */
+  readonly host?: string;
   /** One middleware each, made once however often it is mounted. */
   readonly limits: readonly LimitSetup[];
   readonly steps: readonly Step[];
@@ -56,6 +66,11 @@ export interface Setup {
   readonly handler: Handler;
   /** To be told each error that reaches the framework's error handling, which then answers 500. */
   readonly onError: (error: unknown) => void;
+  /**
+   * To be told the response's headers by a middleware around all steps once they have run, as that middleware sees them:
+   * after `await next()` in Koa and Hono, when the response finishes in Express. Only given to descriptions that have `outer`.
+   */
+  readonly outer?: (header: (name: string) => string | undefined) => void;
 }
 
 /** What a middleware carries. */
@@ -76,6 +91,10 @@ export interface Adapter {
   readonly name: string;
   /** The proxy settings that the framework has. */
   readonly proxies: readonly ProxySetting[];
+  /** Whether `Setup.outer` is understood. */
+  readonly outer?: boolean;
+  /** When `refundWhen` is told a response's status: once it has been sent (left out), or as soon as it is made, streams unseen. */
+  readonly refunds?: "when sent" | "when made";
   /** The adapter's default store, with a clock. */
   store(clock: Clock): Store<"sync">;
   /** Rejects with what `rateLimit` throws. */

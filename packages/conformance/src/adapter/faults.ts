@@ -66,12 +66,15 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       for (const [what, limit] of faulty(fail)) {
         it(`${what} that ${how} reaches the framework's error handling, and the request is not served`, async (web) => {
           let served = 0;
-          const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+          const { onEvent } = web.listen("degraded");
+          const app = await web.start({ limits: [{ ...limit, onEvent }], handler: () => ({ body: ++served }) });
           const response = await app.get();
           assert.equal(response.status, 500);
           assert.deepEqual(app.errors, [fault]);
           assert.equal(served, 0);
           assert.equal(response.headers["ratelimit"], undefined);
+          // It is no decision, and no fault of the store either.
+          assert.deepEqual(web.events, []);
         });
       }
     }
@@ -145,7 +148,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
 }
 
 /** The rejections that nobody handled while something ran. */
-async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
+export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
   const unhandled: unknown[] = [];
   const before = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");

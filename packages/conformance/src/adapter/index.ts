@@ -1,15 +1,23 @@
 import type { Adapter } from "./adapter.js";
+import { aroundCases } from "./around.js";
 import { clientIpCases } from "./client-ip.js";
+import { decisionCases } from "./decisions.js";
 import { faultCases } from "./faults.js";
 import { headerCases } from "./headers.js";
 import { hookCases } from "./hooks.js";
 import { hostileCases } from "./hostile.js";
 import { keyCases } from "./keys.js";
 import { matchCases } from "./match.js";
+import { mountedCases } from "./mounted.js";
 import { perRequestCases } from "./per-request.js";
+import { proxyWarningCases } from "./proxy-warning.js";
+import { readBackCases } from "./read-back.js";
 import { refundCases } from "./refunds.js";
 import { responseCases } from "./responses.js";
+import { routeCases } from "./routes.js";
 import { severalCases } from "./several.js";
+import { spoofingCases } from "./spoofing.js";
+import { storeFaultCases } from "./store-faults.js";
 import { waitingCases } from "./waiting.js";
 import { type AdapterRunner, type AdapterSuite, Web } from "./web.js";
 
@@ -38,16 +46,24 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
   };
   runner.describe(adapter.name, () => {
     responseCases(suite);
+    aroundCases(suite);
     headerCases(suite);
+    readBackCases(suite);
     severalCases(suite);
+    mountedCases(suite);
     matchCases(suite);
     keyCases(suite);
+    routeCases(suite);
     clientIpCases(suite);
+    spoofingCases(suite);
+    proxyWarningCases(suite);
+    decisionCases(suite);
     perRequestCases(suite);
     hookCases(suite);
     refundCases(suite);
     waitingCases(suite);
     faultCases(suite);
+    storeFaultCases(suite);
     hostileCases(suite);
   });
 }

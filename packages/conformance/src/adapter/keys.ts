@@ -33,25 +33,6 @@ export function keyCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(2), [200, 429]);
     });
 
-    it("route is the pattern that matched, never a URL", async (web) => {
-      const app = await web.start({
-        limits: [{ policy, key: "route" }],
-        steps: [
-          { route: "/users/:id", limits: [0] },
-          { route: "/posts/:id", limits: [0] },
-        ],
-      });
-      assert.deepEqual(await app.statuses(1, "/users/1"), [200]);
-      assert.deepEqual(await app.statuses(1, "/users/2?x=3"), [429]);
-      assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
-    });
-
-    it("route is a rule's own path where no route has matched yet", async (web) => {
-      const app = await web.start({ rules: [{ name: "users", policy, key: "route", match: { path: "/users/:id" } }] });
-      assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
-      assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
-    });
-
     it("header:<name> is a header's value, whatever the case of its name", async (web) => {
       const app = await web.start({ policy, key: "header:X-Api-Key" });
       for (const [key, status] of [

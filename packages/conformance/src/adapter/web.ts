@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as openRequest } from
 import type { AddressInfo } from "node:net";
 import type { Decision, FloodgateEvent, Store } from "@floodgate/core";
 import supertest, { type Response } from "supertest";
-import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Step } from "./adapter.js";
+import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
 
 /** What the suite needs of a test runner: those of Vitest, Jest and `node:test` fit. */
 export interface AdapterRunner {
@@ -31,7 +31,9 @@ export interface Wanted {
   /** Default: all limits for all requests, then the route `/`. */
   readonly steps?: readonly Step[];
   readonly proxy?: ProxySetting;
+  readonly host?: string;
   readonly handler?: Handler;
+  readonly outer?: Setup["outer"];
   /** The adapter's own default store, with the real clock. */
   readonly ownStores?: boolean;
 }
@@ -51,12 +53,14 @@ export class Web {
 
   /** Starts an app with these limits for all requests, or as the case wants it. Limits are on this world's store unless they say otherwise. */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
-    const { limits, steps, proxy, handler, ownStores }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
+    const { limits, steps, proxy, host, handler, outer, ownStores }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
     const errors: unknown[] = [];
     const running = await this.#adapter.start({
       limits: ownStores === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
       steps: steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }],
       ...(proxy === undefined ? {} : { proxy }),
+      ...(host === undefined ? {} : { host }),
+      ...(outer === undefined ? {} : { outer }),
       handler: handler ?? ((_, decision) => ({ body: { served: true, decision } })),
       onError: (error) => errors.push(error),
     });

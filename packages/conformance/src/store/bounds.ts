@@ -117,7 +117,7 @@ async function admissions(world: World, policy: Policy, steps: readonly Step[]):
 }
 
 /** The most units that may pass from `fromMs` on for `stretchMs`, both ends included. */
-function mostIn(policy: Policy, fromMs: number, stretchMs: number): bigint {
+export function mostIn(policy: Policy, fromMs: number, stretchMs: number): bigint {
   const flowed = (amount: number, everyMs: number) => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
   switch (policy.algorithm) {
     case "fixed-window":

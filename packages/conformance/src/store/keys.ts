@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { createLimiter, fixedWindow, type Key, slidingWindowLog } from "@floodgate/core";
+import { fixedWindow, type Key, slidingWindowLog } from "@floodgate/core";
 import * as fc from "fast-check";
 import type { Suite, World } from "./world.js";
 
@@ -113,7 +113,7 @@ export function keyCases(suite: Suite): void {
     suite.it("under each name, and no name runs into a key", async (world) => {
       const policy = slidingWindowLog({ limit: 1, window: "1m" });
       const names = ["a", "a:b", "a:", "{a}", "a}", "(a", "a\\", " a", "a ", "__proto__", "constructor", "*"];
-      const limiters = names.map((name) => createLimiter({ name, policy, store: world.store }));
+      const limiters = names.map((name) => world.limiter(policy, name));
       const keys = ["c", "b:c", ":c", "{c}", "}c", "a", "a:c", "\0c", "__proto__"];
       for (const limiter of limiters) {
         for (const key of keys) assert.equal((await limiter.consume(key)).allowed, true, `${limiter.name} and ${key}`);

@@ -1,4 +1,4 @@
-import { type Clock, createLimiter, type Limiter, type Policy, type Store } from "@floodgate/core";
+import { type Clock, createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
 
 /** What the suite needs of a test runner: those of Vitest, Jest and `node:test` fit. */
 export interface Runner {
@@ -21,20 +21,33 @@ export interface Suite {
 /** An hour like any other; the clock of a case starts here. */
 export const startMs = 1_789_948_800_000;
 
+/** A machine that is busy with other tests may take its time. */
+const patienceMs = 60_000;
+
 /** A store under test, its clock, and names and keys that nobody used before. */
 export class World {
   nowMs: number = startMs;
-  readonly store: ClosableStore;
+  readonly store: Store;
+  readonly #faults: unknown[] = [];
   #used = 0;
 
-  constructor(store: ClosableStore) {
-    this.store = store;
+  constructor(store: Store) {
+    this.store = patient(store);
   }
 
   /** A limiter with a name of its own. */
-  limiter(policy: Policy): Limiter {
-    return createLimiter({ name: this.fresh("limit"), policy, store: this.store });
+  limiter(policy: Policy, name: string = this.fresh("limit")): Limiter {
+    return createLimiter({ name, policy, store: this.store, timeoutMs: patienceMs, onEvent: this.#listen });
   }
+
+  /** Throws what the store failed with: a limiter decides without it, and a case is not about that. */
+  assertSound(): void {
+    if (this.#faults.length > 0) throw this.#faults[0];
+  }
+
+  readonly #listen = (event: FloodgateEvent): void => {
+    if (event.type === "store-error") this.#faults.push(event.error);
+  };
 
   /** A word that was not used before, for a name or a key. */
   fresh(word = "key"): string {
@@ -50,7 +63,21 @@ export async function inWorld(makeStore: MakeStore, body: (world: World) => Prom
   nowMs = () => world.nowMs;
   try {
     await body(world);
+    world.assertSound();
   } finally {
     await store.close?.();
   }
+}
+
+/** The same store, waited for longer, also by who asks without a limiter. */
+function patient(store: Store): Store {
+  return {
+    mode: store.mode,
+    keepsDeadlines: store.keepsDeadlines === true,
+    consume: (limit, key, cost) => store.consume(limit, key, cost, patienceMs),
+    consumeAll: (checks) => store.consumeAll(checks, patienceMs),
+    peek: (limit, key) => store.peek(limit, key, patienceMs),
+    refund: (limit, key, decision) => store.refund(limit, key, decision, patienceMs),
+    reset: (limit, key) => store.reset(limit, key, patienceMs),
+  };
 }

@@ -42,22 +42,34 @@ function waitMs(decision: Decision): number {
   return decision.retryAfterMs > 0 && decision.retryAfterMs !== Number.POSITIVE_INFINITY ? decision.retryAfterMs : decision.resetAfterMs;
 }
 
-/** The strings of a name and policy never change, so they are made once. */
-const policyItems = new WeakMap<Decision["policy"], Map<string, string>>();
+/** What never changes of the items of a name and policy. */
+interface Items {
+  readonly policy: string;
+  /** As far as the number of what remains. */
+  readonly state: string;
+}
 
-function policyItem(decision: Decision): string {
-  let byName = policyItems.get(decision.policy);
+/** Made once for each. */
+const items = new WeakMap<Decision["policy"], Map<string, Items>>();
+
+function itemsOf({ name, policy }: Decision): Items {
+  let byName = items.get(policy);
   if (byName === undefined) {
     byName = new Map();
-    policyItems.set(decision.policy, byName);
+    items.set(policy, byName);
   }
-  let item = byName.get(decision.name);
-  if (item === undefined) {
-    const { quota, spanMs } = decision.policy;
-    item = `${quoted(decision.name)};q=${integer(quota)}${spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`}`;
-    byName.set(decision.name, item);
+  let known = byName.get(name);
+  if (known === undefined) {
+    const { quota, spanMs } = policy;
+    const item = quoted(name);
+    known = { policy: `${item};q=${integer(quota)}${spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`}`, state: `${item};r=` };
+    byName.set(name, known);
   }
-  return item;
+  return known;
+}
+
+function policyItem(decision: Decision): string {
+  return itemsOf(decision).policy;
 }
 
 /** A structured-field string (RFC 9651 §3.3.3); names are printable ASCII. */
@@ -67,7 +79,7 @@ function quoted(name: string): string {
 
 function stateItem(decision: Decision): string {
   const never = decision.retryAfterMs === Number.POSITIVE_INFINITY;
-  return `${quoted(decision.name)};r=${integer(decision.remaining)}${never ? "" : `;t=${seconds(waitMs(decision))}`}`;
+  return `${itemsOf(decision).state}${integer(decision.remaining)}${never ? "" : `;t=${seconds(waitMs(decision))}`}`;
 }
 
 /** A list of one is the common case. */
@@ -88,7 +100,8 @@ function single(write: Writer): Writer {
   return (report) => {
     let reported = report.reported;
     for (let visit = report.visit.before; visit !== undefined; visit = visit.before) {
-      if (visit.decision !== undefined && moreRestrictive(visit.decision, reported)) reported = visit.decision;
+      const { decision } = visit;
+      if (decision?.degraded === false && moreRestrictive(decision, reported)) reported = decision;
     }
     return write({ ...report, reported });
   };

@@ -17,6 +17,18 @@ export function quotaExceeded(violated: readonly string[], decision: Decision | 
   });
 }
 
+/** The body of a 503: nobody can say now whether the request is within its limits. */
+export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): string {
+  return JSON.stringify({
+    type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+    title: "Temporarily reduced capacity",
+    status: 503,
+    detail: "The request's limits cannot be checked at the moment.",
+    "violated-policies": violated,
+    "retry-after": retryAfter,
+  });
+}
+
 function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
   if (decision === undefined) return "The request does not say whom to count it for.";
   if (retryAfter === undefined) return `The request costs ${decision.cost}, more than the limit of ${decision.limit} ever allows.`;

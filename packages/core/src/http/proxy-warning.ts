@@ -7,22 +7,30 @@ declare const console: { warn(message: string): void };
 /** The process is told once, however many middlewares it has: they are of one app. */
 let warned = false;
 
+/** A proxy marks every request that it passes on, so the first ones tell; to look at all would cost each the reading of its headers. */
+const looksMost = 1000;
+
+type IpReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
+
 /**
  * Reads the client's address as the framework sees it, and notices what is wrong most often: that a proxy stands in front
  * which the framework was not told of, so that all clients count as one.
  */
-export function frameworkIp<Req>(reader: RequestReader<Req>, onEvent: EventListener | undefined): (request: Req) => string | undefined {
-  let noticed = false;
+export function frameworkIp<Req>(reader: IpReader<Req>, onEvent: EventListener | undefined): (request: Req) => string | undefined {
+  let looksLeft = looksMost;
   return (request) => {
-    if (!noticed && isForwarded(reader, request) && !reader.trustsProxy(request)) {
-      noticed = true;
-      warn(onEvent, reader.remoteAddress(request));
+    if (looksLeft > 0) {
+      looksLeft--;
+      if (isForwarded(reader, request) && !reader.trustsProxy(request)) {
+        looksLeft = 0;
+        warn(onEvent, reader.remoteAddress(request));
+      }
     }
     return reader.clientIp(request);
   };
 }
 
-function isForwarded<Req>(reader: RequestReader<Req>, request: Req): boolean {
+function isForwarded<Req>(reader: IpReader<Req>, request: Req): boolean {
   return reader.header(request, "x-forwarded-for") !== undefined || reader.header(request, "forwarded") !== undefined;
 }
 

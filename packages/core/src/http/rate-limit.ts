@@ -2,7 +2,9 @@ import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, tell } from "../events.js";
-import { checkStore, claimName, type Limiter } from "../limiter.js";
+import { type FailureOptions, failureWords } from "../failure/failure-options.js";
+import { guardStore } from "../failure/guard.js";
+import { claimName, type Limiter } from "../limiter.js";
 import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
 import { giveBack } from "../refund.js";
 import type { KeyFunction, KeySources } from "../rules/key-source.js";
@@ -17,11 +19,11 @@ import {
   TurnedAway,
 } from "../rules/rule.js";
 import { ruleLimiter } from "../rules/rule-limiter.js";
-import { abandon, andThen, type Check, isPromise, type Store } from "../store.js";
+import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
 import { ipKey } from "./ip.js";
-import { quotaExceeded } from "./problem.js";
+import { quotaExceeded, reducedCapacity } from "./problem.js";
 import { frameworkIp } from "./proxy-warning.js";
 import { enter, type Visit } from "./visits.js";
 
@@ -29,6 +31,8 @@ import { enter, type Visit } from "./visits.js";
 export interface RequestReader<Req> {
   /** An object that is the same for one HTTP request however often it is met. */
   identity(request: Req): object;
+  /** Whether that object takes a new property as cheaply as most do: not one whose prototype the framework has changed. */
+  readonly plainIdentity?: boolean;
   method(request: Req): string;
   /** The full path, mounts included. */
   path(request: Req): string;
@@ -40,12 +44,12 @@ export interface RequestReader<Req> {
   clientIp(request: Req): string | undefined;
   /** Whether that setting believes what a proxy says of the client; always so where no proxy can be missing. */
   trustsProxy(request: Req): boolean;
-  /** The pattern that matched, where the framework knows it. */
+  /** The pattern that matched, where the framework knows it, mounts included if it knows those. */
   route(request: Req): string | undefined;
 }
 
 /** The options of `rateLimit` that mean the same in every framework. `keys` alone says which names there are. */
-export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>> {
+export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, FailureOptions {
   /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
   name?: string;
   /** Several limits, checked in one atomic step. */
@@ -92,6 +96,7 @@ const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, d
 const words = [
   "name",
   ...limitWords,
+  ...failureWords,
   "rules",
   "keys",
   "store",
@@ -113,6 +118,9 @@ export class RateLimit<Req> {
   /** One limiter a rule, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
   readonly decisionName: string;
+  readonly #guard: Store;
+  /** Whether a request that the store cannot decide is turned away. */
+  readonly #denies: boolean;
   readonly #reader: RequestReader<Req>;
   readonly #rules: readonly CompiledRule<Req>[];
   readonly #headers: ReturnType<typeof headerWriter>;
@@ -142,15 +150,17 @@ export class RateLimit<Req> {
     this.#onEvent = options.onEvent;
     this.#headers = headerWriter(where, options.headers);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
+    this.#guard = guardStore(where, this.store, options);
+    this.#denies = options.onStoreError === "deny";
     const sources = keySources(where, options, reader);
     this.#rules = rulesOf(where, options, sources);
     for (const rule of this.#rules) claimName(where, this.store, rule.name, rule.meaning);
-    this.limiters = new Map(this.#rules.map((rule) => [rule.name, ruleLimiter(this.store, rule, options.onEvent)]));
+    this.limiters = new Map(this.#rules.map((rule) => [rule.name, ruleLimiter(this.store, this.#guard, rule, options.onEvent)]));
   }
 
   /** Decides a request; one that this middleware has met before is not charged again. */
   decide(request: Req): Promised<Outcome> {
-    const visit = enter(this.#reader.identity(request), this);
+    const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
     if (visit === undefined) return unlimited;
     const skip = this.#skip === undefined ? false : this.#skip(request);
     if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, visit)));
@@ -158,15 +168,16 @@ export class RateLimit<Req> {
   }
 
   #limit(request: Req, visit: Visit): Promised<Outcome> {
-    const found: Promised<Found>[] = [];
+    // As long as it will be from the start: one that grows makes room for many, at each request.
+    const found = new Array<Promised<Found>>(this.#rules.length);
     let promised = false;
-    const method = this.#reader.method(request);
     try {
-      for (const rule of this.#rules) {
-        if (rule.matches !== undefined && !rule.matches(method, this.#reader.path(request))) continue;
-        const one = rule.check(request);
+      for (let i = 0; i < found.length; i++) {
+        const rule = this.#rules[i] as CompiledRule<Req>;
+        const isFor = rule.matcher === undefined || rule.matcher.fits(this.#reader.method(request), this.#reader.path(request));
+        const one = isFor ? rule.check(request) : undefined;
         promised ||= isPromise(one);
-        found.push(one);
+        found[i] = one;
       }
     } catch (error) {
       abandon(found);
@@ -177,18 +188,14 @@ export class RateLimit<Req> {
   }
 
   #ask(visit: Visit, found: readonly Found[]): Promised<Outcome> {
-    const checks: Check[] = [];
-    const keyless: string[] = [];
-    for (const one of found) {
-      if (one instanceof TurnedAway) keyless.push(one.name);
-      else if (one !== undefined) checks.push(one);
-    }
-    if (keyless.length > 0) return reject([noStore], quotaExceeded(keyless, undefined), undefined);
+    const checks = found.every(isCheck) ? found : found.filter(isCheck);
+    const keyless = checks === found ? [] : found.filter((one) => one instanceof TurnedAway).map(({ name }) => name);
+    if (keyless.length > 0) return reject(429, [noStore], quotaExceeded(keyless, undefined), undefined);
     const only = checks[0];
     if (only === undefined) return unlimited;
     if (checks.length > 1)
-      return andThen(this.store.consumeAll(checks), (all: Decision[]) => this.#outcome(visit, checks, combine(checks, all)));
-    return andThen(this.store.consume(only.limit, only.key, only.cost), (decision: Decision) =>
+      return andThen(this.#guard.consumeAll(checks), (all: Decision[]) => this.#outcome(visit, checks, combine(checks, all)));
+    return andThen(this.#guard.consume(only.limit, only.key, only.cost), (decision: Decision) =>
       this.#outcome(visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
     );
   }
@@ -197,18 +204,21 @@ export class RateLimit<Req> {
     const { allowed, decision, all } = combined;
     visit.decision = decision;
     if (this.#onEvent !== undefined) this.#tell(checks, combined, this.#onEvent);
-    const decisions = all.filter((_, i) => checks[i]?.shadow !== true);
-    const headers = decisions.length === 0 ? [] : this.#headers({ decisions, reported: decision, visit, rejected: !allowed });
+    const decisions = enforced(checks, all);
+    // What was decided without the store tells nothing of it.
+    const told = decisions.length > 0 && !decision.degraded;
+    const headers = told ? this.#headers({ decisions, reported: decision, visit, rejected: !allowed }) : [];
     if (!allowed) {
       const retryAfter = retryAfterSeconds(decision);
       if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
       headers.push(noStore);
       const violated = decisions.filter((one) => !one.allowed).map((one) => one.name);
-      return reject(headers, quotaExceeded(violated, decision), decision);
+      if (decision.degraded && this.#denies) return reject(503, headers, reducedCapacity(violated, retryAfter), decision);
+      return reject(429, headers, quotaExceeded(violated, decision), decision);
     }
     let delayMs = 0;
     for (const one of decisions) if (one.delayMs > delayMs) delayMs = one.delayMs;
-    const sent = this.#refundWhen === undefined ? undefined : (status: number) => this.#sent(status, checks, all);
+    const sent = this.#refundWhen === undefined ? undefined : this.#settle(this.#refundWhen, checks, all);
     return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
   }
 
@@ -219,25 +229,36 @@ export class RateLimit<Req> {
     });
   }
 
-  /** The response is gone, so a fault can be told to nobody but who listens. */
-  #sent(status: number, checks: readonly Check[], all: readonly Decision[]): void {
+  /** What is done once the response has been sent. It is gone then, so a fault can be told to nobody but who listens. */
+  #settle(refundWhen: (status: number) => boolean, checks: readonly Check[], all: readonly Decision[]): (status: number) => void {
     const fault = (error: unknown): void => this.#onEvent?.({ type: "refund-failed", error });
-    try {
-      if (this.#refundWhen?.(status) !== true) return;
-      checks.forEach(({ limit, key }, i) => {
-        const units = giveBack(this.store, limit, key, all[i] as Decision, this.#onEvent);
-        if (isPromise(units)) units.then(undefined, fault);
-      });
-    } catch (error) {
-      fault(error);
-    }
+    return (status) => {
+      try {
+        if (refundWhen(status) !== true) return;
+        checks.forEach(({ limit, key }, i) => {
+          const units = giveBack(this.#guard, limit, key, all[i] as Decision, this.#onEvent);
+          if (isPromise(units)) units.then(undefined, fault);
+        });
+      } catch (error) {
+        fault(error);
+      }
+    };
   }
+}
+
+function isCheck(found: Found): found is Check {
+  return found !== undefined && !(found instanceof TurnedAway);
+}
+
+/** The decisions of limits that are not only watched: the list itself where all are, as is the rule. */
+function enforced(checks: readonly Check[], all: readonly Decision[]): readonly Decision[] {
+  return checks.some(({ shadow }) => shadow === true) ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
 }
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
-function reject(headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
-  return { action: "reject", headers, decision, delayMs: 0, status: 429, body, sent: undefined };
+function reject(status: number, headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
+  return { action: "reject", headers, decision, delayMs: 0, status, body, sent: undefined };
 }
 
 function decisionName(where: string, name: unknown): string {
@@ -278,6 +299,7 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
       const ip = resolve(request);
       return isPromise(ip) ? ip.then(normalised) : normalised(ip);
     },
+    path: (request) => reader.path(request),
     route: (request) => reader.route(request),
     header: (request, name) => reader.header(request, name),
   };

@@ -1,6 +1,4 @@
-/** The one thing that every runtime has beside the language; typed here because core has no types of any of them. */
-declare const setTimeout: (run: () => void, ms: number) => unknown;
-declare const clearTimeout: (timer: unknown) => void;
+import { startTimer, stopTimer } from "../runtime.js";
 
 /** Requests that are held until their turn. */
 export class Waiting {
@@ -11,14 +9,13 @@ export class Waiting {
    * The timer keeps no process alive.
    */
   hold(delayMs: number, go: () => void): () => void {
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       this.#held.delete(timer);
       go();
     }, delayMs);
-    (timer as { unref?: () => void }).unref?.();
     this.#held.set(timer, go);
     return () => {
-      clearTimeout(timer);
+      stopTimer(timer);
       this.#held.delete(timer);
     };
   }
@@ -26,7 +23,7 @@ export class Waiting {
   /** Lets go at once all that wait. */
   release(): void {
     for (const [timer, go] of [...this.#held]) {
-      clearTimeout(timer);
+      stopTimer(timer);
       this.#held.delete(timer);
       go();
     }

@@ -2,12 +2,16 @@ import { FloodgateError, shown } from "../errors.js";
 import { encodeKey, type Key, type KeyPart } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, isPromise } from "../store.js";
+import type { Matcher } from "./match.js";
 
 /** What a key function is told besides the request. */
 export interface KeyInfo {
   /** The client's address, normalised: IPv4 as a dotted quad, IPv6 as its prefix. Reading it throws where there is none. */
   readonly ip: string;
-  /** The pattern that matched. Reading it throws where the framework and the rule know none. */
+  /**
+   * The pattern that matched: the rule's own path where that has no `*`, else the one that the framework knows, else the rule's.
+   * Reading it throws where there is none.
+   */
   readonly route: string;
 }
 
@@ -25,6 +29,7 @@ export interface KeySources<Req> {
   readonly keys: Readonly<Record<string, KeyFunction<Req>>>;
   /** The normalised client IP, or undefined where there is none. */
   ip(request: Req): string | undefined | PromiseLike<string | undefined>;
+  path(request: Req): string;
   route(request: Req): string | undefined;
   header(request: Req, name: string): string | undefined;
 }
@@ -33,11 +38,11 @@ export interface KeySources<Req> {
 export type KeySource<Req> = (request: Req) => Key | undefined | PromiseLike<Key | undefined>;
 
 /** @throws FloodgateError where a key is no function and no name that is known. */
-export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
-  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, rulePath);
-  if (!Array.isArray(key)) return fromName(where, key, sources, rulePath);
+export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
+  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, matcher);
+  if (!Array.isArray(key)) return fromName(where, key, sources, matcher);
   if (key.length === 0) throw unknownKey(where, key, sources);
-  const parts = key.map((part) => fromName(where, part, sources, rulePath));
+  const parts = key.map((part) => fromName(where, part, sources, matcher));
   return (request) => {
     const values: ReturnType<KeySource<Req>>[] = [];
     try {
@@ -55,23 +60,23 @@ function tuple(values: readonly (Key | undefined)[]): Key | undefined {
   return values.includes(undefined) ? undefined : values.map((value) => (Array.isArray(value) ? encodeKey(value) : (value as KeyPart)));
 }
 
-function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
+function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
   if (typeof name !== "string") throw unknownKey(where, name, sources);
-  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, rulePath);
+  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, matcher);
   if (name === "ip") return (request) => sources.ip(request);
-  if (name === "route") return (request) => routeOf(request, sources, rulePath);
+  if (name === "route") return (request) => routeOf(request, sources, matcher);
   if (name === "global") return () => "global";
   const header = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(name)?.[1]?.toLowerCase();
   if (header === undefined) throw unknownKey(where, name, sources);
   return (request) => sources.header(request, header) || undefined;
 }
 
-function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, rulePath: string | undefined): KeySource<Req> {
+function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
   return (request) => {
     // An address that is promised must be there before the key function is called, if that wants to be told.
     const ip = key.length < 2 ? undefined : sources.ip(request);
-    if (isPromise(ip)) return ip.then((address) => key(request, new LazyInfo(request, sources, rulePath, () => address)));
-    return key(request, new LazyInfo(request, sources, rulePath, key.length < 2 ? () => sources.ip(request) : () => ip));
+    if (isPromise(ip)) return ip.then((address) => key(request, new LazyInfo(request, sources, matcher, () => address)));
+    return key(request, new LazyInfo(request, sources, matcher, key.length < 2 ? () => sources.ip(request) : () => ip));
   };
 }
 
@@ -79,13 +84,13 @@ function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, rule
 class LazyInfo<Req> implements KeyInfo {
   readonly #request: Req;
   readonly #sources: KeySources<Req>;
-  readonly #rulePath: string | undefined;
+  readonly #matcher: Matcher | undefined;
   readonly #ip: () => unknown;
 
-  constructor(request: Req, sources: KeySources<Req>, rulePath: string | undefined, ip: () => unknown) {
+  constructor(request: Req, sources: KeySources<Req>, matcher: Matcher | undefined, ip: () => unknown) {
     this.#request = request;
     this.#sources = sources;
-    this.#rulePath = rulePath;
+    this.#matcher = matcher;
     this.#ip = ip;
   }
 
@@ -96,12 +101,13 @@ class LazyInfo<Req> implements KeyInfo {
   }
 
   get route(): string {
-    return routeOf(this.#request, this.#sources, this.#rulePath);
+    return routeOf(this.#request, this.#sources, this.#matcher);
   }
 }
 
-function routeOf<Req>(request: Req, sources: KeySources<Req>, rulePath: string | undefined): string {
-  const route = sources.route(request) ?? rulePath;
+function routeOf<Req>(request: Req, sources: KeySources<Req>, matcher: Matcher | undefined): string {
+  const own = matcher?.pattern(sources.path(request));
+  const route = own === undefined || own.includes("*") ? (sources.route(request) ?? own) : own;
   if (route !== undefined) return route;
   throw new FloodgateError(
     "FLOODGATE_NO_ROUTE",

@@ -10,19 +10,25 @@ export interface Match {
 }
 
 /** A compiled match. */
-export type Matcher = (method: string, path: string) => boolean;
+export interface Matcher {
+  fits(method: string, path: string): boolean;
+  /** The first of the rule's paths that fits, as the rule writes it; undefined where none does, or the rule has none. */
+  pattern(path: string): string | undefined;
+}
 
 /** @throws FloodgateError where a method or path is none. */
 export function compileMatch(where: string, match: Match | undefined): Matcher | undefined {
   if (match === undefined) return undefined;
   checkOptions(`${where}.match`, match, ["method", "path"], '{ method: "POST", path: "/posts" }');
   const methods = match.method === undefined ? undefined : compileMethods(where, list(match.method));
-  const paths = match.path === undefined ? undefined : list(match.path).map((path) => compilePath(where, path));
-  return (method, path) => {
-    if (methods !== undefined && !methods.has(method)) return false;
-    if (paths === undefined) return true;
+  const paths = match.path === undefined ? undefined : list(match.path).map((text) => ({ text, pattern: compilePath(where, text) }));
+  const pattern = (path: string): string | undefined => {
     const segments = segmentsOf(path);
-    return paths.some((pattern) => matches(pattern, segments));
+    return paths?.find((one) => matches(one.pattern, segments))?.text;
+  };
+  return {
+    fits: (method, path) => (methods === undefined || methods.has(method)) && (paths === undefined || pattern(path) !== undefined),
+    pattern,
   };
 }
 

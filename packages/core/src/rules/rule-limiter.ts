@@ -11,24 +11,27 @@ import { isPromise, type Store } from "../store.js";
 /** The limiter of a rule, to be used beside the middleware: to reset a login's count, say. */
 export function ruleLimiter(
   store: Store,
+  guard: Store,
   rule: { name: string; fixed: Limit | undefined; limits: ReadonlyMap<string, Limit> },
   onEvent: EventListener | undefined,
 ): Limiter {
   return rule.fixed === undefined
-    ? new PerRequestLimiter(store, rule.name, rule.limits, onEvent)
-    : new BoundLimiter(store, rule.fixed, onEvent);
+    ? new PerRequestLimiter(store, guard, rule.name, rule.limits, onEvent)
+    : new BoundLimiter(store, guard, rule.fixed, onEvent);
 }
 
 /** Where the policy is a function of the request there is none to decide by, but what was decided can be given back and forgotten. */
 class PerRequestLimiter implements Limiter {
   readonly name: string;
   readonly store: Store;
+  readonly guard: Store;
   readonly #limits: ReadonlyMap<string, Limit>;
   readonly onEvent: EventListener | undefined;
 
-  constructor(store: Store, name: string, limits: ReadonlyMap<string, Limit>, onEvent: EventListener | undefined) {
+  constructor(store: Store, guard: Store, name: string, limits: ReadonlyMap<string, Limit>, onEvent: EventListener | undefined) {
     this.name = name;
     this.store = store;
+    this.guard = guard;
     this.#limits = limits;
     this.onEvent = onEvent;
   }
@@ -51,12 +54,12 @@ class PerRequestLimiter implements Limiter {
 
   refund(key: Key, decision: Decision): number | Promise<number> {
     const limit = this.#limits.get(decision.policy.stateKind);
-    return limit === undefined ? 0 : (giveBack(this.store, limit, encodeKey(key), decision, this.onEvent) as number | Promise<number>);
+    return limit === undefined ? 0 : (giveBack(this.guard, limit, encodeKey(key), decision, this.onEvent) as number | Promise<number>);
   }
 
   /** Forgets what a key has used under every policy that has been decided. */
   reset(key: Key): void | Promise<void> {
-    const answers = [...this.#limits.values()].map((limit) => this.store.reset(limit, encodeKey(key)));
+    const answers = [...this.#limits.values()].map((limit) => this.guard.reset(limit, encodeKey(key)));
     return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
   }
 

@@ -58,7 +58,7 @@ export type Found = Check | TurnedAway | undefined;
 export class CompiledRule<Req> {
   readonly name: string;
   readonly shadow: boolean;
-  readonly matches: Matcher | undefined;
+  readonly matcher: Matcher | undefined;
   /** The limits that have been decided under this rule, one for each kind of state: more than one only with a policy function. */
   readonly limits: Map<string, Limit> = new Map();
   /** The only one, unless the policy is a function of the request. */
@@ -78,11 +78,10 @@ export class CompiledRule<Req> {
     this.#where = where;
     this.name = checkName(where, rule.name);
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
-    this.matches = compileMatch(where, rule.match);
-    const path = rule.match?.path;
+    this.matcher = compileMatch(where, rule.match);
     const key = rule.key ?? "ip";
     this.#byIp = key === "ip";
-    this.#key = keySource(where, key, sources, typeof path === "string" ? path : path?.[0]);
+    this.#key = keySource(where, key, sources, this.matcher);
     this.#ip = (request) => sources.ip(request);
     this.#onMissingKey = oneOf(where, "onMissingKey", rule.onMissingKey ?? "error", ["error", "skip", "reject", "ip"]);
     if (this.#byIp && this.#onMissingKey === "ip") {

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import {
+  type Decision,
+  fixedWindow,
+  gcra,
+  type HeaderFormat,
+  leakyBucket,
+  mostRestrictive,
+  type Store,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import fc from "fast-check";
+import { parseRateLimit } from "ratelimit-header-parser";
+import { parseDictionary, parseItem, parseList, serializeList } from "structured-headers";
+import type { Response } from "supertest";
+import type { AdapterSuite } from "./web.js";
+
+const few = fc.integer({ min: 1, max: 5 });
+/** In milliseconds, with fractions of a second. */
+const span = fc.integer({ min: 100, max: 100_000 });
+
+const anyPolicy = fc.oneof(
+  fc.record({ limit: few, window: span }).map(fixedWindow),
+  fc.record({ limit: few, window: span }).map(slidingWindowLog),
+  fc.record({ limit: few, window: span }).map(slidingWindowCounter),
+  fc.record({ capacity: few, refill: few, every: span }).map(tokenBucket),
+  fc.record({ limit: few, window: span, burst: few }).map(gcra),
+  // A queue with one place holds nobody, so that nothing has to be waited for.
+  fc.record({ capacity: fc.constant(1), leak: few, every: span }).map(leakyBucket),
+);
+
+const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e]{1,20}$/), policy: anyPolicy, cost: few }), {
+  selector: ({ name }) => name,
+  minLength: 1,
+  maxLength: 3,
+});
+
+/** The times between requests. */
+const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), span), { minLength: 2, maxLength: 6 });
+
+const seconds = (ms: number): number => Math.ceil(ms / 1000);
+const waitMs = ({ retryAfterMs, resetAfterMs }: Decision): number =>
+  retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY ? retryAfterMs : resetAfterMs;
+
+/** The items of a list that is written as the standard writes it: so are whole numbers without a fraction. */
+function list(response: Response, header: string): [unknown, Record<string, unknown>][] {
+  const text = response.headers[header] as string;
+  const parsed = parseList(text);
+  assert.equal(serializeList(parsed), text);
+  return parsed.map(([value, parameters]) => [value, Object.fromEntries(parameters)]);
+}
+
+function readBackOldPolicies(response: Response, decisions: readonly Decision[]): void {
+  assert.deepEqual(
+    list(response, "ratelimit-policy"),
+    decisions.map(({ limit, policy }) => [limit, { w: seconds(policy.spanMs) }]),
+  );
+}
+
+/** What a client's parser makes of the headers; the reset in seconds since the epoch, or from now. */
+function parsed(response: Response, prefix: RegExp, reset: "unix" | "seconds"): unknown[] {
+  const headers = Object.fromEntries(Object.entries(response.headers as Record<string, string>).filter(([name]) => prefix.test(name)));
+  const before = Date.now();
+  const found = parseRateLimit(headers, { reset });
+  const resetMs = (found?.reset?.getTime() ?? Number.NaN) - (reset === "unix" ? 0 : before);
+  return [found?.limit, found?.remaining, Math.floor(resetMs / 1000)];
+}
+
+/** How each format is read back, and what it has to say: all decisions, or the one that is reported. */
+const readers: Record<HeaderFormat, (response: Response, decisions: readonly Decision[], reported: Decision, nowMs: number) => void> = {
+  standard(response, decisions) {
+    assert.deepEqual(
+      list(response, "ratelimit-policy"),
+      decisions.map(({ name, limit, policy }) => [name, { q: limit, ...(policy.spanMs < 1000 ? {} : { w: seconds(policy.spanMs) }) }]),
+    );
+    assert.deepEqual(
+      list(response, "ratelimit"),
+      decisions.map((decision) => [
+        decision.name,
+        { r: decision.remaining, ...(decision.retryAfterMs === Number.POSITIVE_INFINITY ? {} : { t: seconds(waitMs(decision)) }) },
+      ]),
+    );
+  },
+  "draft-7"(response, decisions, reported) {
+    const expected = [reported.limit, reported.remaining, seconds(waitMs(reported))];
+    const fields = parseDictionary(response.headers["ratelimit"] as string);
+    assert.deepEqual(
+      ["limit", "remaining", "reset"].map((field) => fields.get(field)?.[0]),
+      expected,
+    );
+    assert.deepEqual(parsed(response, /^ratelimit$/, "seconds"), expected);
+    readBackOldPolicies(response, decisions);
+  },
+  "draft-6"(response, decisions, reported) {
+    const expected = [reported.limit, reported.remaining, seconds(waitMs(reported))];
+    assert.deepEqual(
+      ["limit", "remaining", "reset"].map((field) => parseItem(response.headers[`ratelimit-${field}`] as string)[0]),
+      expected,
+    );
+    assert.deepEqual(parsed(response, /^ratelimit-/, "seconds"), expected);
+    readBackOldPolicies(response, decisions);
+  },
+  legacy(response, _, reported, nowMs) {
+    const expected = [reported.limit, reported.remaining, seconds(nowMs + waitMs(reported))];
+    assert.deepEqual(parsed(response, /^x-ratelimit-/, "unix"), expected);
+    assert.equal(response.headers["x-ratelimit-retry-after"], response.headers["retry-after"]);
+  },
+};
+
+/** A store, and what it has answered last. */
+function watched(store: Store<"sync">): { store: Store<"sync">; last: () => readonly Decision[] } {
+  let last: readonly Decision[] = [];
+  const watching: Store<"sync"> = {
+    mode: "sync",
+    consume(...check) {
+      const decision = store.consume(...check);
+      last = [decision];
+      return decision;
+    },
+    consumeAll(checks) {
+      const decisions = store.consumeAll(checks);
+      last = decisions;
+      return decisions;
+    },
+    peek: (...look) => store.peek(...look),
+    refund: (...charge) => store.refund(...charge),
+    reset: (...which) => store.reset(...which),
+  };
+  return { store: watching, last: () => last };
+}
+
+/** What parsers of others read in the headers is what the decisions said, whatever the policies, the costs and the state. */
+export function readBackCases({ adapter, describe, it }: AdapterSuite): void {
+  describe("headers of any limits", () => {
+    for (const format of Object.keys(readers) as HeaderFormat[]) {
+      it(`headers: "${format}" are read back by a client's parser as what the decisions said`, async (web) => {
+        await fc.assert(
+          fc.asyncProperty(anyRules, anyPauses, async (rules, pauses) => {
+            const { store, last } = watched(adapter.store(() => web.nowMs));
+            const app = await web.start({ rules, headers: format, store });
+            for (const pause of pauses) {
+              web.nowMs += pause;
+              const response = await app.get();
+              const decisions = last();
+              const rejecting = decisions.filter(({ allowed }) => !allowed);
+              const reported = mostRestrictive(decisions);
+              readers[format](response, decisions, reported, web.nowMs);
+              assert.equal(response.status, rejecting.length === 0 ? 200 : 429);
+              if (rejecting.length === 0) continue;
+              const retryAfter = response.headers["retry-after"] as string | undefined;
+              const never = reported.retryAfterMs === Number.POSITIVE_INFINITY;
+              assert.equal(retryAfter, never ? undefined : `${Math.max(1, seconds(reported.retryAfterMs))}`);
+              assert.deepEqual(
+                [response.body["violated-policies"], response.body["retry-after"]],
+                [rejecting.map(({ name }) => name), never ? undefined : Number(retryAfter)],
+              );
+            }
+          }),
+          { numRuns: 15 },
+        );
+      });
+    }
+
+    it("who waits as long as Retry-After says is served", async (web) => {
+      await fc.assert(
+        fc.asyncProperty(anyRules, async (rules) => {
+          const app = await web.start({ rules, store: adapter.store(() => web.nowMs) });
+          for (let i = 0; i < 8; i++) {
+            const response = await app.get();
+            if (response.status === 200) continue;
+            const retryAfter = response.headers["retry-after"] as string | undefined;
+            if (retryAfter === undefined) break;
+            web.nowMs += Number(retryAfter) * 1000;
+            assert.equal((await app.get()).status, 200);
+          }
+        }),
+        { numRuns: 15 },
+      );
+    });
+  });
+}

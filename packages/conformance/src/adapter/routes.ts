@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { AdapterSuite } from "./web.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+
+/** The key `"route"`: the pattern that matched, so that `/users/1` and `/users/2` count as one. */
+export function routeCases({ describe, it }: AdapterSuite): void {
+  describe("the key route", () => {
+    it("is the pattern that matched, never a URL", async (web) => {
+      const app = await web.start({
+        limits: [{ policy, key: "route" }],
+        steps: [
+          { route: "/users/:id", limits: [0] },
+          { route: "/posts/:id", limits: [0] },
+        ],
+      });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [200]);
+      assert.deepEqual(await app.statuses(1, "/users/2?x=3"), [429]);
+      assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
+    });
+
+    it("is a rule's own path where no route has matched yet", async (web) => {
+      const app = await web.start({ rules: [{ name: "users", policy, key: "route", match: { path: "/users/:id" } }] });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
+      assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
+    });
+
+    it("is, of a rule's several paths, the one that fits", async (web) => {
+      const match = { path: ["/users/:id", "/posts/:id"] };
+      const app = await web.start({ rules: [{ name: "items", policy, key: "route", match }] });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
+      assert.deepEqual(await app.statuses(1, "/posts/1"), [404]);
+      assert.deepEqual(await app.statuses(1, "/Posts/2/"), [429]);
+    });
+
+    it("is a rule's own path on routes of two routers that read the same", async (web) => {
+      const match = { path: ["/users/:id", "/posts/:id"] };
+      const app = await web.start({
+        limits: [{ rules: [{ name: "items", policy, key: "route", match }] }],
+        steps: ["/users", "/posts"].map((router) => ({ router, steps: [{ route: "/:id", limits: [0] }] })),
+      });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [200]);
+      assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
+      assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
+    });
+
+    it("is the framework's pattern where the rule's has a *", async (web) => {
+      const app = await web.start({
+        limits: [{ rules: [{ name: "all", policy, key: "route", match: { path: "/*" } }] }],
+        steps: [
+          { route: "/users/:id", limits: [0] },
+          { route: "/posts/:id", limits: [0] },
+        ],
+      });
+      assert.deepEqual(await app.statuses(1, "/users/1"), [200]);
+      assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
+      assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
+    });
+
+    it("in front of all routes is the one that matches, where the framework knows it then, or else an error", async (web) => {
+      const app = await web.start({
+        limits: [{ policy, key: "route" }],
+        steps: [{ limit: 0 }, { route: "/users/:id" }, { route: "/posts/:id" }],
+      });
+      const statuses = [];
+      for (const path of ["/users/1", "/users/2", "/posts/1"]) statuses.push(...(await app.statuses(1, path)));
+      const unknown = app.errors.length > 0;
+      assert.deepEqual(statuses, unknown ? [500, 500, 500] : [200, 429, 200]);
+      assert.deepEqual(app.codes, unknown ? Array.from({ length: 3 }, () => "FLOODGATE_NO_ROUTE") : []);
+    });
+  });
+}

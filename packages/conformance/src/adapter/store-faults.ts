@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { fixedWindow, leakyBucket } from "@floodgate/core";
+import { type Fault, FaultyStore } from "../faulty-store.js";
+import type { LimitSetup } from "./adapter.js";
+import { unhandledDuring } from "./faults.js";
+import type { AdapterSuite, App, Web } from "./web.js";
+
+const faults: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
+
+/** Long enough for an answer in process, and short enough to be waited for. */
+const timeoutMs = 20;
+
+/** The names of the headers that tell of a limit. */
+function limitHeaders(headers: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(headers).filter((name) => name.includes("ratelimit"));
+}
+
+/** A store that fails, or answers late or never: what becomes of a request is what `onStoreError` says. */
+export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 2, window: "1m" });
+  const headers = ["standard", "legacy"] as const;
+
+  /** A limit on a store that fails, and its store. */
+  function failing(web: Web, fault: Fault | undefined, more: LimitSetup = {}): { limit: LimitSetup; store: FaultyStore } {
+    const store = new FaultyStore(web.store);
+    store.fault = fault;
+    const { onEvent } = web.listen("degraded");
+    return { limit: { policy, store, timeoutMs, headers, onEvent, ...more }, store };
+  }
+
+  const fallback = (web: Web): NonNullable<LimitSetup["onStoreError"]> => adapter.store(() => web.nowMs);
+
+  /** A request that is answered without a word of its limits. */
+  async function untold(app: App): Promise<Awaited<ReturnType<App["get"]>>> {
+    const response = await app.get();
+    assert.deepEqual(limitHeaders(response.headers), []);
+    return response;
+  }
+
+  describe("a store that fails", () => {
+    for (const fault of faults) {
+      it(`(it ${fault}) lets pass unless somebody says otherwise, and the handler is told`, async (web) => {
+        const app = await web.start(failing(web, fault).limit);
+        const { status, body } = await untold(app);
+        assert.deepEqual([status, body.decision.degraded, body.decision.allowed], [200, true, true]);
+        assert.deepEqual(
+          web.events.map(({ type }) => type),
+          ["store-error", "degraded"],
+        );
+      });
+
+      it(`(it ${fault}) turns away by "deny": a 503 that says what it is and when to come again`, async (web) => {
+        let served = 0;
+        const { limit } = failing(web, fault, { name: "api", onStoreError: "deny" });
+        const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+        const { status, headers, text } = await untold(app);
+        assert.deepEqual([status, served], [503, 0]);
+        assert.match(headers["content-type"] ?? "", /^application\/problem\+json\b/);
+        assert.deepEqual([headers["retry-after"], headers["cache-control"]], ["1", "no-store"]);
+        const { type, ...problem } = JSON.parse(text);
+        assert.match(type, /#temporary-reduced-capacity$/);
+        assert.deepEqual([problem.status, problem["violated-policies"], problem["retry-after"]], [503, ["api"], 1]);
+      });
+
+      it(`(it ${fault}) is stood in for by a fallback, whose limit is a limit`, async (web) => {
+        const app = await web.start(failing(web, fault, { onStoreError: fallback(web) }).limit);
+        assert.deepEqual([(await untold(app)).status, (await untold(app)).status], [200, 200]);
+        const limited = await untold(app);
+        assert.deepEqual([limited.status, limited.headers["retry-after"]], [429, "45"]);
+      });
+
+      it(`(it ${fault}) and answers after all, answers nobody: each request has one response, and nothing is left unhandled`, async (web) => {
+        const unhandled = await unhandledDuring(async () => {
+          let served = 0;
+          const { limit, store } = failing(web, fault, { policy: fixedWindow({ limit: 3, window: "1m" }) });
+          const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+          assert.deepEqual(await app.statuses(2), [200, 200]);
+          store.arrive();
+          store.fault = undefined;
+          assert.deepEqual(await app.statuses(1), [200]);
+          assert.deepEqual([served, app.errors], [3, []]);
+        });
+        assert.deepEqual(unhandled, []);
+      });
+    }
+
+    it("tells of its limits again as soon as it answers", async (web) => {
+      const { limit, store } = failing(web, "rejects");
+      const app = await web.start(limit);
+      await untold(app);
+      store.fault = undefined;
+      assert.equal((await app.get()).headers["ratelimit"], '"default";r=1;t=45');
+      store.fault = "rejects";
+      await untold(app);
+    });
+
+    it("leaves each process its share of the limit", async (web) => {
+      const onStoreError = { store: adapter.store(() => web.nowMs), share: 1 / 2 };
+      const app = await web.start(failing(web, "rejects", { policy: fixedWindow({ limit: 4, window: "1m" }), onStoreError }).limit);
+      assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+    });
+
+    it("is told on its return what passed without it", async (web) => {
+      const { limit, store } = failing(web, "rejects", { onStoreError: fallback(web) });
+      const app = await web.start(limit);
+      assert.deepEqual(await app.statuses(1), [200]);
+      store.fault = undefined;
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+    });
+
+    it("turns nobody away in shadow mode, whatever onStoreError says", async (web) => {
+      for (const onStoreError of ["deny", fallback(web)] as const) {
+        const app = await web.start(failing(web, "rejects", { onStoreError, mode: "shadow" }).limit);
+        for (let i = 0; i < 4; i++) assert.equal((await untold(app)).status, 200);
+      }
+    });
+
+    it("turns away under several limits in the name of those that are enforced", async (web) => {
+      const rules = [
+        { name: "a", policy },
+        { name: "b", policy, mode: "shadow" },
+        { name: "c", policy },
+      ] as const;
+      const { limit } = failing(web, "rejects", { onStoreError: "deny" });
+      const { policy: _, ...shared } = limit;
+      const { status, text } = await untold(await web.start({ ...shared, rules }));
+      assert.deepEqual([status, JSON.parse(text)["violated-policies"]], [503, ["a", "c"]]);
+    });
+
+    it("puts nothing of its own into the headers of another limit", async (web) => {
+      const { limit } = failing(web, "rejects");
+      const app = await web.start({ limits: [limit, { name: "sound", policy, headers: ["draft-6", "legacy"] }] });
+      const response = await app.get();
+      assert.equal(response.headers["ratelimit-remaining"], "1");
+      assert.equal(response.headers["x-ratelimit-remaining"], "1");
+      assert.equal(response.headers["ratelimit-policy"], "2;w=60");
+    });
+
+    it("has onLimited answer in place of the 503, which stands unless it says another status", async (web) => {
+      const { limit } = failing(web, "rejects", { onStoreError: "deny" });
+      const app = await web.start({ ...limit, onLimited: (_, decision) => ({ body: { degraded: decision?.degraded } }) });
+      const { status, body } = await untold(app);
+      assert.deepEqual([status, body], [503, { degraded: true }]);
+      const other = await web.start({ ...limit, onLimited: () => ({ status: 500, body: "later" }) });
+      assert.equal((await untold(other)).status, 500);
+    });
+
+    it("holds a request for its turn in the fallback's queue", async (web) => {
+      const queue = leakyBucket({ capacity: 4, leak: 1, every: 40 });
+      const app = await web.start(failing(web, "never answers", { policy: queue, onStoreError: fallback(web) }).limit);
+      assert.equal((await app.get()).body.decision.delayMs, 0);
+      assert.equal((await app.get()).body.decision.delayMs, 40);
+    });
+
+    it("gives back what a fallback charged, and nothing where nobody did", async (web) => {
+      const refundWhen = (): boolean => true;
+      const app = await web.start(
+        failing(web, "rejects", { policy: fixedWindow({ limit: 1, window: "1m" }), onStoreError: fallback(web), refundWhen }).limit,
+      );
+      assert.deepEqual(await app.statuses(3), [200, 200, 200]);
+      web.events.length = 0;
+      const allowing = await web.start(failing(web, "rejects", { refundWhen }).limit);
+      assert.deepEqual(await allowing.statuses(2), [200, 200]);
+      assert.deepEqual(new Set(web.events.map(({ type }) => type)), new Set(["store-error", "degraded"]));
+    });
+
+    for (const [what, broken] of [
+      ["key", { key: () => Promise.reject(new Error("key")) }],
+      ["policy", { policy: () => Promise.reject(new Error("policy")) }],
+      ["cost", { cost: () => Promise.reject(new Error("cost")) }],
+    ] as [string, LimitSetup][]) {
+      it(`is not to blame for a fault of the app's ${what}`, async (web) => {
+        const { limit, store } = failing(web, "rejects", { onStoreError: "deny", ...broken });
+        const app = await web.start(limit);
+        assert.equal((await untold(app)).status, 500);
+        assert.deepEqual([app.codes, web.events, store.asked], [[what], [], 0]);
+      });
+    }
+  });
+}

@@ -1,0 +1,72 @@
+import type { Check, Decision, Limit, Store } from "@floodgate/core";
+
+/** How a store fails, if it does. */
+export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
+
+/** What a store fails with. */
+export const fault: Error = new Error("The store is away");
+
+/** A store that answers by promise, and fails as it is told to. */
+export class FaultyStore implements Store<"async"> {
+  readonly mode = "async";
+  keepsDeadlines = false;
+  fault: Fault | undefined;
+  /** The `timeoutMs` of all that it was asked. */
+  readonly timeouts: (number | undefined)[] = [];
+  readonly #store: Store<"sync">;
+  readonly #late: (() => void)[] = [];
+
+  constructor(store: Store<"sync">) {
+    this.#store = store;
+  }
+
+  /** How often it was asked. */
+  get asked(): number {
+    return this.timeouts.length;
+  }
+
+  /** Lets arrive the answers that are late. */
+  arrive(): void {
+    for (const settle of this.#late.splice(0)) settle();
+  }
+
+  consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Promise<Decision> {
+    return this.#answer(timeoutMs, () => this.#store.consume(limit, key, cost));
+  }
+
+  consumeAll(checks: readonly Check[], timeoutMs?: number): Promise<Decision[]> {
+    return this.#answer(timeoutMs, () => this.#store.consumeAll(checks));
+  }
+
+  peek(limit: Limit, key: string, timeoutMs?: number): Promise<Decision> {
+    return this.#answer(timeoutMs, () => this.#store.peek(limit, key));
+  }
+
+  refund(limit: Limit, key: string, decision: Decision, timeoutMs?: number): Promise<number> {
+    return this.#answer(timeoutMs, () => this.#store.refund(limit, key, decision));
+  }
+
+  reset(limit: Limit, key: string, timeoutMs?: number): Promise<void> {
+    return this.#answer(timeoutMs, () => this.#store.reset(limit, key));
+  }
+
+  #answer<T>(timeoutMs: number | undefined, decide: () => T): Promise<T> {
+    this.timeouts.push(timeoutMs);
+    switch (this.fault) {
+      case undefined:
+        return Promise.resolve(decide());
+      case "rejects":
+        return Promise.reject(fault);
+      case "throws":
+        throw fault;
+      case "never answers":
+        return new Promise(() => undefined);
+      case "answers late": {
+        const value = decide();
+        return new Promise((resolve) => this.#late.push(() => resolve(value)));
+      }
+      case "fails late":
+        return new Promise((_, reject) => this.#late.push(() => reject(fault)));
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { EventListener } from "../events.js";
+import { steadyMs } from "../runtime.js";
+import type { Store } from "../store.js";
+
+/** `closed`: the store is asked. `open`: it is not. `half-open`: one request tries whether it is back. */
+export type BreakerState = "closed" | "open" | "half-open";
+
+/** So many faults in a row, and the store counts as dead. */
+const mostFaults = 5;
+
+/** The pause before a try, more or less a quarter of it, so that many processes do not try at the same moment. */
+const pauseMs = 300;
+
+/** Stops asking a store that is dead, so that no request waits for it, and notices when it is back. */
+export class Breaker {
+  #state: BreakerState = "closed";
+  /** Counts the changes: what was asked in an earlier period says nothing of this one. */
+  #period = 1;
+  #faults = 0;
+  #tryAtMs = 0;
+  readonly #listeners = new Set<EventListener>();
+
+  /** Milliseconds until the store is tried again, at least 1; 0 where it is asked. */
+  get waitMs(): number {
+    return this.#state === "closed" ? 0 : Math.max(1, Math.ceil(this.#tryAtMs - steadyMs()));
+  }
+
+  /** Tells of each change from now on, to one listener once however often it is given. */
+  listen(listener: EventListener): void {
+    this.#listeners.add(listener);
+  }
+
+  /**
+   * Whether to ask the store now, for an answer within `timeoutMs`: 0 for no, else the period that the outcome is to be reported
+   * with. The first request after the pause is the one that tries; one of which nothing is heard in time has failed.
+   */
+  admits(timeoutMs: number): number {
+    if (this.#state === "closed") return this.#period;
+    const nowMs = steadyMs();
+    if (nowMs < this.#tryAtMs) return 0;
+    this.#tryAtMs = nowMs + timeoutMs + pauseMs;
+    this.#become("half-open");
+    return this.#period;
+  }
+
+  /** The store has answered. */
+  succeeded(period: number): void {
+    if (period !== this.#period) return;
+    this.#faults = 0;
+    if (this.#state !== "closed") this.#become("closed");
+  }
+
+  /** The store has failed, or has not answered in time. */
+  failed(period: number): void {
+    if (period !== this.#period) return;
+    if (this.#state === "closed" && ++this.#faults < mostFaults) return;
+    this.#tryAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
+    this.#become("open");
+  }
+
+  #become(state: BreakerState): void {
+    this.#period++;
+    if (state === this.#state) return;
+    this.#state = state;
+    for (const listener of this.#listeners) listener({ type: "breaker", state });
+  }
+}
+
+/** Of all who ask a store one breaker: what one learns of it the others need not learn again. */
+const breakers = new WeakMap<Store, Breaker>();
+
+export function breakerOf(store: Store): Breaker {
+  let breaker = breakers.get(store);
+  if (breaker === undefined) {
+    breaker = new Breaker();
+    breakers.set(store, breaker);
+  }
+  return breaker;
+}

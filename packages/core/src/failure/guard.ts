@@ -1,0 +1,168 @@
+import type { Decision } from "../decision.js";
+import { FloodgateError } from "../errors.js";
+import type { EventListener } from "../events.js";
+import type { Limit } from "../limit.js";
+import { steadyMs } from "../runtime.js";
+import { type Answer, andThen, type Check, isPromise, type Mode, type Store } from "../store.js";
+import { type Breaker, breakerOf } from "./breaker.js";
+import { Deadlines, msUntil } from "./deadlines.js";
+import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
+import { FallbackLimits } from "./fallback.js";
+import { Blind, type Charge, type Substitute } from "./substitute.js";
+
+/**
+ * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
+ * `timeoutMs`, its substitute decides. What is no decision (a refund, a reset) fails as the store does, in time too, and is
+ * asked whatever the breaker says.
+ */
+export class StoreGuard<M extends Mode> implements Store<M> {
+  readonly mode: M;
+  readonly #store: Store<M>;
+  readonly #timeoutMs: number;
+  readonly #breaker: Breaker;
+  readonly #substitute: Substitute;
+  readonly #onEvent: EventListener | undefined;
+  readonly #deadlines = new Deadlines();
+
+  constructor(
+    store: Store<M>,
+    breaker: Breaker,
+    options: { timeoutMs: number; substitute: Substitute; onEvent: EventListener | undefined },
+  ) {
+    this.mode = store.mode;
+    this.#store = store;
+    this.#timeoutMs = options.timeoutMs;
+    this.#breaker = breaker;
+    this.#substitute = options.substitute;
+    this.#onEvent = options.onEvent;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
+    return this.#decide(
+      [{ limit, key, cost }],
+      (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
+      (substitute) => substitute.consume(limit, key, cost),
+    );
+  }
+
+  consumeAll(checks: readonly Check[]): Answer<Decision[], M> {
+    return this.#decide(
+      checks,
+      (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
+      (substitute) => substitute.consumeAll(checks),
+    );
+  }
+
+  peek(limit: Limit, key: string): Answer<Decision, M> {
+    return this.#decide(
+      [{ limit, key, cost: 1 }],
+      (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
+      (substitute) => substitute.peek(limit, key),
+    );
+  }
+
+  refund(limit: Limit, key: string, charged: Decision): Answer<number, M> {
+    if (charged.degraded) return this.#answer(this.#substitute.refund(limit, key, charged));
+    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.refund(limit, key, charged, timeoutMs));
+  }
+
+  reset(limit: Limit, key: string): Answer<void, M> {
+    this.#substitute.reset(limit, key);
+    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
+  }
+
+  #decide<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>, decide: (substitute: Substitute) => T): Answer<T, M> {
+    const period = this.#breaker.admits(this.#timeoutMs);
+    if (period === 0) return this.#answer(this.#instead(decide));
+    const done = (value: T): T => {
+      this.#breaker.succeeded(period);
+      return value;
+    };
+    const fault = (error: unknown): T => {
+      this.#failed(period, error);
+      return this.#instead(decide);
+    };
+    let answer: T | PromiseLike<T>;
+    try {
+      answer = this.#ask(checks, ask) as T | PromiseLike<T>;
+    } catch (error) {
+      return this.#answer(fault(error));
+    }
+    return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Answer<T, M>;
+  }
+
+  /** Asks the store, once it has been told what these keys have used while it was away: all of that in time. */
+  #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+    if (!this.#substitute.owes) return this.#inTime(this.#timeoutMs, ask);
+    const deadlineMs = steadyMs() + this.#timeoutMs;
+    const charge: Charge = (limit, key, units) =>
+      this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, units, timeoutMs));
+    const told = this.#substitute.handOver(checks, charge);
+    return andThen<void, T>(told, () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+  }
+
+  #inTime<T>(timeoutMs: number, ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+    const answer = ask(timeoutMs);
+    if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
+    const pending = answer as PromiseLike<T>;
+    return new Promise<T>((resolve, reject) => {
+      const waiter = { deadlineMs: steadyMs() + timeoutMs, expire: () => reject(timeoutError(this.#timeoutMs)) };
+      this.#deadlines.add(waiter);
+      const settle =
+        <V>(how: (value: V) => void) =>
+        (value: V) => {
+          this.#deadlines.delete(waiter);
+          how(value);
+        };
+      pending.then(settle(resolve), settle(reject));
+    }) as Answer<T, M>;
+  }
+
+  /** Where the substitute fails too, the request passes: two faults of ours are none of its. */
+  #instead<T>(decide: (substitute: Substitute) => T): T {
+    try {
+      return decide(this.#substitute);
+    } catch (error) {
+      this.#onEvent?.({ type: "store-error", error });
+      return decide(new Blind(true, this.#breaker));
+    }
+  }
+
+  #failed(period: number, error: unknown): void {
+    try {
+      this.#onEvent?.({ type: "store-error", error });
+    } finally {
+      // What is wrong with one key is said by a store that answers.
+      if (error instanceof FloodgateError && error.code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
+      else this.#breaker.failed(period);
+    }
+  }
+
+  #answer<T>(value: T): Answer<T, M> {
+    return (this.mode === "sync" ? value : Promise.resolve(value)) as Answer<T, M>;
+  }
+}
+
+function timeoutError(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_STORE_TIMEOUT",
+    `The store did not answer within ${timeoutMs} ms. Look at what it runs on, or raise \`timeoutMs\`.`,
+  );
+}
+
+/** A store that answers at once needs no guard, unless somebody says what to do where it fails. */
+export function guardStore<M extends Mode>(
+  where: string,
+  store: Store<M>,
+  options: FailureOptions & { onEvent?: EventListener | undefined },
+): Store<M> {
+  const { onStoreError, onEvent } = options;
+  const timeoutMs = checkTimeout(where, options.timeoutMs);
+  const when = checkOnStoreError(where, onStoreError, store);
+  if (store.mode === "sync" && onStoreError === undefined) return store;
+  const breaker = breakerOf(store);
+  if (onEvent !== undefined) breaker.listen(onEvent);
+  const substitute =
+    typeof when === "string" ? new Blind(when === "allow", breaker) : new FallbackLimits(when.store, when.processes, breaker);
+  return new StoreGuard(store, breaker, { timeoutMs, substitute, onEvent });
+}

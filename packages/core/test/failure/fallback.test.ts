@@ -1,0 +1,431 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
+import { mostIn } from "../../../conformance/src/store/bounds.js";
+import { policies, type Step, scripts } from "../../../conformance/src/store/scripts.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { shareOf } from "../../src/failure/share.js";
+import {
+  consumeAll,
+  createLimiter,
+  type Decision,
+  FloodgateError,
+  type FloodgateEvent,
+  fixedWindow,
+  type Limiter,
+  leakyBucket,
+  type Policy,
+  type Store,
+  slidingWindowLog,
+} from "../../src/index.js";
+
+const policy = fixedWindow({ limit: 12, window: "1h" });
+const timeoutMs = 50;
+const startMs = 1_789_948_800_000;
+/** A machine that is busy with other tests may take its time. */
+const patienceMs = 60_000;
+/** Longer than the breaker pauses. */
+const pausedMs = 400;
+
+/** What stands where the limiter asks, and what decides in its stead. */
+let inner: Store<"sync">;
+let store: FaultyStore;
+let fallback: Store<"sync">;
+
+function setUp(): void {
+  inner = simpleStore();
+  store = new FaultyStore(inner);
+  fallback = simpleStore();
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.setSystemTime(startMs);
+  setUp();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function limiter(of: Policy = policy, processes = 1, name = "api"): Limiter<"async"> {
+  return createLimiter({ name, policy: of, store, timeoutMs, onStoreError: { store: fallback, share: 1 / processes } });
+}
+
+async function inTime<T>(answer: T | Promise<T>): Promise<T> {
+  const [value] = await Promise.all([answer, vi.advanceTimersByTimeAsync(timeoutMs)]);
+  return value;
+}
+
+/** The store fails for so many requests, one after the other. */
+async function away(api: Limiter<"async">, requests: number, fault: Fault = "rejects"): Promise<Decision[]> {
+  store.fault = fault;
+  const decisions: Decision[] = [];
+  for (let i = 0; i < requests; i++) decisions.push(await inTime(api.consume("k")));
+  store.fault = undefined;
+  return decisions;
+}
+
+const allowed = (decisions: readonly Decision[]): number => decisions.filter((decision) => decision.allowed).length;
+
+/** What a key has used in a store. */
+const used = (of: Store<"sync">, { limit }: Limiter, key = "k"): number => {
+  const decision = of.peek(limit, key);
+  return decision.limit - decision.remaining;
+};
+
+describe("while the store is away, a fallback", () => {
+  it("limits each process to its share, and says whose numbers these are", async () => {
+    const api = limiter(policy, 4);
+    const decisions = await away(api, 5);
+    expect(decisions.map((decision) => [decision.allowed, decision.limit, decision.remaining])).toEqual([
+      [true, 3, 2],
+      [true, 3, 1],
+      [true, 3, 0],
+      [false, 3, 0],
+      [false, 3, 0],
+    ]);
+    expect(decisions[4]).toMatchObject({ degraded: true, name: "api", policy, cost: 1, retryAfterMs: expect.any(Number) });
+  });
+
+  it("takes the whole limit where nobody says who else there is", async () => {
+    const api = createLimiter({ name: "api", policy, store, timeoutMs, onStoreError: fallback });
+    expect(allowed(await away(api, 20))).toBe(12);
+  });
+
+  it("lets a request come again once the store is asked where its cost is more than the share, and never where it is more than the limit", async () => {
+    const api = limiter(policy, 4);
+    await away(api, 5);
+    store.fault = "rejects";
+    const decision = await api.consume("other", { cost: 4 });
+    expect(decision).toMatchObject({ allowed: false, limit: 3, remaining: 3 });
+    expect(decision.retryAfterMs).toBeGreaterThan(0);
+    expect(decision.retryAfterMs).toBeLessThanOrEqual(375);
+    expect(await api.consume("other", { cost: 13 })).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY });
+  });
+
+  it("decides several limits in one step, and looks without taking", async () => {
+    const [a, b] = [limiter(policy, 4, "a"), limiter(fixedWindow({ limit: 4, window: "1h" }), 4, "b")];
+    const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
+    store.fault = "rejects";
+    expect((await consumeAll(both)).allowed).toBe(true);
+    expect((await consumeAll(both)).all.map((decision) => [decision.allowed, decision.remaining, decision.degraded])).toEqual([
+      [true, 2, true],
+      [false, 0, true],
+    ]);
+    expect(await a.peek("k")).toMatchObject({ remaining: 2, degraded: true });
+    expect(await a.peek("k")).toMatchObject({ remaining: 2, degraded: true });
+  });
+
+  it("lets queue", async () => {
+    const api = limiter(leakyBucket({ capacity: 8, leak: 4, every: "1s" }), 4);
+    expect((await away(api, 3)).map((decision) => [decision.allowed, decision.delayMs])).toEqual([
+      [true, 0],
+      [true, 950],
+      [false, 0],
+    ]);
+  });
+
+  it("takes back what it has charged, once", async () => {
+    const api = limiter();
+    const [first] = await away(api, 2);
+    expect([await api.refund("k", first as Decision), await api.refund("k", first as Decision)]).toEqual([1, 0]);
+    expect(used(fallback, api)).toBe(1);
+  });
+
+  it("that fails too lets pass, and both faults are told", async () => {
+    const told: FloodgateEvent[] = [];
+    const broken = new Error("no memory");
+    const failing: Store<"sync"> = {
+      ...simpleStore(),
+      consume() {
+        throw broken;
+      },
+    };
+    const api = createLimiter({ name: "api", policy, store, onStoreError: failing, onEvent: (event) => told.push(event) });
+    store.fault = "rejects";
+    expect(await api.consume("k")).toMatchObject({ allowed: true, degraded: true });
+    expect(told.map((event) => (event.type === "store-error" ? (event.error as Error).message : event.type))).toEqual([
+      "The store is away",
+      "no memory",
+      "degraded",
+    ]);
+  });
+
+  it("goes on limiting a key of which the store says that it is not its own", async () => {
+    const foreign: Store<"sync"> = {
+      ...inner,
+      consume() {
+        throw new FloodgateError("FLOODGATE_FOREIGN_VALUE", "The key holds something else.");
+      },
+    };
+    store = new FaultyStore(foreign);
+    expect(allowed(await away(limiter(), 20))).toBe(12);
+    const api = limiter();
+    const decisions: Decision[] = [];
+    for (let i = 0; i < 20; i++) decisions.push(await api.consume("foreign"));
+    expect(allowed(decisions)).toBe(12);
+  });
+});
+
+describe("when the store is back, a fallback", () => {
+  it("tells it what a key has used, before the key's first decision there", async () => {
+    const api = limiter();
+    await inTime(api.consume("k", { cost: 2 }));
+    await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect(await api.consume("k")).toMatchObject({ degraded: false, remaining: 4 });
+    expect([used(inner, api), used(fallback, api)]).toEqual([8, 0]);
+  });
+
+  it("tells it once", async () => {
+    const api = limiter();
+    await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    await api.consume("k");
+    const { asked } = store;
+    expect(await api.consume("k")).toMatchObject({ remaining: 5 });
+    expect(store.asked).toBe(asked + 1);
+  });
+
+  it("tells it of the whole where requests come together, and of each key by itself", async () => {
+    const api = limiter();
+    await away(api, 5);
+    await away(api, 1);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    // The one that tries; then the rest, all at once.
+    await api.consume("try");
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => api.consume("k")));
+    expect([allowed(decisions), used(inner, api), used(inner, api, "try")]).toEqual([6, 12, 1]);
+    expect((await api.consume("new")).remaining).toBe(11);
+  });
+
+  it("keeps counting what the store has no room for", async () => {
+    const api = limiter();
+    await inTime(api.consume("k", { cost: 8 }));
+    await away(api, 7);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect(await api.consume("k")).toMatchObject({ allowed: false, degraded: false, remaining: 0 });
+    expect([used(inner, api), used(fallback, api)]).toEqual([12, 3]);
+    expect(allowed(await away(api, 12))).toBe(9);
+  });
+
+  it("does not keep alive what the store has no room for", async () => {
+    const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
+    await away(api, 7);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    inner.consume(api.limit, "k", 12);
+    const windowMs = 3_600_000;
+    for (let i = 0; i < 10; i++) {
+      expect((await api.consume("k")).allowed).toBe(false);
+      await vi.advanceTimersByTimeAsync(windowMs / 10);
+    }
+    expect(await api.consume("k")).toMatchObject({ degraded: false, remaining: 11 });
+  });
+
+  it("leaves no rejection unheard, whichever of several limits the store fails at first", async () => {
+    const [a, b] = [limiter(policy, 1, "a"), limiter(policy, 1, "b")];
+    const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
+    store.fault = "rejects";
+    await consumeAll(both);
+    store.consume = ({ name }) => {
+      if (name === "a") return Promise.reject(new Error("later"));
+      throw new Error("now");
+    };
+    expect((await consumeAll(both)).decision.degraded).toBe(true);
+  });
+
+  it.each<Fault>(["rejects", "throws", "never answers", "fails late"])("forgets nothing where the store that is told %s", async (fault) => {
+    const api = limiter();
+    await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    await api.consume("try");
+    expect(allowed(await away(api, 12, fault))).toBe(7);
+    store.arrive();
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect(await inTime(api.consume("k"))).toMatchObject({ allowed: false, degraded: false });
+    expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
+  });
+
+  it("is told of what is used while the store is being told", async () => {
+    const api = limiter();
+    await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    store.fault = "answers late";
+    const trying = api.consume("k");
+    store.fault = undefined;
+    // Only one tries, and the others are decided here meanwhile.
+    expect(await api.consume("k")).toMatchObject({ degraded: true, remaining: 6 });
+    store.arrive();
+    expect(await trying).toMatchObject({ degraded: false });
+    // Rather too much than too little: five and the one that tried, and then once more the five with the one.
+    expect((await api.consume("k")).allowed).toBe(false);
+    expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
+  });
+
+  it("tells of each of several limits, and of a key that is looked at", async () => {
+    const [a, b] = [limiter(policy, 1, "a"), limiter(policy, 1, "b")];
+    const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
+    store.fault = "rejects";
+    for (let i = 0; i < 5; i++) await consumeAll(both);
+    store.fault = undefined;
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect((await consumeAll(both)).all.map(({ remaining }) => remaining)).toEqual([6, 6]);
+    await away(a, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect(await a.peek("k")).toMatchObject({ remaining: 1, degraded: false });
+  });
+
+  it("tells of nothing that was reset, or given back, and gives back here what was not told yet", async () => {
+    const api = limiter();
+    await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    await api.reset("k");
+    expect(await api.consume("k")).toMatchObject({ remaining: 11 });
+    const decisions = await away(api, 6);
+    await api.refund("k", decisions[0] as Decision);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    expect(await api.consume("k")).toMatchObject({ remaining: 5 });
+    expect(await api.refund("k", decisions[1] as Decision)).toBe(0);
+  });
+
+  it("tells only of what is still in the queue, however few may wait", async () => {
+    const api = limiter(leakyBucket({ capacity: 1000, leak: 10, every: "1s", maxDelayMs: 300 }));
+    store.fault = "rejects";
+    await api.consume("k", { cost: 10 });
+    expect(await api.consume("k")).toMatchObject({ allowed: false, remaining: 0 });
+    store.fault = undefined;
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    await api.consume("k");
+    expect(inner.peek(api.limit, "k").resetAfterMs).toBeLessThanOrEqual(700);
+  });
+
+  it("tells a store that answers at once, at once", () => {
+    let failing = true;
+    const own = simpleStore();
+    const sometimes: Store<"sync"> = {
+      ...own,
+      consume(limit, key, cost) {
+        if (failing) throw new Error("disk");
+        return own.consume(limit, key, cost);
+      },
+    };
+    const api = createLimiter({ name: "api", policy, store: sometimes, onStoreError: fallback });
+    for (let i = 0; i < 3; i++) api.consume("k");
+    failing = false;
+    expect(api.consume("k")).toMatchObject({ degraded: false, remaining: 8 });
+  });
+
+  it("takes no longer than timeoutMs with all of it, also of a store that keeps its deadlines", async () => {
+    const slow = new FaultyStore(inner);
+    slow.keepsDeadlines = true;
+    const { consume } = slow;
+    slow.consume = async (...args) => {
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      return consume.apply(slow, args);
+    };
+    store = slow;
+    const api = limiter();
+    await inTime(api.consume("k", { cost: 8 }));
+    await away(api, 7);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    slow.timeouts.length = 0;
+    expect(await inTime(api.consume("k"))).toMatchObject({ degraded: false, allowed: false });
+    expect(slow.timeouts).toEqual([50, 35, 20]);
+  });
+});
+
+describe("of all the units that one process lets pass", () => {
+  const kinds: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
+
+  /** Plays requests on a key, the store failing as it is told, and answers the decisions that let pass. */
+  async function play(
+    api: Limiter<"async">,
+    steps: readonly { step: Step; fault: Fault | undefined; times: number }[],
+  ): Promise<Decision[]> {
+    const passed: Decision[] = [];
+    for (const { step, fault, times } of steps) {
+      vi.advanceTimersByTime(Math.max(0, step.atMs - Date.now()));
+      store.fault = fault;
+      const cost = "cost" in step ? step.cost : 1;
+      const decisions = await inTime(Promise.all(Array.from({ length: times }, () => api.consume("k", { cost }))));
+      passed.push(...decisions.filter((decision) => decision.allowed));
+    }
+    // Those asked together are answered in an order of their own.
+    return passed.sort((one, other) => one.atMs - other.atMs);
+  }
+
+  function assertBound(passed: readonly Decision[], most: (fromMs: number, stretchMs: number) => bigint): void {
+    passed.forEach((first, i) => {
+      let units = 0;
+      for (const { atMs, cost } of passed.slice(i)) {
+        units += cost;
+        expect(BigInt(units) <= most(first.atMs, atMs - first.atMs)).toBe(true);
+      }
+    });
+  }
+
+  it(
+    "no stretch that begins with an outage or later has more than the policy allows, whatever was used before it",
+    async () => {
+      const outage = policies.chain((policy) =>
+        fc.record({
+          policy: fc.constant(policy),
+          steps: scripts(policy, { longest: 40 }),
+          from: fc.nat(15),
+          requests: fc.integer({ min: 1, max: 20 }),
+          fault: fc.constantFrom(...kinds),
+        }),
+      );
+      await fc.assert(
+        fc.asyncProperty(outage, async ({ policy, steps, from, requests, fault }) => {
+          vi.setSystemTime(startMs);
+          setUp();
+          const passed = await play(
+            limiter(policy),
+            steps.map((step, i) => ({ step, fault: i >= from && i < from + requests ? fault : undefined, times: 1 })),
+          );
+          const begun = passed.findIndex(({ degraded }) => degraded);
+          // Two buckets that are filled at moments of their own may be filled once more than one.
+          const more = policy.algorithm === "token-bucket" && policy.style === "interval" ? BigInt(policy.refill) : 0n;
+          if (begun >= 0) assertBound(passed.slice(begun), (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + more);
+        }),
+        { numRuns: 200 },
+      );
+    },
+    patienceMs,
+  );
+
+  it(
+    "no stretch at all has more than the policy and this process's share allow together, however often the store comes and goes",
+    async () => {
+      const flapping = policies.chain((policy) =>
+        fc.record({
+          policy: fc.constant(policy),
+          processes: fc.integer({ min: 1, max: 3 }),
+          steps: scripts(policy, { longest: 40 }).chain((steps) =>
+            fc.tuple(
+              ...steps.map((step) =>
+                fc.record({
+                  step: fc.constant(step),
+                  fault: fc.option(fc.constantFrom(...kinds), { nil: undefined }),
+                  times: fc.integer({ min: 1, max: 3 }),
+                }),
+              ),
+            ),
+          ),
+        }),
+      );
+      await fc.assert(
+        fc.asyncProperty(flapping, async ({ policy, processes, steps }) => {
+          vi.setSystemTime(startMs);
+          setUp();
+          const share = shareOf(policy, processes);
+          const passed = await play(limiter(policy, processes), steps);
+          assertBound(passed, (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + mostIn(share, fromMs, stretchMs));
+        }),
+        { numRuns: 200 },
+      );
+    },
+    patienceMs,
+  );
+});

@@ -1,0 +1,351 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Fault, FaultyStore, fault } from "../../../conformance/src/faulty-store.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import {
+  consumeAll,
+  createLimiter,
+  type Decision,
+  FloodgateError,
+  type FloodgateEvent,
+  fixedWindow,
+  type LimiterOptions,
+  type Store,
+} from "../../src/index.js";
+
+const policy = fixedWindow({ limit: 5, window: "1h" });
+const timeoutMs = 50;
+const faults: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
+const choices = ["allow", "deny", "fallback"] as const;
+
+let store: FaultyStore;
+let events: FloodgateEvent[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  store = new FaultyStore(simpleStore());
+  events = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function limiter(options: Partial<LimiterOptions<"async">> = {}) {
+  return createLimiter({ name: "api", policy, store, timeoutMs, onEvent: (event) => events.push(event), ...options });
+}
+
+const onStoreError = (choice: (typeof choices)[number]) => (choice === "fallback" ? simpleStore() : choice);
+
+/** What an answer comes to when its time is over. */
+async function inTime<T>(answer: T | Promise<T>): Promise<T> {
+  const [value] = await Promise.all([answer, vi.advanceTimersByTimeAsync(timeoutMs)]);
+  return value;
+}
+
+/** So many requests, one after the other. */
+async function consume(of: ReturnType<typeof limiter>, count: number): Promise<Decision[]> {
+  const decisions: Decision[] = [];
+  for (let i = 0; i < count; i++) decisions.push(await inTime(of.consume("k")));
+  return decisions;
+}
+
+const kinds = () => events.map((event) => (event.type === "breaker" ? event.state : event.type));
+
+describe.each(faults)("a store that %s", (how) => {
+  it.each(choices)("decides nothing: %s decides in its stead, says so, and is an event", async (choice) => {
+    const api = limiter({ onStoreError: onStoreError(choice) });
+    store.fault = how;
+    const decision = await inTime(api.consume("k", { cost: 2 }));
+    expect(decision).toMatchObject({ allowed: choice !== "deny", degraded: true, cost: 2, name: "api", policy, delayMs: 0 });
+    expect(kinds()).toEqual(["store-error", "degraded"]);
+    expect(events[1]).toEqual({ type: "degraded", name: "api", key: "k", decision });
+  });
+
+  it("holds no decision longer than timeoutMs, whatever it was asked", async () => {
+    const api = limiter();
+    const other = limiter({ name: "other" });
+    store.fault = how;
+    const both = [
+      { limiter: api, key: "k" },
+      { limiter: other, key: "k" },
+    ];
+    const decisions: Decision[] = [];
+    for (const answer of [api.consume("k"), api.peek("k"), consumeAll(both).then(({ decision }) => decision)]) {
+      void answer.then((decision) => decisions.push(decision));
+    }
+    await vi.advanceTimersByTimeAsync(timeoutMs);
+    expect(decisions.map(({ degraded }) => degraded)).toEqual([true, true, true]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is asked no more after five faults, and again once it may be back: within a second it decides as ever", async () => {
+    const api = limiter();
+    store.fault = how;
+    await consume(api, 5);
+    const { asked } = store;
+    expect((await consume(api, 3)).every(({ degraded }) => degraded)).toBe(true);
+    expect(store.asked).toBe(asked);
+    await consume(api, 40);
+    expect(store.asked - asked).toBeLessThanOrEqual((40 * timeoutMs) / 225);
+    store.fault = undefined;
+    const backMs = performance.now();
+    while ((await inTime(api.consume("k"))).degraded) expect(performance.now() - backMs).toBeLessThan(1000);
+    const states = events.flatMap((event) => (event.type === "breaker" ? [event.state] : []));
+    expect([states[0], states.indexOf("closed")]).toEqual(["open", states.length - 1]);
+    expect((await api.peek("k")).degraded).toBe(false);
+  });
+
+  it("changes nothing of a decision by what arrives later", async () => {
+    const api = limiter({ onStoreError: "deny" });
+    store.fault = how;
+    const answer = api.consume("k");
+    const decision = await inTime(answer);
+    const before = kinds();
+    store.arrive();
+    await vi.advanceTimersByTimeAsync(timeoutMs);
+    expect(await answer).toBe(decision);
+    expect(kinds()).toEqual(before);
+  });
+
+  it("fails a refund and a reset in time, for they are no decisions", async () => {
+    const api = limiter();
+    const decision = await inTime(api.consume("k"));
+    store.fault = how;
+    for (const ask of [() => api.refund("k", decision), () => api.reset("k")]) {
+      await expect(inTime((async () => await ask())())).rejects.toThrow(/away|did not answer within 50 ms/);
+    }
+    expect(kinds()).toEqual(["allowed"]);
+  });
+});
+
+describe("a decision without the store", () => {
+  it("that allows says that nothing is known", async () => {
+    store.fault = "rejects";
+    const decision = await limiter({ onStoreError: "allow" }).consume("k");
+    expect(decision).toMatchObject({ allowed: true, limit: 5, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, atMs: Date.now() });
+  });
+
+  it("that denies says when the store is asked again", async () => {
+    const api = limiter({ onStoreError: "deny" });
+    store.fault = "rejects";
+    expect((await consume(api, 5)).map(({ retryAfterMs }) => retryAfterMs)).toEqual([0, 0, 0, 0, expect.any(Number)]);
+    const { retryAfterMs, allowed } = await api.consume("k");
+    expect(allowed).toBe(false);
+    vi.advanceTimersByTime(retryAfterMs - 1);
+    const { asked } = store;
+    await api.consume("k");
+    expect(store.asked).toBe(asked);
+    vi.advanceTimersByTime(1);
+    await api.consume("k");
+    expect(store.asked).toBe(asked + 1);
+  });
+
+  it("is of each of several limits", async () => {
+    store.fault = "rejects";
+    const [a, b] = [limiter({ onStoreError: "deny" }), limiter({ name: "b" })];
+    const { allowed, all } = await consumeAll([
+      { limiter: a, key: "k" },
+      { limiter: b, key: "k", cost: 3 },
+    ]);
+    expect([allowed, all.map(({ name, cost, degraded }) => [name, cost, degraded])]).toEqual([
+      false,
+      [
+        ["api", 1, true],
+        ["b", 3, true],
+      ],
+    ]);
+  });
+
+  it("has nothing to give back", async () => {
+    const api = limiter();
+    store.fault = "rejects";
+    const decision = await api.consume("k");
+    store.fault = undefined;
+    const { asked } = store;
+    expect([await api.refund("k", decision), store.asked]).toEqual([0, asked]);
+  });
+
+  it("is looked at like any other: a look is a try of the store too", async () => {
+    const api = limiter({ onStoreError: "deny" });
+    store.fault = "rejects";
+    await consume(api, 5);
+    expect(await api.peek("k")).toMatchObject({ degraded: true, allowed: false });
+    store.fault = undefined;
+    vi.advanceTimersByTime(375);
+    expect(await api.peek("k")).toMatchObject({ degraded: false, remaining: 5 });
+    expect(kinds().slice(-2)).toEqual(["half-open", "closed"]);
+  });
+});
+
+describe("the breaker", () => {
+  it("is one for all limiters of a store: what one finds out the others know, and all are told", async () => {
+    const heard: string[] = [];
+    const [a, b] = ["a", "b"].map((name) =>
+      limiter({ name, onEvent: (event) => void (event.type === "breaker" && heard.push(`${name} ${event.state}`)) }),
+    ) as [ReturnType<typeof limiter>, ReturnType<typeof limiter>];
+    store.fault = "rejects";
+    await consume(a, 5);
+    const { asked } = store;
+    expect((await b.consume("k")).degraded).toBe(true);
+    expect(store.asked).toBe(asked);
+    store.fault = undefined;
+    vi.advanceTimersByTime(375);
+    expect([(await b.consume("k")).degraded, (await a.consume("k")).degraded]).toEqual([false, false]);
+    expect(heard).toEqual(["a open", "b open", "a half-open", "b half-open", "a closed", "b closed"]);
+  });
+
+  it("is of no other store", async () => {
+    store.fault = "rejects";
+    await consume(limiter(), 5);
+    expect((await limiter({ store: new FaultyStore(simpleStore()) }).consume("k")).degraded).toBe(false);
+  });
+
+  it("lets one of many at the same moment try", async () => {
+    const api = limiter();
+    store.fault = "never answers";
+    await consume(api, 5);
+    vi.advanceTimersByTime(375);
+    const { asked } = store;
+    await inTime(Promise.all(Array.from({ length: 20 }, () => api.consume("k"))));
+    expect(store.asked).toBe(asked + 1);
+  });
+
+  it.each(["closed", "half-open"])("that is %s takes the fault of one key for an answer", async (state) => {
+    const inner = simpleStore();
+    const foreign: Store<"sync"> = {
+      ...inner,
+      consume(limit, key, cost) {
+        if (key === "foreign") throw new FloodgateError("FLOODGATE_FOREIGN_VALUE", "The key holds something else.");
+        return inner.consume(limit, key, cost);
+      },
+    };
+    store = new FaultyStore(foreign);
+    const api = limiter();
+    if (state === "half-open") {
+      store.fault = "rejects";
+      await consume(api, 5);
+      store.fault = undefined;
+      vi.advanceTimersByTime(375);
+    }
+    for (let i = 0; i < 10; i++) expect((await api.consume("foreign")).degraded).toBe(true);
+    expect((await api.consume("k")).degraded).toBe(false);
+  });
+
+  it("is closed by no answer to what was asked before it opened", async () => {
+    const api = limiter();
+    store.fault = "answers late";
+    const slow = api.consume("slow");
+    store.fault = "rejects";
+    await Promise.all(Array.from({ length: 5 }, () => api.consume("k")));
+    store.arrive();
+    expect((await slow).degraded).toBe(false);
+    expect((await api.consume("k")).degraded).toBe(true);
+    expect(kinds().filter((kind) => kind === "closed")).toEqual([]);
+  });
+
+  it("is not stuck by a listener that throws", async () => {
+    let throwing = true;
+    const api = limiter({
+      onEvent: () => {
+        if (throwing) throw new Error("listener");
+      },
+    });
+    const ask = async () => await inTime((async () => await api.consume("k"))());
+    store.fault = "rejects";
+    for (let i = 0; i < 5; i++) await expect(ask()).rejects.toThrow("listener");
+    throwing = false;
+    const { asked } = store;
+    expect([(await ask()).degraded, store.asked]).toEqual([true, asked]);
+    throwing = true;
+    vi.advanceTimersByTime(375);
+    await expect(ask()).rejects.toThrow("listener");
+    throwing = false;
+    store.fault = undefined;
+    vi.advanceTimersByTime(timeoutMs + 375);
+    expect((await ask()).degraded).toBe(false);
+  });
+});
+
+describe("a store that answers at once", () => {
+  const failing = (): Store<"sync"> => ({
+    ...simpleStore(),
+    consume: () => {
+      throw fault;
+    },
+  });
+
+  it("is asked itself, unless somebody says what to do where it fails", () => {
+    const memory = simpleStore();
+    expect(createLimiter({ name: "api", policy, store: memory }).guard).toBe(memory);
+    expect(() => createLimiter({ name: "api", policy, store: failing() }).consume("k")).toThrow(fault);
+  });
+
+  it.each(choices)("and fails: %s decides, at once", (choice) => {
+    const api = createLimiter({ name: "api", policy, store: failing(), onStoreError: onStoreError(choice) });
+    const decision = api.consume("k");
+    expect(decision).toMatchObject({ allowed: choice !== "deny", degraded: true });
+    expect(api.refund("k", decision)).toBe(choice === "fallback" ? 1 : 0);
+    expect(api.reset("k")).toBeUndefined();
+  });
+
+  it("gives back nothing for a decision that it did not make", () => {
+    const down: Store<"sync"> = { ...simpleStore(), consumeAll: failing().consume as never };
+    const [guarded, bare] = [
+      createLimiter({ name: "guarded", policy, store: down, onStoreError: "allow" }),
+      createLimiter({ name: "bare", policy, store: down }),
+    ];
+    bare.consume("k");
+    const { all } = consumeAll([guarded, bare].map((one) => ({ limiter: one, key: "k" })));
+    expect([bare.refund("k", all[1] as Decision), bare.peek("k").remaining]).toEqual([0, 4]);
+  });
+});
+
+describe("a guard", () => {
+  it("has one timer, however many wait and however long, and leaves nothing behind", async () => {
+    const api = limiter();
+    store.fault = "never answers";
+    const waiting = Promise.all(Array.from({ length: 200 }, (_, i) => api.refund(`k${i}`, { ...decisionOf(api), atMs: i })));
+    waiting.catch(() => undefined);
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(timeoutMs);
+    await expect(waiting).rejects.toThrow("did not answer");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("waits for nothing that has been answered", async () => {
+    const api = limiter();
+    await api.consume("k");
+    await vi.advanceTimersByTimeAsync(timeoutMs - 1);
+    await api.consume("k");
+    await vi.advanceTimersByTimeAsync(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("leaves the deadlines to a store that keeps them, and tells it what they are", async () => {
+    store.keepsDeadlines = true;
+    const api = limiter();
+    const decision = await api.consume("k");
+    await consumeAll([{ limiter: api, key: "k" }]);
+    await api.peek("k");
+    await api.refund("k", decision);
+    await api.reset("k");
+    expect(store.timeouts).toEqual(Array.from({ length: 5 }, () => timeoutMs));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("waits 100 ms unless it is told how long", async () => {
+    const api = createLimiter({ name: "api", policy, store });
+    store.fault = "never answers";
+    let decision: Decision | undefined;
+    void api.consume("k").then((made) => {
+      decision = made;
+    });
+    await vi.advanceTimersByTimeAsync(99);
+    expect(decision).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(decision).toMatchObject({ allowed: true, degraded: true });
+  });
+});
+
+function decisionOf({ limit }: ReturnType<typeof limiter>): Decision {
+  return limit.algorithm.decide(limit, new Float64Array(4), 0, Date.now(), 1, false);
+}
