@@ -1,0 +1,114 @@
+import {
+  clientClosedRequest,
+  type Decision,
+  functionOrNothing,
+  isPromise,
+  type Limiter,
+  type Outcome,
+  problemType,
+  RateLimit,
+  type RateLimitOptions,
+  Waiting,
+} from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { type KoaContext, type KoaResponse, koaReader, type RateLimitState } from "./context.js";
+import { keepHeadersOnError } from "./error-headers.js";
+
+type Next = () => Promise<unknown>;
+
+export interface KoaRateLimitOptions<Ctx extends KoaContext, Own extends string = never, Name extends string = "rateLimit">
+  extends RateLimitOptions<Ctx, Own> {
+  /** Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. It may throw. */
+  onLimited?: (ctx: Ctx, decision: Decision | undefined) => unknown;
+  /** What the decision is called in `ctx.state`. Default `"rateLimit"`. */
+  decisionName?: Name;
+}
+
+/** Koa middleware, with what is needed beside it. Of the context it says no more than what it adds, so that it fits every app's. */
+export interface RateLimitMiddleware<Name extends string = "rateLimit"> {
+  (ctx: { state: RateLimitState<Name> }, next: Next): unknown;
+  /** The limiter of the only rule, or of the first. */
+  readonly limiter: Limiter;
+  /** The limiters of all rules, by name. */
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
+  close(): void;
+}
+
+/**
+ * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
+ * @throws FloodgateError where an option is wrong: now, never at a request.
+ */
+export function rateLimit<Ctx extends KoaContext = KoaContext, const Own extends string = never, const Name extends string = "rateLimit">(
+  options: KoaRateLimitOptions<Ctx, Own, Name>,
+): RateLimitMiddleware<NoInfer<Name>> {
+  const { onLimited } = options ?? {};
+  const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
+  const waiting = new Waiting();
+
+  const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
+    const { decision, delayMs, sent } = outcome;
+    if (decision !== undefined) ctx.state[limit.decisionName] = decision;
+    setHeaders(ctx, outcome);
+    if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
+    if (sent !== undefined) whenClosed(ctx.res, () => sent(isSent(ctx.res) ? ctx.res.statusCode : clientClosedRequest));
+    return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
+  };
+
+  const middleware = (ctx: Ctx, next: Next): unknown => {
+    const outcome = limit.decide(ctx);
+    return isPromise(outcome) ? outcome.then((later) => apply(ctx, next, later)) : apply(ctx, next, outcome);
+  };
+  const limiter = limit.limiters.values().next().value as Limiter;
+  return Object.assign(middleware as RateLimitMiddleware<Name>, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+}
+
+/** Straight onto Node's response, where Koa keeps its own too: `ctx.set` costs more than the limit. */
+function setHeaders({ app, res }: KoaContext, { headers }: Outcome): void {
+  if (headers.length === 0 || res.headersSent) return;
+  for (const { name, value, list } of headers) {
+    const before = list ? res.getHeader(name) : undefined;
+    res.setHeader(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  keepHeadersOnError(app);
+}
+
+function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
+  // Somebody answered while functions of the request were waited for, or nobody is there any more.
+  if (ctx.headerSent || !ctx.writable) return undefined;
+  ctx.status = outcome.status;
+  // A middleware further out may have left the response to one that is not reached now.
+  ctx.respond = true;
+  if (onLimited !== undefined) return onLimited(ctx, outcome.decision);
+  ctx.type = problemType;
+  ctx.body = outcome.body;
+  return undefined;
+}
+
+/** Lets a request pass when its turn has come, unless its client has gone away by then. */
+function hold(ctx: KoaContext, next: Next, waiting: Waiting, delayMs: number): Promise<unknown> {
+  const turn = new Promise<boolean>((resolve) => {
+    const callOff = waiting.hold(delayMs, () => resolve(true));
+    whenClosed(ctx.res, () => {
+      callOff();
+      resolve(false);
+    });
+  });
+  return turn.then((come) => {
+    if (come) return next();
+    // Nobody receives it, but a logger further out may tell it.
+    ctx.status = clientClosedRequest;
+    return undefined;
+  });
+}
+
+function whenClosed(res: KoaResponse, closed: () => void): void {
+  if (res.closed ?? res.stream?.closed) closed();
+  else res.once("close", closed);
+}
+
+/** Of HTTP/2 `writableFinished` is always true, of HTTP/1 `writableEnded` is before all has been written. */
+function isSent(res: KoaResponse): boolean {
+  return res.writableEnded && res.writableFinished;
+}

@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import {
+  type Adapter,
+  andThen,
+  forRequests,
+  type Handler,
+  type LimitSetup,
+  type Reply,
+  type RequestView,
+  type Step,
+} from "@floodgate/conformance";
+import { memoryStore } from "@floodgate/store-memory";
+import Router from "@koa/router";
+import type Koa from "koa";
+import mount from "koa-mount";
+import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
+
+/** What Koa 2 and 3 both are. */
+export type KoaModule = new () => Koa;
+
+const view = (ctx: Koa.Context): RequestView => ({
+  method: ctx.method,
+  path: ctx.originalUrl,
+  body: (ctx.request as { body?: unknown }).body,
+  header: (name) => ctx.headers[name.toLowerCase()]?.toString(),
+  decision: (name) => ctx.state[name],
+});
+
+/** With what other parsers refuse, a `__proto__`. */
+const parseJson: Koa.Middleware = async (ctx, next) => {
+  if (ctx.is("json")) Object.assign(ctx.request, { body: JSON.parse(await text(ctx.req)) });
+  await next();
+};
+
+function send(ctx: Koa.Context, { status, body, chunks, raw }: Reply): void {
+  if (raw === true) {
+    ctx.respond = false;
+    ctx.res.writeHead(status ?? 200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    return;
+  }
+  if (status !== undefined) ctx.status = status;
+  if (chunks === undefined) {
+    ctx.type = "json";
+    ctx.body = JSON.stringify(body) ?? "";
+  } else {
+    ctx.body = Readable.from(chunks);
+  }
+}
+
+function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
+  const { onLimited } = setup;
+  const options = forRequests<Koa.Context>(setup, view);
+  if (typeof onLimited !== "function")
+    return rateLimit<Koa.Context, string, string>(onLimited === undefined ? options : { ...options, onLimited });
+  return rateLimit<Koa.Context, string, string>({
+    ...options,
+    onLimited: (ctx, decision) => andThen(onLimited(view(ctx), decision), (reply) => send(ctx, reply)),
+  });
+}
+
+/** Describes Koa to the conformance suite. */
+export function koaAdapter(name: string, koa: KoaModule): Adapter {
+  /** A step as a middleware of an app. Limits are the app's own, for those of a router run only where one of its routes matches. */
+  function inApp(step: Step, limits: readonly Koa.Middleware[], fallback: Handler): Koa.Middleware {
+    if ("limit" in step) return step.path === undefined ? of(limits, step.limit) : mount(step.path, of(limits, step.limit));
+    if ("router" in step && step.app === true) {
+      const inner = new koa();
+      for (const one of step.steps) inner.use(inApp(one, limits, fallback));
+      return mount(step.router, inner);
+    }
+    const router = new Router();
+    inRouter(router, step, limits, fallback);
+    return router.routes() as unknown as Koa.Middleware;
+  }
+
+  function inRouter(router: Router, step: Step, limits: readonly Koa.Middleware[], fallback: Handler): void {
+    if ("limit" in step) {
+      if (step.path === undefined) router.use(of(limits, step.limit));
+      else router.use(step.path, of(limits, step.limit));
+    } else if ("router" in step) {
+      const inner = new Router();
+      for (const one of step.steps) inRouter(inner, one, limits, fallback);
+      router.use(step.router, inner.routes());
+    } else {
+      const { handler = fallback } = step;
+      const before = (step.limits ?? []).map((limit) => of(limits, limit));
+      router[step.method ?? "get"](step.route, ...before, async (ctx) => {
+        const context = ctx as unknown as Koa.Context;
+        send(context, await handler(view(context), context.state["rateLimit"]));
+      });
+    }
+  }
+
+  return {
+    name,
+    proxies: ["one hop", "forgeable"],
+    outer: true,
+    store: (clock) => memoryStore({ clock }),
+    async start({ limits: setups, steps, proxy, host, handler, onError, outer }) {
+      const app = new koa();
+      app.on("error", onError);
+      if (proxy !== undefined) app.proxy = true;
+      if (proxy === "one hop") app.maxIpsCount = 1;
+      app.use(parseJson);
+      if (outer !== undefined) {
+        app.use(async (ctx, next) => {
+          await next();
+          outer((name) => ctx.response.get(name) || undefined);
+        });
+      }
+      const limits = setups.map(limitOf);
+      for (const step of steps) app.use(inApp(step, limits, handler));
+      return { server: await listening(app, host), limits };
+    },
+  };
+}
+
+function of(limits: readonly Koa.Middleware[], index: number): Koa.Middleware {
+  return limits[index] as Koa.Middleware;
+}
+
+/** An app on a spare port of 127.0.0.1, or of another host. */
+export async function listening(app: Koa, host = "127.0.0.1"): Promise<Server> {
+  const server = app.listen(0, host);
+  await once(server, "listening");
+  return server;
+}

@@ -1,0 +1,197 @@
+import { fixedWindow } from "@floodgate/core";
+import { bodyParser } from "@koa/bodyparser";
+import Router from "@koa/router";
+import type Koa from "koa";
+import mount from "koa-mount";
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../src/index.js";
+import { appOf, ok, serving, statuses, versions } from "./serving.js";
+
+const policy = fixedWindow({ limit: 1, window: "365d" });
+
+/** A middleware that sees to something and goes on. */
+const first =
+  (act: (ctx: Koa.Context) => void): Koa.Middleware =>
+  (ctx, next) => {
+    act(ctx);
+    return next();
+  };
+
+describe.each(versions)("who is counted in %s", (_, koa) => {
+  it.each<[string, (app: Koa) => unknown]>([
+    ["defined for the app", (app) => Object.defineProperty(app.request, "ip", { get: () => "203.0.113.9" })],
+    ["defined on a request", (app) => app.use(first((ctx) => Object.defineProperty(ctx, "ip", { value: "203.0.113.9" })))],
+    ["set on a request", (app) => app.use(first((ctx) => Object.assign(ctx.request, { ip: "203.0.113.9" })))],
+  ])("an address of the app's own, %s", async (_how, define) => {
+    const { app } = appOf(koa);
+    define(app);
+    const limit = rateLimit({ policy });
+    app.use(limit).use(ok);
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, "/", "/")).toEqual([200, 429]);
+      expect([await limit.limiter.peek("203.0.113.9"), await limit.limiter.peek("127.0.0.1")]).toMatchObject([
+        { remaining: 0 },
+        { remaining: 1 },
+      ]);
+    });
+  });
+
+  it.each<[string, Partial<Koa>, Record<string, string>, string]>([
+    ["two proxies", { maxIpsCount: 2 }, { "x-forwarded-for": "6.6.6.6, 192.0.2.1, 192.0.2.2" }, "192.0.2.1"],
+    ["a header with one address", { maxIpsCount: 1, proxyIpHeader: "X-Real-IP" }, { "x-real-ip": "192.0.2.1" }, "192.0.2.1"],
+    [
+      "a header with one address, and others that say more",
+      { maxIpsCount: 1, proxyIpHeader: "X-Real-IP" },
+      { "x-real-ip": "192.0.2.1", "x-forwarded-for": "6.6.6.6" },
+      "192.0.2.1",
+    ],
+    ["no proxy in front of this request", { maxIpsCount: 1 }, {}, "127.0.0.1"],
+  ])("the address that app.proxy takes with maxIpsCount: %s", async (_how, settings, headers, counted) => {
+    const { app } = appOf(koa);
+    Object.assign(app, { proxy: true }, settings);
+    const limit = rateLimit({ policy });
+    app.use(limit).use(ok);
+    await serving(app, async (ask) => {
+      expect((await ask("/", headers)).status).toBe(200);
+      expect(await limit.limiter.peek(counted)).toMatchObject({ remaining: 0 });
+    });
+  });
+
+  it.each([{}, { maxIpsCount: 0 }, { proxyIpHeader: "X-Real-IP" }])(
+    "nobody where app.proxy is true and %o: the error says what to set",
+    async (settings) => {
+      const { app } = appOf(koa);
+      const messages: string[] = [];
+      app.on("error", (error: Error) => messages.push(error.message));
+      Object.assign(app, { proxy: true }, settings);
+      app.use(rateLimit({ policy })).use(ok);
+      await serving(app, async (ask) => {
+        expect(await statuses(ask, "/", "/")).toEqual([500, 500]);
+        expect(messages[0]).toMatch(/left-most forwarded address, which anyone can forge.*proxy: true, maxIpsCount: 1/);
+      });
+    },
+  );
+
+  it("a user whom a body parser has read", async () => {
+    const { app } = appOf(koa);
+    const limit = rateLimit({ policy, key: (ctx, { ip }) => [ip, String(ctx.request.body?.user)] });
+    app
+      .use(bodyParser({ parsedMethods: ["GET"] }))
+      .use(limit)
+      .use(ok);
+    await serving(app, async (ask) => {
+      await ask();
+      expect(await limit.limiter.peek(["127.0.0.1", "undefined"])).toMatchObject({ remaining: 0 });
+    });
+  });
+});
+
+describe.each(versions)("the key route in %s", (_, koa) => {
+  it.each<[string, (router: Router, limit: Koa.Middleware) => unknown, string[], string]>([
+    ["of a text", (router, limit) => router.get("/users/:id", limit, ok), ["/users/1", "/users/2"], "/users/:id"],
+    ["of a RegExp", (router, limit) => router.get(/^\/files\/.*$/, limit, ok), ["/files/1", "/files/2/3"], "/^\\/files\\/.*$/"],
+    [
+      "with a prefix",
+      (router, limit) => router.prefix("/v1").get("/users/:id", limit, ok),
+      ["/v1/users/1", "/v1/users/2"],
+      "/v1/users/:id",
+    ],
+    [
+      "of a router in a router",
+      (router, limit) => router.use("/v1", new Router().get("/users/:id", limit, ok).routes()),
+      ["/v1/users/1", "/v1/users/2"],
+      "/v1/users/:id",
+    ],
+    ["of one of several", (router, limit) => router.get(["/a/:id", "/b/:id"], limit, ok), ["/b/1", "/b/2"], "/b/:id"],
+  ])("is the pattern %s", async (_how, route, targets, pattern) => {
+    const { app } = appOf(koa);
+    const limit = rateLimit({ policy, key: "route" });
+    const router = new Router();
+    route(router, limit);
+    app.use(router.routes());
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, ...targets)).toEqual([200, 429]);
+      expect(await limit.limiter.peek(pattern)).toMatchObject({ remaining: 0 });
+    });
+  });
+
+  it.each<[string, (app: Koa, router: Router, limit: Koa.Middleware) => unknown]>([
+    ["for all requests", (app, router, limit) => app.use(limit).use(router.routes())],
+    ["for all routes of a router", (app, router, limit) => app.use(new Router().use(limit).use(router.routes()).routes())],
+    ["under a path of a router", (app, router, limit) => app.use(new Router().use("/users", limit).use(router.routes()).routes())],
+    ["in an app that is mounted", (app, router, limit) => app.use(mount("/users", limit)).use(router.routes())],
+  ])("is an error of a middleware %s, which knows no route", async (_where, place) => {
+    const { app, errors } = appOf(koa);
+    place(app, new Router().get("/users/:id", ok), rateLimit({ policy, key: "route" }));
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, "/users/1")).toEqual([500]);
+      expect(errors).toEqual(["FLOODGATE_NO_ROUTE"]);
+    });
+  });
+});
+
+describe.each(versions)("the path of a rule in %s", (_, koa) => {
+  const limitOf = (path: string) => rateLimit({ rules: [{ name: "rule", policy, match: { path } }] });
+  const rewritten = (from: string, to: string) => first((ctx) => Object.assign(ctx, { url: ctx.url.replace(from, to) }));
+  const mounted = (prefix: string, ...middlewares: Koa.Middleware[]): Koa.Middleware => {
+    const app = new koa();
+    for (const middleware of middlewares) app.use(middleware);
+    return mount(prefix, app);
+  };
+
+  it.each<[string, Koa.Middleware[], string[]]>([
+    ["of an app in an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1/items"), ok))], ["/api/v1/items", "/api/v1/items/"]],
+    ["of the root of an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1"), ok))], ["/api/v1", "/api/v1/"]],
+    ["of an app under a path with a slash", [mounted("/api/", limitOf("/api/items"), ok)], ["/api/items", "/api/items?x"]],
+    [
+      "of a path that reads like the one it is under",
+      [mounted("/api", limitOf("/api/api/items"), ok)],
+      ["/api/api/items", "/api/api/items"],
+    ],
+    ["of an absolute target", [mounted("/api", limitOf("/api/items"), ok)], ["http://elsewhere.example/api/items?x", "/api/items"]],
+    [
+      "behind an app that has let it pass",
+      [mounted("/api", (_ctx, next) => next()), limitOf("/api/items"), ok],
+      ["/api/items", "/api/items"],
+    ],
+    [
+      "behind an app in an app that has let it pass",
+      [
+        mounted(
+          "/api",
+          mounted("/v1", (_ctx, next) => next()),
+          limitOf("/api/v1/items"),
+          ok,
+        ),
+      ],
+      ["/api/v1/items", "/api/v1/items"],
+    ],
+    ["that was rewritten", [rewritten("/v1/", "/"), limitOf("/items"), ok], ["/v1/items", "/items"]],
+    [
+      "that was rewritten for an app",
+      [rewritten("/old/", "/api/"), mounted("/api", limitOf("/api/items"), ok)],
+      ["/old/items", "/api/items"],
+    ],
+    ["that was rewritten in an app", [mounted("/api", rewritten("/v1/", "/"), limitOf("/api/items"), ok)], ["/api/v1/items", "/api/items"]],
+    [
+      "that was rewritten for an app that has let it pass",
+      [rewritten("/old/", "/api/"), mounted("/api", (_ctx, next) => next()), limitOf("/api/items"), ok],
+      ["/old/items", "/api/items"],
+    ],
+  ])("is the full one %s", async (_how, middlewares, targets) => {
+    const { app, errors } = appOf(koa);
+    for (const middleware of middlewares) app.use(middleware);
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, ...targets)).toEqual([200, 429]);
+      expect(errors).toEqual([]);
+    });
+  });
+
+  it("is not the one within an app", async () => {
+    const { app } = appOf(koa);
+    app.use(mounted("/api", limitOf("/items"), mounted("/v1", limitOf("/v1/items"), limitOf("/items"), ok), ok));
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, "/api/items", "/api/items", "/api/v1/items", "/api/v1/items")).toEqual([200, 200, 200, 200]);
+    });
+  });
+});

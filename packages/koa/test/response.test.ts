@@ -1,0 +1,90 @@
+import { fixedWindow } from "@floodgate/core";
+import type Koa from "koa";
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../src/index.js";
+import { appOf, gate, ok, serving, versions } from "./serving.js";
+
+const policy = fixedWindow({ limit: 1, window: "365d" });
+
+describe.each(versions)("a response of %s", (_, koa) => {
+  it("that has no body keeps the headers of the limit", async () => {
+    const { app } = appOf(koa);
+    app.use(rateLimit({ policy })).use((ctx) => {
+      ctx.body = null;
+    });
+    await serving(app, async (ask) => {
+      const { status, headers } = await ask();
+      expect([status, headers["ratelimit"]]).toEqual([204, expect.stringMatching(/^"default";r=0;t=\d+$/)]);
+    });
+  });
+
+  it("has a list's items joined to those of an earlier middleware, one header line or several", async () => {
+    const { app } = appOf(koa);
+    app.use((ctx, next) => {
+      for (const name of ["a", "b"]) ctx.append("RateLimit-Policy", `"${name}";q=1`);
+      return next();
+    });
+    app.use(rateLimit({ name: "c", policy: fixedWindow({ limit: 1, window: "1m" }) })).use(ok);
+    await serving(app, async (ask) => {
+      const items = (await ask()).headers["ratelimit-policy"] as string;
+      expect(items.split(/, ?/)).toEqual(['"a";q=1', '"b";q=1', '"c";q=1;w=60']);
+    });
+  });
+
+  it("that is limited is a 429 also where a middleware further out has left the response to others", async () => {
+    const { app } = appOf(koa);
+    app.use((ctx, next) => {
+      ctx.respond = false;
+      return next();
+    });
+    app.use(rateLimit({ policy })).use((ctx) => void ctx.res.writeHead(200).end("raw"));
+    await serving(app, async (ask) => {
+      expect((await ask()).body).toBe("raw");
+      const { status, headers } = await ask();
+      expect([status, headers["content-type"]]).toEqual([429, "application/problem+json"]);
+    });
+  });
+
+  it.each<[string, (ctx: Koa.Context) => unknown, number, string, string]>([
+    ["sets a text", (ctx) => Object.assign(ctx, { body: "Slow down" }), 429, "text/plain; charset=utf-8", "Slow down"],
+    ["sets an object", (ctx) => Object.assign(ctx, { body: { slow: "down" } }), 429, "application/json; charset=utf-8", '{"slow":"down"}'],
+    ["sets a status too", (ctx) => Object.assign(ctx, { status: 503, body: "Later" }), 503, "text/plain; charset=utf-8", "Later"],
+    ["sets nothing", () => undefined, 429, "text/plain; charset=utf-8", "Too Many Requests"],
+    ["throws", (ctx) => ctx.throw(429, "Slow down"), 429, "text/plain; charset=utf-8", "Slow down"],
+    ["redirects", (ctx) => ctx.redirect("/slow"), 302, "text/html; charset=utf-8", "Redirecting to /slow."],
+  ])("is the answer of onLimited that %s, with the headers of the limit", async (_how, onLimited, status, type, body) => {
+    const { app } = appOf(koa);
+    app.use(rateLimit({ policy, onLimited: (ctx: Koa.Context) => onLimited(ctx) })).use(ok);
+    await serving(app, async (ask) => {
+      await ask();
+      const answer = await ask();
+      expect([answer.status, answer.headers["content-type"]]).toEqual([status, type]);
+      expect(answer.body).toContain(body);
+      expect(answer.headers).toMatchObject({
+        ratelimit: expect.stringMatching(/r=0/),
+        "retry-after": expect.stringMatching(/^\d+$/),
+        "cache-control": "no-store",
+      });
+    });
+  });
+
+  it("that was sent while a key was looked up is left alone", async () => {
+    const { app, errors } = appOf(koa);
+    const looked = gate<string>();
+    const limit = rateLimit({ policy, key: () => looked.opened, onLimited: (ctx) => ctx.throw(429) });
+    limit.limiter.consume("k");
+    const after: Promise<unknown>[] = [];
+    // A timeout that does not wait for what it has given up.
+    app.use((ctx, next) => {
+      after.push(next());
+      ctx.status = 503;
+    });
+    app.use(limit).use(ok);
+    await serving(app, async (ask) => {
+      expect((await ask()).status).toBe(503);
+      looked.open("k");
+      expect(await Promise.all(after)).toEqual([undefined]);
+      expect(errors).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,60 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { type Decision, fixedWindow, isPromise } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import type Koa from "koa";
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../src/index.js";
+import { versions } from "./serving.js";
+
+const policy = fixedWindow({ limit: 1, window: "1d" });
+
+describe.each(versions)("where all functions are synchronous, in %s", (_, koa) => {
+  const app = new koa();
+  const context = (): Koa.Context => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { method: "GET", url: "/" });
+    return app.createContext(request, new ServerResponse(request)) as Koa.Context;
+  };
+  const passed = Promise.resolve("passed");
+  const next = (): Promise<string> => passed;
+
+  it("what next answers is what the middleware answers, and a rejection is complete when it returns", () => {
+    const limit = rateLimit({ policy, key: () => "k", cost: () => 1, skip: () => false });
+    const [first, second] = [context(), context()];
+    expect(limit(first, next)).toBe(passed);
+    expect(first.state["rateLimit"]).toMatchObject({ allowed: true, remaining: 0 });
+    expect(limit(second, next)).toBeUndefined();
+    expect(second.state["rateLimit"]).toMatchObject({ allowed: false });
+    expect([second.status, second.type, JSON.parse(second.body as string).status]).toEqual([429, "application/problem+json", 429]);
+    expect(second.response.get("Retry-After")).toMatch(/^\d+$/);
+  });
+
+  it("a fault of a function is thrown before anything is set", () => {
+    const fault = new Error("key");
+    const limit = rateLimit({
+      policy,
+      key: () => {
+        throw fault;
+      },
+    });
+    const ctx = context();
+    expect(() => limit(ctx, next)).toThrow(fault);
+    expect([ctx.state, ctx.response.headers]).toEqual([{}, {}]);
+  });
+
+  it("a request that meets a middleware twice goes on at once, with the decision that it has", () => {
+    const limit = rateLimit({ policy, key: () => "k", decisionName: "quota" });
+    const ctx = context();
+    limit(ctx, next);
+    const decision: unknown = ctx.state["quota"];
+    expect(limit(ctx, next)).toBe(passed);
+    expect(ctx.state["quota"]).toBe(decision);
+  });
+});
+
+it("a limiter on the memory store answers plain values", () => {
+  const { limiter } = rateLimit({ policy, store: memoryStore() });
+  const decision = limiter.consume("k");
+  expect(isPromise(decision)).toBe(false);
+  expect((decision as Decision).allowed).toBe(true);
+});

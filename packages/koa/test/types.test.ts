@@ -1,0 +1,181 @@
+import type { Decision, Limiter } from "@floodgate/core";
+import { fixedWindow } from "@floodgate/core";
+import Router, { type RouterContext } from "@koa/router";
+import Koa from "koa";
+import mount from "koa-mount";
+import Koa2 from "koa2";
+import { expectTypeOf, test } from "vitest";
+import { rateLimit } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+
+interface State {
+  user?: { id: string };
+}
+interface Context {
+  db: { find(id: string): string };
+}
+
+test("Koa 3: ctx.state.rateLimit is typed in what comes after, and the app's own types stay as they are", () => {
+  new Koa().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
+    expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+  });
+  new Koa<State, Context>().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
+    expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(ctx.state.user).toEqualTypeOf<{ id: string } | undefined>();
+    expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
+    // @ts-expect-error nothing has come out as any
+    ctx.state.usr;
+    // @ts-expect-error nor here
+    ctx.bd;
+  });
+});
+
+test("Koa 2: ctx.state.rateLimit is typed in what comes after, and the app's own types stay as they are", () => {
+  new Koa2().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
+    expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+  });
+  new Koa2<State, Context>().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
+    expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(ctx.state.user).toEqualTypeOf<{ id: string } | undefined>();
+    expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
+    // @ts-expect-error nothing has come out as any
+    ctx.state.usr;
+    // @ts-expect-error nor here
+    ctx.bd;
+  });
+});
+
+test("a decisionName of the app's own is typed in place of it", () => {
+  new Koa<State>().use(rateLimit({ policy, decisionName: "quota" })).use((ctx) => {
+    expectTypeOf(ctx.state.quota).toEqualTypeOf<Decision | undefined>();
+    // @ts-expect-error it has another name
+    ctx.state.rateLimit;
+  });
+  new Koa2<State>()
+    .use(rateLimit({ policy }))
+    .use(rateLimit({ policy, decisionName: "quota" }))
+    .use((ctx) => {
+      expectTypeOf(ctx.state.quota).toEqualTypeOf<Decision | undefined>();
+      expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+    });
+});
+
+test("a router's routes: the decision is typed, and so is what the router knows", () => {
+  const router = new Router<State, Context>();
+  router.get("/users/:id", rateLimit({ policy }), (ctx) => {
+    expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(ctx.params).toEqualTypeOf<Record<string, string>>();
+    expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
+    // @ts-expect-error nothing has come out as any
+    ctx.state.usr;
+  });
+  router.use(rateLimit({ policy })).use("/users", rateLimit({ policy }));
+  new Koa<State, Context>().use(router.routes()).use(mount("/users", rateLimit({ policy })));
+});
+
+test("it is a middleware wherever one is asked for", () => {
+  expectTypeOf(rateLimit({ policy })).toExtend<Koa.Middleware>();
+  expectTypeOf(rateLimit({ policy })).toExtend<Koa.Middleware<State, Context>>();
+  expectTypeOf(rateLimit({ policy, decisionName: "quota" })).toExtend<Koa2.Middleware<State, Context>>();
+  const several: Koa.Middleware<State, Context>[] = [rateLimit({ policy }), rateLimit({ policy, decisionName: "quota" })];
+  expectTypeOf(several).toBeArray();
+});
+
+test("functions may say the context of the app's own Koa, by annotation or by type argument", () => {
+  type Ctx = Koa.ParameterizedContext<State, Context>;
+  rateLimit({
+    policy,
+    key: (ctx: Ctx) => ctx.state.user?.id,
+    keys: { user: (ctx: Ctx) => ctx.db.find("1") },
+    onLimited: (ctx, decision) => {
+      expectTypeOf(ctx).toEqualTypeOf<Ctx>();
+      expectTypeOf(decision).toEqualTypeOf<Decision | undefined>();
+    },
+  });
+  rateLimit<Ctx>({
+    policy: (ctx) => {
+      // @ts-expect-error of the app's own state
+      ctx.state.usr;
+      return policy;
+    },
+  });
+  rateLimit({ policy, key: (ctx: Koa.Context) => ctx.ip, onLimited: (ctx) => ctx.throw(429, "Slow down") });
+  rateLimit({ policy, key: (ctx: Koa2.Context) => ctx.ip, onLimited: (ctx) => ctx.throw("Slow down", 429) });
+  rateLimit({ policy, key: (ctx: Koa2.ParameterizedContext<State, Context>) => ctx.state.user?.id });
+  rateLimit({ policy, key: (ctx: RouterContext<State, Context>) => ctx.params["id"] });
+});
+
+test("functions that say no context are given what every Koa has, and what the app has added", () => {
+  rateLimit({
+    policy,
+    key: (ctx, { ip }) => {
+      expectTypeOf(ctx.method).toEqualTypeOf<string>();
+      expectTypeOf(ctx.get).toEqualTypeOf<(header: string) => string>();
+      return [ip, ctx.get("x-user"), ctx.state.user?.id, ctx.request.body?.user, ctx.params?.id, ctx["session"].id];
+    },
+    onLimited: (ctx) => {
+      ctx.status = 503;
+      ctx.body = { slow: "down" };
+      ctx.throw(429, "Slow down", { expose: true });
+    },
+  });
+});
+
+test("a misspelt key name is an error, in rules on that rule", () => {
+  const keys = { user: () => "u", tenant: () => "t" };
+  rateLimit({
+    keys,
+    rules: [
+      { name: "a", key: "user", policy },
+      { name: "b", key: "ip", policy },
+      { name: "c", key: ["tenant", "header:x-api-key", "route", "global"], policy },
+      { name: "d", key: (ctx) => ctx.get("x-user"), policy },
+    ],
+  });
+  const misspelt = () =>
+    rateLimit({
+      keys,
+      rules: [
+        { name: "a", key: "user", policy },
+        // @ts-expect-error "usr" is no key
+        { name: "b", key: "usr", policy },
+      ],
+    });
+  const inTuple = () =>
+    rateLimit({
+      keys,
+      rules: [
+        // @ts-expect-error "tenat" is no key
+        { name: "a", key: ["ip", "tenat"], policy },
+      ],
+    });
+  // @ts-expect-error "user" is not defined in `keys`
+  const undefinedKey = () => rateLimit({ policy, key: "user" });
+  expectTypeOf([misspelt, inTuple, undefinedKey]).toBeArray();
+});
+
+test("misspelt words and durations are errors", () => {
+  const wrong = [
+    // @ts-expect-error a word that is no option
+    () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
+    // @ts-expect-error a duration without a unit that is known
+    () => rateLimit({ limit: 1, window: "1 minute" }),
+    // @ts-expect-error an unknown mode
+    () => rateLimit({ policy, mode: "watch" }),
+    // @ts-expect-error a name is a text
+    () => rateLimit({ policy, decisionName: 1 }),
+    // @ts-expect-error a policy function that answers nothing
+    () => rateLimit({ policy: () => undefined }),
+    // @ts-expect-error an object is no key
+    () => rateLimit({ policy, key: () => ({ id: 1 }) }),
+  ];
+  expectTypeOf(wrong).toBeArray();
+});
+
+test("the middleware carries its limiters", () => {
+  const limit = rateLimit({ policy });
+  expectTypeOf(limit.limiter).toEqualTypeOf<Limiter>();
+  expectTypeOf(limit.limiters).toEqualTypeOf<ReadonlyMap<string, Limiter>>();
+  expectTypeOf(limit.close).toEqualTypeOf<() => void>();
+});

@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const server = join(import.meta.dirname, "../examples/koa/server.mjs");
+
+test("the Koa example limits logins, slow work, and everything else", { timeout: 30_000 }, async () => {
+  const child = spawn(process.execPath, [server], { env: { ...process.env, PORT: "0" }, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  try {
+    let printed = "";
+    for await (const chunk of child.stdout) {
+      printed += chunk;
+      if (printed.endsWith("\n")) break;
+    }
+    const url = /http:\/\/localhost:\d+/.exec(printed)?.[0] ?? "no address";
+
+    const login = async (password: string): Promise<number> => {
+      const body = JSON.stringify({ user: "ada", password });
+      const { status } = await fetch(`${url}/login`, { method: "POST", headers: { "content-type": "application/json" }, body });
+      return status;
+    };
+    const statuses = [];
+    for (const password of ["1234", "open sesame", "qwerty", "letmein", "open sesame"]) statuses.push(await login(password));
+    expect(statuses).toEqual([401, 200, 401, 401, 429]);
+
+    const slow = await Promise.all([fetch(`${url}/slow`), fetch(`${url}/slow`)]);
+    expect(await Promise.all(slow.map((response) => response.json()))).toEqual([{ done: true }, { done: true }]);
+
+    // Where two windows meet one more may pass.
+    const answers = [await fetch(url)];
+    while (answers.at(-1)?.status === 200 && answers.length < 7) answers.push(await fetch(url));
+    const limited = answers.pop() as Response;
+    expect(answers.length).toBeGreaterThanOrEqual(5);
+    expect(await answers[0]?.json()).toEqual({ hello: "world", remaining: 4 });
+    expect([limited.status, limited.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
+    expect(limited.headers.get("ratelimit-policy")).toBe('"per-ip";q=5;w=10');
+    expect(limited.headers.get("retry-after")).toMatch(/^\d+$/);
+    expect(await limited.json()).toMatchObject({ status: 429, "violated-policies": ["per-ip"] });
+  } finally {
+    child.kill();
+    await ended;
+  }
+});
