@@ -1,0 +1,30 @@
+import { leakyBucket, slidingWindowLog } from "@floodgate/core";
+import { rateLimit } from "@floodgate/hono";
+import { Hono } from "hono";
+
+/** A Hono app with the limits that most apps start with, the same on every runtime. */
+export function createApp() {
+  const app = new Hono();
+
+  // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
+  const login = rateLimit({
+    name: "login",
+    policy: slidingWindowLog({ limit: 3, window: "1m" }),
+    key: async (c, { ip }) => [ip, String((await c.req.json()).user)],
+    refundWhen: (status) => status < 400,
+  });
+  app.post("/login", login, async (c) => {
+    const ok = (await c.req.json()).password === "open sesame";
+    return c.json({ ok }, ok ? 200 : 401);
+  });
+
+  // Slow work: a queue that is drained twice a second, so that requests wait for their turn.
+  const slow = rateLimit({ name: "slow", policy: leakyBucket({ capacity: 4, leak: 2, every: "1s" }), key: "global" });
+  app.get("/slow", slow, (c) => c.json({ done: true }));
+
+  // Everything else: 5 requests in ten seconds for each client IP.
+  app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
+  app.get("/", (c) => c.json({ hello: "world", remaining: c.get("rateLimit").remaining }));
+
+  return app;
+}

@@ -1,0 +1,1 @@
+export { type HonoRateLimitOptions, type RateLimitMiddleware, type RateLimitVariables, rateLimit } from "./rate-limit.js";

@@ -1,0 +1,126 @@
+import {
+  clientClosedRequest,
+  type Decision,
+  functionOrNothing,
+  type Header,
+  isPromise,
+  type Limiter,
+  type Outcome,
+  type Promised,
+  problemType,
+  RateLimit,
+  type RateLimitOptions,
+  Waiting,
+} from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import type { Context, Env, MiddlewareHandler, Next } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { whenAnswered, whenGone } from "./ending.js";
+import { addHeaders, setHeaders } from "./headers.js";
+import { honoReader } from "./request.js";
+
+/** The context variable of a limit, for the `Variables` of an app. */
+export type RateLimitVariables<Name extends string = "rateLimit"> = {
+  /** The decision of the limit of that name which the request met last; undefined where none applied. */
+  [Variable in Name]: Decision | undefined;
+};
+
+declare module "hono" {
+  interface ContextVariableMap extends RateLimitVariables {}
+}
+
+/** `undefined` leaves the answer to the limit. */
+type OnLimited<E extends Env> = (c: Context<E>, decision: Decision | undefined) => Promised<Response | undefined>;
+
+export interface HonoRateLimitOptions<E extends Env, Own extends string = never, Name extends string = "rateLimit">
+  extends RateLimitOptions<Context<E>, Own> {
+  /**
+   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body: by a response, or by an
+   * `HTTPException` for the app's error handling.
+   */
+  onLimited?: OnLimited<E>;
+  /** What the context variable with the decision is called. Default `"rateLimit"`. */
+  decisionName?: Name;
+}
+
+/** Hono middleware, with what is needed beside it. Handlers after it know its context variable. */
+export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends MiddlewareHandler<{ Variables: RateLimitVariables<Name> }> {
+  /** The limiter of the only rule, or of the first. */
+  readonly limiter: Limiter;
+  /** The limiters of all rules, by name. */
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
+  close(): void;
+}
+
+/** What a middleware may answer: the type of Hono's own leaves out that a response need not be promised. */
+type Answer = Response | ReturnType<MiddlewareHandler>;
+
+/**
+ * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
+ * @throws FloodgateError where an option is wrong: now, never at a request.
+ */
+export function rateLimit<
+  // biome-ignore lint/suspicious/noExplicitAny: the environment of the app, whatever it is
+  E extends Env = any,
+  const Own extends string = never,
+  const Name extends string = "rateLimit",
+>(options: HonoRateLimitOptions<E, Own, Name>): RateLimitMiddleware<Name> {
+  const { onLimited } = options ?? {};
+  const limit = new RateLimit<Context<E>>("rateLimit", options, ["onLimited"], honoReader, (onEvent) =>
+    memoryStore(onEvent && { onEvent }),
+  );
+  functionOrNothing("rateLimit", "onLimited", onLimited, '(c) => c.text("Slow down")');
+  const waiting = new Waiting();
+
+  const apply = (c: Context, next: Next, outcome: Outcome): Answer => {
+    const { headers, decision, delayMs, sent } = outcome;
+    if (decision !== undefined) c.set(limit.decisionName, decision);
+    setHeaders(c, headers);
+    if (outcome.action === "reject") return onLimited === undefined ? problem(c, outcome) : limited(c, outcome, onLimited);
+    const answered = delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting);
+    return sent === undefined ? answered : whenAnswered(c, answered, sent);
+  };
+
+  const middleware = (c: Context, next: Next): Answer => {
+    const outcome = limit.decide(c);
+    return isPromise(outcome) ? Promise.resolve(outcome).then((later) => apply(c, next, later)) : apply(c, next, outcome);
+  };
+  const limiter = limit.limiters.values().next().value as Limiter;
+  return Object.assign(middleware as MiddlewareHandler, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+}
+
+function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void> {
+  if (headers.length === 0) return next();
+  return next().then(() => addHeaders(c, headers));
+}
+
+/** Lets a request pass when its turn has come, unless its client has gone away by then. */
+async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: Waiting): ReturnType<MiddlewareHandler> {
+  const served = await new Promise<boolean>((resolve) => {
+    const callOff = waiting.hold(delayMs, () => resolve(true));
+    whenGone(c, () => {
+      callOff();
+      resolve(false);
+    });
+  });
+  if (!served) return new Response(null, { status: clientClosedRequest });
+  await pass(c, next, headers);
+}
+
+function problem(c: Context, { body, status }: Outcome): Response {
+  return c.body(body, status as ContentfulStatusCode, { "Content-Type": problemType });
+}
+
+async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
+  c.status(outcome.status as ContentfulStatusCode);
+  try {
+    c.res = (await onLimited(c, outcome.decision)) ?? problem(c, outcome);
+  } catch (error) {
+    // What error handling answers gets the headers of the response that there is, so there must be one.
+    void c.res;
+    throw error;
+  }
+  addHeaders(c, outcome.headers);
+  return c.res;
+}

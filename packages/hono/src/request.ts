@@ -1,0 +1,33 @@
+import type { RequestReader } from "@floodgate/core";
+import type { Context } from "hono";
+import { edgeAddress, nodeOf, socketAddress } from "./connection.js";
+
+export const honoReader: RequestReader<Context> = {
+  // A mounted app has a context of its own for the same request, of which only Node's message is known to be the same.
+  identity: (c) => nodeOf(c)?.incoming ?? c,
+  plainIdentity: true,
+  method: (c) => c.req.method,
+  path: (c) => c.req.path,
+  header: (c, name) => c.req.header(name),
+  remoteAddress,
+  clientIp: remoteAddress,
+  trustsProxy: (c) => edgeAddress(c) !== undefined,
+  route: mostExactPattern,
+};
+
+function remoteAddress(c: Context): string | undefined {
+  return socketAddress(c) ?? edgeAddress(c);
+}
+
+/**
+ * Of all patterns that match, base paths included: the first without a `*`, which is a handler's, or else the longest. Read from the
+ * context, since `matchedRoutes` of `hono/route`, loaded by `require`, cannot read that of an app which imports Hono.
+ */
+function mostExactPattern(c: Context): string | undefined {
+  let found: string | undefined;
+  for (const { path } of c.req.matchedRoutes) {
+    if (!/\/\*(\/|$)/.test(path)) return path;
+    if (found === undefined || path.length > found.length) found = path;
+  }
+  return found;
+}

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Adapter, forRequests, type Handler, type LimitSetup, type Reply, type RequestView, type Step } from "@floodgate/conformance";
+import { memoryStore } from "@floodgate/store-memory";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { StatusCode } from "hono/utils/http-status";
+import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
+
+interface TestEnv {
+  Variables: { body: unknown };
+}
+
+const view = (c: Context): RequestView => ({
+  method: c.req.method,
+  path: c.req.path,
+  body: c.get("body"),
+  header: (name) => c.req.header(name),
+  decision: (name) => c.get(name),
+});
+
+async function send(c: Context, { status, body, chunks, raw }: Reply): Promise<Response> {
+  if (raw === true) return await immutable(body, status);
+  if (status !== undefined) c.status(status as StatusCode);
+  if (chunks !== undefined) return c.body(ReadableStream.from(chunks).pipeThrough(new TextEncoderStream()));
+  return body === undefined ? c.body(null) : c.json(body as object);
+}
+
+/** A response with headers that nobody may change, unless its status is one that only a server could give it. */
+async function immutable(body: unknown, status: number | undefined): Promise<Response> {
+  const text = JSON.stringify(body);
+  if (status === undefined) return await fetch(`data:application/json,${encodeURIComponent(text)}`);
+  return new Response(text, { status, headers: { "content-type": "application/json" } });
+}
+
+function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
+  const { onLimited } = setup;
+  const options = forRequests<Context>(setup, view);
+  if (typeof onLimited !== "function") return rateLimit(onLimited === undefined ? options : { ...options, onLimited });
+  return rateLimit({ ...options, onLimited: async (c, decision) => send(c, await onLimited(view(c), decision)) });
+}
+
+function build(app: Hono<TestEnv>, steps: readonly Step[], limits: readonly RateLimitMiddleware<string>[], fallback: Handler): void {
+  for (const step of steps) {
+    if ("limit" in step) {
+      app.use(`${step.path ?? ""}/*`, limits[step.limit] as RateLimitMiddleware);
+    } else if ("router" in step) {
+      const inner = step.app === true ? new Hono<TestEnv>() : app.basePath(step.router);
+      build(inner, step.steps, limits, fallback);
+      if (step.app === true) app.route(step.router, inner);
+    } else {
+      const { handler = fallback } = step;
+      const before = (step.limits ?? []).map((limit) => limits[limit] as RateLimitMiddleware);
+      app.on((step.method ?? "get").toUpperCase(), [step.route], ...before, async (c) =>
+        send(c, await handler(view(c), c.get("rateLimit"))),
+      );
+    }
+  }
+}
+
+/** Describes Hono to the conformance suite, on a server of some runtime. */
+export function honoAdapter({ name, refunds }: Pick<Adapter, "name" | "refunds">, serverOf: (app: Hono<TestEnv>) => Server): Adapter {
+  return {
+    name,
+    proxies: [],
+    outer: true,
+    ...(refunds === undefined ? {} : { refunds }),
+    store: (clock) => memoryStore({ clock }),
+    async start({ limits: setups, steps, host, handler, onError, outer }) {
+      const app = new Hono<TestEnv>();
+      app.use(bodyLimit({ maxSize: 100_000 }), async (c, next) => {
+        if (c.req.header("content-type") === "application/json") c.set("body", await c.req.json());
+        await next();
+      });
+      if (outer !== undefined) {
+        app.use(async (c, next) => {
+          await next();
+          outer((name) => c.res.headers.get(name) ?? undefined);
+        });
+      }
+      const limits = setups.map(limitOf);
+      build(app, steps, limits, handler);
+      app.onError((error, c) => {
+        onError(error);
+        return c.body(null, 500);
+      });
+      return { server: await listening(serverOf(app), host), limits };
+    },
+  };
+}
+
+/** Starts a server on a spare port of 127.0.0.1, or of another host. */
+export async function listening(server: Server, host = "127.0.0.1"): Promise<Server> {
+  server.listen(0, host);
+  await once(server, "listening");
+  return server;
+}
+
+/** Runs a test against a server that listens. */
+export async function serving(server: Server, run: (url: string) => Promise<void>): Promise<void> {
+  await listening(server);
+  try {
+    await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}

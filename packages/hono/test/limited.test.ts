@@ -1,0 +1,147 @@
+import { fixedWindow } from "@floodgate/core";
+import { type Context, Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { describe, expect, it } from "vitest";
+import { type HonoRateLimitOptions, rateLimit } from "../src/index.js";
+
+// What `onLimited` may do in Hono, and what the client gets of it.
+
+const policy = fixedWindow({ limit: 1, window: "365d" });
+type OnLimited = NonNullable<HonoRateLimitOptions<object>["onLimited"]>;
+
+/** An app with a limit that is used up, and its answer to the next request. */
+async function limitedBy(onLimited: OnLimited, prepare: (app: Hono) => void = () => undefined): Promise<Response> {
+  const app = new Hono();
+  prepare(app);
+  app.use(rateLimit({ policy, key: "global", headers: ["standard", "legacy"], onLimited }));
+  app.get("/", (c) => c.text("served"));
+  await app.request("/");
+  return await app.request("/");
+}
+
+function expectHeaders({ headers }: Response): void {
+  expect(headers.get("ratelimit")).toMatch(/^"default";r=0;t=\d+$/);
+  expect(headers.get("ratelimit-policy")).toBe('"default";q=1;w=31536000');
+  expect(headers.get("x-ratelimit-limit")).toBe("1");
+  expect(headers.get("retry-after")).toMatch(/^\d+$/);
+  expect(headers.get("cache-control")).toBe("no-store");
+}
+
+describe("onLimited answers", () => {
+  it.each<[string, OnLimited, number, string]>([
+    ["a response that c makes, 429 without a word", (c) => c.text("slow"), 429, "slow"],
+    ["a response that c makes with a status", (c) => c.json({ slow: true }, 503), 503, '{"slow":true}'],
+    ["a redirect", (c) => c.redirect("/plans"), 302, ""],
+    ["a raw response", () => new Response("raw", { status: 429 }), 429, "raw"],
+    ["an immutable one", () => fetch("data:text/plain,raw"), 200, "raw"],
+    ["c.res itself", (c) => Object.assign(c, { res: c.text("set") }).res, 429, "set"],
+    ["a page that is missing", (c) => c.notFound(), 404, "404 Not Found"],
+    ["later", async (c) => Promise.resolve(c.text("later")), 429, "later"],
+  ])("%s", async (_, onLimited, status, text) => {
+    const response = await limitedBy(onLimited);
+    expect([response.status, await response.text()]).toEqual([status, text]);
+    expectHeaders(response);
+  });
+
+  it.each<[string, OnLimited]>([
+    ["at once", () => undefined],
+    ["later", async () => undefined],
+  ])("nothing, %s: the problem it is", async (_, onLimited) => {
+    const response = await limitedBy(onLimited);
+    expect([response.status, response.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
+    expectHeaders(response);
+  });
+
+  it("a header that replaces the limit's own", async () => {
+    const response = await limitedBy((c) => c.text("slow", 429, { "Retry-After": "7" }));
+    expect(response.headers.get("retry-after")).toBe("7");
+  });
+
+  it("with the decision at hand, as context variable too", async () => {
+    const response = await limitedBy((c, decision) => c.json([decision?.name, c.get("rateLimit")?.allowed]));
+    expect(await response.json()).toEqual(["default", false]);
+  });
+});
+
+describe("onLimited throws", () => {
+  const exceptions: [string, OnLimited, number, string][] = [
+    [
+      "an HTTPException",
+      () => {
+        throw new HTTPException(429, { message: "slow" });
+      },
+      429,
+      "slow",
+    ],
+    ["one with a response, later", async () => Promise.reject(new HTTPException(429, { res: new Response("own") })), 429, "own"],
+    [
+      "an error",
+      () => {
+        throw new Error("fault");
+      },
+      500,
+      "handled",
+    ],
+  ];
+  const handlings: [string, (app: Hono) => void][] = [
+    [
+      "the response of the exception as it is",
+      (app) => app.onError((error) => (error instanceof HTTPException ? error.getResponse() : new Response("handled", { status: 500 }))),
+    ],
+    [
+      "another that c makes of it",
+      (app) =>
+        app.onError((error, c) =>
+          error instanceof HTTPException ? c.newResponse(error.getResponse().body, error.status) : c.text("handled", 500),
+        ),
+    ],
+  ];
+
+  for (const [what, onLimited, status, text] of exceptions) {
+    it.each(handlings)(`${what}: onError answers %s, and the headers are there`, async (_, handle) => {
+      const response = await limitedBy(onLimited, handle);
+      expect([response.status, await response.text()]).toEqual([status, text]);
+      expectHeaders(response);
+    });
+  }
+
+  it("an HTTPException: Hono's own error handling answers it with the headers, also of a limit that is all there is", async () => {
+    const onLimited: OnLimited = () => {
+      throw new HTTPException(429, { message: "slow" });
+    };
+    const alone = new Hono().use(rateLimit({ policy, key: "global", headers: ["standard", "legacy"], onLimited }));
+    await alone.request("/");
+    for (const response of [await limitedBy(onLimited), await alone.request("/")]) {
+      expect([response.status, await response.text()]).toEqual([429, "slow"]);
+      expectHeaders(response);
+    }
+  });
+
+  it("one and the same exception time and again, without a trace of one request in the other's answer", async () => {
+    const exception = new HTTPException(429, { message: "slow" });
+    const app = new Hono().onError((error) => (error as HTTPException).getResponse());
+    const onLimited: OnLimited = () => {
+      throw exception;
+    };
+    app.get("/", rateLimit({ policy, key: "header:x-user", onLimited }), (c) => c.text("served"));
+    const as = (user: string) => app.request("/", { headers: { "x-user": user } });
+    await Promise.all([as("ann"), as("bob")]);
+    for (const response of await Promise.all([as("ann"), as("bob"), as("ann")])) {
+      expect(response.headers.get("ratelimit")).toMatch(/^"default";r=0;t=\d+$/);
+    }
+    expect([...exception.getResponse().headers.keys()]).toEqual(["content-type"]);
+  });
+});
+
+it("the 429 has what earlier middlewares have prepared, and they see it", async () => {
+  let seen: string | null = null;
+  const prepare = (app: Hono): void => {
+    app.use(async (c: Context, next) => {
+      c.header("x-request-id", "42");
+      await next();
+      seen = c.res.headers.get("retry-after");
+    });
+  };
+  const response = await limitedBy((c) => c.text("slow"), prepare);
+  expect([response.headers.get("x-request-id"), response.headers.get("retry-after")]).toEqual(["42", seen]);
+});

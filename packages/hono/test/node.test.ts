@@ -1,0 +1,107 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
+import { adapterConformance } from "@floodgate/conformance";
+import { fixedWindow } from "@floodgate/core";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
+import { describe, expect, it } from "vitest";
+import { rateLimit } from "../src/index.js";
+import { honoAdapter, serving } from "./hono-app.js";
+
+const serverOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server => createAdaptorServer({ fetch }) as Server;
+
+adapterConformance({ describe, it }, honoAdapter({ name: "Hono on Node" }, serverOf));
+
+const policy = fixedWindow({ limit: 1, window: "365d" });
+
+describe("on Node", () => {
+  it("a response that the handler has sent through Node itself is left alone", async () => {
+    const errors: unknown[] = [];
+    const app = new Hono<{ Bindings: HttpBindings }>().onError((error, c) => {
+      errors.push(error);
+      return c.text("no", 500);
+    });
+    app.get("/", rateLimit({ policy }), (c) => {
+      c.env.outgoing.writeHead(200).end("past Hono");
+      return RESPONSE_ALREADY_SENT;
+    });
+    await serving(serverOf(app), async (url) => {
+      expect(await (await fetch(url)).text()).toBe("past Hono");
+      expect((await fetch(url)).status).toBe(429);
+      expect(errors).toEqual([]);
+    });
+  });
+
+  it("the bindings may stand under c.env.server, beside the app's own", async () => {
+    const limit = rateLimit({ policy });
+    const app = new Hono().use(limit).get("/", limit, (c) => c.text("ok"));
+    await serving(serverOf({ fetch: (request, env) => app.fetch(request, { server: env, DB: {} }) }), async (url) => {
+      expect([(await fetch(url)).status, (await fetch(url)).status]).toEqual([200, 429]);
+      expect(limit.limiter.peek("127.0.0.1")).toMatchObject({ remaining: 0 });
+    });
+  });
+
+  it("a header that a middleware has put on the request is one that a key may name", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      c.req.raw.headers.set("x-user", c.req.query("user") ?? "nobody");
+      await next();
+    });
+    app.get("/", rateLimit({ policy, key: "header:x-user" }), (c) => c.text("ok"));
+    await serving(serverOf(app), async (url) => {
+      const statuses = [];
+      for (const user of ["ann", "bob", "ann"])
+        statuses.push((await fetch(`${url}/?user=${user}`, { headers: { "x-user": "eve" } })).status);
+      expect(statuses).toEqual([200, 200, 429]);
+    });
+  });
+
+  it("refundWhen is told the status that the client got, also where a later hand has changed it", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await next();
+      c.res = new Response("changed", { status: 418 });
+    });
+    const told = new Promise<number>((resolve) => {
+      const refundWhen = (status: number): boolean => {
+        resolve(status);
+        return false;
+      };
+      app.get("/", rateLimit({ policy, refundWhen }), (c) => c.text("ok"));
+    });
+    await serving(serverOf(app), async (url) => {
+      expect((await fetch(url)).status).toBe(418);
+      expect(await told).toBe(418);
+    });
+  });
+
+  it("HTTP/2 is limited as HTTP/1 is", async () => {
+    const told: number[] = [];
+    const limit = rateLimit({ policy, refundWhen: (status) => told.push(status) < 0 });
+    const app = new Hono().get("/", limit, () => new Response("raw"));
+    const server = createAdaptorServer({ fetch: app.fetch, createServer: createHttp2 as never });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as { port: number }).port}`);
+    try {
+      const seen = [];
+      for (let i = 0; i < 2; i++) {
+        const stream = client.request({ ":path": "/" });
+        const [headers] = await once(stream, "response");
+        stream.resume();
+        await once(stream, "close");
+        seen.push([headers[":status"], String(headers["ratelimit"]).startsWith('"default";r=0;t=')]);
+      }
+      expect(seen).toEqual([
+        [200, true],
+        [429, true],
+      ]);
+      expect(told).toEqual([200]);
+    } finally {
+      client.close();
+      server.close();
+    }
+  });
+});

@@ -1,0 +1,36 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream } from "node:stream/web";
+import type { Hono } from "hono";
+
+/** A plain server that knows nothing of Hono: each request becomes one `app.request()`, with an address as Deno hands it over. */
+export function requestServer(app: Pick<Hono, "request">): Server {
+  return createServer(async (incoming, outgoing) => {
+    const gone = new AbortController();
+    outgoing.once("close", () => {
+      if (!outgoing.writableFinished) gone.abort();
+    });
+    const request = requestOf(incoming, gone.signal);
+    if (request === undefined) {
+      outgoing.writeHead(400).end();
+      return;
+    }
+    const response = await app.request(request, undefined, { remoteAddr: { hostname: incoming.socket.remoteAddress } });
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    // A client that hangs up ends the pipeline, and nobody else minds.
+    await pipeline(response.body === null ? [] : Readable.fromWeb(response.body as ReadableStream), outgoing).catch(() => undefined);
+  });
+}
+
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+  const { method = "GET", headers, url = "/" } = incoming;
+  const lines = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
+  const body = method === "GET" || method === "HEAD" ? {} : { body: Readable.toWeb(incoming), duplex: "half" };
+  try {
+    const target = url.startsWith("/") ? `http://localhost${url}` : url;
+    return new Request(target, { method, headers: lines, signal, ...body } as RequestInit);
+  } catch {
+    return undefined;
+  }
+}

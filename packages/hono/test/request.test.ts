@@ -1,0 +1,6 @@
+import { adapterConformance } from "@floodgate/conformance";
+import { describe, it } from "vitest";
+import { honoAdapter } from "./hono-app.js";
+import { requestServer } from "./request-server.js";
+
+adapterConformance({ describe, it }, honoAdapter({ name: "Hono through app.request()", refunds: "when made" }, requestServer));

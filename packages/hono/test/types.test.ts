@@ -1,0 +1,132 @@
+import { type Decision, fixedWindow, type Limiter } from "@floodgate/core";
+import { type Context, Hono } from "hono";
+import { createFactory } from "hono/factory";
+import { expectTypeOf, test } from "vitest";
+import { type RateLimitVariables, rateLimit } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+
+interface AppEnv {
+  Bindings: { PLAN: string };
+  Variables: { user: { id: string } };
+}
+
+test("the decision is a context variable that any handler knows", () => {
+  new Hono().use(rateLimit({ policy })).get("/", (c) => {
+    expectTypeOf(c.var.rateLimit).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(c.get("rateLimit")).toEqualTypeOf<Decision | undefined>();
+    return c.text("ok");
+  });
+  new Hono<AppEnv>().get("/", (c) => {
+    expectTypeOf(c.get("rateLimit")).toEqualTypeOf<Decision | undefined>();
+    return c.text(c.var.user.id);
+  });
+});
+
+test("under a name of its own it is known to handlers after the limit, and to no others", () => {
+  const app = new Hono<AppEnv>();
+  app.get("/:id", rateLimit({ policy, decisionName: "quota" }), (c) => {
+    expectTypeOf(c.var.quota).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(c.get("quota")).toEqualTypeOf<Decision | undefined>();
+    expectTypeOf(c.req.param("id")).toEqualTypeOf<string>();
+    expectTypeOf(c.var.user.id).toEqualTypeOf<string>();
+    // @ts-expect-error no variable of that name
+    return c.text(c.get("qouta"));
+  });
+  app.use(rateLimit({ policy, decisionName: "quota" })).get("/chained", (c) => c.json(c.var.quota?.remaining));
+  app.get("/", (c) => {
+    // @ts-expect-error there is no limit of that name before it
+    return c.json(c.get("quota"));
+  });
+  new Hono<{ Variables: RateLimitVariables<"daily"> }>().get("/", (c) => {
+    expectTypeOf(c.var.daily).toEqualTypeOf<Decision | undefined>();
+    return c.text("ok");
+  });
+});
+
+test("functions take the context of the app's own environment", () => {
+  const app = new Hono<AppEnv>();
+  app.use(
+    rateLimit<AppEnv>({
+      policy: (c) => fixedWindow({ limit: c.env.PLAN === "paid" ? 100 : 1, window: "1m" }),
+      key: (c, { ip }) => [ip, c.var.user.id],
+      cost: (c) => c.req.path.length,
+      skip: (c) => c.req.header("x-health") !== undefined,
+      onLimited: (c, decision) => {
+        expectTypeOf(decision).toEqualTypeOf<Decision | undefined>();
+        return c.json({ user: c.var.user.id }, 429);
+      },
+      clientIp: (c) => c.req.header("x-real-ip"),
+    }),
+  );
+  // @ts-expect-error no variable of that name
+  rateLimit<AppEnv>({ policy, key: (c) => c.var.usr.id });
+  app.use(rateLimit({ policy, keys: { user: (c: Context<AppEnv>) => c.var.user.id }, key: "user" }));
+  createFactory<AppEnv>().createHandlers(rateLimit({ policy }), (c) => c.text(c.var.user.id));
+});
+
+test("onLimited answers a response, at once or later, or leaves it to the limit", () => {
+  rateLimit({ policy, onLimited: (c) => c.text("slow") });
+  rateLimit({ policy, onLimited: async (c) => c.redirect("/plans") });
+  rateLimit({ policy, onLimited: () => undefined });
+  // @ts-expect-error a text is no response
+  rateLimit({ policy, onLimited: () => "slow" });
+});
+
+test("a misspelt key name is an error, in rules on that rule", () => {
+  const keys = { user: () => "u", tenant: () => "t" };
+  rateLimit({
+    keys,
+    rules: [
+      { name: "a", key: "user", policy },
+      { name: "b", key: "ip", policy },
+      { name: "c", key: ["tenant", "header:x-api-key", "route", "global"], policy },
+      { name: "d", key: (c) => c.req.header("x-user"), policy },
+    ],
+  });
+  const misspelt = () =>
+    rateLimit({
+      keys,
+      rules: [
+        { name: "a", key: "user", policy },
+        // @ts-expect-error "usr" is no key
+        { name: "b", key: "usr", policy },
+      ],
+    });
+  const inTuple = () =>
+    rateLimit({
+      keys,
+      rules: [
+        // @ts-expect-error "tenat" is no key
+        { name: "a", key: ["ip", "tenat"], policy },
+      ],
+    });
+  // @ts-expect-error "user" is not defined in `keys`
+  const undefinedKey = () => rateLimit({ policy, key: "user" });
+  expectTypeOf([misspelt, inTuple, undefinedKey]).toBeArray();
+});
+
+test("misspelt words and durations are errors", () => {
+  const wrong = [
+    // @ts-expect-error a word that is no option
+    () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
+    // @ts-expect-error a duration without a unit that is known
+    () => rateLimit({ limit: 1, window: "1 minute" }),
+    // @ts-expect-error an unknown mode
+    () => rateLimit({ policy, mode: "watch" }),
+    // @ts-expect-error an unknown format
+    () => rateLimit({ policy, headers: "draft-9" }),
+    // @ts-expect-error a policy function that answers nothing
+    () => rateLimit({ policy: () => undefined }),
+    // @ts-expect-error an object is no key
+    () => rateLimit({ policy, key: () => ({ id: 1 }) }),
+  ];
+  expectTypeOf(wrong).toBeArray();
+});
+
+test("the middleware carries its limiters", () => {
+  const limit = rateLimit({ policy });
+  expectTypeOf(limit.limiter).toEqualTypeOf<Limiter>();
+  expectTypeOf(limit.limiters).toEqualTypeOf<ReadonlyMap<string, Limiter>>();
+  expectTypeOf(limit.close).toEqualTypeOf<() => void>();
+});

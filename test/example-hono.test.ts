@@ -1,0 +1,116 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { afterAll, describe, expect, it } from "vitest";
+
+// One app on every runtime that Hono runs on: each is started as its users start it, and asked the same.
+
+const example = join(import.meta.dirname, "../examples/hono");
+const temp = mkdtempSync(join(tmpdir(), "floodgate-example-"));
+afterAll(() => rmSync(temp, { recursive: true, force: true }));
+
+/** The command of each runtime: its binary is that of the example's own dependencies. */
+const runtimes: Record<string, [string, ...string[]]> = {
+  Node: [process.execPath, "node.mjs"],
+  Bun: [join(example, "node_modules/.bin/bun"), "bun.mjs"],
+  Deno: [
+    join(example, "node_modules/deno/deno"),
+    "run",
+    "--node-modules-dir=manual",
+    "--allow-read=../..",
+    "--allow-env=PORT",
+    "--allow-net=127.0.0.1",
+    "deno.mjs",
+  ],
+  workerd: [process.execPath, "workerd.mjs"],
+};
+
+/** Nothing is written outside of `temp`, and nobody asks for updates. */
+const env = { ...process.env, PORT: "0", DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
+
+/** Starts the example on a spare port, hands over its address, and stops it. */
+async function withExample([command, ...args]: [string, ...string[]], use: (url: string) => Promise<void>): Promise<void> {
+  const child = spawn(command, args, { cwd: example, env, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "exit");
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said += chunk;
+  });
+  try {
+    const url = await new Promise<string>((resolve, reject) => {
+      let printed = "";
+      child.stdout.on("data", (chunk) => {
+        printed += chunk;
+        const [found] = /http:\/\/127\.0\.0\.1:\d+(?=\n)/.exec(printed) ?? [];
+        if (found !== undefined) resolve(found);
+      });
+      child.once("error", reject);
+      child.once("exit", (code) => reject(new Error(`ended with ${code} before it listened: ${said}`)));
+    });
+    await use(url);
+  } finally {
+    child.kill();
+    await ended;
+  }
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+  /** The address to call from, one of loopback. */
+  readonly from?: string;
+}
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: Record<string, unknown>;
+  readonly body: unknown;
+}
+
+async function ask(url: string, { method = "GET", headers = {}, body, from = "127.0.0.1" }: Asked = {}): Promise<Answer> {
+  const sent = request(url, { method, headers, localAddress: from, agent: false });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(sent, "response");
+  return { status: response.statusCode, headers: response.headers, body: await json(response) };
+}
+
+describe.each(Object.entries(runtimes))("the Hono example on %s", (_, command) => {
+  it("gives the answers that it gives everywhere", { timeout: 60_000 }, async () => {
+    await withExample(command, async (url) => {
+      for (const remaining of [4, 3, 2, 1, 0]) {
+        const { status, headers, body } = await ask(url);
+        expect([status, body]).toEqual([200, { hello: "world", remaining }]);
+        expect(headers).toMatchObject({
+          "ratelimit-policy": '"per-ip";q=5;w=10',
+          ratelimit: expect.stringMatching(new RegExp(`^"per-ip";r=${remaining};t=\\d+$`)),
+        });
+      }
+
+      // Whatever a client says of itself, it is who calls.
+      const forged = { "x-forwarded-for": "198.51.100.1", "cf-connecting-ip": "198.51.100.1", "x-real-ip": "198.51.100.1" };
+      const limited = await ask(url, { headers: forged });
+      expect(limited.status).toBe(429);
+      expect(limited.headers).toMatchObject({
+        "content-type": "application/problem+json",
+        "cache-control": "no-store",
+        ratelimit: expect.stringMatching(/^"per-ip";r=0;t=\d+$/),
+        "retry-after": expect.stringMatching(/^[1-9]\d*$/),
+      });
+      expect(limited.body).toMatchObject({ status: 429, "violated-policies": ["per-ip"] });
+      expect((await ask(url, { from: "127.0.0.2" })).status).toBe(200);
+
+      const login = { method: "POST", headers: { "content-type": "application/json" }, body: { user: "ada" } };
+      const tries: (number | undefined)[] = [];
+      for (let i = 0; i < 4; i++) tries.push((await ask(`${url}/login`, login)).status);
+      expect(tries).toEqual([401, 401, 401, 429]);
+
+      const queued = await Promise.all([ask(`${url}/slow`), ask(`${url}/slow`)]);
+      expect(queued.map(({ body }) => body)).toEqual([{ done: true }, { done: true }]);
+    });
+  });
+});
