@@ -1,0 +1,135 @@
+-- The end of the script: reads the policies and the steps, and answers them.
+--
+-- A step is one of
+--   <policy> <n>                          consume 1 unit of each of n keys under the policy of that number, from 1 on
+--   'c' <policy> <cost>                   consume so many units
+--   'a' <n> (<policy> <cost> <shadow>)*n  consume under n limits: all are charged or none; a shadow ('1') prevents nothing
+--   'p' <policy>                          look as a request of cost 1 would, and take nothing
+--   'r' <policy> <cost> <charged at>      give back what a decision charged
+--   'd'                                   forget the state
+-- and takes one key, or n of them.
+--
+-- A decision that allows without any wait is answered by two numbers, what remains and the wait until the reset; any other by -1
+-- where it allows or -2 where not, what remains, the waits until a retry (-1: never) and the reset, the delay, and how far ahead of
+-- the clock the charge counts. After a rejection there follows how many numbers of state it saw, and those. 'a' is answered by 1 where it charged, and its decisions; or by 0 and its decisions, each with its state.
+-- A refund is answered by what it gave back, in the smallest parts of the policy's unit; 'd' by 0. A step that fails is answered
+-- by a text and fails alone; only where this server takes no writes at all does the whole batch fail, with nothing written.
+
+-- Tables are made with room for what comes: to grow them takes longer than to decide.
+local answer, size = { server_ms, nil, nil, nil, nil, nil }, 1
+local policies = {}
+local arg = 5
+for i = 1, tonumber(ARGV[4]) do
+  local parameters, decide, refund = algorithm(tonumber(ARGV[arg]))
+  local policy = { nil, nil, nil, nil, decide = decide, refund = refund }
+  for j = 1, parameters do policy[j] = tonumber(ARGV[arg + j]) end
+  arg = arg + parameters + 1
+  policies[i] = policy
+end
+
+local read_only
+local function tell(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, always)
+  if not ok then
+    -- Redis 7 raises tables, those before it texts.
+    local problem = type(allowed) == 'table' and allowed.err or allowed
+    if string.find(problem, 'READONLY', 1, true) then read_only = problem end
+    size = size + 1
+    answer[size] = problem
+    return
+  end
+  local brief = allowed and not always
+  if brief and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 then
+    answer[size + 1] = remaining
+    answer[size + 2] = reset_ms
+    size = size + 2
+    return
+  end
+  answer[size + 1] = allowed and -1 or -2
+  answer[size + 2] = remaining
+  answer[size + 3] = retry_ms
+  answer[size + 4] = reset_ms
+  answer[size + 5] = delay_ms
+  answer[size + 6] = ahead_ms
+  size = size + 6
+  if brief then return end
+  local count = state and #state or 0
+  size = size + 1
+  answer[size] = count
+  for i = 1, count do answer[size + i] = state[i] end
+  size = size + count
+end
+
+local key, last = 0, #ARGV
+while arg <= last do
+  local step = ARGV[arg]
+  local policy = policies[tonumber(step)]
+  arg = arg + 1
+  if policy then
+    local decide = policy.decide
+    for _ = 1, tonumber(ARGV[arg]) do
+      key = key + 1
+      tell(pcall(decide, KEYS[key], policy, 1, true))
+    end
+    arg = arg + 1
+  elseif step == 'a' then
+    -- Every limit is asked before any is charged. To charge a rejected one writes nothing, or logs it where the policy says so.
+    -- All of it stands here, for to make a function of it is time that every batch would pay.
+    local count, found, allowed, problem = tonumber(ARGV[arg]), {}, true, nil
+    for i = 1, count do
+      local at = arg + 3 * i - 2
+      local limit = policies[tonumber(ARGV[at])]
+      found[i] = { pcall(limit.decide, KEYS[key + i], limit, tonumber(ARGV[at + 1]), false) }
+      if not found[i][1] then problem = found[i][2] end
+      allowed = allowed and (found[i][2] or ARGV[at + 2] == '1')
+    end
+    for i = 1, count do
+      if not problem and (allowed or not found[i][2]) then
+        local at = arg + 3 * i - 2
+        local limit = policies[tonumber(ARGV[at])]
+        found[i] = { pcall(limit.decide, KEYS[key + i], limit, tonumber(ARGV[at + 1]), true) }
+        if not found[i][1] then problem = found[i][2] end
+      end
+    end
+    if problem then
+      -- One fault speaks for the whole.
+      tell(false, problem)
+    else
+      size = size + 1
+      answer[size] = allowed and 1 or 0
+      for i = 1, count do
+        local one = found[i]
+        tell(true, one[2], one[3], one[4], one[5], one[6], one[7], one[8], not allowed)
+      end
+    end
+    key, arg = key + count, arg + 1 + 3 * count
+  else
+    key = key + 1
+    local policy = policies[tonumber(ARGV[arg])]
+    if step == 'c' then
+      tell(pcall(policy.decide, KEYS[key], policy, tonumber(ARGV[arg + 1]), true))
+      arg = arg + 2
+    elseif step == 'p' then
+      tell(pcall(policy.decide, KEYS[key], policy, 1, false))
+      arg = arg + 1
+    elseif step == 'r' then
+      local ok, back = pcall(policy.refund, KEYS[key], policy, tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 1]))
+      if ok then
+        size = size + 1
+        answer[size] = back
+      else
+        tell(false, back)
+      end
+      arg = arg + 3
+    else
+      local ok, problem = pcall(call, 'DEL', KEYS[key])
+      if ok then
+        size = size + 1
+        answer[size] = 0
+      else
+        tell(false, problem)
+      end
+    end
+  end
+end
+if read_only then return redis.error_reply(read_only) end
+return answer

@@ -1,0 +1,52 @@
+-- Fixed window: a count that starts anew at every whole multiple of the window. The twin of core's fixed-window.ts.
+--
+-- Parameters  limit, window in ms
+-- State       layout 1: the window's start, count
+local layout, state_size, fields = 1, 15, '>Bi7I7'
+
+local function load(key, window)
+  local value = read(key, layout, state_size)
+  if value then
+    local _, start, count = unpack(fields, value)
+    if count > 0 and start - now <= window and now - start < window then return start, count end
+  end
+  return floor(now / window) * window, 0
+end
+
+local function decide(key, policy, cost, commit)
+  local limit, window = policy[1], policy[2]
+  local start, found = load(key, window)
+  local count = min(found, limit)
+  local allowed = cost <= limit - count
+  local reset = start + window - now
+  if allowed and commit then
+    count = count + cost
+    -- Within a window the expiry stays where it is.
+    if found > 0 and steady then
+      call('SETRANGE', key, '8', pack('>I7', count))
+    else
+      write(key, pack(fields, layout, start, count), reset)
+    end
+  end
+  local remaining = limit - count
+  if count == 0 then reset = 0 end
+  local retry = cost <= remaining and 0 or cost > limit and -1 or reset
+  local state = wants_state and not (allowed and commit) and { start, found } or nil
+  return allowed, remaining, retry, reset, 0, max(start - now, 0), state
+end
+
+local function refund(key, policy, charged_at, cost)
+  local limit, window = policy[1], policy[2]
+  local start, count = load(key, window)
+  if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
+  count = min(count, limit)
+  local back = min(cost, count)
+  if back == count then
+    call('DEL', key)
+  else
+    write(key, pack(fields, layout, start, count - back), start + window - now)
+  end
+  return back
+end
+
+return 2, decide, refund

@@ -1,0 +1,58 @@
+-- Leaky bucket: a queue that drains at an even pace. The twin of core's leaky-bucket.ts.
+--
+-- Parameters  capacity, parts of a unit, parts that drain each ms, longest delay in ms (-1: any)
+-- State       layout 6: the backlog after the last charge, that charge's time, the parts of a unit of the backlog, when it has drained
+local layout, state_size, fields = 6, 29, '>BI7i7I7i7'
+
+-- The backlog now, and the state: zeros where there is none.
+local function load(key, policy)
+  local unit, flow = policy[2], policy[3]
+  local full = policy[1] * unit
+  local value = read(key, layout, state_size)
+  if not value then return 0, 0, 0, 0, 0 end
+  local _, stored, time, stored_unit, empty_at = unpack(fields, value)
+  local backlog, since = 0, now - time
+  if now < empty_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow)) then
+    -- More time than the span drains more than there is: it need not be cut.
+    local drained = since > 0 and since * flow or 0
+    backlog = max(min(rescale(stored, stored_unit, unit), full) - drained, 0)
+  end
+  return backlog, stored, time, stored_unit, empty_at
+end
+
+local function decide(key, policy, cost, commit)
+  local capacity, unit, flow, longest = policy[1], policy[2], policy[3], policy[4]
+  local full = capacity * unit
+  if longest < 0 then longest = math.huge end
+  local backlog, stored, time, stored_unit, empty_at = load(key, policy)
+  local at = backlog > 0 and time > now and time or now
+  -- The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset.
+  local drain = ceil(backlog / flow)
+  if backlog > 0 then drain = min(drain, empty_at - at) end
+  local allowed = cost <= capacity and cost * unit <= full - backlog and drain <= longest
+  local delay = allowed and drain or 0
+  local ahead = at - now
+  if allowed and commit then
+    backlog = backlog + cost * unit
+    drain = ceil(backlog / flow)
+    write(key, pack(fields, layout, backlog, at, unit, at + drain), ahead + drain)
+  end
+  local remaining = drain > longest and 0 or floor((full - backlog) / unit)
+  local retry = 0
+  if cost > capacity then
+    retry = -1
+  elseif cost > remaining then
+    local over = backlog - (full - cost * unit)
+    local place = over > 0 and min(ceil(over / flow), drain) or 0
+    retry = ahead + max(place, drain - longest, 0)
+  end
+  local state = wants_state and not (allowed and commit) and { stored, time, stored_unit, empty_at } or nil
+  return allowed, remaining, retry, backlog == 0 and 0 or ahead + drain, delay, ahead, state
+end
+
+-- A place passes with its turn: nothing is given back.
+local function refund()
+  return 0
+end
+
+return 4, decide, refund

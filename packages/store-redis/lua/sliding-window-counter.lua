@@ -1,0 +1,115 @@
+-- Sliding window counter: counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it.
+-- The twin of core's sliding-window-counter.ts.
+--
+-- Parameters  limit, window in ms, buckets
+-- State       layout 2: the start of the newest sub-window that counted, its count, those of the `buckets` before it, newest first
+local layout, count_fields, zero = 2, '>I7', ('\0'):rep(7)
+
+-- The numbers of a state: its start, and the counts.
+local function cells_of(value, policy)
+  local buckets = policy[3]
+  -- A function answers no more than some thousand numbers, so what a long state holds beyond a hundred is read one by one.
+  local fields = policy.fields or '>i7' .. ('I7'):rep(min(buckets + 1, 100))
+  policy.fields = fields
+  local cells = { unpack(fields, value, 2) }
+  for i = 102, buckets + 2 do cells[i] = unpack(count_fields, value, 7 * i - 5) end
+  cells[buckets + 3] = nil
+  return cells
+end
+
+-- The state's numbers as of now: the current sub-window's start, and the counts by their age. With its text, and how many
+-- sub-windows that lies back: one more than there are buckets where nothing of it counts.
+local function load(key, policy)
+  local window, buckets = policy[2], policy[3]
+  local width = window / buckets
+  local value, past = read(key, layout, 15 + 7 * buckets), buckets + 1
+  if value then
+    local cells = cells_of(value, policy)
+    local away = now - cells[1]
+    if -away <= window then past = away < width and 0 or min(floor(away / width), past) end
+    if past == 0 then return cells, value, past end
+    if past <= buckets then
+      cells[1] = cells[1] + past * width
+      for i = buckets + 2, 2, -1 do cells[i] = i - past >= 2 and cells[i - past] or 0 end
+      return cells, value, past
+    end
+  end
+  local cells = { floor(now / width) * width }
+  for i = 2, buckets + 2 do cells[i] = 0 end
+  return cells, '', past
+end
+
+-- The time after which none of the counts is in the window any more.
+local function reset_of(policy, cells)
+  local window, buckets = policy[2], policy[3]
+  local width = window / buckets
+  for age = 0, buckets do
+    if cells[age + 2] > 0 then return cells[1] - now + window + (1 - age) * width end
+  end
+  return 0
+end
+
+-- The time after which a request passes that does not pass now. In each sub-window to come one count is leaving, and `room` is
+-- what it may still weigh.
+local function retry_of(policy, cells, newer, cost)
+  local limit, buckets = policy[1], policy[3]
+  local width = policy[2] / buckets
+  local ahead, leaving, room = 0, min(cells[buckets + 2], limit), limit - cost - newer
+  while room < 0 do
+    ahead = ahead + 1
+    leaving = min(cells[buckets + 2 - ahead], limit)
+    room = room + leaving
+  end
+  return cells[1] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
+end
+
+local function decide(key, policy, cost, commit)
+  local limit, buckets = policy[1], policy[3]
+  local width = policy[2] / buckets
+  local cells, value, past = load(key, policy)
+  local start, newest = cells[1], cells[2]
+  local newer = 0
+  for i = 2, buckets + 1 do newer = newer + min(cells[i], limit) end
+  local weighted = floor(min(cells[buckets + 2], limit) * (width - max(now - start, 0)) / width)
+  local remaining = limit - weighted - newer
+  local allowed = cost <= remaining
+  if allowed and commit then
+    cells[2] = min(newest, limit) + cost
+    newer = newer + cost
+    remaining = remaining - cost
+    -- Within a sub-window the expiry stays where it is.
+    if newest > 0 and steady then
+      call('SETRANGE', key, '8', pack(count_fields, cells[2]))
+    else
+      -- Sub-windows that have passed push the counts back.
+      local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))
+      write(key, pack('>Bi7I7', layout, start, cells[2]) .. older, reset_of(policy, cells))
+    end
+  end
+  remaining = max(remaining, 0)
+  local retry = cost <= remaining and 0 or cost > limit and -1 or retry_of(policy, cells, newer, cost)
+  local state = wants_state and not (allowed and commit) and cells or nil
+  return allowed, remaining, retry, reset_of(policy, cells), 0, max(start - now, 0), state
+end
+
+local function refund(key, policy, charged_at, cost)
+  local limit, buckets = policy[1], policy[3]
+  local width = policy[2] / buckets
+  local cells, value, past = load(key, policy)
+  local age = ceil((cells[1] - charged_at) / width)
+  if age < past or age > buckets then return 0 end
+  local count = min(cells[age + 2], limit)
+  local back = min(cost, count)
+  if back == 0 then return 0 end
+  cells[age + 2] = count - back
+  local before = 8 + 7 * (age - past)
+  value = value:sub(1, before) .. pack(count_fields, count - back) .. value:sub(before + 8)
+  if value:find('[^%z]', 9) then
+    write(key, value, reset_of(policy, cells))
+  else
+    call('DEL', key)
+  end
+  return back
+end
+
+return 3, decide, refund

@@ -1,0 +1,175 @@
+-- Sliding window log: the times of the units taken. The twin of core's sliding-window-log.ts.
+--
+-- Parameters  limit, window in ms, whether rejected requests are logged (1) or not (0)
+-- State       layout 3: how many units before the first entry that counts count no more; the place of that entry, from 0 on; and
+--             to the end the entries in order of time, each a time and the number of units logged up to and with it
+--
+-- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others.
+local layout, head, head_size, fields, entry_size = 3, '>BI7I7', 15, '>i7I7', 14
+
+-- So much of a log is read at once, and so many entries of one that is longer.
+local page, page_end, near = 256, '255', 16
+
+-- The log at hand: its length, the part of it that has been read, and where that begins.
+local length, text, offset
+
+-- The text of a range of entries.
+local function slice(key, from, to)
+  local first, last = head_size + entry_size * from, head_size + entry_size * to
+  if first >= offset and last <= offset + #text then return text:sub(first - offset + 1, last - offset) end
+  return call('GETRANGE', key, first, last - 1)
+end
+
+-- Reads a range of entries, to look at one after the other.
+local function hold(key, from, to)
+  text, offset = slice(key, from, to), head_size + entry_size * from
+end
+
+-- The time and the units of an entry.
+local function entry(key, i)
+  local at = head_size + entry_size * i - offset
+  if at >= 0 and at + entry_size <= #text then return unpack(fields, text, at + 1) end
+  return unpack(fields, slice(key, i, i + 1))
+end
+
+local function units_of(key, i)
+  local _, units = entry(key, i)
+  return units
+end
+
+-- The first entry of a range whose time is above `bound`, or whose units are; `to` if none is. Most often it is near the
+-- beginning, so steps from there grow until they have passed it.
+local function first_above(key, from, to, of_units, bound)
+  local step, passed = 1, false
+  if length > page then hold(key, from, min(from + near, to)) end
+  while from < to do
+    local probe = passed and floor((from + to) / 2) or min(from + step, to) - 1
+    local time, units = entry(key, probe)
+    if (of_units and units or time) > bound then
+      to, passed = probe, true
+    else
+      from, step = probe + 1, 2 * step
+    end
+  end
+  return from
+end
+
+-- Takes a log at hand. Answers how many entries there are, 0 where there is no log; the first that counts, and the units before
+-- it; and the newest entry.
+local function open(key)
+  text, offset = call('GETRANGE', key, '0', page_end), 0
+  length = #text
+  if byte(text) ~= layout then return 0 end
+  if length == page then length = call('STRLEN', key) end
+  local to = (length - head_size) / entry_size
+  if to < 1 or to % 1 > 0 then return 0 end
+  local _, base, first = unpack(head, text)
+  if first >= to then return 0 end
+  if length <= page then return to, first, base, entry(key, to - 1) end
+  return to, first, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
+end
+
+-- The state as core's cells. Of many entries the eight oldest, the one that is waited for and the newest are told as they are;
+-- those between as one, of the time of the oldest of them: so a request may seem to pass too early, never too late.
+local function cells_of(key, from, to, base, waited)
+  local cells, told = { base, 0, 0 }, first_above(key, from, to, true, base)
+  local function tell_to(i)
+    if i < told or i >= to then return end
+    local size = #cells
+    cells[size + 1] = entry(key, told)
+    cells[size + 2] = units_of(key, i)
+    cells[3] = cells[3] + 1
+    told = i + 1
+  end
+  for i = told, told + 7 do tell_to(i) end
+  if waited < to then
+    tell_to(waited - 1)
+    tell_to(waited)
+  end
+  tell_to(to - 2)
+  tell_to(to - 1)
+  return cells
+end
+
+local function decide(key, policy, cost, commit)
+  local limit, window, counts_rejected = policy[1], policy[2], policy[3] == 1
+  local to, first, stored, newest, total = open(key)
+  local at, from, dropped = now, to, 0
+  if to > 0 and newest - now <= window then
+    at = max(now, newest)
+    if newest > at - window then from = first_above(key, first, to, false, at - window) end
+  end
+  if from == to then
+    total = 0
+  else
+    dropped = from == first and stored or units_of(key, from - 1)
+  end
+  -- A lower limit keeps the newest units.
+  local base = max(dropped, total - limit)
+  local allowed = cost <= limit - (total - base)
+  local logs = commit and (allowed or counts_rejected)
+  if logs then
+    total = total + min(cost, limit)
+    base = max(base, total - limit)
+  end
+
+  local kept = total - base
+  local remaining = limit - kept
+  local reset = kept == 0 and 0 or (logs and at or newest) + window - now
+  local retry, waited = 0, to
+  if cost > limit then
+    retry = -1
+  elseif cost > remaining then
+    -- The unit that must leave first is the one that brings `cost` others room. It may be of the entry to be written.
+    waited = first_above(key, from, to, true, base + (cost - remaining) - 1)
+    retry = (waited < to and entry(key, waited) or at) + window - now
+  end
+  if not logs then
+    local state = wants_state and not counts_rejected and cells_of(key, from, to, dropped, waited) or nil
+    return allowed, remaining, retry, reset, 0, at - now, state
+  end
+
+  -- Entries that do not count make room as soon as they are half of all.
+  if base > dropped then from = first_above(key, from, to, true, base) end
+  local made = pack(fields, at, total)
+  local again = from < to and newest == at
+  if from * 2 >= to then
+    write(key, pack(head, layout, base, 0) .. slice(key, from, again and to - 1 or to) .. made, reset)
+  else
+    if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
+    if from ~= first or base ~= stored then call('SETRANGE', key, '1', pack('>I7I7', base, from)) end
+    -- Within a millisecond the expiry stays where it is.
+    if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
+  end
+  return allowed, remaining, retry, reset, 0, at - now
+end
+
+local function refund(key, policy, charged_at, cost)
+  local window = policy[2]
+  local to, from, base, newest = open(key)
+  if to == 0 or newest - now > window or charged_at <= max(now, newest) - window then return 0 end
+  local place = first_above(key, from, to, false, charged_at - 1)
+  if place == to then return 0 end
+  local time, units = entry(key, place)
+  if time ~= charged_at then return 0 end
+  local before = place == from and base or units_of(key, place - 1)
+  local back = min(cost, units - before)
+
+  local left = { slice(key, from, place) }
+  hold(key, place, to)
+  if back == units - before then place = place + 1 end
+  for i = place, to - 1 do
+    local time, units = entry(key, i)
+    left[#left + 1] = pack(fields, time, units - back)
+  end
+  left = table.concat(left)
+  if left == '' then
+    call('DEL', key)
+  else
+    newest = unpack(fields, left, #left - entry_size + 1)
+    write(key, pack(head, layout, base, 0) .. left, newest + window - now)
+  end
+  return back
+end
+
+return 3, decide, refund

@@ -1,0 +1,69 @@
+-- Smooth token bucket and GCRA: a level that rises continuously. The twin of core's smooth-bucket.ts.
+--
+-- Parameters  quota, parts of a unit, parts that flow in each ms
+-- State       layout 4: the level after the last charge, that charge's time, the parts of a unit of the level, when the bucket is full
+local layout, state_size, fields = 4, 29, '>BI7i7I7i7'
+
+-- The level now, and the state: zeros where there is none.
+local function load(key, policy)
+  local unit, flow = policy[2], policy[3]
+  local full = policy[1] * unit
+  local value = read(key, layout, state_size)
+  if not value then return full, 0, 0, 0, 0 end
+  local _, stored, time, stored_unit, full_at = unpack(fields, value)
+  local level, since = full, now - time
+  if now < full_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow)) then
+    level = rescale(stored, stored_unit, unit)
+    -- More time than the span gains more than there is room for: it need not be cut.
+    local gained = since > 0 and since * flow or 0
+    level = gained >= full - level and full or level + gained
+  end
+  return level, stored, time, stored_unit, full_at
+end
+
+local function decide(key, policy, cost, commit)
+  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local full = quota * unit
+  local level, stored, time, stored_unit, stored_full_at = load(key, policy)
+  local at = level < full and time > now and time or now
+  local allowed = cost <= quota and cost * unit <= level
+  local full_at = at
+  if allowed and commit then
+    level = level - cost * unit
+    full_at = at + ceil((full - level) / flow)
+    write(key, pack(fields, layout, level, at, unit, full_at), full_at - now)
+  elseif level < full then
+    -- A state written under another policy is as good as none when that policy said so, or earlier.
+    full_at = min(at + ceil((full - level) / flow), stored_full_at)
+  end
+  local remaining = floor(level / unit)
+  local retry = 0
+  if cost > quota then
+    retry = -1
+  elseif cost > remaining then
+    retry = min(at + ceil((cost * unit - level) / flow), full_at) - now
+  end
+  local state = wants_state and not (allowed and commit) and { stored, time, stored_unit, stored_full_at } or nil
+  return allowed, remaining, retry, level < full and full_at - now or 0, 0, at - now, state
+end
+
+local function refund(key, policy, charged_at, cost)
+  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local full = quota * unit
+  local level, stored, time, stored_unit, full_at = load(key, policy)
+  -- A charge after the last one is of a state that a clock's jump made void.
+  if level == full or charged_at > time then return 0 end
+  local back = min(min(cost, quota) * unit - (max(now, time) - charged_at) * flow, full - level)
+  if back <= 0 then return 0 end
+  if level + back == full then
+    call('DEL', key)
+  else
+    -- The state keeps its own time, so the level is raised as of then.
+    level = rescale(stored, stored_unit, unit) + back
+    full_at = min(time + ceil((full - level) / flow), full_at)
+    write(key, pack(fields, layout, level, time, unit, full_at), full_at - now)
+  end
+  return back
+end
+
+return 3, decide, refund

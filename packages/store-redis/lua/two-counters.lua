@@ -1,0 +1,84 @@
+-- Sliding window counter of one bucket, the default policy of the library: the classic two counters, without loops and tables.
+-- The twin of core's sliding-window-counter.ts; sliding-window-counter.lua decides the same for any number of buckets.
+--
+-- Parameters  limit, window in ms
+-- State       layout 2: the start of the newest window that counted, its count, that of the window before
+local layout, state_size, fields = 2, 22, '>Bi7I7I7'
+
+local function decide(key, policy, cost, commit)
+  local limit, window = policy[1], policy[2]
+  local value = read(key, layout, state_size)
+  -- As of now.
+  local _, start, newest, oldest
+  if value then
+    _, start, newest, oldest = unpack(fields, value)
+    local away = now - start
+    if away < window then
+      if -away > window then value = nil end
+    elseif away < 2 * window then
+      start, newest, oldest = start + window, 0, newest
+    else
+      value = nil
+    end
+  end
+  if not value then start, newest, oldest = floor(now / window) * window, 0, 0 end
+  local ahead = start - now
+
+  -- As far as the limit lets them count.
+  local newer, leaving = newest, oldest
+  if newer > limit then newer = limit end
+  if leaving > limit then leaving = limit end
+  local rest = ahead < 0 and window + ahead or window
+  local remaining = limit - floor(leaving * rest / window) - newer
+  local allowed = cost <= remaining
+  if allowed and commit then
+    newer = newer + cost
+    remaining = remaining - cost
+    -- Within a window the expiry stays where it is.
+    if newest > 0 and steady then
+      call('SETRANGE', key, '8', pack('>I7', newer))
+    else
+      write(key, pack(fields, layout, start, newer, oldest), ahead + 2 * window)
+    end
+    newest = newer
+  elseif remaining < 0 then
+    remaining = 0
+  end
+
+  local reset = newest > 0 and ahead + 2 * window or oldest > 0 and ahead + window or 0
+  local retry = 0
+  if cost > limit then
+    retry = -1
+  elseif cost > remaining then
+    -- In this window the oldest count is leaving, in the next one the newer; `room` is what it may still weigh.
+    local room, ends = limit - cost - newer, ahead + window
+    if room < 0 then leaving, room, ends = newer, limit - cost, ends + window end
+    retry = ends + 1 - ceil((room + 1) * window / leaving)
+  end
+  local state = wants_state and not (allowed and commit) and { start, newest, oldest } or nil
+  return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
+end
+
+local function refund(key, policy, charged_at, cost)
+  local limit, window = policy[1], policy[2]
+  local value = read(key, layout, state_size)
+  if not value then return 0 end
+  local _, start, newest, oldest = unpack(fields, value)
+  local away = now - start
+  if -away > window or away >= 2 * window then return 0 end
+  -- Of which of both windows the charge was. Once the next one has begun, the older does not count any more.
+  local age = ceil((start - charged_at) / window)
+  if age < 0 or age > (away < window and 1 or 0) then return 0 end
+  local count = min(age == 0 and newest or oldest, limit)
+  local back = min(cost, count)
+  if back == 0 then return 0 end
+  if age == 0 then newest = count - back else oldest = count - back end
+  if newest + oldest == 0 then
+    call('DEL', key)
+  else
+    write(key, pack(fields, layout, start, newest, oldest), (newest > 0 and 2 or 1) * window - away)
+  end
+  return back
+end
+
+return 2, decide, refund

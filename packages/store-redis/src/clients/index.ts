@@ -1,0 +1,37 @@
+import { FloodgateError } from "@floodgate/core";
+import type { RedisClient } from "./client.js";
+import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
+import { type NodeRedis, NodeRedisClient, type NodeRedisCluster, NodeRedisClusterClient, type NodeRedisSentinel } from "./node-redis.js";
+
+/** A client of the user's: `Redis` or `Cluster` of ioredis 5 or 6; of redis (node-redis) 5 or 6 what `createClient`, `createCluster` or `createSentinel` makes. */
+export type AnyRedis = Ioredis | IoredisCluster | NodeRedis | NodeRedisCluster | NodeRedisSentinel;
+
+/**
+ * Tells the client libraries apart by what each alone has; names of constructors change with bundlers and versions.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` for anything else.
+ */
+export function clientOf(where: string, client: AnyRedis): RedisClient {
+  if (has<IoredisCluster>(client, "evalsha", "pipeline") && client.isCluster === true) return new IoredisClusterClient(client);
+  if (has<Ioredis>(client, "evalsha", "connect") && typeof client.status === "string") return new IoredisClient(client);
+  if (has<NodeRedisCluster>(client, "sendCommand", "nodeClient")) return new NodeRedisClusterClient(client);
+  if (has<NodeRedis | NodeRedisSentinel>(client, "sendCommand") && typeof client.isReady === "boolean") return new NodeRedisClient(client);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where} takes a client of ioredis (new Redis(), new Cluster([...])) or of redis (createClient(), createCluster(), createSentinel()), but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
+  );
+}
+
+function has<Client>(client: unknown, ...methods: string[]): client is Client {
+  return (
+    typeof client === "object" &&
+    client !== null &&
+    methods.every((name) => typeof (client as Record<string, unknown>)[name] === "function")
+  );
+}
+
+function described(client: unknown): string {
+  if (client instanceof Promise) return "a promise of one: await it first";
+  if (client === null || client === undefined) return String(client);
+  // Not its text: an address may hold a password.
+  return typeof client === "object" ? "an object of another kind" : `a ${typeof client}`;
+}

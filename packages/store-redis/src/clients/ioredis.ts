@@ -1,0 +1,119 @@
+import calculateSlot from "cluster-key-slot";
+import type { RedisClient, Run } from "./client.js";
+
+/** What is used of `Redis` of ioredis 5 and 6, whether it finds its server by an address or through Sentinels. */
+export interface Ioredis {
+  readonly status: string;
+  connect(): Promise<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of two major versions
+  evalsha(...args: any[]): Promise<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  eval(...args: any[]): Promise<unknown>;
+}
+
+/** What is used of `Cluster` of ioredis 5 and 6. */
+export interface IoredisCluster extends Ioredis {
+  readonly isCluster: boolean;
+  readonly slots: readonly (readonly string[])[];
+  readonly options: { readonly keyPrefix?: string | Buffer };
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  pipeline(...args: any[]): { exec(): Promise<unknown>; evalsha(...args: any[]): unknown; eval(...args: any[]): unknown };
+}
+
+export class IoredisClient implements RedisClient {
+  readonly isCluster = false;
+  readonly #redis: Ioredis;
+
+  constructor(redis: Ioredis) {
+    this.#redis = redis;
+  }
+
+  get isReady(): boolean {
+    return isReady(this.#redis);
+  }
+
+  wake(): string | undefined {
+    return wake(this.#redis);
+  }
+
+  send(runs: readonly Run[]): Promise<unknown>[] {
+    return runs.map((run) => send(this.#redis, run));
+  }
+
+  slotOf(): number {
+    return 0;
+  }
+
+  serverOf(): string {
+    return "";
+  }
+}
+
+export class IoredisClusterClient implements RedisClient {
+  readonly isCluster = true;
+  readonly #cluster: IoredisCluster;
+  readonly #prefix: string;
+
+  constructor(cluster: IoredisCluster) {
+    this.#cluster = cluster;
+    this.#prefix = String(cluster.options.keyPrefix ?? "");
+  }
+
+  get isReady(): boolean {
+    return isReady(this.#cluster);
+  }
+
+  wake(): string | undefined {
+    return wake(this.#cluster);
+  }
+
+  send(runs: readonly Run[]): Promise<unknown>[] {
+    if (runs.length === 1) return [send(this.#cluster, runs[0] as Run)];
+    const pipeline = this.#cluster.pipeline();
+    for (const run of runs) {
+      if (run.command === "EVALSHA") pipeline.evalsha(...run.args);
+      else pipeline.eval(...run.args);
+    }
+    const all = pipeline.exec() as Promise<[Error | null, unknown][]>;
+    return runs.map((run, i) =>
+      all.then(
+        (results) => {
+          const [error, reply] = results[i] as [Error | null, unknown];
+          if (error === null) return reply;
+          if (isRedirection(error)) return send(this.#cluster, run);
+          throw error;
+        },
+        (error: Error) => {
+          if (/slots? allocation group/.test(error.message)) return send(this.#cluster, run);
+          throw error;
+        },
+      ),
+    );
+  }
+
+  slotOf(key: string): number {
+    return calculateSlot(this.#prefix + key);
+  }
+
+  serverOf(slot: number): string {
+    return this.#cluster.slots[slot]?.join() ?? "";
+  }
+}
+
+function isReady(redis: Ioredis): boolean {
+  return redis.status === "ready";
+}
+
+function wake(redis: Ioredis): string | undefined {
+  if (redis.status === "wait") redis.connect().catch(() => undefined);
+  return redis.status === "end" ? "the client has been closed (by quit, by disconnect, or because it gave up connecting)" : undefined;
+}
+
+function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {
+  return command === "EVALSHA" ? redis.evalsha(...args) : redis.eval(...args);
+}
+
+/** The server has done nothing, for the slot is another's (now); sent on its own the library follows. */
+function isRedirection(error: Error): boolean {
+  return /^(MOVED|ASK|TRYAGAIN) /.test(error.message);
+}

@@ -1,0 +1,106 @@
+import type { Cells, Clock, Decision, Limit } from "@floodgate/core";
+
+export interface DenyCacheOptions {
+  /** The most keys that are remembered for one limit. */
+  readonly maxKeys: number;
+  /** How long a state is believed: what another process gives back or resets is noticed no later. */
+  readonly maxAgeMs: number;
+  /** The clock that was handed over; without one the server's, as far as it is known here. */
+  readonly clock: Clock | undefined;
+}
+
+/** The state that a rejected request met. */
+export interface DeniedState {
+  readonly cells: Cells;
+  /** What the limit holds beyond that request's cost: where this is the same, requests wait for the same unit. */
+  readonly spare: number;
+  /** By the store's clock, when Redis looked at it. */
+  readonly atMs: number;
+  /** By this process's steady clock, when the question went out and when the answer came. */
+  readonly sentMs: number;
+  readonly receivedMs: number;
+}
+
+/** So many entries of a log are handed over as they are (see lua/sliding-window-log.lua), of a longer one only those waited for. */
+const wholeLog = 8;
+
+/**
+ * Keys whose last request Redis has rejected, with the state that it met. While core's own algorithm says of that state that a
+ * request would be rejected, so does Redis: until the key is reset or something is given back, a state only fills.
+ * So a key under attack costs a round trip a second, whatever each request costs.
+ */
+export class DenyCache {
+  readonly #options: DenyCacheOptions;
+  readonly #states = new Map<string, DeniedState>();
+  /** Keys of which something is being forgotten, and how often: what was seen before may not come back. */
+  readonly #forgetting = new Map<string, number>();
+
+  constructor(options: DenyCacheOptions) {
+    this.#options = options;
+  }
+
+  add(key: string, state: DeniedState): void {
+    if (this.#forgetting.has(key)) return;
+    // A key that is there already becomes the newest.
+    this.#states.delete(key);
+    if (this.#states.size >= this.#options.maxKeys) this.#states.delete(this.#states.keys().next().value as string);
+    this.#states.set(key, state);
+  }
+
+  delete(key: string): void {
+    if (this.#states.size > 0) this.#states.delete(key);
+  }
+
+  /** Nothing that is known of a key holds until `done` has settled. */
+  forget(key: string, done: Promise<unknown>): void {
+    this.delete(key);
+    this.#forgetting.set(key, (this.#forgetting.get(key) ?? 0) + 1);
+    const end = (): void => {
+      this.delete(key);
+      const left = (this.#forgetting.get(key) as number) - 1;
+      if (left === 0) this.#forgetting.delete(key);
+      else this.#forgetting.set(key, left);
+    };
+    done.then(end, end);
+  }
+
+  /** What Redis would say of a request, as far as is known; undefined where it is not, or would not be rejected for certain. */
+  rejection(limit: Limit, key: string, cost: number): Decision | undefined {
+    const decision = this.look(limit, key, cost);
+    return decision?.allowed === false ? decision : undefined;
+  }
+
+  /** What the state that is known of a key makes of a request; undefined where none is. */
+  look(limit: Limit, key: string, cost: number): Decision | undefined {
+    if (this.#states.size === 0) return undefined;
+    const state = this.#states.get(key);
+    if (state === undefined) return undefined;
+    const { clock, maxAgeMs } = this.#options;
+    let nowMs: number;
+    let slackMs = 0;
+    if (clock === undefined) {
+      const steadyMs = performance.now();
+      nowMs = state.atMs + Math.floor(steadyMs - state.receivedMs);
+      // The server's clock may be a round trip ahead of this reckoning, of which both parts lack less than a millisecond; and a
+      // request would take its way to it.
+      slackMs = Math.ceil(2 * (state.receivedMs - state.sentMs)) + 1;
+    } else {
+      nowMs = clock();
+    }
+    if (nowMs < state.atMs || nowMs - state.atMs > maxAgeMs) {
+      this.#states.delete(key);
+      return undefined;
+    }
+    const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
+    if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
+    if (isRough(limit, state, cost)) return undefined;
+    if (decision.retryAfterMs > slackMs) return decision;
+    this.#states.delete(key);
+    return undefined;
+  }
+}
+
+/** Whether what a request waits for may be among the entries of a log that were handed over as one: its wait would seem too short. */
+function isRough({ policy }: Limit, { cells, spare }: DeniedState, cost: number): boolean {
+  return policy.algorithm === "sliding-window-log" && (cells[2] as number) > wholeLog && policy.quota - cost !== spare;
+}

@@ -1,0 +1,30 @@
+import type { RedisClient } from "./clients/client.js";
+import { Lane, type LaneOptions } from "./lane.js";
+import type { Step } from "./steps.js";
+
+/** The ways to the servers: one, or one for each of a Cluster's. */
+export class Lanes {
+  readonly #client: RedisClient;
+  readonly #options: LaneOptions;
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(client: RedisClient, options: LaneOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  slotOf(redisKey: string): number {
+    return this.#client.slotOf(redisKey);
+  }
+
+  ask<T>(step: Step<T>): Promise<T> {
+    const server = this.#client.isCluster ? this.#client.serverOf(this.#client.slotOf(step.redisKey)) : "";
+    let lane = this.#lanes.get(server);
+    if (lane === undefined) {
+      lane = new Lane(this.#client, this.#options);
+      this.#lanes.set(server, lane);
+    }
+    lane.add(step as Step);
+    return step.answer;
+  }
+}

@@ -1,0 +1,141 @@
+import {
+  type Check,
+  type Clock,
+  checkOptions,
+  type Decision,
+  FloodgateError,
+  type Limit,
+  type Store,
+  wholeMsClock,
+  wholeNumber,
+} from "@floodgate/core";
+import type { RedisClient } from "./clients/client.js";
+import { type AnyRedis, clientOf } from "./clients/index.js";
+import { consumeAll } from "./consume-all.js";
+import type { DenyCacheOptions } from "./deny-cache.js";
+import { hashTag } from "./keys.js";
+import { Lanes } from "./lanes.js";
+import { type KnownLimit, KnownLimits } from "./limits.js";
+import { Consume, type KeyedCheck, Look, Refund, Reset } from "./steps.js";
+
+export interface RedisStoreOptions {
+  /** What every key begins with; default `"floodgate"`. Apps that share a Redis and no limits need one each. */
+  prefix?: string;
+  /** The time in milliseconds since the epoch; default: the Redis server's own, so that the clocks of app servers do not matter. */
+  clock?: Clock;
+  /**
+   * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
+   * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
+   * another process's `reset` or `refund` may go unnoticed (default 1000 ms). Default true.
+   */
+  denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
+}
+
+/**
+ * A store in Redis or Valkey, shared by all processes that use it: each decision is one atomic step there. The client is yours:
+ * it is never closed or set up anew, and nothing is sent before the first decision.
+ * @throws FloodgateError where the client or an option is none.
+ */
+export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): Store<"async"> {
+  const where = "redisStore";
+  checkOptions(where, options, ["prefix", "clock", "denyCache"], 'redisStore(redis, { prefix: "floodgate" })');
+  const clock = options.clock === undefined ? undefined : wholeMsClock(where, options.clock);
+  return new RedisStore(
+    clientOf(where, client),
+    checkPrefix(where, options.prefix ?? "floodgate"),
+    clock,
+    checkDenyCache(where, options.denyCache ?? true, clock),
+  );
+}
+
+/** For who asks without a limiter, which says how long it waits. */
+const usualTimeoutMs = 100;
+
+class RedisStore implements Store<"async"> {
+  readonly mode = "async";
+  readonly keepsDeadlines = true;
+  readonly #prefix: string;
+  readonly #lanes: Lanes;
+  readonly #limits: KnownLimits;
+
+  constructor(client: RedisClient, prefix: string, clock: Clock | undefined, denyCache: DenyCacheOptions | undefined) {
+    this.#prefix = `${prefix}:`;
+    this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
+    this.#limits = new KnownLimits(denyCache);
+  }
+
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number = usualTimeoutMs): Promise<Decision> {
+    const known = this.#limits.get(limit);
+    const rejection = known.denied?.rejection(limit, key, cost);
+    if (rejection !== undefined) return Promise.resolve(rejection);
+    return this.#lanes.ask(new Consume(this.#keyed(known, key, cost, false), timeoutMs));
+  }
+
+  consumeAll(checks: readonly Check[], timeoutMs: number = usualTimeoutMs): Promise<Decision[]> {
+    const keyed = checks.map(({ limit, key, cost, shadow }) => this.#keyed(this.#limits.get(limit), key, cost, shadow === true));
+    const rejected = knownRejection(keyed);
+    if (rejected !== undefined) return Promise.resolve(rejected);
+    return consumeAll(this.#lanes, keyed, timeoutMs);
+  }
+
+  peek(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<Decision> {
+    const known = this.#limits.get(limit);
+    return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
+  }
+
+  refund(limit: Limit, key: string, decision: Decision, timeoutMs: number = usualTimeoutMs): Promise<number> {
+    const known = this.#limits.get(limit);
+    return this.#forgetting(known, key, this.#lanes.ask(new Refund(known, this.#redisKey(known, key), decision, timeoutMs)));
+  }
+
+  reset(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<void> {
+    const known = this.#limits.get(limit);
+    return this.#forgetting(known, key, this.#lanes.ask(new Reset(this.#redisKey(known, key), timeoutMs)));
+  }
+
+  /** What was known of a key no longer holds. */
+  #forgetting<T>(known: KnownLimit, key: string, done: Promise<T>): Promise<T> {
+    known.denied?.forget(key, done);
+    return done;
+  }
+
+  #keyed(known: KnownLimit, key: string, cost: number, shadow: boolean): KeyedCheck {
+    return { known, key, redisKey: this.#redisKey(known, key), cost, shadow };
+  }
+
+  #redisKey(known: KnownLimit, key: string): string {
+    return this.#prefix + hashTag(key) + known.suffix;
+  }
+}
+
+/** What is certain of several limits: of a whole that one of them rejects the others are as last seen. */
+function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
+  const decisions: Decision[] = [];
+  let rejected = false;
+  for (const { known, key, cost, shadow } of checks) {
+    const decision = known.denied?.look(known.limit, key, cost);
+    if (decision === undefined) return undefined;
+    rejected ||= !decision.allowed && !shadow;
+    decisions.push(decision);
+  }
+  return rejected ? decisions : undefined;
+}
+
+function checkPrefix(where: string, prefix: unknown): string {
+  if (typeof prefix === "string" && /^[^{}\ud800-\udfff]{1,200}$/u.test(prefix)) return prefix;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`prefix\` must be 1 to 200 characters without braces (those say which keys share a Cluster slot), but was ${typeof prefix === "string" ? JSON.stringify(prefix) : String(prefix)}. Write prefix: "my-app".`,
+  );
+}
+
+function checkDenyCache(where: string, option: unknown, clock: Clock | undefined): DenyCacheOptions | undefined {
+  if (option === false) return undefined;
+  const { maxKeys, maxAgeMs } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
+  if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 10_000 }");
+  return {
+    maxKeys: maxKeys === undefined ? 10_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 10_000),
+    maxAgeMs: maxAgeMs === undefined ? 1000 : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
+    clock,
+  };
+}

@@ -1,0 +1,227 @@
+import { type Check, createLimit, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
+import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
+import calculateSlot from "cluster-key-slot";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { redisStore } from "../src/index.js";
+import { runsOf } from "./commands.js";
+import { type Connected, libraries } from "./libraries.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const timeoutMs = 20_000;
+const soon = { interval: 5, timeout: timeoutMs };
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterAll(() => cluster?.stop());
+
+let names = 0;
+const limitOf = (limit: number): Limit => createLimit(`limit-${names++}`, fixedWindow({ limit, window: "365d" }));
+
+/** A limit's name stands outside of the braces, so it does not matter. */
+const slotOf = (key: string): number => calculateSlot(`{${key}}`);
+
+/** Keys of so many slots of one node. */
+async function keysOn(node: RedisServer, count: number): Promise<string[]> {
+  const keys: string[] = [];
+  while (keys.length < count) {
+    const key = `key-${names++}`;
+    if ((await cluster.masterOf(slotOf(key))) === node) keys.push(key);
+  }
+  return keys;
+}
+
+/** How many runs of the script the masters were asked for while something happened, the busiest first. */
+async function runsDuring(act: () => Promise<unknown>): Promise<number[]> {
+  const masters = cluster.nodes.slice(0, 3);
+  const before = await Promise.all(masters.map(runsOf));
+  await act();
+  const after = await Promise.all(masters.map(runsOf));
+  return after.map((runs, i) => runs - (before[i] as number)).sort((a, b) => b - a);
+}
+
+describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (library) => {
+  let connected: Connected;
+  let store: Store<"async">;
+  /** A key on each master. */
+  let keys: [string, string, string];
+  const used = async (limit: Limit, key: string): Promise<number> =>
+    limit.policy.quota - (await store.peek(limit, key, timeoutMs)).remaining;
+
+  beforeAll(async () => {
+    connected = await libraries[library].connectCluster(cluster.nodes.map(({ port }) => port));
+    store = redisStore(connected.client);
+    const masters = cluster.nodes.slice(0, 3);
+    keys = (await Promise.all(masters.map(async (node) => (await keysOn(node, 1))[0]))) as typeof keys;
+    // Once the library knows the nodes, the store learns of each what time it is there.
+    for (const key of [...keys, ...keys]) await store.consume(limitOf(1), key, 1, timeoutMs);
+  });
+  afterAll(() => connected?.close());
+
+  it("limits that share a key are one run on one node", async () => {
+    const checks = Array.from({ length: 5 }, (): Check => ({ limit: limitOf(10), key: keys[0], cost: 1 }));
+    expect(await runsDuring(() => store.consumeAll(checks, timeoutMs))).toEqual([1, 0, 0]);
+  });
+
+  it("limits with different keys are a run for each slot, and one more for each that charged where another rejects", async () => {
+    const [narrow, wide, widest] = [limitOf(1), limitOf(10), limitOf(100)];
+    const checks: Check[] = [
+      { limit: wide, key: keys[0], cost: 2 },
+      { limit: narrow, key: keys[1], cost: 1 },
+      { limit: widest, key: keys[2], cost: 3 },
+    ];
+    let answers: Decision[] = [];
+    const ask = () =>
+      runsDuring(async () => {
+        answers = await store.consumeAll(checks, timeoutMs);
+      });
+    expect(await ask()).toEqual([1, 1, 1]);
+    expect(answers.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 8],
+      [true, 0],
+      [true, 97],
+    ]);
+    expect(await ask()).toEqual([2, 2, 1]);
+    expect(answers.map(({ allowed, remaining, retryAfterMs }) => [allowed, remaining, retryAfterMs > 0])).toEqual([
+      [true, 8, false],
+      [false, 0, true],
+      [true, 97, false],
+    ]);
+    expect([await used(wide, keys[0]), await used(narrow, keys[1]), await used(widest, keys[2])]).toEqual([2, 1, 3]);
+  });
+
+  it("never are more let through than every limit allows, and all that was not is given back", async () => {
+    const [global, each] = [limitOf(60), limitOf(9)];
+    const users = Array.from({ length: 10 }, (_, i) => `user-${i}`);
+    const requests = Array.from({ length: 300 }, (_, i) => users[(i * i) % users.length] as string);
+    const answers = await Promise.all(
+      requests.map(async (user) => {
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+        const checks = [
+          { limit: global, key: "global", cost: 1 },
+          { limit: each, key: user, cost: 1 },
+        ];
+        const decisions = await store.consumeAll(checks, timeoutMs);
+        return decisions.every(({ allowed }) => allowed) ? user : undefined;
+      }),
+    );
+    const passed = answers.filter((user) => user !== undefined);
+    expect(passed.length).toBeLessThanOrEqual(60);
+    expect(passed.length).toBeGreaterThan(0);
+    expect(await used(global, "global")).toBe(passed.length);
+    for (const user of users) expect(await used(each, user)).toBe(passed.filter((other) => other === user).length);
+    expect(Math.max(...(await Promise.all(users.map((user) => used(each, user)))))).toBeLessThanOrEqual(9);
+  });
+
+  it("decisions for one node travel in one pipeline", async () => {
+    const node = cluster.nodes[0] as RedisServer;
+    const reads = async (): Promise<number> => Number((await node.info("stats"))["total_reads_processed"]);
+    const many = await keysOn(node, 60);
+    const limit = limitOf(10);
+    const before = await reads();
+    const runs = await runsDuring(() => Promise.all(many.map((key) => store.consume(limit, key, 1, timeoutMs))));
+    expect(runs).toEqual([new Set(many.map(slotOf)).size, 0, 0]);
+    // Of two rounds; the replica and this test are heard too.
+    expect((await reads()) - before).toBeLessThan(20);
+  });
+
+  it("a slot that moves to another node is followed, with what was counted there", async () => {
+    const [key] = keys;
+    const slot = slotOf(key);
+    const limits = [limitOf(10), limitOf(10), limitOf(10)] as const;
+    const [stays, moves] = limits;
+    for (const limit of [stays, moves]) await store.consume(limit, key, 1, timeoutMs);
+    const [from, to] = [await cluster.masterOf(slot), await cluster.masterOf((slot + 8192) % 16_384)];
+    const [fromId, toId] = await Promise.all([from, to].map(async (node) => String(await node.command("CLUSTER", "MYID"))));
+    await to.command("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId as string);
+    await from.command("CLUSTER", "SETSLOT", slot, "MIGRATING", toId as string);
+    const [name] = (await from.command("KEYS", `*{${key}}:${moves.name}:*`)) as [string];
+    await from.command("MIGRATE", to.host, to.port, name, 0, 5000);
+    const ask = async () => {
+      const remaining: number[] = [];
+      for (const limit of limits) remaining.push((await store.consume(limit, key, 1, timeoutMs)).remaining);
+      return remaining;
+    };
+    // On its way: what has moved is asked for there, and so is what is new.
+    expect(await ask()).toEqual([8, 8, 9]);
+    for (const rest of (await from.command("KEYS", `*{${key}}*`)) as string[]) {
+      await from.command("MIGRATE", to.host, to.port, rest, 0, 5000);
+    }
+    for (const node of [to, from]) await node.command("CLUSTER", "SETSLOT", slot, "NODE", toId as string);
+    await cluster.healthy();
+    expect(await ask()).toEqual([7, 7, 8]);
+    const checks = limits.map((limit): Check => ({ limit, key, cost: 1 }));
+    expect(await store.consumeAll(checks, timeoutMs)).toMatchObject([{ remaining: 6 }, { remaining: 6 }, { remaining: 7 }]);
+  });
+});
+
+describe.each([
+  ["ioredis 6", 0],
+  ["redis 6", 8000],
+] as const)("when a master goes under load, with %s", (library, someSlot) => {
+  let connected: Connected;
+  let store: Store<"async">;
+  beforeEach(async () => {
+    connected = await libraries[library].connectCluster(cluster.nodes.filter(({ running }) => running).map(({ port }) => port));
+    store = redisStore(connected.client);
+  });
+  afterEach(() => connected?.close());
+
+  /** Asks without a pause until it is told to stop, and counts what came of it. */
+  class Load {
+    decided = 0;
+    failed = 0;
+    #over = false;
+    readonly #asked: Promise<unknown>;
+
+    constructor(limit: Limit, key: string) {
+      this.#asked = Promise.all(Array.from({ length: 20 }, () => this.#ask(limit, key)));
+    }
+
+    async stop(): Promise<void> {
+      this.#over = true;
+      await this.#asked;
+    }
+
+    async #ask(limit: Limit, key: string): Promise<void> {
+      while (!this.#over) {
+        try {
+          await store.consume(limit, key, 1, 300);
+          this.decided++;
+        } catch {
+          this.failed++;
+          await new Promise(setImmediate);
+        }
+      }
+    }
+  }
+
+  it.each<[string, (slot: number) => Promise<unknown>]>([
+    ["told to hand over", (slot) => cluster.failover(slot)],
+    [
+      "killed",
+      async (slot) => {
+        await (await cluster.masterOf(slot)).kill();
+        await cluster.healthy();
+      },
+    ],
+  ])("its replica goes on with what was counted, and nothing is counted twice: %s", async (how, failover) => {
+    const limit = limitOf(1_000_000);
+    const key = (await keysOn(await cluster.masterOf(someSlot), 1))[0] as string;
+    const count = async (): Promise<number> => 1_000_000 - (await store.peek(limit, key, timeoutMs)).remaining;
+    const load = new Load(limit, key);
+    await expect.poll(() => load.decided, soon).toBeGreaterThan(100);
+    const before = await count();
+    await failover(slotOf(key));
+    const { decided } = load;
+    await expect.poll(() => load.decided, soon).toBeGreaterThan(decided + 200);
+    await load.stop();
+    const after = await count();
+    expect(after).toBeLessThanOrEqual(load.decided + load.failed);
+    // A master that is killed may take along what it has not told its replica yet.
+    expect(after).toBeGreaterThanOrEqual(how === "killed" ? before : load.decided);
+  });
+});

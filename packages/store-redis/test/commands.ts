@@ -1,0 +1,43 @@
+import type { RedisServer } from "@floodgate/test-servers";
+
+/** A command that a client sent. */
+export interface Command {
+  /** In capitals. */
+  readonly name: string;
+  /** Of a run of the script, the keys it takes. */
+  readonly keys: readonly string[];
+}
+
+/** Does something, and answers what came of it and the commands that clients sent to a server meanwhile, in their order. */
+export async function watched<T>(server: RedisServer, act: () => T): Promise<{ answer: Awaited<T>; commands: Command[] }> {
+  const monitor = await server.monitor();
+  try {
+    const answer = await act();
+    const lines = await monitor.lines();
+    return { answer, commands: lines.filter((line) => !/^\S+ \[\d+ lua\]/.test(line)).map(commandOf) };
+  } finally {
+    monitor.stop();
+  }
+}
+
+export function namesOf(commands: readonly Command[]): string[] {
+  return commands.map(({ name }) => name);
+}
+
+/** How often a server was asked to run the script so far. */
+export async function runsOf(server: RedisServer): Promise<number> {
+  const { cmdstat_evalsha: bySha, cmdstat_eval: bySource } = await server.info("commandstats");
+  return [bySha, bySource].reduce((sum, stat) => sum + Number(/calls=(\d+)/.exec(stat ?? "")?.[1] ?? 0), 0);
+}
+
+/** How often while something happened. */
+export async function runsDuring(server: RedisServer, act: () => unknown): Promise<number> {
+  const before = await runsOf(server);
+  await act();
+  return (await runsOf(server)) - before;
+}
+
+function commandOf(line: string): Command {
+  const [name = "", , count, ...rest] = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
+  return { name: name.toUpperCase(), keys: /^eval/i.test(name) ? rest.slice(0, Number(count)) : [] };
+}

@@ -1,0 +1,3 @@
+import { conformsOnCluster } from "./conformance.js";
+
+conformsOnCluster("redis 6");

@@ -1,0 +1,311 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Check,
+  createLimit,
+  type Decision,
+  fixedWindow,
+  type Limit,
+  type Policy,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
+import * as fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { type RedisStoreOptions, redisStore } from "../src/index.js";
+import { runsDuring } from "./commands.js";
+import { policies, tenAnHour } from "./policies.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const patienceMs = 20_000;
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+let nowMs = 1_789_948_800_000;
+const clock = (): number => nowMs;
+
+let names = 0;
+const limitOf = (policy: Policy) => createLimit(`limit-${names++}`, policy);
+const yearly = (limit: number) => fixedWindow({ limit, window: "365d" });
+
+/** A store that has a long memory, is asked patiently, and knows what time it is at the server. */
+async function storeOf(options: RedisStoreOptions = {}, client: Redis = redis) {
+  const store = redisStore(client, { denyCache: { maxAgeMs: patienceMs }, ...options });
+  await store.peek(limitOf(yearly(1)), "none", patienceMs);
+  return {
+    consume: (limit: Limit, key: string, cost = 1) => store.consume(limit, key, cost, patienceMs),
+    consumeAll: (checks: readonly Check[]) => store.consumeAll(checks, patienceMs),
+    refund: (limit: Limit, key: string, decision: Decision) => store.refund(limit, key, decision, patienceMs),
+    reset: (limit: Limit, key: string) => store.reset(limit, key, patienceMs),
+  };
+}
+
+describe("a key that was rejected", () => {
+  it.each(tenAnHour)("is rejected again without a round trip: $stateKind", async (policy) => {
+    const store = await storeOf();
+    const limit = limitOf(policy);
+    await store.consume(limit, "k", 10);
+    const first = await store.consume(limit, "k");
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await Promise.all(Array.from({ length: 100 }, () => store.consume(limit, "k")));
+    });
+    expect(runs).toBe(0);
+    for (const { allowed, retryAfterMs } of [first, ...answers]) {
+      expect(allowed).toBe(false);
+      expect(retryAfterMs).toBeGreaterThan(0);
+      expect(retryAfterMs).toBeLessThanOrEqual(first.retryAfterMs);
+    }
+  });
+
+  it("is told what Redis would tell it: the verdict, the limit and the wait", async () => {
+    const many = fc.record({ limit: fc.integer({ min: 1, max: 40 }), window: fc.constantFrom(60, 1200, 60_000) }).map(slidingWindowLog);
+    const asks = fc.array(fc.tuple(fc.nat(80), fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 42 }))), {
+      minLength: 10,
+      maxLength: 60,
+    });
+    let known = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(policies, many), asks, async (policy, times) => {
+        const limit = limitOf(policy);
+        const cached = await storeOf({ clock, denyCache: { maxAgeMs: 3_600_000 } });
+        const plain = await storeOf({ clock, denyCache: false });
+        for (const [afterMs, cost] of times) {
+          nowMs += afterMs;
+          let answer: Decision | undefined;
+          const runs = await runsDuring(server, async () => {
+            answer = await cached.consume(limit, "k", cost);
+          });
+          if (runs > 0) continue;
+          known++;
+          const { allowed, limit: quota, retryAfterMs } = await plain.consume(limit, "k", cost);
+          expect(answer).toMatchObject({ allowed, limit: quota, retryAfterMs });
+          expect(allowed).toBe(false);
+        }
+      }),
+      { numRuns: 60 },
+    );
+    expect(known).toBeGreaterThan(100);
+  });
+
+  it("goes to Redis with a cheaper request that would pass, and with no dearer one", async () => {
+    const store = await storeOf();
+    const limit = limitOf(tokenBucket({ capacity: 10, refill: 1, every: "1h" }));
+    await store.consume(limit, "k", 7);
+    expect((await store.consume(limit, "k", 5)).allowed).toBe(false);
+    expect(await runsDuring(server, async () => expect((await store.consume(limit, "k", 4)).allowed).toBe(false))).toBe(0);
+    expect(await runsDuring(server, async () => expect((await store.consume(limit, "k", 3)).allowed).toBe(true))).toBe(1);
+  });
+
+  it("is told at once that a cost above the quota never passes", async () => {
+    const store = await storeOf();
+    const limit = limitOf(yearly(10));
+    await store.consume(limit, "k", 11);
+    let answer: Decision | undefined;
+    expect(
+      await runsDuring(server, async () => {
+        answer = await store.consume(limit, "k", 12);
+      }),
+    ).toBe(0);
+    expect(answer).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, limit: 10 });
+    expect((await store.consume(limit, "k", 10)).allowed).toBe(true);
+  });
+
+  it("is forgotten for newer ones beyond maxKeys", async () => {
+    const store = await storeOf({ denyCache: { maxKeys: 3, maxAgeMs: patienceMs } });
+    const limit = limitOf(yearly(1));
+    const keys = ["a", "b", "c", "d", "e"];
+    for (const key of keys) for (let i = 0; i < 2; i++) await store.consume(limit, key);
+    const trips: number[] = [];
+    for (const key of [...keys].reverse()) trips.push(await runsDuring(server, () => store.consume(limit, key)));
+    expect(trips).toEqual([0, 0, 0, 1, 1]);
+  });
+
+  it("is asked for each time where rejected requests count, or where the cache is off", async () => {
+    const countsRejected = limitOf(slidingWindowLog({ limit: 1, window: "1h", countRejected: true }));
+    for (const [store, limit] of [
+      [await storeOf(), countsRejected],
+      [await storeOf({ denyCache: false }), limitOf(yearly(1))],
+    ] as const) {
+      await store.consume(limit, "k");
+      for (let i = 0; i < 3; i++) expect(await runsDuring(server, () => store.consume(limit, "k"))).toBe(1);
+    }
+  });
+});
+
+describe("what is known of a key ends", () => {
+  type Asked = Awaited<ReturnType<typeof storeOf>>;
+  it.each<[string, (store: Asked, limit: Limit, charge: Decision) => Promise<unknown>]>([
+    ["with a reset", (store, limit) => store.reset(limit, "k")],
+    ["with a refund", (store, limit, charge) => store.refund(limit, "k", charge)],
+  ])("%s, also while that is under way", async (_, end) => {
+    const store = await storeOf();
+    const limit = limitOf(yearly(1));
+    const charge = await store.consume(limit, "k");
+    await store.consume(limit, "k");
+    // In one turn: the second rejection is of before, and may not be remembered.
+    const [, ended, passes] = [store.consume(limit, "k"), end(store, limit, charge), store.consume(limit, "k")];
+    await ended;
+    expect((await passes).allowed).toBe(true);
+
+    await store.reset(limit, "k");
+    const again = await store.consume(limit, "k");
+    const underWay = store.consume(limit, "k");
+    await end(store, limit, again);
+    expect((await underWay).allowed).toBe(false);
+    expect((await store.consume(limit, "k")).allowed).toBe(true);
+  });
+
+  it("with a higher limit, which sees the same state", async () => {
+    const store = await storeOf();
+    const [one, two] = [createLimit("plan", yearly(1)), createLimit("plan", yearly(2))];
+    await store.consume(one, "k");
+    await store.consume(one, "k");
+    expect((await store.consume(two, "k")).allowed).toBe(true);
+    await store.consume(two, "k");
+    expect(await runsDuring(server, async () => expect((await store.consume(one, "k")).allowed).toBe(false))).toBe(0);
+  });
+
+  it("within maxAgeMs, where another process resets it", async () => {
+    const [store, other] = [await storeOf({ clock, denyCache: { maxAgeMs: 500 } }), await storeOf({ clock })];
+    const limit = limitOf(yearly(1));
+    await store.consume(limit, "k");
+    await store.consume(limit, "k");
+    await other.reset(limit, "k");
+    nowMs += 500;
+    expect((await store.consume(limit, "k")).allowed).toBe(false);
+    nowMs += 1;
+    expect((await store.consume(limit, "k")).allowed).toBe(true);
+  });
+
+  it("likewise by the server's clock", async () => {
+    const [store, other] = [await storeOf({ denyCache: { maxAgeMs: 50 } }), await storeOf()];
+    const limit = limitOf(yearly(1));
+    await store.consume(limit, "k");
+    await store.consume(limit, "k");
+    await other.reset(limit, "k");
+    await expect.poll(async () => (await store.consume(limit, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
+  });
+
+  it("when a clock that is handed over steps back", async () => {
+    const store = await storeOf({ clock });
+    const limit = limitOf(yearly(1));
+    await store.consume(limit, "k");
+    await store.consume(limit, "k");
+    nowMs -= 10;
+    expect(await runsDuring(server, () => store.consume(limit, "k"))).toBe(1);
+  });
+});
+
+async function serverMs(): Promise<number> {
+  const [seconds, micros] = (await server.command("TIME")) as [string, string];
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
+
+describe("by the server's clock", () => {
+  let proxy: TcpProxy;
+  let distant: Redis;
+  beforeAll(async () => {
+    proxy = await startProxy(server.port);
+    distant = new Redis(proxy.port);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  afterAll(() => {
+    distant?.disconnect();
+    proxy?.stop();
+  });
+
+  it.each([0, 3, 20])("nobody is rejected whom Redis would let through, %i ms away", async (latencyMs) => {
+    proxy.requests.latencyMs = latencyMs;
+    proxy.replies.latencyMs = latencyMs;
+    const store = await storeOf({}, distant);
+    const policies = [
+      tokenBucket({ capacity: 1, refill: 1, every: "60ms" }),
+      slidingWindowLog({ limit: 1, window: "60ms" }),
+      fixedWindow({ limit: 1, window: "60ms" }),
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...policies), fc.nat(2 * latencyMs + 4), async (policy, earlyMs) => {
+        const limit = limitOf(policy);
+        await store.consume(limit, "k");
+        let decision = await store.consume(limit, "k");
+        const passesAtMs = decision.atMs + decision.retryAfterMs;
+        await sleep(Math.max(0, decision.retryAfterMs - earlyMs));
+        while (!decision.allowed) {
+          const beforeMs = await serverMs();
+          decision = await store.consume(limit, "k");
+          if (!decision.allowed) expect(beforeMs).toBeLessThan(passesAtMs);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("that of this process does not matter", async () => {
+    proxy.requests.latencyMs = 0;
+    proxy.replies.latencyMs = 0;
+    const store = await storeOf();
+    const limit = limitOf(tokenBucket({ capacity: 1, refill: 1, every: "100ms" }));
+    for (const systemTime of [0, 4_102_444_800_000]) {
+      vi.useFakeTimers({ toFake: ["Date"], now: systemTime });
+      await store.consume(limit, "k");
+      expect((await store.consume(limit, "k")).allowed).toBe(false);
+      vi.setSystemTime(systemTime + 3_600_000);
+      await expect.poll(async () => (await store.consume(limit, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
+      await store.reset(limit, "k");
+    }
+  });
+});
+
+describe("a request under several limits", () => {
+  it("is rejected without a round trip where that is certain, the others as last seen", async () => {
+    const [store, other] = [await storeOf(), await storeOf()];
+    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
+    const checks = [narrow, wide].map((limit): Check => ({ limit, key: "k", cost: 1 }));
+    await store.consumeAll(checks);
+    expect(await runsDuring(server, () => store.consumeAll(checks))).toBe(1);
+    await other.consume(wide, "k", 5);
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await store.consumeAll(checks);
+    });
+    expect(runs).toBe(0);
+    expect(answers).toMatchObject([
+      { allowed: false, limit: 1 },
+      { allowed: true, remaining: 9 },
+    ]);
+  });
+
+  it("goes to Redis where one of them is unknown, or only a shadow limit would reject", async () => {
+    const store = await storeOf();
+    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
+    await store.consume(narrow, "k");
+    await store.consume(narrow, "k");
+    const both: Check[] = [
+      { limit: narrow, key: "k", cost: 1 },
+      { limit: wide, key: "k", cost: 1 },
+    ];
+    expect(await runsDuring(server, () => store.consumeAll(both))).toBe(1);
+    const shadow = both.map((check) => ({ ...check, shadow: check.limit === narrow }));
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await store.consumeAll(shadow);
+    });
+    expect(runs).toBe(1);
+    expect(answers).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }]);
+  });
+});

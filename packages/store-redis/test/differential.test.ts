@@ -1,0 +1,113 @@
+import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import * as fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { redisStore } from "../src/index.js";
+import { policies } from "./policies.js";
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+/** Something that happens to the limits, a while after what happened before. */
+type Step = { readonly afterMs: number } & (
+  | { readonly act: "consume" | "peek" | "reset"; readonly limit: number; readonly key: string; readonly cost: number }
+  | { readonly act: "refund"; readonly which: number }
+  | { readonly act: "all"; readonly key: string; readonly costs: readonly number[] }
+);
+
+const key = fc.constantFrom("a", "b");
+const cost = fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 3 }) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 14 }) });
+const afterMs = fc.oneof(
+  { weight: 4, arbitrary: fc.nat(20) },
+  { weight: 2, arbitrary: fc.nat(1000) },
+  { weight: 1, arbitrary: fc.nat(200_000) },
+  { weight: 1, arbitrary: fc.integer({ min: -1000, max: 0 }) },
+);
+
+/** Two limits, and a life of some steps. */
+const lives = fc.tuple(
+  fc.tuple(policies, policies),
+  fc.array(
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          act: fc.constantFrom("consume" as const, "peek", "consume", "reset"),
+          afterMs,
+          limit: fc.nat(1),
+          key,
+          cost,
+        }),
+      },
+      { weight: 1, arbitrary: fc.record({ act: fc.constant("refund" as const), afterMs, which: fc.nat(30) }) },
+      { weight: 3, arbitrary: fc.record({ act: fc.constant("all" as const), afterMs, key, costs: fc.tuple(cost, cost) }) },
+    ) as fc.Arbitrary<Step>,
+    { minLength: 1, maxLength: 30 },
+  ),
+);
+
+let runs = 0;
+
+/** Lives the same life on a memory store and on Redis, and compares what they say at each step. */
+async function compare(
+  [twoPolicies, steps]: readonly [readonly Policy[], readonly Step[]],
+  denyCache: boolean,
+  same: (redis: unknown, memory: unknown) => void,
+): Promise<void> {
+  let nowMs = 1_789_948_800_000;
+  const clock = (): number => nowMs;
+  const stores = [redisStore(redis, { clock, denyCache, prefix: `run-${runs++}` }), memoryStore({ clock })] as const;
+  const limiters = stores.map((store) =>
+    twoPolicies.map((policy, i) => createLimiter<"sync" | "async">({ name: `limit-${i}`, policy, store, timeoutMs: 60_000 })),
+  );
+  const charged: [number, string, Decision, Decision][] = [];
+  for (const step of steps) {
+    nowMs += step.afterMs;
+    const [theirs, ours] = limiters as [Limiter[], Limiter[]];
+    if (step.act === "all") {
+      const whole = (two: Limiter[]) => consumeAll(two.map((limiter, i) => ({ limiter, key: step.key, cost: step.costs[i] as number })));
+      const [there, here] = [await whole(theirs), await whole(ours)];
+      same(there, here);
+      if (there.allowed) for (const [i, decision] of there.all.entries()) charged.push([i, step.key, decision, here.all[i] as Decision]);
+    } else if (step.act === "refund") {
+      const past = charged[step.which];
+      if (past === undefined) continue;
+      const [i, of, there, here] = past;
+      same(await theirs[i]?.refund(of, there), await ours[i]?.refund(of, here));
+    } else {
+      const one = (limiter: Limiter | undefined) =>
+        step.act === "consume" ? limiter?.consume(step.key, { cost: step.cost }) : limiter?.[step.act](step.key);
+      const [there, here] = [await one(theirs[step.limit]), await one(ours[step.limit])];
+      same(there, here);
+      if (step.act === "consume" && (there as Decision).allowed) charged.push([step.limit, step.key, there as Decision, here as Decision]);
+    }
+  }
+}
+
+describe("beside the memory store", () => {
+  test("every field of every decision and refund is equal", { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(lives, (life) => compare(life, false, (there, here) => expect(there).toEqual(here))),
+      { numRuns: 400 },
+    );
+  });
+
+  test("with the deny cache every verdict is equal", { timeout: 120_000 }, async () => {
+    const verdict = (answer: unknown): unknown =>
+      typeof answer === "object" && answer !== null && "allowed" in answer ? answer.allowed : answer;
+    await fc.assert(
+      fc.asyncProperty(lives, (life) => compare(life, true, (there, here) => expect(verdict(there)).toEqual(verdict(here)))),
+      { numRuns: 400 },
+    );
+  });
+});

@@ -1,0 +1,169 @@
+import {
+  type Check,
+  createLimit,
+  createLimiter,
+  type FloodgateEvent,
+  fixedWindow,
+  type Limit,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+} from "@floodgate/core";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import * as fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { redisStore } from "../src/index.js";
+import { tenAnHour } from "./policies.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const timeoutMs = 20_000;
+const kinds: readonly Policy[] = [
+  ...tenAnHour,
+  slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
+  slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
+];
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+let nowMs = 1_789_948_800_000;
+const clock = (): number => nowMs;
+const storeOf = () => redisStore(redis, { clock });
+
+let keys = 0;
+const freshKey = (): string => `key-${keys++}`;
+
+/** The name in Redis of a key that has been charged one unit. */
+async function chargedName(limit: Limit, key: string): Promise<string> {
+  await storeOf().consume(limit, key, 1, timeoutMs);
+  return (await redis.keys(`*{${key}}*`))[0] as string;
+}
+
+describe.each(kinds)("a key of $stateKind that holds", (policy) => {
+  const limit = createLimit("api", policy);
+
+  it("a text that is no state begins anew", async () => {
+    const key = freshKey();
+    const name = await chargedName(limit, key);
+    const state = (await redis.getBuffer(name)) as Buffer;
+    const foreign = fc
+      .oneof(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.constantFrom("", "0", "10", "null", '{"count":1}').map((text) => Buffer.from(text)),
+        // A state of another length, and one of another layout.
+        fc.nat(state.length - 1).map((length) => state.subarray(0, length)),
+        fc.integer({ min: 1, max: 13 }).map((length) => Buffer.concat([state, Buffer.alloc(length, 1)])),
+        fc.nat(255).map((layout) => Buffer.from([layout, ...state.subarray(1)])),
+      )
+      .filter((bytes) => bytes[0] !== state[0] || (bytes.length - state.length) % 14 !== 0);
+    await fc.assert(
+      fc.asyncProperty(foreign, async (bytes) => {
+        await redis.set(name, Buffer.from(bytes), "EX", 1000);
+        const store = storeOf();
+        expect(await store.peek(limit, key, timeoutMs)).toMatchObject({ remaining: 10, resetAfterMs: 0 });
+        expect(await store.consume(limit, key, 3, timeoutMs)).toMatchObject({ allowed: true, remaining: 7 });
+        expect(await store.consume(limit, key, 7, timeoutMs)).toMatchObject({ allowed: true, remaining: 0 });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("a state that was tampered with fails nobody, and nobody for good", async () => {
+    const bytes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(bytes, async (edits) => {
+        const key = freshKey();
+        const name = await chargedName(limit, key);
+        const state = (await redis.getBuffer(name)) as Buffer;
+        for (const [at, byte] of edits) state[1 + (at % (state.length - 1))] = byte;
+        await redis.set(name, state, "EX", 1000);
+        const store = storeOf();
+        const decision = await store.consume(limit, key, 1, timeoutMs);
+        await store.refund(limit, key, decision, timeoutMs);
+        nowMs += 2 * policy.spanMs + 1;
+        expect((await store.consume(limit, key, 1, timeoutMs)).allowed).toBe(true);
+        await store.reset(limit, key, timeoutMs);
+        expect(await store.peek(limit, key, timeoutMs)).toMatchObject({ remaining: 10, resetAfterMs: 0 });
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe.each<[string, (name: string) => Promise<unknown>]>([
+  ["list", (name) => redis.rpush(name, "1")],
+  ["hash", (name) => redis.hset(name, "count", 1)],
+  ["set", (name) => redis.sadd(name, "1")],
+  ["sorted set", (name) => redis.zadd(name, 1, "1")],
+  ["stream", (name) => redis.xadd(name, "*", "count", 1)],
+])("a key that holds a %s", (_, put) => {
+  const foreign = { code: "FLOODGATE_FOREIGN_VALUE", message: expect.stringMatching(/holds a value of another type.*reset/) };
+
+  it.each(kinds)("fails alone, stays as it is, and is healed by a reset: $stateKind", async (policy) => {
+    const limit = createLimit("api", policy);
+    const neighbour = createLimit("neighbour", fixedWindow({ limit: 10, window: "365d" }));
+    const store = storeOf();
+    const [key, sound] = [freshKey(), freshKey()];
+    const decision = await store.consume(limit, key, 1, timeoutMs);
+    const [name] = (await redis.keys(`*{${key}}*`)) as [string];
+    await redis.del(name);
+    await put(name);
+    const before = await redis.dumpBuffer(name);
+    const both: Check[] = [
+      { limit: neighbour, key, cost: 1 },
+      { limit, key, cost: 1 },
+    ];
+    const answers = await Promise.allSettled<unknown>([
+      store.consume(limit, sound, 1, timeoutMs),
+      store.consume(limit, key, 1, timeoutMs),
+      store.consume(limit, key, 2, timeoutMs),
+      store.peek(limit, key, timeoutMs),
+      store.consumeAll(both, timeoutMs),
+      store.consumeAll([...both].reverse(), timeoutMs),
+      store.consume(limit, sound, 2, timeoutMs),
+      store.peek(neighbour, key, timeoutMs),
+    ]);
+    const failed = { status: "rejected", reason: foreign };
+    const decided = (remaining: number) => ({ status: "fulfilled", value: { allowed: true, remaining } });
+    expect(answers).toMatchObject([decided(9), failed, failed, failed, failed, failed, decided(7), decided(10)]);
+    if (policy.algorithm !== "leaky-bucket") await expect(store.refund(limit, key, decision, timeoutMs)).rejects.toMatchObject(foreign);
+    expect(await redis.dumpBuffer(name)).toEqual(before);
+
+    await store.reset(limit, key, timeoutMs);
+    expect(await store.consume(limit, key, 3, timeoutMs)).toMatchObject({ allowed: true, remaining: 7 });
+    expect(await redis.type(name)).toBe("string");
+  });
+
+  it("is one request's trouble: a limiter decides it as it does where the store fails, and says why", async () => {
+    const events: FloodgateEvent[] = [];
+    const limiter = createLimiter({
+      name: "api",
+      policy: fixedWindow({ limit: 1, window: "1h" }),
+      store: storeOf(),
+      timeoutMs,
+      onStoreError: "deny",
+      onEvent: (event) => void events.push(event),
+    });
+    const key = freshKey();
+    await limiter.consume(key);
+    const [name] = (await redis.keys(`*{${key}}*`)) as [string];
+    await redis.del(name);
+    await put(name);
+    for (let i = 0; i < 10; i++) expect(await limiter.consume(key)).toMatchObject({ allowed: false, degraded: true });
+    expect(await limiter.consume(freshKey())).toMatchObject({ allowed: true, degraded: false });
+    expect(events.filter(({ type }) => type === "store-error")).toMatchObject(Array(10).fill({ error: foreign }));
+    await limiter.reset(key);
+    expect(await limiter.consume(key)).toMatchObject({ allowed: true, degraded: false });
+  });
+});

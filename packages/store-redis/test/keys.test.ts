@@ -1,0 +1,56 @@
+import { encodeKey, fixedWindow, slidingWindowCounter } from "@floodgate/core";
+import calculateSlot from "cluster-key-slot";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { hashTag, keySuffix } from "../src/keys.js";
+
+/** Characters that have a meaning somewhere on the way to a slot. */
+const text = fc.string({
+  unit: fc.constantFrom("a", "{", "}", "%", "%00", "%7D", "%D800", ":", "\0", "\r\n", "\ud800", "\udc00", "\ufffd", "\u{1f600}", "*", "0"),
+  maxLength: 6,
+});
+
+describe("a Redis key", () => {
+  test("is different for different keys, and reaches Redis as it is", () => {
+    fc.assert(
+      fc.property(text, text, (one, other) => {
+        expect(hashTag(one) === hashTag(other)).toBe(one === other);
+        expect(Buffer.from(hashTag(one)).toString()).toBe(hashTag(one));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("is in the slot of its tag alone, so that all limits of a request key share one", () => {
+    fc.assert(
+      fc.property(
+        text,
+        text.filter((name) => name !== ""),
+        (key, name) => {
+          const tag = hashTag(key);
+          const whole = calculateSlot(`floodgate:${tag}${keySuffix(name, fixedWindow({ limit: 1, window: "1m" }))}`);
+          expect(tag.slice(1, -1)).not.toMatch(/^$|\}/);
+          expect(whole).toBe(calculateSlot(tag.slice(1, -1)));
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("tells limits apart by name, algorithm and times, and not by their numbers", () => {
+    const suffixes = [
+      keySuffix("a", fixedWindow({ limit: 1, window: "1m" })),
+      keySuffix("b", fixedWindow({ limit: 1, window: "1m" })),
+      keySuffix("a", fixedWindow({ limit: 1, window: "2m" })),
+      keySuffix("a", slidingWindowCounter({ limit: 1, window: "1m" })),
+      keySuffix("a", slidingWindowCounter({ limit: 1, window: "1m", buckets: 6 })),
+    ];
+    expect(new Set(suffixes).size).toBe(suffixes.length);
+    expect(keySuffix("a", fixedWindow({ limit: 9, window: "1m" }))).toBe(suffixes[0]);
+  });
+
+  test("of a client's making is bounded", () => {
+    expect(hashTag(encodeKey("x".repeat(1_000_000))).length).toBeLessThan(100);
+    expect(Buffer.byteLength(hashTag(encodeKey("\ud800".repeat(200))))).toBeLessThan(1100);
+  });
+});

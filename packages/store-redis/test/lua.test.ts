@@ -1,0 +1,191 @@
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { kindOf } from "../src/algorithms.js";
+import { largePlans, type Plans, shortPlans, smallPlans } from "./plans.js";
+import { type Act, Script, type Step, Twin } from "./twin.js";
+
+let server: RedisServer;
+let script: Script;
+beforeAll(async () => {
+  server = await startRedis();
+  script = await Script.load(server);
+});
+afterAll(() => server?.stop());
+
+let keys = 0;
+const freshKey = (): string => `key-${keys++}`;
+
+const startMs = 1_789_948_800_000;
+const yearMs = 365 * 86_400_000;
+
+/** What happens at one time. */
+interface Moment {
+  readonly byMs: number;
+  readonly acts: readonly Act[];
+}
+
+function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
+  const { spanMs, quota } = plans[0] as Policy;
+  const pace = Math.ceil(spanMs / quota);
+  const byMs = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(0, 0, 1) },
+    { weight: 4, arbitrary: fc.integer({ min: 0, max: 2 * pace }) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: spanMs + 1 }) },
+    { weight: 1, arbitrary: fc.constantFrom(pace, spanMs - 1, spanMs, spanMs + 1, 2 * spanMs) },
+    { weight: 2, arbitrary: fc.integer({ min: -spanMs, max: -1 }) },
+    { weight: 1, arbitrary: fc.constantFrom(-spanMs - 1, -2 * spanMs, -3_600_000, yearMs, -yearMs) },
+  );
+  const cost = fc.oneof(
+    { weight: 4, arbitrary: fc.constant(1) },
+    { weight: 3, arbitrary: fc.integer({ min: 1, max: quota }) },
+    { weight: 1, arbitrary: fc.constantFrom(quota + 1, 2 * quota + 1, Number.MAX_SAFE_INTEGER) },
+  );
+  const plan = fc.nat(plans.length - 1);
+  const act: fc.Arbitrary<Act> = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ plan, consume: cost }) },
+    { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
+    { weight: 2, arbitrary: fc.record({ plan, refund: fc.oneof(fc.nat(2), fc.nat(20)) }) },
+  );
+  return fc.array(fc.record({ byMs, acts: fc.array(act, { minLength: 1, maxLength: 4 }) }), {
+    minLength: 1,
+    maxLength: longest,
+    size: "max",
+  });
+}
+
+const lives = (plans: fc.Arbitrary<Plans>, longest = 25): fc.Arbitrary<[Plans, Moment[]]> =>
+  plans.chain((made) => fc.tuple(fc.constant(made), moments(made, longest)));
+
+describe("a twin in Lua", () => {
+  for (const [name, plans] of [
+    ["small", smallPlans],
+    ["large", largePlans],
+  ] as const) {
+    it(`decides as core does, to the last bit, with ${name} numbers`, async () => {
+      const start = fc.oneof(fc.constant(startMs), fc.constantFrom(0, -1, -1_000_000, -startMs));
+      await fc.assert(
+        fc.asyncProperty(lives(plans), start, fc.nat(100_000), async ([made, life], aboutMs, offsetMs) => {
+          const twin = new Twin(server, script, freshKey(), made);
+          let nowMs = aboutMs + offsetMs;
+          for (const { byMs, acts } of life) {
+            nowMs += byMs;
+            await twin.play(nowMs, acts);
+          }
+        }),
+        { numRuns: 300 },
+      );
+    });
+  }
+
+  it("decides so by the server's own clock, whose keys expire", async () => {
+    await fc.assert(
+      fc.asyncProperty(lives(shortPlans, 40), async ([made, life]) => {
+        const twin = new Twin(server, script, freshKey(), made);
+        for (const { acts } of life) await twin.play(undefined, acts);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("looks through a long log as core does", async () => {
+    const plan = fc.record({ limit: fc.integer({ min: 100, max: 400 }), countRejected: fc.boolean() });
+    const moment = fc.record({
+      byMs: fc.oneof({ weight: 60, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.integer({ min: -1000, max: 700 }) }),
+      act: fc.oneof(
+        { weight: 40, arbitrary: fc.record({ plan: fc.nat(20).map((n) => Math.max(0, n - 18)), consume: fc.constant(1) }) },
+        { weight: 2, arbitrary: fc.record({ plan: fc.nat(2), consume: fc.integer({ min: 1, max: 400 }) }) },
+        { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), refund: fc.nat(400) }) },
+      ) as fc.Arbitrary<Act>,
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(plan, { minLength: 1, maxLength: 3 }),
+        fc.array(moment, { minLength: 600, maxLength: 600 }),
+        async (numbers, life) => {
+          const plans = numbers.map((options) => slidingWindowLog({ window: 1000, ...options }));
+          const twin = new Twin(server, script, freshKey(), plans);
+          let nowMs = startMs;
+          for (const { byMs, act } of life) {
+            nowMs += byMs;
+            await twin.play(nowMs, [act]);
+          }
+        },
+      ),
+      { numRuns: 10 },
+    );
+  });
+});
+
+describe.each<Policy>([
+  fixedWindow({ limit: 10, window: "1m" }),
+  slidingWindowCounter({ limit: 10, window: "1m" }),
+  slidingWindowCounter({ limit: 10, window: "1m", buckets: 6 }),
+  slidingWindowLog({ limit: 10, window: "1m" }),
+  tokenBucket({ capacity: 10, refill: 10, every: "1m" }),
+  tokenBucket({ capacity: 10, refill: 10, every: "1m", style: "interval" }),
+  gcra({ limit: 10, window: "1m" }),
+  leakyBucket({ capacity: 10, leak: 10, every: "1m" }),
+])("a key of $stateKind", (policy) => {
+  it("is gone when all that was taken has been given back, or it is forgotten", async () => {
+    const key = freshKey();
+    const taken: Step[] = [2, 1, 3].map((cost) => [key, "c", 0, cost]);
+    const back: Step[] = policy.algorithm === "leaky-bucket" ? [[key, "d", 0]] : [3, 2, 1].map((cost) => [key, "r", 0, cost, startMs]);
+    await script.run(startMs, [policy], taken);
+    expect(await server.command("EXISTS", key)).toBe(1);
+    await script.run(startMs, [policy], back);
+    expect(await server.command("EXISTS", key)).toBe(0);
+  });
+
+  it("is written anew, whole, where it held something else", async () => {
+    const sound = freshKey();
+    const consume = async (key: string) => (await script.run(startMs, [policy], [[key, "c", 0, 3]])).told(startMs, 3);
+    const fresh = await consume(sound);
+    const layout = Buffer.from((await server.command("GETRANGE", sound, 0, 0)) as string);
+    const size = await server.command("STRLEN", sound);
+    const foreign = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 600 }).map((bytes) => Buffer.from(bytes)),
+      fc.integer({ min: 1, max: 600 }).map((length) => Buffer.alloc(length, layout)),
+    );
+    await fc.assert(
+      fc.asyncProperty(foreign, async (bytes) => {
+        const key = freshKey();
+        await server.command("SET", key, bytes);
+        expect(await consume(key)).toEqual(fresh);
+        expect(await server.command("STRLEN", key)).toBe(size);
+        expect(await server.command("PTTL", key)).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  it("of another type is an error of its own step, and stays as it was", async () => {
+    const [sound, list] = [freshKey(), freshKey()];
+    await server.command("RPUSH", list, "one");
+    const answer = await script.run(
+      startMs,
+      [policy],
+      [
+        [sound, "c", 0, 1],
+        [list, "c", 0, 1],
+        [list, "p", 0],
+        [sound, "c", 0, 2],
+      ],
+    );
+    expect(answer.told(startMs, 1)[0]).toMatchObject({ allowed: true, remaining: 9 });
+    expect(answer.next()).toMatch(/^WRONGTYPE/);
+    expect(answer.next()).toMatch(/^WRONGTYPE/);
+    expect(answer.told(startMs, 2)[0]).toMatchObject({ allowed: true, remaining: 7 });
+    expect(await server.command("LRANGE", list, 0, -1)).toEqual(["one"]);
+  });
+});
+
+it("the kind in a key is another where states are not shared, and runs into nothing", () => {
+  const any = fc.oneof(smallPlans, largePlans, shortPlans).map(([policy]) => policy as Policy);
+  fc.assert(
+    fc.property(any, any, (one, other) => {
+      expect(kindOf(one) === kindOf(other)).toBe(one.stateKind === other.stateKind);
+      expect(kindOf(one)).toMatch(/^[a-z\d-]+$/);
+    }),
+  );
+});

@@ -1,0 +1,61 @@
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import * as fc from "fast-check";
+
+/** Policies that keep each other's state: they share algorithm and times, and differ in what they allow. */
+export type Plans = readonly Policy[];
+
+interface Scale {
+  readonly quota: fc.Arbitrary<number>;
+  readonly timeMs: fc.Arbitrary<number>;
+  readonly delay: fc.Arbitrary<{ maxDelayMs?: number }>;
+}
+
+const quota = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 30 }));
+const delay = fc.oneof(fc.constant({}), fc.record({ maxDelayMs: fc.nat(200) }));
+
+const small: Scale = {
+  quota,
+  timeMs: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000)),
+  delay,
+};
+
+/** Products come near to what a double holds exactly. */
+const large: Scale = {
+  quota: fc.integer({ min: 1, max: 4_000_000 }),
+  timeMs: fc.integer({ min: 1, max: 2_000_000_000 }),
+  delay: fc.record({ maxDelayMs: fc.nat(2 ** 31 - 1) }),
+};
+
+/** A server's own clock passes these times within a few steps. */
+const short: Scale = { quota, timeMs: fc.integer({ min: 1, max: 12 }), delay };
+
+function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
+  const several = <Times, Numbers>(times: fc.Arbitrary<Times>, numbers: fc.Arbitrary<Numbers>, make: (all: Times & Numbers) => Policy) =>
+    fc
+      .tuple(times, fc.array(numbers, { minLength: 1, maxLength: 3 }))
+      .map(([time, plans]) => plans.map((plan): Policy => make({ ...time, ...plan })));
+  const window = fc.record({ window: timeMs });
+  const every = fc.record({ every: timeMs });
+  const bucket = fc.record({ capacity: quota, refill: fc.oneof(fc.integer({ min: 1, max: 12 }), quota) });
+  const queue = fc.tuple(fc.record({ capacity: quota, leak: quota }), delay).map(([options, longest]) => ({ ...options, ...longest }));
+  const buckets = fc.oneof(
+    { weight: 4, arbitrary: fc.constant(1) },
+    { weight: 4, arbitrary: fc.integer({ min: 2, max: 7 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 95, max: 300 }) },
+  );
+  return fc.oneof(
+    several(window, fc.record({ limit: quota }), fixedWindow),
+    several(window, fc.record({ limit: quota, countRejected: fc.boolean() }), slidingWindowLog),
+    several(fc.record({ width: timeMs, buckets }), fc.record({ limit: quota }), ({ width, ...options }) =>
+      slidingWindowCounter({ ...options, window: width * options.buckets }),
+    ),
+    several(every, bucket, tokenBucket),
+    several(every, bucket, (options) => tokenBucket({ ...options, style: "interval" })),
+    several(every, queue, leakyBucket),
+    several(window, fc.record({ limit: quota, burst: quota }), gcra),
+  );
+}
+
+export const smallPlans: fc.Arbitrary<Plans> = plansOf(small);
+export const largePlans: fc.Arbitrary<Plans> = plansOf(large);
+export const shortPlans: fc.Arbitrary<Plans> = plansOf(short);

@@ -1,0 +1,28 @@
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import * as fc from "fast-check";
+
+const amount = fc.integer({ min: 1, max: 12 });
+const time = fc.constantFrom(60, 1200, 60_000);
+
+/** Policies of every kind, small enough that their edges are met. */
+export const policies: fc.Arbitrary<Policy> = fc.oneof(
+  fc.record({ limit: amount, window: time }).map(fixedWindow),
+  fc.record({ limit: amount, window: time, buckets: fc.constantFrom(1, 3, 6) }).map(slidingWindowCounter),
+  fc.record({ limit: amount, window: time, countRejected: fc.boolean() }).map(slidingWindowLog),
+  fc
+    .record({ capacity: amount, refill: amount, every: time, style: fc.constantFrom("smooth" as const, "interval" as const) })
+    .map(tokenBucket),
+  fc.record({ limit: amount, window: time, burst: amount }).map(gcra),
+  fc.record({ capacity: amount, leak: amount, every: time, maxDelayMs: fc.constantFrom(0, 40, 1_000_000) }).map(leakyBucket),
+);
+
+/** One policy of each kind that admits exactly ten units of a burst, and nothing more for an hour. */
+export const tenAnHour: readonly Policy[] = [
+  fixedWindow({ limit: 10, window: "365d" }),
+  slidingWindowCounter({ limit: 10, window: "365d" }),
+  slidingWindowLog({ limit: 10, window: "365d" }),
+  tokenBucket({ capacity: 10, refill: 1, every: "365d" }),
+  tokenBucket({ capacity: 10, refill: 1, every: "365d", style: "interval" }),
+  gcra({ limit: 1, window: "365d", burst: 10 }),
+  leakyBucket({ capacity: 10, leak: 1, every: "1d" }),
+];

@@ -1,0 +1,122 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createLimiter, type PolicyOptions } from "@floodgate/core";
+import { startCluster, startRedis } from "@floodgate/test-servers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { redisStore } from "../src/index.js";
+import { type Connected, libraries } from "./libraries.js";
+
+const processes = 8;
+const requests = 2000;
+
+const patienceMs = 60_000;
+const year = "365d";
+
+/** Policies that admit 5000 of a burst, and nothing more for minutes. */
+const policies: readonly PolicyOptions[] = [
+  { algorithm: "fixed-window", limit: 5000, window: year },
+  { algorithm: "sliding-window-counter", limit: 5000, window: year },
+  { algorithm: "sliding-window-counter", limit: 5000, window: "360d", buckets: 6 },
+  { algorithm: "sliding-window-log", limit: 5000, window: year },
+  { algorithm: "token-bucket", capacity: 5000, refill: 1, every: year },
+  { algorithm: "token-bucket", capacity: 5000, refill: 1, every: year, style: "interval" },
+  { algorithm: "gcra", limit: 1, window: year, burst: 5000 },
+  { algorithm: "leaky-bucket", capacity: 5000, leak: 1, every: "5m" },
+];
+
+interface NamedLimit {
+  readonly name: string;
+  readonly policy: PolicyOptions;
+}
+
+let limits = 0;
+const named = (policy: PolicyOptions): NamedLimit => ({ name: `limit-${limits++}`, policy });
+
+let workers: readonly ChildProcess[] = [];
+beforeAll(async () => {
+  workers = Array.from({ length: processes }, () => fork(join(__dirname, "race-worker.mjs"), { execArgv: [] }));
+  await Promise.all(workers.map(answerOf));
+}, patienceMs);
+afterAll(() => {
+  for (const worker of workers) worker.disconnect();
+});
+
+/** How many requests are allowed of those that all processes begin at one moment. Every other one remembers who was rejected. */
+async function race(ports: readonly number[], limits: readonly NamedLimit[]): Promise<number> {
+  await tell((i) => ({ ports, limits, key: "one", requests, inFlight: 100, denyCache: i % 2 === 1 }));
+  const allowed = (await tell(() => "go")) as number[];
+  return allowed.reduce((sum, count) => sum + count, 0);
+}
+
+function tell(message: (worker: number) => object | string): Promise<unknown[]> {
+  const answers = workers.map(answerOf);
+  for (const [i, worker] of workers.entries()) worker.send(message(i));
+  return Promise.all(answers);
+}
+
+async function answerOf(worker: ChildProcess): Promise<unknown> {
+  const ended = once(worker, "exit").then(() => Promise.reject(new Error("A process has ended.")));
+  const [answer] = await Promise.race([once(worker, "message"), ended]);
+  return answer;
+}
+
+describe.each<[string, () => Promise<{ ports: number[]; stop(): Promise<void> }>]>([
+  [
+    "one server",
+    async () => {
+      const server = await startRedis();
+      return { ports: [server.port], stop: () => server.stop() };
+    },
+  ],
+  [
+    "a Cluster",
+    async () => {
+      const cluster = await startCluster({ replicasPerMaster: 0 });
+      return { ports: cluster.nodes.map(({ port }) => port), stop: () => cluster.stop() };
+    },
+  ],
+])(`${processes} processes with ${requests} requests each on %s`, (_, start) => {
+  let ports: number[];
+  let stop: () => Promise<void>;
+  let connected: Connected;
+  beforeAll(async () => {
+    ({ ports, stop } = await start());
+    const { connect, connectCluster } = libraries["ioredis 6"];
+    connected = await (ports.length > 1 ? connectCluster(ports) : connect(ports[0] as number));
+  }, patienceMs);
+  afterAll(async () => {
+    await connected?.close();
+    await stop?.();
+  });
+
+  async function remaining(limit: NamedLimit): Promise<number> {
+    const store = redisStore(connected.client);
+    const decision = await createLimiter({ ...limit, store, timeoutMs: patienceMs, onStoreError: "deny" }).peek("one");
+    expect(decision.degraded).toBe(false);
+    return decision.remaining;
+  }
+
+  it.each(policies)(
+    "are let through exactly as often as the policy allows: %o",
+    async (policy) => {
+      const limit = named(policy);
+      expect(await race(ports, [limit])).toBe(5000);
+      expect(await remaining(limit)).toBe(0);
+    },
+    patienceMs,
+  );
+
+  it(
+    "are charged under two limits, or under none",
+    async () => {
+      const two = [
+        named({ algorithm: "gcra", limit: 1, window: year, burst: 3000 }),
+        named({ algorithm: "sliding-window-log", limit: 5000, window: year }),
+      ];
+      expect(await race(ports, two)).toBe(3000);
+      expect(await Promise.all(two.map(remaining))).toEqual([0, 2000]);
+    },
+    patienceMs,
+  );
+});

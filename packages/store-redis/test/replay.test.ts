@@ -1,0 +1,184 @@
+import { createLimit, createLimiter, type Decision, type FloodgateEvent, fixedWindow, type Store } from "@floodgate/core";
+import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { redisStore } from "../src/index.js";
+import { type Command, runsOf, watched } from "./commands.js";
+import { type Connected, libraries } from "./libraries.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const patienceMs = 20_000;
+/** Long enough for a request to be decided on a busy machine, and short enough to be waited for. */
+const timeoutMs = 500;
+/** Of what is not decided in time, whatever the machine does. */
+const shortMs = 40;
+
+const soon = { interval: 5, timeout: patienceMs };
+
+const yearly = createLimit("yearly", fixedWindow({ limit: 100, window: "365d" }));
+const timeout = { status: "rejected", reason: { code: "FLOODGATE_STORE_TIMEOUT" } };
+
+let server: RedisServer;
+let proxy: TcpProxy;
+beforeAll(async () => {
+  server = await startRedis();
+  proxy = await startProxy(server.port);
+});
+afterAll(async () => {
+  proxy?.stop();
+  await server?.stop();
+});
+
+function heal(): void {
+  proxy.requests.mode = "pass";
+  proxy.replies.mode = "pass";
+}
+
+async function cutAndReconnect(): Promise<void> {
+  const { accepted } = proxy;
+  proxy.cut();
+  heal();
+  await expect.poll(() => proxy.accepted, soon).toBeGreaterThan(accepted);
+}
+
+let keys = 0;
+const freshKey = (): string => `key-${keys++}`;
+
+/** A store that knows what time it is at the server, so that its next decision is charged by what it sends first. */
+async function readyStore(client: Connected["client"]): Promise<Store<"async">> {
+  const store = redisStore(client);
+  await store.peek(yearly, "none", patienceMs);
+  return store;
+}
+
+/** Some requests at once, and one more a turn later: the first travel in two rounds, and no third starts before one is over. */
+async function askForSeven(store: Store<"async">, key: string, waitMs: number): Promise<PromiseSettledResult<Decision>[]> {
+  const asked = Array.from({ length: 6 }, () => store.consume(yearly, key, 1, waitMs));
+  await new Promise(setImmediate);
+  return Promise.allSettled([...asked, store.consume(yearly, key, 1, waitMs)]);
+}
+
+const used = async (store: Store<"async">, key: string): Promise<number> => 100 - (await store.peek(yearly, key, patienceMs)).remaining;
+
+const countOf = (commands: readonly Command[], key: string): number =>
+  commands.flatMap((command) => command.keys).filter((text) => text.includes(`{${key}}`)).length;
+
+describe.each(Object.entries(libraries))("with %s, a decision", (name, library) => {
+  let connected: Connected;
+  let store: Store<"async">;
+  beforeEach(async () => {
+    connected = await library.connect(proxy.port);
+    store = await readyStore(connected.client);
+  });
+  afterEach(() => {
+    heal();
+    return connected?.close();
+  });
+
+  it("whose reply is lost is charged once, although the library may send it again when it reconnects", async () => {
+    const key = freshKey();
+    proxy.replies.mode = "drop";
+    expect(await askForSeven(store, key, timeoutMs)).toMatchObject(Array(7).fill(timeout));
+    const { answer, commands } = await watched(server, async () => {
+      await cutAndReconnect();
+      return used(store, key);
+    });
+    expect(answer).toBe(6);
+    expect(countOf(commands, key)).toBeGreaterThanOrEqual(name.startsWith("ioredis") ? 7 : 1);
+  });
+
+  it("that reaches the server after its deadline charges nothing", async () => {
+    const key = freshKey();
+    const { answer, commands } = await watched(server, async () => {
+      proxy.requests.mode = "hold";
+      expect(await askForSeven(store, key, shortMs)).toMatchObject(Array(7).fill(timeout));
+      proxy.requests.mode = "pass";
+      return used(store, key);
+    });
+    expect(answer).toBe(0);
+    expect(countOf(commands, key)).toBeGreaterThanOrEqual(7);
+  });
+
+  it("that meets a server that has stopped charges nothing when it goes on", async () => {
+    const key = freshKey();
+    server.pause();
+    const answers = await askForSeven(store, key, shortMs).finally(() => server.resume());
+    expect(answers).toMatchObject(Array(7).fill(timeout));
+    expect(await used(store, key)).toBe(0);
+  });
+
+  it("that waited for a connection beyond its deadline is never sent", async () => {
+    const key = freshKey();
+    proxy.refuse();
+    proxy.cut();
+    await expect.poll(() => proxy.connections, soon).toBe(0);
+    const { commands } = await watched(server, async () => {
+      expect(await askForSeven(store, key, shortMs)).toMatchObject(Array(7).fill({ status: "rejected" }));
+      await proxy.accept();
+      await store.peek(yearly, "none", patienceMs);
+    });
+    expect(countOf(commands, key)).toBe(0);
+  });
+
+  it("whose answer comes after its deadline has failed by then, and the next is decided", async () => {
+    const key = freshKey();
+    proxy.replies.mode = "hold";
+    await expect(store.consume(yearly, key, 1, shortMs)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    proxy.replies.mode = "pass";
+    expect(await store.consume(yearly, key, 1, patienceMs)).toMatchObject({ allowed: true });
+  });
+
+  it("of a limiter is made without the store, and says so", async () => {
+    const events: FloodgateEvent[] = [];
+    const options = { policy: yearly.policy, store, timeoutMs: shortMs, onEvent: (event: FloodgateEvent) => void events.push(event) };
+    const [open, closed] = [
+      createLimiter({ name: "open", ...options }),
+      createLimiter({ name: "closed", ...options, onStoreError: "deny" }),
+    ] as const;
+    proxy.replies.mode = "hold";
+    expect(await Promise.all([open.consume("k"), closed.consume("k")])).toMatchObject([
+      { allowed: true, degraded: true },
+      { allowed: false, degraded: true },
+    ]);
+    expect(events.filter(({ type }) => type === "store-error")).toMatchObject(
+      Array(2).fill({ error: { code: "FLOODGATE_STORE_TIMEOUT", message: expect.stringContaining(`${shortMs} ms`) } }),
+    );
+  });
+});
+
+describe("a decision whose connection breaks before its deadline", () => {
+  let redis: Redis;
+  async function brokenOff(
+    autoResendUnfulfilledCommands: boolean,
+    waitMs: number,
+  ): Promise<{ store: Store<"async">; key: string; answers: unknown[] }> {
+    redis = new Redis(proxy.port, { autoResendUnfulfilledCommands });
+    redis.on("error", () => undefined);
+    const store = await readyStore(redis);
+    const key = freshKey();
+    proxy.replies.mode = "drop";
+    const runs = await runsOf(server);
+    const asked = askForSeven(store, key, waitMs);
+    await expect.poll(() => runsOf(server), soon).toBe(runs + 2);
+    await cutAndReconnect();
+    return { store, key, answers: await asked };
+  }
+  afterEach(() => {
+    heal();
+    redis?.disconnect();
+  });
+
+  it("is charged again where ioredis sends it again: a client is counted twice, and none is let through", async () => {
+    const { store, key, answers } = await brokenOff(true, patienceMs);
+    expect(answers).toMatchObject(Array(7).fill({ status: "fulfilled", value: { allowed: true } }));
+    expect(await used(store, key)).toBe(13);
+  });
+
+  it("is charged once where ioredis is told not to, and fails; the next are decided", async () => {
+    const { store, key, answers } = await brokenOff(false, timeoutMs);
+    expect(answers).toMatchObject(Array(7).fill(timeout));
+    expect(await used(store, key)).toBe(6);
+  });
+});

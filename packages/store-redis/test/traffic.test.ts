@@ -1,0 +1,238 @@
+import { type Check, createLimit, createLimiter, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
+import * as fc from "fast-check";
+import { Cluster, Redis } from "ioredis";
+import { createClient, createCluster } from "redis";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { type AnyRedis, redisStore } from "../src/index.js";
+import { namesOf, watched } from "./commands.js";
+import { type Connected, libraries } from "./libraries.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const patienceMs = 20_000;
+const yearly = createLimit("yearly", fixedWindow({ limit: 10, window: "365d" }));
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+let keys = 0;
+const freshKey = (): string => `key-${keys++}`;
+
+/** A limit of many, each with the same key. */
+const checksOf = (limits: number, key: string): Check[] => Array.from({ length: limits }, (_, i) => ({ limit: limitOf(i), key, cost: 1 }));
+
+const limits: Limit[] = [];
+function limitOf(i: number): Limit {
+  limits[i] ??= createLimit(`limit-${i}`, yearly.policy);
+  return limits[i];
+}
+
+describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
+  let connected: Connected;
+  let store: Store<"async">;
+  beforeAll(async () => {
+    connected = await library.connect(server.port);
+    store = redisStore(connected.client);
+    await store.reset(yearly, "none", patienceMs);
+  });
+  afterAll(() => connected?.close());
+
+  it("sends nothing when it is made", async () => {
+    const { commands } = await watched(server, () => {
+      createLimiter({ name: "api", policy: yearly.policy, store: redisStore(connected.client) });
+      return (connected.client as Redis).ping();
+    });
+    expect(namesOf(commands)).toEqual(["PING"]);
+  });
+
+  it("asks what time it is with its first decision, and from then on sends one command a decision", async () => {
+    const fresh = redisStore(connected.client);
+    const key = freshKey();
+    const first = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
+    expect(namesOf(first.commands)).toEqual(["EVALSHA", "EVALSHA"]);
+    expect(first.answer.remaining).toBe(9);
+    const second = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
+    expect(namesOf(second.commands)).toEqual(["EVALSHA"]);
+    expect(second.answer.remaining).toBe(8);
+  });
+
+  it.each([1, 2, 20])("sends one command for a decision under %i limits", async (count) => {
+    const { commands } = await watched(server, () => store.consumeAll(checksOf(count, freshKey()), patienceMs));
+    expect(commands).toMatchObject([{ name: "EVALSHA", keys: { length: count } }]);
+  });
+
+  it("sends one command for a look, a refund and a reset", async () => {
+    const key = freshKey();
+    const decision = await store.consume(yearly, key, 3, patienceMs);
+    for (const act of [
+      () => store.peek(yearly, key, patienceMs),
+      () => store.refund(yearly, key, decision, patienceMs),
+      () => store.reset(yearly, key, patienceMs),
+    ]) {
+      expect(namesOf((await watched<Promise<unknown>>(server, act)).commands)).toEqual(["EVALSHA"]);
+    }
+  });
+
+  it("sends the source again when the server has forgotten the script, once for what travels together, and in order", async () => {
+    await server.command("SCRIPT", "FLUSH");
+    const key = freshKey();
+    const { answer, commands } = await watched(server, () =>
+      Promise.all(Array.from({ length: 40 }, () => store.consume(yearly, key, 1, patienceMs))),
+    );
+    expect(namesOf(commands).sort()).toEqual(["EVAL", "EVAL", "EVALSHA", "EVALSHA"]);
+    expect(answer.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 40 }, (_, i) => i < 10));
+    const { commands: next } = await watched(server, () => store.peek(yearly, key, patienceMs));
+    expect(namesOf(next)).toEqual(["EVALSHA"]);
+  });
+
+  it.each<[string, string, string[], string[]]>([
+    ["may not run scripts", "NOPERM", ["ACL", "SETUSER", "default", "-evalsha"], ["ACL", "SETUSER", "default", "+evalsha"]],
+    ["takes no writes", "READONLY", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
+    ["has no memory left", "OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
+  ])("does not send it where the server %s: the decision fails", async (_, word, begin, end) => {
+    const key = freshKey();
+    await server.command(...begin);
+    const { answer, commands } = await watched(server, () =>
+      store.consume(yearly, key, 1, patienceMs).catch((error: unknown) => error),
+    ).finally(() => server.command(...end));
+    expect(answer).toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining(word) });
+    expect(namesOf(commands)).not.toContain("EVAL");
+    expect((await store.peek(yearly, key, patienceMs)).remaining).toBe(10);
+  });
+
+  it("goes on when the server has been started anew", async () => {
+    await server.restart();
+    const { answer, commands } = await watched(server, () => store.consume(yearly, freshKey(), 1, patienceMs));
+    expect(answer.remaining).toBe(9);
+    expect(namesOf(commands).filter((name) => name === "EVAL")).toHaveLength(1);
+  });
+});
+
+describe("decisions that wait at the same moment", () => {
+  const asks = fc.array(
+    fc.array(fc.record({ key: fc.nat(3), cost: fc.integer({ min: 1, max: 3 }), limits: fc.nat(3) }), { maxLength: 150 }),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  );
+
+  it("travel together, in order, at most 64 checks at once, and are decided as one after the other", async () => {
+    const redis = new Redis(server.port);
+    const nowMs = Date.now();
+    await fc.assert(
+      fc.asyncProperty(asks, async (turns) => {
+        const prefix = freshKey();
+        const stores = [redisStore(redis, { prefix, clock: () => nowMs, denyCache: false }), memoryStore({ clock: () => nowMs })] as const;
+        const ask = (store: Store, { key, cost, limits }: { key: number; cost: number; limits: number }) => {
+          if (limits === 0) return store.consume(yearly, `${key}`, cost, patienceMs);
+          return store.consumeAll(
+            checksOf(limits, `${key}`).map((check) => ({ ...check, cost })),
+            patienceMs,
+          );
+        };
+        await stores[0].peek(yearly, "none", patienceMs);
+        const { answer, commands } = await watched(server, async () => {
+          const answers: unknown[] = [];
+          for (const turn of turns) {
+            for (const one of turn) answers.push(ask(stores[0], one));
+            await new Promise(setImmediate);
+          }
+          return Promise.all(answers);
+        });
+        const all = turns.flat();
+        expect(answer).toEqual(all.map((one) => ask(stores[1], one)));
+        const asked = all.flatMap(({ key, limits }) => Array.from({ length: Math.max(limits, 1) }, () => `{${key}}`));
+        expect(commands.flatMap((command) => command.keys.map((text) => /\{.*\}/.exec(text)?.[0]))).toEqual(asked);
+        for (const command of commands) expect(command.keys.length).toBeLessThanOrEqual(64);
+        expect(commands.length).toBeLessThanOrEqual(2 * turns.length + Math.ceil(asked.length / 32));
+      }),
+      { numRuns: 25 },
+    );
+    redis.disconnect();
+  });
+});
+
+describe("a client that is not connected", () => {
+  let proxy: TcpProxy;
+  let close: (() => unknown) | undefined;
+  beforeAll(async () => {
+    proxy = await startProxy(server.port);
+  });
+  afterEach(async () => {
+    await proxy.accept();
+    close?.();
+  });
+  afterAll(() => proxy?.stop());
+
+  it("connects with the first decision where it is a lazy one of ioredis", async () => {
+    const redis = new Redis(server.port, { lazyConnect: true });
+    close = () => redis.disconnect();
+    const store = redisStore(redis);
+    await new Promise(setImmediate);
+    expect(redis.status).toBe("wait");
+    expect((await store.consume(yearly, freshKey(), 1, patienceMs)).remaining).toBe(9);
+  });
+
+  it("is sent nothing: decisions wait in the store", async () => {
+    proxy.refuse();
+    const redis = new Redis(proxy.port, { retryStrategy: () => 10 });
+    redis.on("error", () => undefined);
+    close = () => redis.disconnect();
+    const store = redisStore(redis);
+    const key = freshKey();
+    await expect(store.consume(yearly, key, 1, 30)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    const { answer, commands } = await watched(server, async () => {
+      const decisions = [1, 2].map((cost) => store.consume(yearly, key, cost, patienceMs));
+      await proxy.accept();
+      return Promise.all(decisions);
+    });
+    expect(answer.map(({ remaining }: Decision) => remaining)).toEqual([9, 7]);
+    expect(commands.flatMap(({ keys }) => keys)).toHaveLength(4);
+  });
+
+  it.each<[string, () => AnyRedis, RegExp]>([
+    ["createClient", () => createClient({ url: `redis://127.0.0.1:${server.port}` }), /`await client.connect\(\)` first/],
+    [
+      "createCluster",
+      () => createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${server.port}` }] }) as AnyRedis,
+      /`await client.connect\(\)` first/,
+    ],
+  ])("fails at once where %s's was never told to connect", async (_, make, message) => {
+    const decision = redisStore(make()).consume(yearly, freshKey(), 1, patienceMs);
+    await expect(decision).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringMatching(message) });
+  });
+
+  it("fails at once where it has been closed", async () => {
+    for (const redis of [new Redis(server.port), new Cluster([{ port: server.port }], { lazyConnect: true })]) {
+      redis.disconnect();
+      await expect.poll(() => redis.status).toBe("end");
+      const decision = redisStore(redis).consume(yearly, freshKey(), 1, patienceMs);
+      await expect(decision).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringMatching(/has been closed/) });
+    }
+  });
+});
+
+describe("something else than a client", () => {
+  const redis = new Redis({ lazyConnect: true });
+  it.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /was given undefined/],
+    ["a promise of a client", Promise.resolve(redis), /a promise of one: await it first/],
+    ["an address, of which no password is told", "redis://user:secret@127.0.0.1", /was given a string\. Write redisStore\(new Redis/],
+    ["a class", Redis, /was given a function/],
+    ["a plain object", {}, /an object of another kind/],
+    ["a pipeline of ioredis", redis.pipeline(), /an object of another kind/],
+    ["a pipeline of a Cluster of ioredis", new Cluster([{ port: 1 }], { lazyConnect: true }).pipeline(), /an object of another kind/],
+    ["a transaction of node-redis", createClient().multi(), /an object of another kind/],
+  ])("is refused when the store is made: %s", (_, client, message) => {
+    expect(() => redisStore(client as AnyRedis)).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) }),
+    );
+  });
+});

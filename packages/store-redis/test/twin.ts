@@ -1,0 +1,195 @@
+import * as assert from "node:assert/strict";
+import { type Cells, createLimit, type Decision, type Limit, type Policy } from "@floodgate/core";
+import type { RedisServer, Reply } from "@floodgate/test-servers";
+import { argumentsOf } from "../src/algorithms.js";
+import { sha, source } from "../src/script.js";
+
+/** A step of the script and the key that it takes, policies counted from 0. */
+export type Step = readonly [key: string, act: "c" | "p" | "r" | "d", policy: number, ...numbers: number[]];
+
+/** The script by itself, on a server. */
+export class Script {
+  readonly #server: RedisServer;
+
+  private constructor(server: RedisServer) {
+    this.#server = server;
+  }
+
+  static async load(server: RedisServer): Promise<Script> {
+    await server.command("SCRIPT", "LOAD", source);
+    return new Script(server);
+  }
+
+  /** @param clockMs the time to hand over; undefined where the server's own shall count. */
+  async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<Answer> {
+    const head = [clockMs ?? "", Number.MAX_SAFE_INTEGER, 1, policies.length];
+    for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
+    const keys = steps.map(([key]) => key);
+    const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
+    return new Answer(await this.#server.command("EVALSHA", sha, keys.length, ...keys, ...head, ...args));
+  }
+}
+
+/** A decision without what the script is not asked for. */
+export type Told = Pick<Decision, "allowed" | "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "cost" | "atMs">;
+
+export function toldOf({ allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs }: Decision): Told {
+  return { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs };
+}
+
+/** What the script answered, to be read in order: see lua/batch.lua. */
+export class Answer {
+  readonly serverMs: number;
+  readonly #list: readonly Reply[];
+  #at = 1;
+
+  constructor(reply: Reply) {
+    this.#list = reply as readonly Reply[];
+    this.serverMs = this.#list[0] as number;
+  }
+
+  get ended(): boolean {
+    return this.#at === this.#list.length;
+  }
+
+  next(): Reply {
+    return this.#list[this.#at++] as Reply;
+  }
+
+  number(): number {
+    const next = this.next();
+    assert.equal(typeof next, "number", `not a number: ${next}`);
+    return next as number;
+  }
+
+  /** A decision, and the state that a rejection comes with. */
+  told(nowMs: number, cost: number): readonly [Told, Cells] {
+    const first = this.number();
+    const plain = { retryAfterMs: 0, delayMs: 0, cost, atMs: nowMs };
+    if (first >= 0) return [{ ...plain, allowed: true, remaining: first, resetAfterMs: this.number() }, new Float64Array()];
+    const allowed = first === -1;
+    const remaining = this.number();
+    const retryMs = this.number();
+    const told = {
+      allowed,
+      remaining,
+      retryAfterMs: retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs,
+      resetAfterMs: this.number(),
+      delayMs: this.number(),
+      cost,
+      atMs: nowMs + this.number(),
+    };
+    return [told, Float64Array.from({ length: allowed ? 0 : this.number() }, () => this.number())];
+  }
+}
+
+/** What is asked under one of a key's policies. A refund is of one of the latest charges: 0 of the last. */
+export type Act = { readonly plan: number } & ({ readonly consume: number } | { readonly peek: 1 } | { readonly refund: number });
+
+/** A key in Redis and the same state in core's cells: whatever happens to both, they agree. */
+export class Twin {
+  readonly #server: RedisServer;
+  readonly #script: Script;
+  readonly #key: string;
+  readonly #limits: readonly Limit[];
+  #cells: Cells = new Float64Array(3);
+  readonly #charges: Decision[] = [];
+
+  constructor(server: RedisServer, script: Script, key: string, plans: readonly Policy[]) {
+    this.#server = server;
+    this.#script = script;
+    this.#key = key;
+    this.#limits = plans.map((policy) => createLimit("twin", policy));
+  }
+
+  /** Plays acts in one run of the script, at one time, and on the cells, and compares all that is answered and left. */
+  async play(clockMs: number | undefined, acts: readonly Act[]): Promise<void> {
+    const refunds = acts.map((act) => ("refund" in act ? this.#charge(act.refund) : undefined));
+    const steps = acts.map((act, i): Step => {
+      const plan = act.plan % this.#limits.length;
+      const charge = refunds[i];
+      if ("consume" in act) return [this.#key, "c", plan, act.consume];
+      return charge === undefined ? [this.#key, "p", plan] : [this.#key, "r", plan, charge.cost, charge.atMs];
+    });
+    const plans = this.#limits.map(({ policy }) => policy);
+    const [answer, expiry, time] = await Promise.all([
+      this.#script.run(clockMs, plans, steps),
+      this.#server.command("PEXPIRETIME", this.#key),
+      this.#server.command("TIME"),
+    ]);
+    const nowMs = clockMs ?? answer.serverMs;
+    let wrote = clockMs === undefined;
+    for (const [i, act] of acts.entries()) {
+      const limit = this.#limits[act.plan % this.#limits.length] as Limit;
+      const charge = refunds[i];
+      if (charge === undefined) {
+        const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
+        this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
+        wrote ||= decision.allowed && "consume" in act;
+      } else {
+        const unit = "unit" in limit.policy ? limit.policy.unit : 1;
+        const back = limit.algorithm.refund(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost);
+        assert.equal(answer.number() / unit, back, `given back of ${charge.cost} at ${charge.atMs}`);
+        wrote ||= back > 0;
+      }
+    }
+    assert.ok(answer.ended);
+    const [seconds, micros] = (time as string[]).map(Number) as [number, number];
+    this.#checkExpiry(nowMs, answer.serverMs, expiry as number, seconds * 1000 + Math.floor(micros / 1000), wrote);
+  }
+
+  #charge(back: number): Decision | undefined {
+    return this.#charges[this.#charges.length - 1 - (back % Math.max(this.#charges.length, 1))];
+  }
+
+  #decide(limit: Limit, nowMs: number, cost: number, commit: boolean): Decision {
+    const size = limit.algorithm.size(limit.policy, this.#cells, 0);
+    if (size > this.#cells.length) {
+      const larger = new Float64Array(2 * size);
+      larger.set(this.#cells);
+      this.#cells = larger;
+    }
+    const decision = limit.algorithm.decide(limit, this.#cells, 0, nowMs, cost, commit);
+    if (commit && decision.allowed) this.#charges.push(decision);
+    return decision;
+  }
+
+  #compare(limit: Limit, nowMs: number, decision: Decision, [told, state]: readonly [Told, Cells]): void {
+    assert.deepEqual(told, toldOf(decision));
+    if (decision.allowed) return;
+    const isLog = limit.policy.algorithm === "sliding-window-log";
+    if (isLog && limit.policy.countRejected) {
+      assert.equal(state.length, 0, "a rejection that counts is told again by nobody else");
+      return;
+    }
+    assert.deepEqual(seen(limit, state, nowMs, decision.cost), toldOf(decision), "what the state says that was handed over");
+    for (const share of [0.25, 0.5, 0.75, 1]) {
+      const laterMs = nowMs + Math.floor(share * decision.resetAfterMs);
+      for (const other of this.#limits) {
+        for (const cost of [decision.cost, 1, other.policy.quota]) {
+          const remembered = seen(other, state, laterMs, cost);
+          const actual = toldOf(this.#decide(other, laterMs, cost, false));
+          if (!isLog) assert.deepEqual(remembered, actual);
+          else if (!remembered.allowed) assert.equal(actual.allowed, false, "a state that was handed over rejects too much");
+          if (other === limit && cost === decision.cost) {
+            assert.deepEqual([remembered.allowed, remembered.retryAfterMs], [actual.allowed, actual.retryAfterMs]);
+          }
+        }
+      }
+    }
+  }
+
+  /** @param wrote whether the key's expiry is of this time: where a clock that was handed over moves, others' are not. */
+  #checkExpiry(nowMs: number, serverMs: number, expiryMs: number, latestMs: number, wrote: boolean): void {
+    assert.notEqual(expiryMs, -1, "a key without an expiry");
+    for (const limit of this.#limits) {
+      const { resetAfterMs } = this.#decide(limit, nowMs, 1, false);
+      if (expiryMs === -2) assert.ok(resetAfterMs === 0 || serverMs + resetAfterMs <= latestMs, "a state is gone");
+      else if (wrote) assert.ok(expiryMs >= serverMs + resetAfterMs, `expires at ${expiryMs} of ${serverMs + resetAfterMs}`);
+    }
+  }
+}
+
+function seen(limit: Limit, state: Cells, nowMs: number, cost: number): Told {
+  return toldOf(limit.algorithm.decide(limit, state, 0, nowMs, cost, false));
+}
