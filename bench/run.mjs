@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
 import { flood } from "./flood.mjs";
-import { http } from "./http.mjs";
+import { frameworks, http } from "./http.mjs";
 import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
+import { redis } from "./redis.mjs";
 import { store } from "./store.mjs";
 
 const help = `Usage: npm run bench -- [part...] [options]
@@ -11,19 +12,23 @@ Parts (all of them by default):
   store    one decision in process, against a bare Map and other libraries
   memory   bytes a key
   flood    fresh keys without end: pauses, speed, and whether a blocked key stays blocked
-  http     requests per second of Express 5
+  http     requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
+  redis    one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
 
 Options:
-  --rounds <n>       rounds of store (default 7, in each process) and http (default 5)
+  --rounds <n>       rounds of store (default 7, in each process), http and redis (default 5)
   --processes <n>    processes of store, one after the other, a subject (default 3)
-  --seconds <s>      how long a round of http lasts (default 2)
+  --seconds <s>      how long a round lasts, of http (default 2) and of redis (default 1, for each subject)
   --connections <n>  connections of http (default 32)
-  --only <text>      subjects of store whose name contains this
+  --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
+  --framework <name> express, koa or hono alone; may stand several times
+  --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
+  --only <text>      subjects of store and redis whose name contains this
   --help             this text
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
-const parts = { store, memory, flood, http };
+const parts = { store, memory, flood, http, redis };
 
 function options() {
   try {
@@ -32,25 +37,32 @@ function options() {
       options: {
         rounds: { type: "string" },
         processes: { type: "string", default: "3" },
-        seconds: { type: "string", default: "2" },
+        seconds: { type: "string" },
         connections: { type: "string", default: "32" },
+        host: { type: "string", default: "127.0.0.1" },
+        framework: { type: "string", multiple: true },
+        "in-flight": { type: "string", default: "1,64,512" },
         only: { type: "string" },
         help: { type: "boolean", default: false },
       },
     });
     for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
+    for (const name of values.framework ?? []) if (!Object.hasOwn(frameworks, name)) throw new Error(`No framework is called "${name}".`);
     for (const name of ["rounds", "processes", "seconds", "connections"]) {
       if (values[name] !== undefined && !(Number(values[name]) > 0))
         throw new Error(`--${name} takes a number above 0, not "${values[name]}".`);
     }
-    return { ...values, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
+    const inFlight = values["in-flight"].split(",").map(Number);
+    if (!inFlight.every((level) => Number.isSafeInteger(level) && level > 0))
+      throw new Error(`--in-flight takes whole numbers above 0 with commas between them, not "${values["in-flight"]}".`);
+    return { ...values, inFlight, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
   } catch (error) {
     console.error(`${error.message}\n\n${help}`);
     process.exit(2);
   }
 }
 
-const { chosen, rounds, processes, seconds, connections, only, help: wanted } = options();
+const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, only, help: wanted } = options();
 if (wanted) {
   console.log(help);
 } else {
@@ -59,7 +71,8 @@ if (wanted) {
     store: { rounds: Number(rounds ?? 7), processes: Number(processes), only },
     memory: { keys: 1_000_000 },
     flood: { keys: 2_000_000 },
-    http: { rounds: Number(rounds ?? 5), seconds: Number(seconds), connections: Number(connections) },
+    http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
+    redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
   };
   try {
     for (const part of chosen) console.log(await parts[part](given[part]));

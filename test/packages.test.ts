@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -31,9 +31,17 @@ beforeAll(async () => {
     dependencies: {
       ...Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`])),
       express: "^5.0.0",
+      hono: "^4.0.0",
+      "@hono/node-server": "^2.0.0",
+      ioredis: "^6.0.0",
       jest: "^30.0.0",
+      koa: "^3.0.0",
+      redis: "^6.0.0",
       supertest: "^7.0.0",
       "@types/express": "^5.0.0",
+      "@types/koa": "^3.0.0",
+      // That of @types/koa: the next one has types of its own, other ones.
+      "content-disposition": "^1.0.0",
       "@types/node": "^20.19.0",
     },
     // What the packages need of each other are the tarballs too.
@@ -55,8 +63,10 @@ describe("the tarballs", { timeout: 30_000 }, () => {
       const [, stem, m] = /^src\/(.*)\.(m?)ts$/.exec(source) as RegExpExecArray;
       return [`${m}js`, `${m}js.map`, `d.${m}ts`, `d.${m}ts.map`].map((end) => `dist/${stem}.${end}`);
     });
-    const vectors = name === "@floodgate/conformance" ? ["random", "several", "worked"].map((file) => `vectors/${file}.json`) : [];
-    const expected = [...sources, ...built, ...vectors, "LICENSE", "README.md", "package.json"].sort();
+    // What is no source and is read as it is.
+    const folder = folders[names.indexOf(name)] as string;
+    const read = ["vectors", "lua"].flatMap((kind) => (existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : []));
+    const expected = [...sources, ...built, ...read, "LICENSE", "README.md", "package.json"].sort();
     expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(expected);
   });
 
@@ -239,6 +249,10 @@ describe("the READMEs", { timeout: 30_000 }, () => {
     expect(printed).toEqual([...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said));
   });
 });
+
+function filesIn(folder: string, kind: string): string[] {
+  return readdirSync(join(root, "packages", folder, kind)).map((file) => `${kind}/${file}`);
+}
 
 /** The first example of a package's README. */
 function example(folder: string): string {

@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { Redis } from "ioredis";
+import { serve } from "./lib/child.mjs";
+import { clientKey } from "./lib/subjects.mjs";
+import { subjects } from "./redis/subjects.mjs";
+
+/** One subject in a process of its own, with one connection: answers what a load of so many decisions in flight made of it. */
+const [name, port] = process.argv.slice(2);
+const keys = Array.from({ length: 1000 }, (_, i) => clientKey(i));
+/** So many times each key is asked before anything is measured. */
+const visits = 10;
+/** One decision in so many is timed: to read the clock takes longer than to reject in process. */
+const timed = 7;
+/** A server's requests come from the event loop, so it turns at least this often. */
+const turnMs = 1;
+
+const redis = new Redis({ host: "127.0.0.1", port: Number(port) });
+await once(redis, "ready");
+const subject = subjects[name];
+const { decide, allowed } = await subject.make(redis);
+
+/** A rejection is an answer of some libraries, and an error of others. */
+async function visitKeys() {
+  for (let i = 0; i < visits; i++) await Promise.allSettled(keys.map((key) => decide(key)));
+  return keys.length;
+}
+
+async function load({ inFlight, seconds }) {
+  const latencies = [];
+  let decisions = 0;
+  let passed = 0;
+  let nowMs = performance.now();
+  let turnedMs = nowMs;
+  let turn;
+  const startMs = nowMs;
+  const endMs = startMs + seconds * 1000;
+  const nextTurn = () =>
+    new Promise((resolve) => {
+      setImmediate(() => {
+        turnedMs = performance.now();
+        turn = undefined;
+        resolve();
+      });
+    });
+  const one = async () => {
+    while (nowMs < endMs) {
+      if (turn !== undefined) await turn;
+      const key = keys[Math.floor(Math.random() * keys.length)];
+      const isTimed = decisions++ % timed === 0;
+      const sentMs = isTimed ? performance.now() : 0;
+      let told;
+      try {
+        told = await decide(key);
+      } catch (rejection) {
+        if (rejection instanceof Error) throw rejection;
+        told = rejection;
+      }
+      if (allowed(told)) passed++;
+      if (!isTimed) continue;
+      nowMs = performance.now();
+      latencies.push(nowMs - sentMs);
+      if (turn === undefined && nowMs - turnedMs > turnMs) turn = nextTurn();
+    }
+  };
+  const before = process.cpuUsage();
+  await Promise.all(Array.from({ length: inFlight }, one));
+  const { user, system } = process.cpuUsage(before);
+  const elapsedMs = performance.now() - startMs;
+  // Where the hour turns just now, each key has another request.
+  if (subject.denied ? passed > keys.length : passed < decisions) throw new Error(`${name} let ${passed} of ${decisions} requests pass`);
+  latencies.sort((a, b) => a - b);
+  const quantile = (share) => latencies[Math.floor((latencies.length - 1) * share)];
+  return {
+    decisions,
+    perSecond: (decisions * 1000) / elapsedMs,
+    clientUs: (user + system) / decisions,
+    p50Ms: quantile(0.5),
+    p99Ms: quantile(0.99),
+  };
+}
+
+serve((question) => (question === "visit keys" ? visitKeys() : load(question)));

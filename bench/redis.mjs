@@ -1,0 +1,92 @@
+import { startRedis } from "@floodgate/test-servers";
+import { Child } from "./lib/child.mjs";
+import { median, progress, spread, table } from "./lib/report.mjs";
+import { floors, subjects } from "./redis/subjects.mjs";
+
+const warmUpSeconds = 0.5;
+
+export async function redis({ rounds, seconds, inFlight, only }) {
+  const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
+  const results = new Map(inFlight.map((level) => [level, Object.fromEntries(names.map((name) => [name, []]))]));
+  const bytes = {};
+  const server = await startRedis();
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      const clients = names.map((name) => new Child("redis-child.mjs", [name, String(server.port)]));
+      try {
+        for (const level of inFlight) {
+          progress(`redis: round ${round} of ${rounds}, ${level} in flight`);
+          for (const [i, name] of names.entries()) {
+            await server.command("FLUSHALL");
+            await clients[i].ask("visit keys");
+            bytes[name] ??= await bytesOf(server);
+            await clients[i].ask({ inFlight: level, seconds: warmUpSeconds });
+            results.get(level)[name].push(await measure(server, clients[i], subjects[name], { inFlight: level, seconds }));
+          }
+        }
+      } finally {
+        await Promise.all(clients.map((client) => client.stop()));
+      }
+    }
+    progress("");
+    const { redis_version: version } = await server.info("server");
+    const heading = `Redis ${version}, 1,000 keys, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round`;
+    return [...inFlight.map((level) => tableOf(results.get(level), `${level} in flight, ${heading}`)), bytesTable(bytes)].join("\n");
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measure(server, client, { command = "evalsha" }, load) {
+  const before = await used(server, command);
+  const told = await client.ask(load);
+  const after = await used(server, command);
+  const each = (what) => (after[what] - before[what]) / told.decisions;
+  return { ...told, serverUs: each("cpuUs"), commandUs: each("commandUs"), commands: each("commands") };
+}
+
+/** What the server has used so far, all in all and for the command that clients send. */
+async function used(server, command) {
+  const cpu = await server.info("cpu");
+  const stats = (await server.info("commandstats"))[`cmdstat_${command}`] ?? "";
+  const stat = (name) => Number(new RegExp(`\\b${name}=(\\d+)`).exec(stats)?.[1] ?? 0);
+  return {
+    cpuUs: (Number(cpu.used_cpu_user) + Number(cpu.used_cpu_sys)) * 1e6,
+    commandUs: stat("usec"),
+    commands: stat("calls"),
+  };
+}
+
+async function bytesOf(server) {
+  const keys = await server.command("KEYS", "*");
+  return median(await Promise.all(keys.map((key) => server.command("MEMORY", "USAGE", key))));
+}
+
+function tableOf(results, heading) {
+  const names = Object.keys(results);
+  const all = (name, measured) => results[name].map((one) => one[measured]);
+  const ratio = (name, to) => median(all(name, "perSecond").map((value, round) => value / results[to][round].perSecond)).toFixed(2);
+  const mid = (name, measured, digits) => median(all(name, measured)).toFixed(digits);
+  const rows = names.map((name) => [
+    name,
+    mid(name, "perSecond", 0),
+    ...floors.map((floor) => ratio(name, floor)),
+    `±${(100 * spread(all(name, "perSecond"))).toFixed(0)} %`,
+    mid(name, "p50Ms", 3),
+    mid(name, "p99Ms", 3),
+    mid(name, "clientUs", 2),
+    mid(name, "serverUs", 2),
+    mid(name, "commandUs", 2),
+    mid(name, "commands", 3),
+  ]);
+  const columns = ["subject", "decisions/s", ...floors.map((floor) => `x ${floor}`), "noise", "p50 ms", "p99 ms"];
+  return table(heading, [...columns, "client CPU µs", "server CPU µs", "in commands", "commands"], rows);
+}
+
+function bytesTable(bytes) {
+  return table(
+    "Bytes a key (MEMORY USAGE, key and expiry included) after ten requests, median",
+    ["subject", "bytes"],
+    Object.entries(bytes).map(([name, median]) => [name, median]),
+  );
+}

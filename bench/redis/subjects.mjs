@@ -1,0 +1,87 @@
+import {
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { redisStore } from "@floodgate/store-redis";
+import { rateLimiterFlexible, rateLimitRedis, upstash } from "./peers.mjs";
+
+const window = "1h";
+const neverReached = 1e9;
+
+/** What a decision in Redis cannot do without. The others are ratios to these. */
+export const floors = ["INCR", "minimal EVALSHA"];
+
+function incr(redis) {
+  return { decide: (key) => redis.incr(`incr:${key}`), allowed: (count) => count > 0 };
+}
+
+/** A fixed window in the fewest words: it neither rejects anything, nor says when it ends. */
+async function minimalEvalsha(redis) {
+  const script = "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return n";
+  const sha = await redis.script("LOAD", script);
+  return { decide: (key) => redis.evalsha(sha, 1, `minimal:${key}`, "3600000"), allowed: (count) => count > 0 };
+}
+
+/** A machine that is busy with something else must not turn into decisions that were given up. */
+const timeoutMs = 5000;
+
+const ours =
+  (policy, options = {}) =>
+  (redis) => {
+    const limiter = createLimiter({ name: "api", policy, store: redisStore(redis, options), timeoutMs });
+    return { decide: (key) => limiter.consume(key), allowed };
+  };
+
+function twoLimits(redis) {
+  const store = redisStore(redis);
+  const limiterOf = (name, policy) => createLimiter({ name, policy, store, timeoutMs });
+  const perMinute = limiterOf("minute", slidingWindowCounter({ limit: neverReached, window: "1m" }));
+  const perHour = limiterOf("hour", slidingWindowCounter({ limit: neverReached, window }));
+  return {
+    decide: (key) =>
+      consumeAll([
+        { limiter: perMinute, key },
+        { limiter: perHour, key },
+      ]),
+    allowed: ({ decision }) => allowed(decision),
+  };
+}
+
+function allowed(decision) {
+  if (decision.degraded) throw new Error("Redis did not decide");
+  return decision.allowed;
+}
+
+const limit = neverReached;
+/** Buckets and queues that fill up again so slowly that they never are as good as new. */
+const capacity = 1e6;
+const pace = { refill: 100_000, every: "1d" };
+const denied = slidingWindowCounter({ limit: 1, window });
+
+/** By name; `denied` where each key but for its first request is rejected; `command` where the client sends another than EVALSHA. */
+export const subjects = {
+  INCR: { make: incr, command: "incr" },
+  "minimal EVALSHA": { make: minimalEvalsha },
+  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })) },
+  "two of them in one step": { make: twoLimits },
+  fixedWindow: { make: ours(fixedWindow({ limit, window })) },
+  // A log of all that an hour of this brings would be no log of a rate limit.
+  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })) },
+  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })) },
+  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })) },
+  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })) },
+  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })) },
+  "rate-limit-redis": { make: (redis) => rateLimitRedis(redis, limit) },
+  "rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, limit) },
+  "@upstash/ratelimit": { make: (redis) => upstash(redis, limit) },
+  "denied, slidingWindowCounter": { make: ours(denied), denied: true },
+  "denied, denyCache: false": { make: ours(denied, { denyCache: false }), denied: true },
+  "denied, rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, 1), denied: true },
+  "denied, @upstash/ratelimit": { make: (redis) => upstash(redis, 1), denied: true },
+};

@@ -1,0 +1,56 @@
+// Starts several processes of the app on one Redis, sends them requests in turn until all answer 429, and stops everything.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { startRedis } from "@floodgate/test-servers";
+
+const processes = 3;
+const requests = 15;
+
+if (process.argv.includes("--help")) {
+  console.log(
+    "Usage: node demo.mjs\n\nUses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-server of its own on a spare port.",
+  );
+  process.exit(0);
+}
+
+// What was started ends with this process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+const given = process.env.REDIS_URL;
+const redis = given === undefined ? await startRedis() : undefined;
+const url = given ?? `redis://${redis.host}:${redis.port}`;
+console.log(`Redis at ${new URL(url).host}${given === undefined ? ", started for this" : ""}`);
+
+const workers = await Promise.all(Array.from({ length: processes }, start)).catch(({ message }) => {
+  console.error(message);
+  process.exit(1);
+});
+for (const { pid, port } of workers) console.log(`Process ${pid} serves on http://127.0.0.1:${port}`);
+console.log(`\nTogether they let each client pass 10 times a minute. Sending ${requests} requests, to each in turn:\n`);
+
+let allowed = 0;
+for (let i = 0; i < requests; i++) {
+  const { pid, port } = workers[i % processes];
+  const response = await fetch(`http://127.0.0.1:${port}`);
+  await response.arrayBuffer();
+  if (response.ok) allowed++;
+  console.log(`${String(i + 1).padStart(2)}. process ${pid}  ${response.status} ${response.statusText}`);
+  for (const name of ["RateLimit-Policy", "RateLimit", "Retry-After"]) {
+    const value = response.headers.get(name);
+    if (value !== null) console.log(`    ${name}: ${value}`);
+  }
+}
+console.log(`\n${allowed} of ${requests} requests passed, whichever process they met. The app is examples/redis/worker.mjs.`);
+
+for (const { worker } of workers) worker.disconnect();
+await redis?.stop();
+
+/** A process of the app, once it listens. A prefix of this run's own, so that a Redis that is there already counts from none. */
+async function start() {
+  const worker = fork(new URL("worker.mjs", import.meta.url), [url, `floodgate-demo-${process.pid}`]);
+  const ended = once(worker, "exit").then(() => {
+    throw new Error("A process of the app has ended before it could serve.");
+  });
+  const [{ port }] = await Promise.race([once(worker, "message"), ended]);
+  return { worker, pid: worker.pid, port };
+}

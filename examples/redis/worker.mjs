@@ -1,0 +1,32 @@
+import { slidingWindowLog } from "@floodgate/core";
+import { rateLimit } from "@floodgate/express";
+import { redisStore } from "@floodgate/store-redis";
+import express from "express";
+import { Redis } from "ioredis";
+
+// One process of the app: `node worker.mjs <Redis URL> <prefix>`. Any number of them share what they count in Redis.
+const [url, prefix] = process.argv.slice(2);
+
+const redis = new Redis(url, { lazyConnect: true });
+redis.on("error", (error) => console.error(`Redis: ${error.message}`));
+
+const app = express();
+app.use(
+  rateLimit({
+    name: "per-ip",
+    policy: slidingWindowLog({ limit: 10, window: "1m" }),
+    store: redisStore(redis, { prefix }),
+    timeoutMs: 1000,
+  }),
+);
+app.get("/", (req, res) => {
+  res.json({ process: process.pid, remaining: req.rateLimit.remaining });
+});
+
+// An app need not wait for Redis, but here every request shall be counted.
+await redis.connect().catch(() => process.exit(1));
+const server = app.listen(0, "127.0.0.1", () => {
+  process.send?.({ port: server.address().port });
+});
+// A process does not outlive the one that started it.
+process.once("disconnect", () => process.exit());
