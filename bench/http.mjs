@@ -9,6 +9,8 @@ export const frameworks = {
 };
 
 const kinds = ["nothing", "noop", "allowed", "denied", "peer"];
+const warmUpSeconds = 1;
+const sliceSeconds = 0.25;
 
 export async function http({ rounds, seconds, connections, host, framework }) {
   const chosen = framework ?? Object.keys(frameworks);
@@ -18,21 +20,45 @@ export async function http({ rounds, seconds, connections, host, framework }) {
   for (let round = 1; round <= rounds; round++) {
     for (const name of chosen) {
       progress(`http: ${frameworks[name].label} on ${host}: round ${round} of ${rounds}`);
-      for (const kind of kinds) {
-        const { perSecond, cpuUs } = await measure(name, kind, host, seconds, connections);
-        results[name][kind].perSecond.push(perSecond);
-        results[name][kind].cpuUs.push(cpuUs);
-      }
+      await measure(name, results[name], { host, seconds, connections });
     }
   }
   progress("");
-  const heading = `${connections} connections on ${host}, ${rounds} rounds of ${seconds} s, medians; ratios within each round`;
+  const heading = `${connections} connections on ${host}, ${rounds} rounds of ${seconds} s in slices of ${sliceSeconds} s`;
   return chosen.map((name) => tableOf(name, results[name], heading)).join("\n");
 }
 
-function tableOf(name, of, heading) {
+/**
+ * A round has a fresh server and a fresh client for each kind, for a process that is kept favours whoever warmed it up. They take
+ * turns by slices, so that what else the machine does meets all alike.
+ */
+async function measure(framework, results, { host, seconds, connections }) {
+  const pairs = kinds.map((kind) => ({
+    kind,
+    server: new Child("http-server.mjs", [framework, kind, host]),
+    client: new Child("http-client.mjs", []),
+  }));
+  try {
+    for (const pair of pairs) {
+      pair.load = { port: await pair.server.ask("port"), connections, status: pair.kind === "denied" ? 429 : 200 };
+      await pair.client.ask({ ...pair.load, seconds: warmUpSeconds });
+    }
+    for (let slice = 0; slice * sliceSeconds < seconds; slice++) {
+      for (const { kind, server, client, load } of pairs) {
+        const before = await server.ask("cpu");
+        const { requests, elapsedMs } = await client.ask({ ...load, seconds: sliceSeconds });
+        const after = await server.ask("cpu");
+        results[kind].perSecond.push((requests * 1000) / elapsedMs);
+        results[kind].cpuUs.push((after - before) / requests);
+      }
+    }
+  } finally {
+    await Promise.all(pairs.flatMap(({ server, client }) => [server.stop(), client.stop()]));
+  }
+}
+
+function tableOf(name, results, heading) {
   const { label, peer } = frameworks[name];
-  const within = (kind, to, measured) => of[kind][measured].map((value, round) => value / of[to][measured][round]);
   const labels = {
     nothing: "nothing",
     noop: "no-op that sets two headers",
@@ -40,35 +66,19 @@ function tableOf(name, of, heading) {
     denied: "floodgate, denied",
     peer: `${peer}, allowed`,
   };
+  const ratios = (kind, to) => results[kind].perSecond.map((value, slice) => value / results[to].perSecond[slice]);
   const rows = kinds.map((kind) => [
     labels[kind],
-    median(of[kind].perSecond).toFixed(0),
-    median(within(kind, "nothing", "perSecond")).toFixed(2),
-    median(within(kind, "noop", "perSecond")).toFixed(2),
-    median(of[kind].cpuUs).toFixed(1),
-    median(of[kind].cpuUs.map((value, round) => value - of.nothing.cpuUs[round])).toFixed(1),
+    median(results[kind].perSecond).toFixed(0),
+    median(ratios(kind, "nothing")).toFixed(2),
+    median(ratios(kind, "noop")).toFixed(2),
+    median(results[kind].cpuUs).toFixed(1),
+    median(results[kind].cpuUs.map((value, slice) => value - results.nothing.cpuUs[slice])).toFixed(1),
   ]);
-  const noise = Math.max(...kinds.map((kind) => spread(of[kind].perSecond)));
+  const noise = Math.max(...kinds.map((kind) => spread(ratios(kind, "noop"))));
   return table(
-    `${label}, ${heading} (the noisiest server ±${(100 * noise).toFixed(0)} %)`,
+    `${label}, ${heading}: medians, and ratios between neighbouring slices (the noisiest ±${(100 * noise).toFixed(0)} %)`,
     ["in front of the route", "requests/s", "to nothing", "to the no-op", "server CPU µs", "added"],
     rows,
   );
-}
-
-/** A fresh server and a fresh client: a process kept for all rounds favours whoever warmed it up. */
-async function measure(framework, kind, host, seconds, connections) {
-  const server = new Child("http-server.mjs", [framework, kind, host]);
-  const client = new Child("http-client.mjs", []);
-  try {
-    const port = await server.ask("port");
-    const load = { port, connections, status: kind === "denied" ? 429 : 200 };
-    await client.ask({ ...load, seconds: 1 });
-    const before = await server.ask("cpu");
-    const { requests, elapsedMs } = await client.ask({ ...load, seconds });
-    const after = await server.ask("cpu");
-    return { perSecond: (requests * 1000) / elapsedMs, cpuUs: (after - before) / requests };
-  } finally {
-    await Promise.all([server.stop(), client.stop()]);
-  }
 }

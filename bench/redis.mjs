@@ -30,7 +30,7 @@ export async function redis({ rounds, seconds, inFlight, only }) {
     }
     progress("");
     const { redis_version: version } = await server.info("server");
-    const heading = `Redis ${version}, 1,000 keys, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round`;
+    const heading = `Redis ${version}, 1,000 keys, ${rounds} rounds of ${seconds} s, medians; x = ratio within each round; CPU and commands are a decision's`;
     return [...inFlight.map((level) => tableOf(results.get(level), `${level} in flight, ${heading}`)), bytesTable(bytes)].join("\n");
   } finally {
     await server.stop();

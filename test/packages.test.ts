@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -50,7 +51,7 @@ beforeAll(async () => {
   await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]);
 }, 180_000);
 
-afterAll(() => rmSync(temp, { recursive: true, force: true }));
+afterAll(() => rm(temp, { recursive: true, force: true }));
 
 describe("the tarballs", { timeout: 30_000 }, () => {
   it.each(names)("%s holds its sources, what they are compiled to, and the papers", async (name) => {

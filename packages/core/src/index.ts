@@ -39,7 +39,9 @@ export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorit
 export { type Clock, wholeMsClock } from "./clock.js";
 
 // For adapters: the rate limit of a web app without its framework
-export { clientClosedRequest, type Outcome, RateLimit, type RateLimitOptions, type RequestReader } from "./http/rate-limit.js";
+export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.js";
+export type { RateLimitOptions } from "./http/rate-limit-options.js";
+export type { RequestReader } from "./http/request-reader.js";
 export type { ClientIpOption } from "./http/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
 export { problemType } from "./http/problem.js";

@@ -11,7 +11,8 @@ import {
   Waiting,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import { type ExpressMessage, type ExpressRequest, expressReader, showDecision } from "./request.js";
+import { showDecision } from "./prototype.js";
+import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** What is used of a response. */
 export interface ExpressResponse {

@@ -52,6 +52,7 @@ function cloudflareOf(c: Context): Cloudflare | null | undefined {
 export function nodeOf(c: Context): { readonly incoming: object; readonly outgoing: Outgoing } | undefined {
   // On Workers `c.env` holds bindings of the app's choice, which answer to any name.
   if (cloudflareOf(c)) return undefined;
+
   const runtime = runtimeOf(c);
   return runtime.incoming && runtime.outgoing ? (runtime as { incoming: object; outgoing: Outgoing }) : undefined;
 }

@@ -3,7 +3,8 @@
 -- A step is one of
 --   <policy> <n>                          consume 1 unit of each of n keys under the policy of that number, from 1 on
 --   'c' <policy> <cost>                   consume so many units
---   'a' <n> (<policy> <cost> <shadow>)*n  consume under n limits: all are charged or none; a shadow ('1') prevents nothing
+--   'a' <n> (<policy> <cost> <shadow>)*n <times>  consume under n limits: all are charged or none; a shadow ('1') prevents nothing;
+--                                         so often, each time of the next n keys
 --   'p' <policy>                          look as a request of cost 1 would, and take nothing
 --   'r' <policy> <cost> <charged at>      give back what a decision charged
 --   'd'                                   forget the state
@@ -72,36 +73,50 @@ while arg <= last do
     end
     arg = arg + 1
   elseif step == 'a' then
-    -- Every limit is asked before any is charged. To charge a rejected one writes nothing, or logs it where the policy says so.
-    -- All of it stands here, for to make a function of it is time that every batch would pay.
-    local count, found, allowed, problem = tonumber(ARGV[arg]), {}, true, nil
+    -- Every limit but the first is asked before any is charged; the first is asked and charged at once. What rejects charges
+    -- nothing, or logs it where the policy says so.
+    local count = tonumber(ARGV[arg])
+    local limits, costs, shadows = {}, {}, {}
     for i = 1, count do
       local at = arg + 3 * i - 2
-      local limit = policies[tonumber(ARGV[at])]
-      found[i] = { pcall(limit.decide, KEYS[key + i], limit, tonumber(ARGV[at + 1]), false) }
-      if not found[i][1] then problem = found[i][2] end
-      allowed = allowed and (found[i][2] or ARGV[at + 2] == '1')
+      limits[i], costs[i], shadows[i] = policies[tonumber(ARGV[at])], tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
     end
-    for i = 1, count do
-      if not problem and (allowed or not found[i][2]) then
-        local at = arg + 3 * i - 2
-        local limit = policies[tonumber(ARGV[at])]
-        found[i] = { pcall(limit.decide, KEYS[key + i], limit, tonumber(ARGV[at + 1]), true) }
-        if not found[i][1] then problem = found[i][2] end
+    arg = arg + 2 + 3 * count
+    for _ = 1, tonumber(ARGV[arg - 1]) do
+      local before, whole, problem = size, true, nil
+      for i = 2, count do
+        local ok, allows = pcall(limits[i].decide, KEYS[key + i], limits[i], costs[i], false)
+        if not ok then problem = allows end
+        whole = whole and (allows or shadows[i])
       end
-    end
-    if problem then
-      -- One fault speaks for the whole.
-      tell(false, problem)
-    else
       size = size + 1
-      answer[size] = allowed and 1 or 0
       for i = 1, count do
-        local one = found[i]
-        tell(true, one[2], one[3], one[4], one[5], one[6], one[7], one[8], not allowed)
+        local limit, name = limits[i], KEYS[key + i]
+        local commit = whole
+        if not (commit or problem) then
+          local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
+          commit = ok and not allows
+        end
+        if not problem then
+          local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit.decide, name, limit, costs[i], commit)
+          if ok then
+            if i == 1 then
+              whole = whole and (allows or shadows[1])
+              answer[size] = whole and 1 or 0
+            end
+            tell(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
+          else
+            problem = allows
+          end
+        end
       end
+      if problem then
+        for i = before + 1, size do answer[i] = nil end
+        size = before
+        tell(false, problem)
+      end
+      key = key + count
     end
-    key, arg = key + count, arg + 1 + 3 * count
   else
     key = key + 1
     local policy = policies[tonumber(ARGV[arg])]

@@ -54,12 +54,12 @@ local function refund(key, policy, charged_at, cost)
   local last = stored_last + count * every
   -- Refills lie at last - k * every: those after the charge have put something in already.
   local since = charged_at >= last and 0 or ceil((last - charged_at) / every)
-  local back = min(min(cost, capacity) - min(since, ceil(capacity / refill)) * refill, capacity - tokens)
+  local back = min(min(cost, capacity) - since * refill, capacity - tokens)
   if back <= 0 then return 0 end
   if tokens + back == capacity then
     call('DEL', key)
   else
-    stored = min(stored, capacity) + back
+    stored = stored + back
     local full_at = min(stored_last + ceil((capacity - stored) / refill) * every, stored_full_at)
     write(key, pack(fields, layout, stored, stored_last, full_at), full_at - now)
   end

@@ -1,7 +1,8 @@
 -- The beginning of the script: the arguments that concern the whole batch, and what the algorithms share.
 --
 -- One run decides a batch of steps, in order, each atomically (Redis runs nothing else meanwhile). Portable Lua 5.1: no flags,
--- no modules beside `struct`. Numbers are whole, below 2^53, and become text by '%.0f' alone: tostring keeps 14 digits.
+-- no modules beside `struct`. Numbers are whole, below 2^53, and become text by '%.0f' or as redis.call writes them (17 digits):
+-- tostring keeps 14 digits.
 --
 -- KEYS     one for each check, in the order of the steps
 -- ARGV[1]  the time in milliseconds since the epoch, or '' for this server's own

@@ -74,7 +74,7 @@ local function decide(key, policy, cost, commit)
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then
-    cells[2] = min(newest, limit) + cost
+    cells[2] = newest + cost
     newer = newer + cost
     remaining = remaining - cost
     -- Within a sub-window the expiry stays where it is.

@@ -72,7 +72,7 @@ end
 -- The state as core's cells. Of many entries the eight oldest, the one that is waited for and the newest are told as they are;
 -- those between as one, of the time of the oldest of them: so a request may seem to pass too early, never too late.
 local function cells_of(key, from, to, base, waited)
-  local cells, told = { base, 0, 0 }, first_above(key, from, to, true, base)
+  local cells, told = { base, 0, 0 }, from
   local function tell_to(i)
     if i < told or i >= to then return end
     local size = #cells
@@ -132,12 +132,12 @@ local function decide(key, policy, cost, commit)
   -- Entries that do not count make room as soon as they are half of all.
   if base > dropped then from = first_above(key, from, to, true, base) end
   local made = pack(fields, at, total)
-  local again = from < to and newest == at
+  local again = newest == at
   if from * 2 >= to then
     write(key, pack(head, layout, base, 0) .. slice(key, from, again and to - 1 or to) .. made, reset)
   else
     if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
-    if from ~= first or base ~= stored then call('SETRANGE', key, '1', pack('>I7I7', base, from)) end
+    if base ~= stored then call('SETRANGE', key, '1', pack('>I7I7', base, from)) end
     -- Within a millisecond the expiry stays where it is.
     if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
   end

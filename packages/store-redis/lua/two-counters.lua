@@ -8,7 +8,7 @@ local layout, state_size, fields = 2, 22, '>Bi7I7I7'
 local function decide(key, policy, cost, commit)
   local limit, window = policy[1], policy[2]
   local value = read(key, layout, state_size)
-  -- As of now.
+  -- The state as of now: the current window's start, its count, and that of the window before.
   local _, start, newest, oldest
   if value then
     _, start, newest, oldest = unpack(fields, value)
@@ -24,7 +24,7 @@ local function decide(key, policy, cost, commit)
   if not value then start, newest, oldest = floor(now / window) * window, 0, 0 end
   local ahead = start - now
 
-  -- As far as the limit lets them count.
+  -- A lower limit than before cuts them.
   local newer, leaving = newest, oldest
   if newer > limit then newer = limit end
   if leaving > limit then leaving = limit end

@@ -14,8 +14,8 @@ export class Batch {
   readonly nowMs: number | undefined;
   readonly #head: string[];
   readonly #policies: AlgorithmArguments[] = [];
-  /** The latest step of those that take one unit of each of several keys, and where it ends. */
-  #run = { policy: "", count: 0, end: -1 };
+  /** The latest step that may stand for several, how often it does, and where it ends. */
+  #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
   /** @param notAfterMs by the server's clock, from when on this batch must do nothing. */
   constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
@@ -31,13 +31,14 @@ export class Batch {
     for (const { number, parameters } of this.#policies) this.#head.push(String(number), ...parameters);
   }
 
-  /** Takes one unit of the next key. Where the step before does so under the same policy, it is one step for both. */
-  consumeOne(policy: string): void {
-    if (this.#run.end === this.args.length && this.#run.policy === policy) {
+  /** Writes a step that may stand for several in a row, each of the next keys. */
+  repeat(...args: string[]): void {
+    const { args: latest, end } = this.#run;
+    if (end === this.args.length && latest.length === args.length && latest.every((arg, i) => arg === args[i])) {
       this.#run.count++;
-      this.args[this.#run.end - 1] = String(this.#run.count);
+      this.args[end - 1] = String(this.#run.count);
     } else {
-      this.#run = { policy, count: 1, end: this.args.push(policy, "1") };
+      this.#run = { args, count: 1, end: this.args.push(...args, "1") };
     }
   }
 

@@ -8,9 +8,11 @@ import { ConsumeAll, type KeyedCheck, Refund } from "./steps.js";
  * trip, and there is no third. Meanwhile other requests may meet those charges and be rejected: never one too many passes.
  */
 export function consumeAll(lanes: Lanes, checks: readonly KeyedCheck[], timeoutMs: number): Promise<Decision[]> {
-  const slots = bySlot(lanes, checks);
-  if (slots.length === 1) return lanes.ask(new ConsumeAll(checks, timeoutMs)).then(({ decisions }) => [...decisions]);
-  return acrossSlots(lanes, slots, timeoutMs).then((decided) => checks.map((check) => decided.get(check) as Decision));
+  const slot = lanes.slotOf((checks[0] as KeyedCheck).redisKey);
+  if (checks.every(({ redisKey }) => lanes.slotOf(redisKey) === slot)) {
+    return lanes.ask(new ConsumeAll(checks, timeoutMs)).then(({ decisions }) => [...decisions]);
+  }
+  return acrossSlots(lanes, bySlot(lanes, checks), timeoutMs).then((decided) => checks.map((check) => decided.get(check) as Decision));
 }
 
 function bySlot(lanes: Lanes, checks: readonly KeyedCheck[]): KeyedCheck[][] {

@@ -125,7 +125,7 @@ function checkPrefix(where: string, prefix: unknown): string {
   if (typeof prefix === "string" && /^[^{}\ud800-\udfff]{1,200}$/u.test(prefix)) return prefix;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`prefix\` must be 1 to 200 characters without braces (those say which keys share a Cluster slot), but was ${typeof prefix === "string" ? JSON.stringify(prefix) : String(prefix)}. Write prefix: "my-app".`,
+    `${where}: \`prefix\` must be 1 to 200 characters without braces (those say which keys share a Cluster slot), but was ${typeof prefix === "string" ? JSON.stringify(prefix) : `a value of type ${typeof prefix}`}. Write prefix: "my-app".`,
   );
 }
 

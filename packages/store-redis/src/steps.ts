@@ -22,6 +22,7 @@ export abstract class Step<T = unknown> implements Waiter {
   /** By this process's steady clock. */
   readonly askedMs: number = performance.now();
   readonly deadlineMs: number;
+  place = -1;
   settled = false;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
@@ -84,7 +85,7 @@ export class Consume extends Step<Decision> {
     const { known, redisKey, cost } = this.#check;
     batch.keys.push(redisKey);
     const policy = batch.policy(known.policy);
-    if (cost === 1) batch.consumeOne(policy);
+    if (cost === 1) batch.repeat(policy);
     else batch.args.push("c", policy, String(cost));
   }
 
@@ -111,11 +112,12 @@ export class ConsumeAll extends Step<Whole> {
   }
 
   write(batch: Batch): void {
-    batch.args.push("a", String(this.#checks.length));
+    const args = ["a", String(this.#checks.length)];
     for (const { known, redisKey, cost, shadow } of this.#checks) {
       batch.keys.push(redisKey);
-      batch.args.push(batch.policy(known.policy), String(cost), shadow ? "1" : "0");
+      args.push(batch.policy(known.policy), String(cost), shadow ? "1" : "0");
     }
+    batch.repeat(...args);
   }
 
   protected readAnswer(reply: Reply): Whole {

@@ -23,6 +23,8 @@ const yearMs = 365 * 86_400_000;
 /** What happens at one time. */
 interface Moment {
   readonly byMs: number;
+  /** The clock goes on to where a window begins. */
+  readonly toEdge: boolean;
   readonly acts: readonly Act[];
 }
 
@@ -48,11 +50,18 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
     { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
     { weight: 2, arbitrary: fc.record({ plan, refund: fc.oneof(fc.nat(2), fc.nat(20)) }) },
   );
-  return fc.array(fc.record({ byMs, acts: fc.array(act, { minLength: 1, maxLength: 4 }) }), {
+  const toEdge = fc.nat(4).map((n) => n === 0);
+  return fc.array(fc.record({ byMs, toEdge, acts: fc.array(act, { minLength: 1, maxLength: 4 }) }), {
     minLength: 1,
     maxLength: longest,
     size: "max",
   });
+}
+
+/** The widths of windows, sub-windows and refills. */
+function gridOf([policy]: Plans): number {
+  if (policy === undefined) return 1;
+  return "bucketMs" in policy ? policy.bucketMs : "windowMs" in policy ? policy.windowMs : policy.everyMs;
 }
 
 const lives = (plans: fc.Arbitrary<Plans>, longest = 25): fc.Arbitrary<[Plans, Moment[]]> =>
@@ -68,9 +77,12 @@ describe("a twin in Lua", () => {
       await fc.assert(
         fc.asyncProperty(lives(plans), start, fc.nat(100_000), async ([made, life], aboutMs, offsetMs) => {
           const twin = new Twin(server, script, freshKey(), made);
+          const gridMs = gridOf(made);
           let nowMs = aboutMs + offsetMs;
-          for (const { byMs, acts } of life) {
+          for (const { byMs, toEdge, acts } of life) {
             nowMs += byMs;
+            // No clock tells -0.
+            if (toEdge) nowMs = Math.ceil(nowMs / gridMs) * gridMs + 0;
             await twin.play(nowMs, acts);
           }
         }),
@@ -94,7 +106,7 @@ describe("a twin in Lua", () => {
     const moment = fc.record({
       byMs: fc.oneof({ weight: 60, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.integer({ min: -1000, max: 700 }) }),
       act: fc.oneof(
-        { weight: 40, arbitrary: fc.record({ plan: fc.nat(20).map((n) => Math.max(0, n - 18)), consume: fc.constant(1) }) },
+        { weight: 40, arbitrary: fc.record({ plan: fc.nat(20).map((n) => Math.max(0, n - 18)), consume: fc.integer({ min: 1, max: 4 }) }) },
         { weight: 2, arbitrary: fc.record({ plan: fc.nat(2), consume: fc.integer({ min: 1, max: 400 }) }) },
         { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), refund: fc.nat(400) }) },
       ) as fc.Arbitrary<Act>,
@@ -115,6 +127,42 @@ describe("a twin in Lua", () => {
       ),
       { numRuns: 10 },
     );
+  });
+
+  it("gives back of a log that counts rejected requests what they have not pushed out", async () => {
+    const policy = slidingWindowLog({ limit: 10, window: 1000, countRejected: true });
+    const [one, other] = [new Twin(server, script, freshKey(), [policy]), new Twin(server, script, freshKey(), [policy])];
+    // The last two push out the first entry, and one unit of the second.
+    for (const [i, consume] of [3, 3, 3, 1, 1, 3].entries()) await one.play(startMs + 10 * i, [{ plan: 0, consume }]);
+    await one.play(startMs + 60, [
+      { plan: 0, refund: 2 },
+      { plan: 0, peek: 1 },
+    ]);
+    // The last pushes out all but its own entry, which began as that of the one before.
+    for (const [atMs, consume] of [
+      [0, 4],
+      [10, 4],
+      [20, 2],
+      [20, 9],
+    ] as const)
+      await other.play(startMs + atMs, [{ plan: 0, consume }]);
+    await other.play(startMs + 30, [
+      { plan: 0, refund: 0 },
+      { plan: 0, peek: 1 },
+    ]);
+  });
+
+  it("writes an entry of a long log, not the log, and drops what counts no more", async () => {
+    const [key, policy, requests] = [freshKey(), slidingWindowLog({ limit: 1000, window: 1000 }), 2000];
+    await server.command("CONFIG", "RESETSTAT");
+    const step: Step = [key, "c", 0, 1];
+    await Promise.all(Array.from({ length: requests }, (_, i) => script.run(startMs + 3 * i, [policy], [step])));
+    const calls = await server.info("commandstats");
+    const callsOf = (command: string) => Number(/calls=(\d+)/.exec(calls[`cmdstat_${command}`] ?? "")?.[1]);
+    const counting = Math.ceil(1000 / 3);
+    expect(callsOf("append")).toBeGreaterThan(0.98 * requests);
+    expect(callsOf("set")).toBeLessThanOrEqual(1 + requests / counting);
+    expect(await server.command("STRLEN", key)).toBeLessThan(14 * (2 * counting + 2));
   });
 });
 
@@ -142,6 +190,10 @@ describe.each<Policy>([
     const sound = freshKey();
     const consume = async (key: string) => (await script.run(startMs, [policy], [[key, "c", 0, 3]])).told(startMs, 3);
     const fresh = await consume(sound);
+    const ofOtherLayout = freshKey();
+    await server.command("COPY", sound, ofOtherLayout);
+    await server.command("SETRANGE", ofOtherLayout, 0, "x");
+    expect(await consume(ofOtherLayout)).toEqual(fresh);
     const layout = Buffer.from((await server.command("GETRANGE", sound, 0, 0)) as string);
     const size = await server.command("STRLEN", sound);
     const foreign = fc.oneof(

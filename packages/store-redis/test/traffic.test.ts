@@ -116,7 +116,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
 
 describe("decisions that wait at the same moment", () => {
   const asks = fc.array(
-    fc.array(fc.record({ key: fc.nat(3), cost: fc.integer({ min: 1, max: 3 }), limits: fc.nat(3) }), { maxLength: 150 }),
+    fc.array(fc.record({ key: fc.nat(3), cost: fc.integer({ min: 1, max: 3 }), limits: fc.nat(3) }), { maxLength: 150, size: "max" }),
     {
       minLength: 1,
       maxLength: 3,

@@ -162,11 +162,12 @@ export class Twin {
       assert.equal(state.length, 0, "a rejection that counts is told again by nobody else");
       return;
     }
+    if (!isLog) assert.equal(state.length, limit.algorithm.size(limit.policy, state, 0));
     assert.deepEqual(seen(limit, state, nowMs, decision.cost), toldOf(decision), "what the state says that was handed over");
     for (const share of [0.25, 0.5, 0.75, 1]) {
       const laterMs = nowMs + Math.floor(share * decision.resetAfterMs);
       for (const other of this.#limits) {
-        for (const cost of [decision.cost, 1, other.policy.quota]) {
+        for (const cost of [decision.cost, 1, Math.ceil(other.policy.quota / 2), other.policy.quota]) {
           const remembered = seen(other, state, laterMs, cost);
           const actual = toldOf(this.#decide(other, laterMs, cost, false));
           if (!isLog) assert.deepEqual(remembered, actual);

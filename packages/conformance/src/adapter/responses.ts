@@ -110,7 +110,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.match(head.headers["ratelimit"] ?? "", /;r=1;/);
       const options = await app.send("options");
       assert.match(options.headers["ratelimit"] ?? "", /;r=0;/);
-      assert.equal((await app.get()).status, 429);
+      for (const method of ["get", "head", "options"] as const) assert.equal((await app.send(method)).status, 429, method);
     });
 
     it("a HEAD that is limited has the headers of a 429 and no body", async (web) => {

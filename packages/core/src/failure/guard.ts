@@ -106,7 +106,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
     const pending = answer as PromiseLike<T>;
     return new Promise<T>((resolve, reject) => {
-      const waiter = { deadlineMs: steadyMs() + timeoutMs, expire: () => reject(timeoutError(this.#timeoutMs)) };
+      const waiter = { deadlineMs: steadyMs() + timeoutMs, place: -1, expire: () => reject(timeoutError(this.#timeoutMs)) };
       this.#deadlines.add(waiter);
       const settle =
         <V>(how: (value: V) => void) =>

@@ -1,5 +1,5 @@
 import type { EventListener, WarningEvent } from "../events.js";
-import type { RequestReader } from "./rate-limit.js";
+import type { RequestReader } from "./request-reader.js";
 
 /** Every runtime has one; typed here because core has no types of any of them. */
 declare const console: { warn(message: string): void };

@@ -1,77 +1,17 @@
 import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
-import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, tell } from "../events.js";
-import { type FailureOptions, failureWords } from "../failure/failure-options.js";
 import { guardStore } from "../failure/guard.js";
 import { claimName, type Limiter } from "../limiter.js";
-import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
 import { giveBack } from "../refund.js";
-import type { KeyFunction, KeySources } from "../rules/key-source.js";
-import {
-  CompiledRule,
-  compileRules,
-  type Found,
-  type LimitOptions,
-  limitWords,
-  type Promised,
-  type Rule,
-  TurnedAway,
-} from "../rules/rule.js";
+import { type CompiledRule, type Found, type Promised, TurnedAway } from "../rules/rule.js";
 import { ruleLimiter } from "../rules/rule-limiter.js";
 import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
-import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
-import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
-import { ipKey } from "./ip.js";
+import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
-import { frameworkIp } from "./proxy-warning.js";
+import { checkRateLimitOptions, decisionName, keySources, type RateLimitOptions, rulesOf } from "./rate-limit-options.js";
+import type { RequestReader } from "./request-reader.js";
 import { enter, type Visit } from "./visits.js";
-
-/** How a framework's request is read: all that an adapter has to say about it. */
-export interface RequestReader<Req> {
-  /** An object that is the same for one HTTP request however often it is met. */
-  identity(request: Req): object;
-  /** Whether that object takes a new property as cheaply as most do: not one whose prototype the framework has changed. */
-  readonly plainIdentity?: boolean;
-  method(request: Req): string;
-  /** The full path, mounts included. */
-  path(request: Req): string;
-  /** A header's value, several lines joined by ", ". */
-  header(request: Req, lowerCaseName: string): string | undefined;
-  /** The address at the other end of the connection. */
-  remoteAddress(request: Req): string | undefined;
-  /** The client's address as the framework's own proxy setting sees it; throws where that setting is forgeable. */
-  clientIp(request: Req): string | undefined;
-  /** Whether that setting believes what a proxy says of the client; always so where no proxy can be missing. */
-  trustsProxy(request: Req): boolean;
-  /** The pattern that matched, where the framework knows it, mounts included if it knows those. */
-  route(request: Req): string | undefined;
-}
-
-/** The options of `rateLimit` that mean the same in every framework. `keys` alone says which names there are. */
-export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, FailureOptions {
-  /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
-  name?: string;
-  /** Several limits, checked in one atomic step. */
-  rules?: readonly Rule<Req, NoInfer<Own>>[];
-  /** The keys that `key` and rules name. */
-  keys?: Readonly<Record<Own, KeyFunction<Req>>>;
-  /** Default: a memory store of this middleware's own. */
-  store?: Store;
-  /** Requests that are not limited at all. */
-  skip?: (request: Req) => Promised<boolean>;
-  /** Default `"standard"`. */
-  headers?: HeadersOption;
-  /** Whether to give back what a request took, by its response's status; 499 where the client went away before it was sent. */
-  refundWhen?: (status: number) => boolean;
-  /** Where the client's address comes from; default: the framework's own proxy setting. */
-  clientIp?: ClientIpOption<Req>;
-  /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */
-  ipv6Prefix?: number;
-  /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
-  decisionName?: string;
-  onEvent?: EventListener;
-}
 
 /** What is to be done with a request. */
 export interface Outcome {
@@ -92,22 +32,6 @@ export interface Outcome {
 export const clientClosedRequest = 499;
 
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: "", sent: undefined };
-
-const words = [
-  "name",
-  ...limitWords,
-  ...failureWords,
-  "rules",
-  "keys",
-  "store",
-  "skip",
-  "headers",
-  "refundWhen",
-  "clientIp",
-  "ipv6Prefix",
-  "decisionName",
-  "onEvent",
-];
 
 /**
  * A middleware without its framework: options checked when it is made, a request in, an outcome out. Where no function of
@@ -139,10 +63,7 @@ export class RateLimit<Req> {
     reader: RequestReader<Req>,
     defaultStore: (onEvent: EventListener | undefined) => Store,
   ) {
-    checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
-    functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
-    functionOrNothing(where, "refundWhen", options.refundWhen, "(status) => status < 400");
-    functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+    checkRateLimitOptions(where, options, own);
     this.decisionName = decisionName(where, options.decisionName);
     this.#reader = reader;
     this.#skip = options.skip;
@@ -259,66 +180,4 @@ const noStore: Header = { name: "Cache-Control", value: "no-store", list: false 
 
 function reject(status: number, headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
   return { action: "reject", headers, decision, delayMs: 0, status, body, sent: undefined };
-}
-
-function decisionName(where: string, name: unknown): string {
-  if (name === undefined) return "rateLimit";
-  if (typeof name === "string" && /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__") return name;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`decisionName\` must be a word that can name a property, but was ${shown(name)}. Write decisionName: "rateLimit".`,
-  );
-}
-
-function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): KeySources<Req> {
-  const prefix = options.ipv6Prefix === undefined ? 56 : wholeNumber(where, "ipv6Prefix", options.ipv6Prefix, 1, 56);
-  if (prefix > 128) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
-    );
-  }
-  const keys = options.keys ?? {};
-  for (const [name, key] of Object.entries(keys)) {
-    functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
-    if (["ip", "route", "global"].includes(name) || name.startsWith("header:")) {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
-        `${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`,
-      );
-    }
-  }
-  const resolve: KeySources<Req>["ip"] =
-    options.clientIp === undefined
-      ? frameworkIp(reader, options.onEvent)
-      : clientIpResolver<Req>(where, options.clientIp, reader.remoteAddress, reader.header);
-  const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
-  return {
-    keys,
-    ip: (request) => {
-      const ip = resolve(request);
-      return isPromise(ip) ? ip.then(normalised) : normalised(ip);
-    },
-    path: (request) => reader.path(request),
-    route: (request) => reader.route(request),
-    header: (request, name) => reader.header(request, name),
-  };
-}
-
-function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, sources: KeySources<Req>): CompiledRule<Req>[] {
-  const { rules, name, limit, window, policy, ...defaults } = options;
-  if (rules === undefined) return [new CompiledRule(where, { ...options, name: name ?? "default" }, sources)];
-  const beside = Object.entries({ limit, window, policy, name }).filter(([, value]) => value !== undefined);
-  if (beside.length > 0) {
-    throw new FloodgateError(
-      "FLOODGATE_CONFLICTING_OPTIONS",
-      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
-    );
-  }
-  const { key, cost, mode, onMissingKey } = defaults;
-  const shared = Object.fromEntries(Object.entries({ key, cost, mode, onMissingKey }).filter(([, value]) => value !== undefined));
-  const filled = Array.isArray(rules)
-    ? rules.map((rule) => (typeof rule === "object" && rule !== null ? { ...shared, ...rule } : rule))
-    : rules;
-  return compileRules(where, filled, sources);
 }

@@ -19,6 +19,7 @@ test("whoever waits is told when its deadline has passed, once, and not if it ha
       const told = waiters.map((): number[] => []);
       const waiting = waiters.map(({ atMs, forMs }, i) => ({
         deadlineMs: startMs + atMs + forMs,
+        place: -1,
         expire: () => void told[i]?.push(performance.now() - startMs),
       }));
       for (let nowMs = 0; nowMs <= 150; nowMs++) {
@@ -41,7 +42,7 @@ test("whoever waits is told when its deadline has passed, once, and not if it ha
 
 test("the timer keeps no process alive", () => {
   const timers = vi.spyOn(globalThis, "setTimeout");
-  new Deadlines().add({ deadlineMs: performance.now() + 10, expire: () => undefined });
+  new Deadlines().add({ deadlineMs: performance.now() + 10, place: -1, expire: () => undefined });
   expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
 });
 
