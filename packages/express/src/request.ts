@@ -45,7 +45,8 @@ export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
   method: (request) => request.method,
   // As the routers see it: of an absolute target the path alone, and of a URL that was rewritten the new one.
-  path: (request) => request.baseUrl + request.path,
+  // A target that is none (`/\\a@#`, say) has no path, whatever the types say, and is served by no route.
+  path: (request) => request.baseUrl + (request.path ?? "/"),
   header(request, name) {
     const value = request.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;

@@ -2,7 +2,7 @@ import { fixedWindow, leakyBucket } from "@floodgate/core";
 import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { methodOverride } from "hono/method-override";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../src/index.js";
 
 const policy = fixedWindow({ limit: 2, window: "365d" });
@@ -168,12 +168,19 @@ describe("a request that is held", () => {
     return { held: Promise.resolve(held), hangUp: () => client.abort(), served: () => served, limit };
   }
 
-  it("is not served once its client has hung up, and does not wait on", async () => {
-    const { held, hangUp, served, limit } = await queue();
-    hangUp();
-    expect((await held).status).toBe(499);
-    limit.close();
-    expect(served()).toBe(1);
+  it("is not served once its client has hung up, and leaves no timer behind", async () => {
+    vi.useFakeTimers();
+    try {
+      const { held, hangUp, served, limit } = await queue();
+      expect(vi.getTimerCount()).toBe(1);
+      hangUp();
+      expect((await held).status).toBe(499);
+      expect(vi.getTimerCount()).toBe(0);
+      limit.close();
+      expect(served()).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("is let go when the limit is closed", async () => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { adapterConformance } from "@floodgate/conformance";
-import { fixedWindow } from "@floodgate/core";
+import { fixedWindow, leakyBucket } from "@floodgate/core";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
@@ -15,6 +15,15 @@ const serverOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server 
 adapterConformance({ describe, it }, honoAdapter({ name: "Hono on Node" }, serverOf));
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
+
+/** A promise and what keeps it. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
 
 describe("on Node", () => {
   it("a response that the handler has sent through Node itself is left alone", async () => {
@@ -71,6 +80,35 @@ describe("on Node", () => {
     await serving(serverOf(app), async (url) => {
       expect((await fetch(url)).status).toBe(418);
       expect(await told).toBe(418);
+    });
+  });
+
+  it("a request whose client hung up while its key was looked up is not held", async () => {
+    let served = 0;
+    const [asked, gone] = [gate(), gate()];
+    const key = async (): Promise<string> => {
+      asked.open();
+      await gone.opened;
+      return "k";
+    };
+    const limit = rateLimit({ policy: leakyBucket({ capacity: 3, leak: 1, every: "1h" }), key });
+    limit.limiter.consume("k");
+    const app = new Hono<{ Bindings: HttpBindings }>();
+    const answered = new Promise<number>((resolve) => {
+      app.use(async (c, next) => {
+        c.env.outgoing.once("close", gone.open);
+        await next();
+        resolve(c.res.status);
+      });
+    });
+    app.get("/", limit, (c) => c.text(`${++served}`));
+    await serving(serverOf(app), async (url) => {
+      const client = new AbortController();
+      const response = fetch(url, { signal: client.signal }).catch(() => "hung up");
+      await asked.opened;
+      client.abort();
+      expect(await response).toBe("hung up");
+      expect([await answered, served]).toEqual([499, 0]);
     });
   });
 

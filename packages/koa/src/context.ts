@@ -86,7 +86,9 @@ export const koaReader: RequestReader<KoaContext> = {
  * The path as the routers see it, with what koa-mount has taken off it: that tells the innermost of its prefixes alone, and goes on
  * telling it when it has put it back. Where the path that the client sent ends like that, it is the full one.
  */
-function fullPath({ path, mountPath, originalUrl }: KoaContext): string {
+function fullPath({ path: seen, mountPath, originalUrl }: KoaContext): string {
+  // Of a target that is none (`/\\a@#`, say) Koa sees no path, whatever its types say, and serves no route.
+  const path: string = seen ?? "/";
   if (typeof mountPath !== "string") return path;
   const known = path.startsWith(mountPath) ? path : mountPath + path;
   const sent = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(originalUrl)?.[1] ?? "";

@@ -25,8 +25,11 @@ function bySlot(lanes: Lanes, checks: readonly KeyedCheck[]): KeyedCheck[][] {
 }
 
 async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeoutMs: number): Promise<Map<KeyedCheck, Decision>> {
+  const deadlineMs = performance.now() + timeoutMs;
   const answers = await Promise.allSettled(slots.map((group) => lanes.ask(new ConsumeAll(group, timeoutMs))));
   const fault = answers.find((answer) => answer.status === "rejected");
+  // Both round trips share the time of one decision; a fault is told at once, and what follows it has all the time again.
+  const leftMs = fault === undefined ? Math.max(1, deadlineMs - performance.now()) : timeoutMs;
   const charged = answers.every((answer) => answer.status === "fulfilled" && answer.value.charged);
   const decided = new Map<KeyedCheck, Decision>();
   const givenBack: Promise<unknown>[] = [];
@@ -37,7 +40,7 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
       const decision = answer.value.decisions[j] as Decision;
       const giveBack = !charged && answer.value.charged && decision.allowed;
       decided.set(check, giveBack ? uncharged(decision) : decision);
-      if (giveBack) givenBack.push(lanes.ask(new Refund(check.known, check.redisKey, decision, timeoutMs)));
+      if (giveBack) givenBack.push(lanes.ask(new Refund(check.known, check.redisKey, decision, leftMs)));
     });
   });
   // What could not be given back stays charged: the request is rejected all the same.

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Check, createLimit, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
@@ -26,12 +27,12 @@ const slotOf = (key: string): number => calculateSlot(`{${key}}`);
 
 /** Keys of so many slots of one node. */
 async function keysOn(node: RedisServer, count: number): Promise<string[]> {
-  const keys: string[] = [];
-  while (keys.length < count) {
+  const keys = new Map<number, string>();
+  while (keys.size < count) {
     const key = `key-${names++}`;
-    if ((await cluster.masterOf(slotOf(key))) === node) keys.push(key);
+    if ((await cluster.masterOf(slotOf(key))) === node) keys.set(slotOf(key), key);
   }
-  return keys;
+  return [...keys.values()];
 }
 
 /** How many runs of the script the masters were asked for while something happened, the busiest first. */
@@ -96,10 +97,10 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
   it("never are more let through than every limit allows, and all that was not is given back", async () => {
     const [global, each] = [limitOf(60), limitOf(9)];
     const users = Array.from({ length: 10 }, (_, i) => `user-${i}`);
-    const requests = Array.from({ length: 300 }, (_, i) => users[(i * i) % users.length] as string);
+    const requests = Array.from({ length: 300 }, (_, i) => users[i % users.length] as string);
     const answers = await Promise.all(
-      requests.map(async (user) => {
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+      requests.map(async (user, i) => {
+        await sleep(i % 17);
         const checks = [
           { limit: global, key: "global", cost: 1 },
           { limit: each, key: user, cost: 1 },
@@ -123,7 +124,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     const limit = limitOf(10);
     const before = await reads();
     const runs = await runsDuring(() => Promise.all(many.map((key) => store.consume(limit, key, 1, timeoutMs))));
-    expect(runs).toEqual([new Set(many.map(slotOf)).size, 0, 0]);
+    expect(runs).toEqual([many.length, 0, 0]);
     // Of two rounds; the replica and this test are heard too.
     expect((await reads()) - before).toBeLessThan(20);
   });

@@ -129,25 +129,17 @@ describe("a twin in Lua", () => {
     );
   });
 
-  it("gives back of a log that counts rejected requests what they have not pushed out", async () => {
-    const policy = slidingWindowLog({ limit: 10, window: 1000, countRejected: true });
-    const [one, other] = [new Twin(server, script, freshKey(), [policy]), new Twin(server, script, freshKey(), [policy])];
-    // The last two push out the first entry, and one unit of the second.
-    for (const [i, consume] of [3, 3, 3, 1, 1, 3].entries()) await one.play(startMs + 10 * i, [{ plan: 0, consume }]);
-    await one.play(startMs + 60, [
-      { plan: 0, refund: 2 },
-      { plan: 0, peek: 1 },
-    ]);
-    // The last pushes out all but its own entry, which began as that of the one before.
-    for (const [atMs, consume] of [
-      [0, 4],
-      [10, 4],
-      [20, 2],
-      [20, 9],
-    ] as const)
-      await other.play(startMs + atMs, [{ plan: 0, consume }]);
-    await other.play(startMs + 30, [
-      { plan: 0, refund: 0 },
+  it.each([
+    ["an entry of which one unit was", 2, "3 at 0, 3 at 10, 3 at 20, 1 at 30, 1 at 40, 3 at 50"],
+    ["an entry that began before all others were", 0, "4 at 0, 4 at 10, 2 at 20, 9 at 20"],
+  ])("gives back of %s pushed out by rejected requests that count", async (_, refund, requests) => {
+    const twin = new Twin(server, script, freshKey(), [slidingWindowLog({ limit: 10, window: 1000, countRejected: true })]);
+    for (const request of requests.split(", ")) {
+      const [consume, atMs] = request.split(" at ").map(Number) as [number, number];
+      await twin.play(startMs + atMs, [{ plan: 0, consume }]);
+    }
+    await twin.play(startMs + 60, [
+      { plan: 0, refund },
       { plan: 0, peek: 1 },
     ]);
   });

@@ -213,7 +213,7 @@ test.each(["allow", "deny"] as const)(
     const events: FloodgateEvent[] = [];
     const store = redisStore(redis);
     const onEvent = (event: FloodgateEvent): void => void events.push(event);
-    const api = createLimiter({ name: "api", policy: yearly(5), store, timeoutMs: 100, onStoreError, onEvent });
+    const api = createLimiter({ name: "api", policy: yearly(5), store, timeoutMs: 500, onStoreError, onEvent });
     await expect.poll(() => api.peek("k"), soon).toMatchObject({ degraded: false });
     events.length = 0;
     server.pause();

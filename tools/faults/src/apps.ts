@@ -1,0 +1,66 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { RateLimitOptions } from "@floodgate/core";
+import { rateLimit as expressLimit } from "@floodgate/express";
+import { rateLimit as honoLimit } from "@floodgate/hono";
+import { rateLimit as koaLimit } from "@floodgate/koa";
+import { createAdaptorServer } from "@hono/node-server";
+import express from "express";
+import { Hono } from "hono";
+import Koa from "koa";
+
+/** What is the same in every framework. */
+export type Limits = RateLimitOptions<unknown>;
+
+export type Framework = "Express" | "Koa" | "Hono";
+
+/** An app behind a limit. */
+export interface App {
+  /** Does not listen yet. */
+  readonly server: Server;
+  /** Lets go the requests that its limit holds. */
+  release(): void;
+}
+
+export const appOf: Readonly<Record<Framework, (limits: Limits) => App>> = {
+  Express(limits) {
+    const limit = expressLimit(limits);
+    const app = express();
+    app.use(limit);
+    app.use((_request, response) => {
+      response.send("ok");
+    });
+    return { server: createServer(app), release: () => limit.close() };
+  },
+  Koa(limits) {
+    const limit = koaLimit(limits);
+    const app = new Koa();
+    app.use(limit);
+    app.use((ctx) => {
+      ctx.body = "ok";
+    });
+    return { server: createServer(app.callback()), release: () => limit.close() };
+  },
+  Hono(limits) {
+    const limit = honoLimit(limits);
+    const app = new Hono();
+    app.use(limit);
+    app.all("*", (c) => c.text("ok"));
+    return { server: createAdaptorServer(app) as Server, release: () => limit.close() };
+  },
+};
+
+/** Has a server listen on a spare port of 127.0.0.1, and answers which. */
+export async function listen(server: Server): Promise<number> {
+  // An idle connection that the server closes while the next request is on its way would be a request lost.
+  server.keepAliveTimeout = 0;
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+export function close(server: Server): void {
+  server.close();
+  server.closeAllConnections();
+}

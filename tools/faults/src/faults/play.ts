@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLimiter, type Decision } from "@floodgate/core";
+import { redisStore } from "@floodgate/store-redis";
+import type { Client } from "./clients.js";
+import { type Fault, probe, type Scene } from "./fault.js";
+import { clientLimit, clientPolicy, type OnStoreErrorName, share } from "./limits.js";
+import { Load } from "./load.js";
+import type { Stage } from "./stage.js";
+
+/** How long a fault lasts, at least. */
+const lastsMs = 600;
+/** Before the fault, and after it, so many decisions are watched. */
+const fewDecisions = 100;
+/** What does not come about within this time does not come about. */
+const patienceMs = 10_000;
+/** Between the last decision that is certainly inside the fault and its end. */
+const marginMs = 50;
+
+/** What happens in the course of a fault, and when. */
+export class Play {
+  readonly load: Load;
+  readonly #fault: Fault;
+  readonly #scene: Scene;
+  /** When it began and was there, and began to end and was over. */
+  #strikingMs = Number.POSITIVE_INFINITY;
+  #struckMs = Number.POSITIVE_INFINITY;
+  #liftingMs = Number.POSITIVE_INFINITY;
+  #liftedMs = Number.POSITIVE_INFINITY;
+
+  constructor(fault: Fault, scene: Scene, stage: Stage, whenStoreFails: OnStoreErrorName) {
+    this.#fault = fault;
+    this.#scene = scene;
+    this.load = new Load({
+      apps: stage.apps,
+      share: whenStoreFails === "fallback" ? share : 0,
+      denies: whenStoreFails === "deny",
+      doubtful: (startMs, decision) => this.#doubtful(startMs, decision),
+    });
+  }
+
+  /** Answers how long it took until limits were exact again. */
+  async perform(): Promise<number> {
+    if (this.#fault.atBoot !== true) await this.#watch();
+    this.#strikingMs = performance.now();
+    await this.#scene.strike();
+    if (this.#fault.forgets === "when struck") this.load.forget();
+    this.#struckMs = performance.now();
+    await sleep(lastsMs);
+    this.#liftingMs = performance.now();
+    await sleep(marginMs);
+    await this.#scene.lift();
+    if (this.#fault.forgets === "when lifted") this.load.forget();
+    this.#liftedMs = performance.now();
+    await Promise.all(this.#scene.clients.map((client) => until(`${client.library} gets an answer`, () => answers(client))));
+    const readyMs = performance.now();
+    await until("limits are exact again", () => this.load.burst());
+    const recoveryMs = performance.now() - readyMs;
+    await this.#watch();
+    await this.load.stop();
+    return recoveryMs;
+  }
+
+  #watch(): Promise<void> {
+    const enough = this.load.decisions.all + fewDecisions;
+    return until(`${fewDecisions} decisions more are made`, () => this.load.decisions.all >= enough);
+  }
+
+  /**
+   * Whether Redis may have charged more than it told: where a decision got no answer although Redis could decide, and where a
+   * connection broke under one, for the library may have sent it again.
+   */
+  #doubtful(startMs: number, { degraded }: Decision): boolean {
+    const endMs = performance.now();
+    const during = (fromMs: number, toMs: number): boolean => startMs <= toMs && endMs >= fromMs;
+    if (this.#fault.decides && during(this.#strikingMs, this.#liftedMs)) return true;
+    if (degraded) return startMs < this.#struckMs || endMs > this.#liftingMs;
+    return during(this.#strikingMs, this.#struckMs) || during(this.#liftingMs, this.#liftedMs);
+  }
+
+  /** What is wrong in the end, when nobody asks any more: with what Redis has counted, and with what still waits. */
+  async audit(): Promise<string[]> {
+    const problems: string[] = [];
+    // A store of its own: what the apps' breaker thinks of theirs does not matter here.
+    const store = redisStore((this.#scene.clients[0] as Client).redis);
+    const limiter = createLimiter({ name: clientLimit, policy: clientPolicy, store, timeoutMs: patienceMs });
+    const { accounts } = this.load;
+    await Promise.all(
+      Array.from(accounts, async ([client, account]) => {
+        const { remaining, degraded } = await limiter.peek(client);
+        const problem = degraded ? "nothing is known" : account.audit(remaining);
+        if (problem !== undefined) problems.push(`${client}: ${problem}`);
+      }),
+    );
+    for (const { library, queued } of this.#scene.clients) if (queued) problems.push(`${queued} commands still wait in ${library}`);
+    return problems;
+  }
+}
+
+/** Whether a client gets an answer, and soon, by its library alone: then it is connected again. */
+function answers(client: Client): Promise<boolean> {
+  const answered = client.get(probe).then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([answered, sleep(200, false)]);
+}
+
+/** @throws Error where it does not come about. */
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + patienceMs;
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`Waited ${patienceMs} ms in vain until ${what}.`);
+    await sleep(5);
+  }
+}

@@ -1,0 +1,51 @@
+import type { Fault } from "./fault.js";
+import type { OnStoreErrorName } from "./limits.js";
+import { Play } from "./play.js";
+import { Stage, timeoutMs } from "./stage.js";
+import { Stopwatch } from "./stopwatch.js";
+
+/** What came of a fault. */
+export interface Report {
+  readonly decisions: number;
+  /** Of them, those that Redis did not make. */
+  readonly degraded: number;
+  readonly longestMs: number;
+  readonly wrong: number;
+  readonly lost: number;
+  /** From when the servers were whole and the clients connected until a limit was exact again. */
+  readonly recoveryMs: number;
+  /** All that is not as promised, in words. */
+  readonly problems: readonly string[];
+}
+
+/** Puts a steady load on Express, Koa and Hono apps, has Redis fail and come back, and says what became of the requests. */
+export async function run(fault: Fault, onStoreError: OnStoreErrorName): Promise<Report> {
+  const unhandled: string[] = [];
+  const onUnhandled = (reason: unknown): void => void unhandled.push(`unhandled rejection: ${reason}`);
+  process.on("unhandledRejection", onUnhandled);
+  const stopwatch = new Stopwatch(timeoutMs);
+  const scene = await fault.start();
+  const stage = await Stage.setUp(scene.clients, onStoreError, stopwatch);
+  const play = new Play(fault, scene, stage, onStoreError);
+  try {
+    const recoveryMs = await play.perform();
+    const { decisions, lost, wrong, untrue } = play.load;
+    const late = stopwatch.late === 0 ? [] : [`${stopwatch.late} decisions later than ${timeoutMs} ms`];
+    return {
+      decisions: decisions.all,
+      degraded: decisions.degraded,
+      longestMs: stopwatch.longestMs,
+      wrong: wrong.length,
+      lost: lost.length,
+      recoveryMs,
+      problems: [...wrong, ...lost, ...untrue, ...late, ...unhandled, ...(await play.audit())],
+    };
+  } finally {
+    await play.load.stop();
+    stopwatch.stop();
+    stage.tearDown();
+    await Promise.all(scene.clients.map((client) => client.close()));
+    await scene.stop();
+    process.off("unhandledRejection", onUnhandled);
+  }
+}

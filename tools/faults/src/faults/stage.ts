@@ -1,0 +1,45 @@
+import type { Server } from "node:http";
+import { redisStore } from "@floodgate/store-redis";
+import { appOf, close, type Framework, listen } from "../apps.js";
+import type { Client } from "./clients.js";
+import { type OnStoreErrorName, oneLimit, onStoreError, twoLimits } from "./limits.js";
+import type { Stopwatch } from "./stopwatch.js";
+import { Witness } from "./witness.js";
+
+export const timeoutMs = 100;
+
+/** An app that listens. */
+export interface Place {
+  readonly name: string;
+  readonly port: number;
+  readonly witness: Witness;
+}
+
+/** An app of each framework for each client library, all in this process, on spare ports, under limits that count together in Redis. */
+export class Stage {
+  readonly apps: Place[] = [];
+  readonly #servers: Server[] = [];
+
+  static async setUp(clients: readonly Client[], whenStoreFails: OnStoreErrorName, stopwatch: Stopwatch): Promise<Stage> {
+    const stage = new Stage();
+    for (const { library, redis } of clients) {
+      const store = redisStore(redis);
+      const witness = new Witness();
+      const limits = { store, timeoutMs, onStoreError: onStoreError(whenStoreFails), onEvent: witness.onEvent };
+      const add = async (framework: Framework, rules: typeof oneLimit): Promise<void> => {
+        const { server } = appOf[framework]({ ...limits, rules });
+        stopwatch.watch(server);
+        stage.#servers.push(server);
+        stage.apps.push({ name: `${framework}, ${library}`, port: await listen(server), witness });
+      };
+      await add("Express", oneLimit);
+      await add("Koa", twoLimits);
+      await add("Hono", twoLimits);
+    }
+    return stage;
+  }
+
+  tearDown(): void {
+    for (const server of this.#servers) close(server);
+  }
+}

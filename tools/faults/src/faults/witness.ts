@@ -1,0 +1,24 @@
+import type { BreakerState, Decision, FloodgateEvent } from "@floodgate/core";
+import { clientLimit } from "./limits.js";
+
+/** Listens to the limits of one store: what a client was told by HTTP is held against what was decided. */
+export class Witness {
+  /** The state of the store's breaker. */
+  breaker: BreakerState = "closed";
+  readonly #decisions = new Map<string, Decision[]>();
+
+  readonly onEvent = (event: FloodgateEvent): void => {
+    if (event.type === "breaker") this.breaker = event.state;
+    if (!("decision" in event) || event.type === "refunded" || event.name !== clientLimit) return;
+    const known = this.#decisions.get(event.key);
+    if (known === undefined) this.#decisions.set(event.key, [event.decision]);
+    else known.push(event.decision);
+  };
+
+  /** What was decided for a client since somebody asked last, oldest first. */
+  take(client: string): Decision[] {
+    const decisions = this.#decisions.get(client) ?? [];
+    this.#decisions.delete(client);
+    return decisions;
+  }
+}

@@ -1,0 +1,109 @@
+import { consumeAll, createLimiter, type Decision, type Key, type Limiter, type PolicyOptions, type Store } from "@floodgate/core";
+import fc from "fast-check";
+import { hostileCost, hostileKey, policyOptions } from "./hostile.js";
+import { checkDecision, unlessRefused } from "./verdict.js";
+
+/** What somebody does with a limiter, and how much later than what was done before. */
+interface Step {
+  readonly act: "consume" | "consumeAll" | "peek" | "refund" | "reset";
+  readonly key: Key;
+  readonly cost: number;
+  readonly laterMs: number;
+}
+
+const step = fc.record({
+  act: fc.constantFrom("consume", "consume", "consume", "consumeAll", "peek", "refund", "reset"),
+  key: hostileKey,
+  cost: hostileCost,
+  laterMs: fc.oneof(
+    fc.integer({ min: 0, max: 20 }),
+    fc.integer({ min: -1000, max: 100_000 }),
+    fc.integer({ min: -(2 ** 45), max: 2 ** 45 }),
+  ),
+}) as fc.Arbitrary<Step>;
+
+const run = fc.array(step, { maxLength: 100, size: "max" });
+/** How many runs there are between two looks at what has been reached. */
+const runsAtOnce = 100;
+/** How many steps are asked for at the same time. */
+const atOnce = 5;
+
+/**
+ * At least so many hostile decisions, in runs under policies of their own, each on a store of its own by a clock that jumps.
+ * @throws Error with the smallest run of which something comes that must not.
+ */
+export async function fuzzDecisions<S extends Store>(
+  decisions: number,
+  makeStore: (clock: () => number) => S,
+  check: (store: S) => void | Promise<void>,
+): Promise<void> {
+  let left = decisions;
+  const property = fc.asyncProperty(policyOptions, policyOptions, run, async (one, other, steps) => {
+    let nowMs = Date.UTC(2026, 0);
+    const store = makeStore(() => nowMs);
+    const limiters = [limiterOf(store, "one", one), limiterOf(store, "other", other)].filter((limiter) => limiter !== undefined);
+    if (limiters.length === 0) return;
+    const user = new User(limiters);
+    for (let i = 0; i < steps.length; i += atOnce) {
+      nowMs += (steps[i] as Step).laterMs;
+      const taken = steps.slice(i, i + atOnce).map((each) => user.take(each));
+      await Promise.all(
+        taken.map((done) => done.catch((error) => unlessRefused(error, "FLOODGATE_INVALID_KEY", "FLOODGATE_INVALID_COST"))),
+      );
+    }
+    await check(store);
+    left -= steps.length;
+  });
+  while (left > 0) await fc.assert(property, { numRuns: runsAtOnce });
+}
+
+/** Undefined where its numbers are too large. */
+function limiterOf(store: Store, name: string, policy: PolicyOptions): Limiter | undefined {
+  try {
+    return createLimiter({ name, policy, store, timeoutMs: 60_000 });
+  } catch (error) {
+    unlessRefused(error, "FLOODGATE_POLICY_TOO_LARGE");
+    return undefined;
+  }
+}
+
+class User {
+  readonly #limiters: readonly Limiter[];
+  readonly #first: Limiter;
+  #last: { readonly key: Key; readonly decision: Decision } | undefined;
+
+  constructor(limiters: readonly Limiter[]) {
+    this.#limiters = limiters;
+    this.#first = limiters[0] as Limiter;
+  }
+
+  async take({ act, key, cost }: Step): Promise<void> {
+    switch (act) {
+      case "consume": {
+        const decision = await this.#first.consume(key, { cost });
+        checkDecision(decision);
+        this.#last = { key, decision };
+        return;
+      }
+      case "consumeAll": {
+        const { all } = await consumeAll(this.#limiters.map((limiter) => ({ limiter, key, cost })));
+        for (const decision of all) checkDecision(decision);
+        return;
+      }
+      case "peek":
+        checkDecision(await this.#first.peek(key));
+        return;
+      case "refund":
+        return this.#refund();
+      case "reset":
+        await this.#first.reset(key);
+    }
+  }
+
+  async #refund(): Promise<void> {
+    if (this.#last === undefined) return;
+    const { key, decision } = this.#last;
+    const units = await this.#first.refund(key, decision);
+    if (!(units >= 0 && units <= decision.cost)) throw new Error(`${units} given back of ${decision.cost}`);
+  }
+}

@@ -1,0 +1,81 @@
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  parseDuration,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { rateLimit as expressLimit } from "@floodgate/express";
+import { rateLimit as honoLimit } from "@floodgate/hono";
+import { rateLimit as koaLimit } from "@floodgate/koa";
+import { memoryStore } from "@floodgate/store-memory";
+import { redisStore } from "@floodgate/store-redis";
+import fc from "fast-check";
+import { anything } from "./hostile.js";
+import { unlessRefused } from "./verdict.js";
+
+/** What takes options: how it is called, the words that it knows, and what it needs in any case. */
+interface Maker {
+  readonly make: (options: never) => unknown;
+  readonly words: readonly string[];
+  readonly needs?: object;
+}
+
+const client = { status: "ready", connect: () => Promise.resolve(), evalsha: () => Promise.resolve(), eval: () => Promise.resolve() };
+
+const makers: readonly Maker[] = [
+  { make: fixedWindow, words: ["limit", "window"] },
+  { make: slidingWindowLog, words: ["limit", "window", "countRejected"] },
+  { make: slidingWindowCounter, words: ["limit", "window", "buckets"] },
+  { make: tokenBucket, words: ["capacity", "refill", "every", "style"] },
+  { make: leakyBucket, words: ["capacity", "leak", "every", "maxDelayMs"] },
+  { make: gcra, words: ["limit", "window", "burst"] },
+  { make: (duration) => parseDuration(duration), words: ["duration"] },
+  { make: memoryStore, words: ["maxKeys", "clock", "onEvent"] },
+  { make: (redis) => redisStore(redis), words: ["status", "isReady", "isCluster", "evalsha", "sendCommand"] },
+  { make: (options) => redisStore(client, options), words: ["prefix", "clock", "denyCache"] },
+  {
+    make: createLimiter,
+    words: ["name", "policy", "store", "timeoutMs", "onStoreError", "onEvent"],
+    needs: { name: "api", policy: { algorithm: "fixed-window", limit: 1, window: 1 }, store: redisStore(client) },
+  },
+  ...[expressLimit, koaLimit, honoLimit].map((make) => ({
+    make,
+    words: [
+      ...["name", "limit", "window", "policy", "rules", "key", "keys", "onMissingKey", "cost", "store", "skip", "mode", "headers"],
+      ...["onLimited", "onStoreError", "timeoutMs", "refundWhen", "clientIp", "ipv6Prefix", "decisionName", "onEvent"],
+    ],
+    needs: { limit: 1, window: "1s", store: redisStore(client) },
+  })),
+];
+
+const call = fc.constantFrom(...makers).chain(({ make, words, needs }) =>
+  fc.record({
+    make: fc.constant(make),
+    options: fc.oneof(
+      {
+        weight: 9,
+        arbitrary: fc.dictionary(fc.constantFrom(...words), anything, { maxKeys: 4 }).map((options) => ({ ...needs, ...options })),
+      },
+      { weight: 1, arbitrary: anything },
+    ),
+  }),
+);
+
+/**
+ * So many calls with hostile options: each makes something, or says by a coded error what is wrong.
+ * @throws Error with the smallest call that does neither.
+ */
+export async function fuzzOptions(calls: number): Promise<void> {
+  const property = fc.property(call, ({ make, options }) => {
+    try {
+      make(options as never);
+    } catch (error) {
+      unlessRefused(error);
+    }
+  });
+  fc.assert(property, { numRuns: calls });
+}

@@ -1,0 +1,98 @@
+import { parseArgs } from "node:util";
+import { trials } from "./faults/faults.js";
+import { type Report, run } from "./faults/run.js";
+import { table } from "./faults/table.js";
+import { fuzzed } from "./fuzz/fuzz.js";
+import { heapGrowth, type Sample, soak } from "./soak/soak.js";
+
+const help = `Usage: npm run faults -- [part...] [options]
+
+What npm test does in short, at length and by hand; ends with code 1 where something is not as it should be.
+
+Parts (all of them by default):
+  faults  Express, Koa and Hono apps under a steady load while Redis fails and comes back: a table
+  soak    mixed traffic in one process: whether its heap stays flat, and its listeners, timers and keys
+  fuzz    hostile decisions in memory and in Redis, hostile options, hostile requests
+
+Options:
+  --only <text>    faults whose name contains this
+  --minutes <m>    how long to soak (default 10)
+  --decisions <n>  how many hostile things to try (default 10000000)
+  --help           this text`;
+
+interface Options {
+  readonly only: string;
+  readonly minutes: number;
+  readonly decisions: number;
+}
+
+/** Each answers what is wrong, in words. */
+const parts: Readonly<Record<string, (options: Options) => Promise<readonly string[]>>> = {
+  async faults({ only }) {
+    const reports = new Map<string, Report>();
+    for (const { name, fault, onStoreError } of trials) if (name.includes(only)) reports.set(name, await run(fault, onStoreError));
+    console.log(`${table(reports)}\n`);
+    return [...reports].flatMap(([name, { problems }]) => problems.map((problem) => `${name}: ${problem}`));
+  },
+
+  async soak({ minutes }) {
+    const endMs = performance.now() + minutes * 60_000;
+    const { samples, keysLeft } = await soak(({ length }) => length > 2 && performance.now() > endMs);
+    const tenth = Math.ceil(samples.length / 10);
+    console.log(["decisions", "heap, MB", "RSS, MB", "listeners", "timers"].join("\t"));
+    for (const sample of samples.filter((_, i) => (i + 1) % tenth === 0)) console.log(cells(sample).join("\t"));
+    console.log(
+      `The heap has grown by ${megabytes(heapGrowth(samples))} MB from the second third to the last; ${keysLeft} keys are left in Redis.\n`,
+    );
+    return [];
+  },
+
+  async fuzz({ decisions }) {
+    for (const [what, { share, run }] of Object.entries(fuzzed)) {
+      const count = Math.round(share * decisions);
+      await run(count);
+      console.log(`${count} hostile ${what}: nothing that must not be, and ${megabytes(process.memoryUsage().heapUsed)} MB of heap`);
+    }
+    return [];
+  },
+};
+
+function cells({ decisions, heapBytes, rssBytes, listeners, timers }: Sample): (string | number)[] {
+  return [decisions, megabytes(heapBytes), megabytes(rssBytes), listeners, timers];
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
+}
+
+function readOptions(): Options & { readonly chosen: readonly string[]; readonly help: boolean } {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      only: { type: "string", default: "" },
+      minutes: { type: "string", default: "10" },
+      decisions: { type: "string", default: "10000000" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const { only, help } = values;
+  const numbers = { minutes: Number(values.minutes), decisions: Number(values.decisions) };
+  for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
+  for (const [name, value] of Object.entries(numbers)) if (!(value > 0)) throw new Error(`--${name} takes a number above 0.`);
+  return { ...numbers, only, help, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
+}
+
+try {
+  const { chosen, help: wanted, ...options } = readOptions();
+  if (wanted) console.log(help);
+  else
+    for (const part of chosen) {
+      for (const problem of (await parts[part]?.(options)) ?? []) {
+        console.error(problem);
+        process.exitCode = 1;
+      }
+    }
+} catch (error) {
+  console.error(`${(error as Error).message}\n\n${help}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Sample } from "./soak.js";
+import { Traffic } from "./traffic.js";
+
+// A process of its own, so that its heap is that of the traffic alone. Makes a round whenever it is asked for one, and ends when it is
+// no longer wanted.
+const traffic = await Traffic.start(Number(process.argv[2]));
+
+process.on("message", async (message) => {
+  if (message === "round") {
+    await traffic.round();
+    process.send?.(await sample());
+  } else {
+    await traffic.close();
+    process.disconnect();
+  }
+});
+process.send?.("ready");
+
+async function sample(): Promise<Sample> {
+  // Answers that came too late for anybody have come by now, and timers that fire for nothing have fired.
+  await sleep(150);
+  global.gc?.();
+  await sleep(0);
+  global.gc?.();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return {
+    decisions: traffic.decisions,
+    heapBytes: heapUsed + external,
+    rssBytes: rss,
+    listeners: listenersOf(process) + traffic.clients.reduce((sum, { redis }) => sum + listenersOf(redis), 0),
+    timers: process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length,
+    memoryKeys: traffic.memory.size,
+    lost: traffic.lost,
+  };
+}
+
+function listenersOf(emitter: unknown): number {
+  const { eventNames, listenerCount } = emitter as NodeJS.EventEmitter;
+  return eventNames.call(emitter).reduce((sum, name) => sum + listenerCount.call(emitter, name), 0);
+}

@@ -1,0 +1,80 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+
+/** What there is after a round, when all that it asked for is done. */
+export interface Sample {
+  readonly decisions: number;
+  /** The heap and what hangs on it (typed arrays), garbage collected. */
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  /** Of the process and the Redis clients. */
+  readonly listeners: number;
+  readonly timers: number;
+  /** That the memory store remembers. */
+  readonly memoryKeys: number;
+  /** Requests of which nothing was heard. */
+  readonly lost: number;
+}
+
+export interface SoakReport {
+  readonly samples: readonly Sample[];
+  /** In Redis, when all windows have passed. */
+  readonly keysLeft: number;
+}
+
+/** How the heap's median has changed from the second third of the samples, when everything is warm, to the last. */
+export function heapGrowth(samples: readonly Sample[]): number {
+  const third = Math.floor(samples.length / 3);
+  const medianOf = (some: readonly Sample[]): number =>
+    some.map(({ heapBytes }) => heapBytes).sort((a, b) => a - b)[some.length >> 1] as number;
+  return medianOf(samples.slice(-third)) - medianOf(samples.slice(-2 * third, -third));
+}
+
+/** Rounds of mixed traffic in a process of its own, until they are enough. In every fifth round Redis falls silent for a moment or loses its clients. */
+export async function soak(enough: (samples: readonly Sample[]) => boolean): Promise<SoakReport> {
+  const redis = await startRedis();
+  // Built, for node runs no TypeScript.
+  const program = fileURLToPath(new URL("../../dist/soak/child.js", import.meta.url));
+  const child = fork(program, [`${redis.port}`], { execArgv: ["--expose-gc"] });
+  const ended = once(child, "exit");
+  const tooEarly = ended.then(([code]): never => {
+    throw new Error(`The process of the soak has ended early, with code ${code}.`);
+  });
+  tooEarly.catch(() => undefined);
+  const answer = async (): Promise<unknown> => (await Promise.race([once(child, "message"), tooEarly]))[0];
+  try {
+    await answer();
+    const samples: Sample[] = [];
+    while (!enough(samples)) {
+      child.send("round");
+      const [sample] = await Promise.all([answer(), samples.length % 5 === 4 ? trouble(redis) : undefined]);
+      samples.push(sample as Sample);
+    }
+    child.send("end");
+    await ended;
+    return { samples, keysLeft: await keysLeft(redis) };
+  } finally {
+    child.kill();
+    await redis.stop();
+  }
+}
+
+async function trouble(redis: RedisServer): Promise<void> {
+  await sleep(100);
+  redis.pause();
+  await sleep(300);
+  redis.resume();
+  await redis.command("CLIENT", "KILL", "TYPE", "normal");
+}
+
+async function keysLeft(redis: RedisServer): Promise<number> {
+  for (let tries = 0; tries < 40; tries++) {
+    const keys = Number(await redis.command("DBSIZE"));
+    if (keys === 0) return 0;
+    await sleep(100);
+  }
+  return Number(await redis.command("DBSIZE"));
+}

@@ -1,0 +1,153 @@
+import {
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  leakyBucket,
+  type Mode,
+  type Policy,
+  type Store,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
+import { redisStore } from "@floodgate/store-redis";
+import { type App, appOf, close, type Framework, type Limits, listen } from "../apps.js";
+import { type Client, connect } from "../faults/clients.js";
+import { Browser } from "../http.js";
+
+/** Every algorithm, with windows that pass many times while it runs. */
+const policies: readonly Policy[] = [
+  fixedWindow({ limit: 10, window: "500ms" }),
+  slidingWindowLog({ limit: 10, window: "500ms" }),
+  slidingWindowLog({ limit: 10, window: "500ms", countRejected: true }),
+  slidingWindowCounter({ limit: 10, window: "500ms", buckets: 5 }),
+  tokenBucket({ capacity: 10, refill: 10, every: "500ms" }),
+  tokenBucket({ capacity: 10, refill: 10, every: "500ms", style: "interval" }),
+  leakyBucket({ capacity: 10, leak: 10, every: "500ms" }),
+  gcra({ limit: 10, window: "500ms" }),
+];
+
+/** A policy of its own for each request, which says the same. */
+const plan = async (): Promise<Policy> => fixedWindow({ limit: 1000, window: "500ms" });
+
+/** What is asked of each in a round, and how many wait for an answer at the same time. */
+const perRound = { memory: 10_000, redis: 3000, requests: 300, atOnce: 60 };
+
+/** What is bounded is full soon, so that what grows after that is a leak. */
+const few = { memory: 2000, fallback: 500, denied: 100 };
+
+/** Mixed traffic: all algorithms, in memory and in Redis, by limiters and through each framework, of a few clients and of ever new ones. */
+export class Traffic {
+  readonly memory: MemoryStore = memoryStore({ maxKeys: few.memory });
+  readonly clients: readonly Client[];
+  /** Decisions asked for so far. */
+  decisions = 0;
+  /** Of all requests, those of which nothing was heard, although nobody had hung up. */
+  lost = 0;
+  readonly #fallback = memoryStore({ maxKeys: few.fallback });
+  readonly #inMemory: readonly Limiter<"sync">[];
+  readonly #inRedis: readonly (readonly Limiter<"async">[])[];
+  readonly #apps: App[] = [];
+  readonly #ports: number[] = [];
+  readonly #browser = new Browser();
+
+  private constructor(redisPort: number) {
+    this.clients = connect(redisPort);
+    this.#inMemory = limitersOf(this.memory, this.#fallback);
+    this.#inRedis = this.clients.map(({ redis }) => limitersOf(redisStore(redis, { denyCache: { maxKeys: few.denied } }), this.#fallback));
+  }
+
+  static async start(redisPort: number): Promise<Traffic> {
+    const traffic = new Traffic(redisPort);
+    const stores = [traffic.memory, ...traffic.#inRedis.map(([limiter]) => (limiter as Limiter).store)];
+    for (const store of stores) {
+      for (const framework of ["Express", "Koa", "Hono"] as const) await traffic.#serve(framework, store);
+    }
+    return traffic;
+  }
+
+  async #serve(framework: Framework, store: Store): Promise<void> {
+    const limits: Limits = {
+      store,
+      rules: [
+        { name: "held", key: "header:x-client", policy: leakyBucket({ capacity: 5, leak: 100, every: "1s" }) },
+        { name: "planned", key: async () => "everybody", policy: plan },
+        { name: "watched", key: ["ip", "global"], policy: fixedWindow({ limit: 1, window: "500ms" }), mode: "shadow" },
+      ],
+      refundWhen: (status) => status !== 200,
+      onStoreError: this.#fallback,
+      onEvent: () => undefined,
+    };
+    const app = appOf[framework](limits);
+    this.#apps.push(app);
+    this.#ports.push(await listen(app.server));
+  }
+
+  /** Asks for some 14,000 decisions, and resolves when all are made. */
+  async round(): Promise<void> {
+    const redis = (): readonly Limiter<"async">[] => pick(this.#inRedis);
+    await inParallel(perRound.memory, 1, () => this.#use(this.#inMemory));
+    await inParallel(perRound.redis, perRound.atOnce, () => this.#use(redis()));
+    await inParallel(perRound.requests, perRound.atOnce, () => this.#request());
+  }
+
+  async close(): Promise<void> {
+    this.#browser.close();
+    for (const { server } of this.#apps) close(server);
+    await Promise.all(this.clients.map((client) => client.close()));
+  }
+
+  async #use<M extends Mode>(limiters: readonly Limiter<M>[]): Promise<void> {
+    const key = this.#key();
+    const limiter = pick(limiters);
+    this.decisions++;
+    const decision = await limiter.consume(key, { cost: 1 + Math.floor(3 * Math.random()) });
+    if (chance(0.1)) await limiter.peek(key);
+    // Of a Redis that is away it fails, which is no harm.
+    if (chance(0.1)) await Promise.resolve(limiter.refund(key, decision)).catch(() => undefined);
+    if (chance(0.05)) await Promise.resolve(limiter.reset(key)).catch(() => undefined);
+    if (!chance(0.1)) return;
+    this.decisions++;
+    const other = limiters[(limiters.indexOf(limiter) + 1) % limiters.length] as Limiter<M>;
+    await consumeAll<M>([
+      { limiter, key },
+      { limiter: other, key: "global" },
+    ]);
+  }
+
+  async #request(): Promise<void> {
+    this.decisions++;
+    const impatient = chance(0.05);
+    const answer = await this.#browser.get(pick(this.#ports), this.#key(), impatient ? 2 : undefined);
+    if (typeof answer === "string" && !impatient) this.lost++;
+  }
+
+  /** One of a hundred, or one that is new. */
+  #key(): string {
+    return chance(0.5) ? `client-${Math.floor(100 * Math.random())}` : `new-${this.decisions}`;
+  }
+}
+
+function limitersOf<M extends Mode>(store: Store<M>, onStoreError: MemoryStore): Limiter<M>[] {
+  return policies.map((policy, i) => createLimiter({ name: `limit-${i}`, policy, store, onStoreError }));
+}
+
+/** Does something so many times, so many at once. */
+async function inParallel(times: number, atOnce: number, run: () => Promise<void>): Promise<void> {
+  let left = times;
+  const lane = async (): Promise<void> => {
+    while (left-- > 0) await run();
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+function pick<T>(list: readonly T[]): T {
+  return list[Math.floor(list.length * Math.random())] as T;
+}
+
+function chance(share: number): boolean {
+  return Math.random() < share;
+}

@@ -1,0 +1,16 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { trials } from "../src/faults/faults.js";
+import { type Report, run } from "../src/faults/run.js";
+import { table } from "../src/faults/table.js";
+
+const reports = new Map<string, Report>();
+afterAll(() => console.log(`\n${table(reports)}\n`));
+
+describe("Express, Koa and Hono apps, with ioredis and node-redis, under a steady load", { timeout: 120_000 }, () => {
+  it.each(trials)("answer every request in time and truly, and limit exactly again: Redis $name", async ({ name, fault, onStoreError }) => {
+    const report = await run(fault, onStoreError);
+    reports.set(name, report);
+    expect(report.problems).toEqual([]);
+    if (!fault.brief) expect(report.degraded).toBeGreaterThan(0);
+  });
+});

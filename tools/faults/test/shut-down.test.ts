@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cases } from "../src/shut-down/cases.js";
+
+// As it is built: node runs no TypeScript.
+const child = join(import.meta.dirname, "../dist/shut-down/child.js");
+
+describe.each(["silent", "not there"])("a process whose Redis is %s", (state) => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    if (state === "silent") redis.pause();
+    else await redis.kill();
+  });
+  afterAll(() => redis.stop());
+
+  it.each(Object.keys(cases))("ends by itself when it %s", { timeout: 60_000 }, async (name) => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [child, name, `${redis.port}`]);
+    expect(stdout + stderr).toBe("nothing more to do\n");
+  });
+});
