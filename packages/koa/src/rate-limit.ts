@@ -64,7 +64,7 @@ export function rateLimit<Ctx extends KoaContext = KoaContext, const Own extends
   return Object.assign(middleware as RateLimitMiddleware<Name>, { limiter, limiters: limit.limiters, close: () => waiting.release() });
 }
 
-/** Straight onto Node's response, where Koa keeps its own too: `ctx.set` costs more than the limit. */
+/** Straight onto Node's response: `ctx.set` puts them there too, at a higher price. */
 function setHeaders({ app, res }: KoaContext, { headers }: Outcome): void {
   if (headers.length === 0 || res.headersSent) return;
   for (const { name, value, list } of headers) {

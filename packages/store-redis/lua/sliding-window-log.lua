@@ -4,7 +4,8 @@
 -- State       layout 3: how many units before the first entry that counts count no more; the place of that entry, from 0 on; and
 --             to the end the entries in order of time, each a time and the number of units logged up to and with it
 --
--- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others.
+-- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others. Only a refund
+-- writes anew all that came after.
 local layout, head, head_size, fields, entry_size = 3, '>BI7I7', 15, '>i7I7', 14
 
 -- So much of a log is read at once, and so many entries of one that is longer.

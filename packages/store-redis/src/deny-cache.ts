@@ -70,7 +70,7 @@ export class DenyCache {
     return decision?.allowed === false ? decision : undefined;
   }
 
-  /** What the state that is known of a key makes of a request; undefined where none is. */
+  /** What the state that is known of a key makes of a request; undefined where none is, or it does not tell for certain. */
   look(limit: Limit, key: string, cost: number): Decision | undefined {
     if (this.#states.size === 0) return undefined;
     const state = this.#states.get(key);

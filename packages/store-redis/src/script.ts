@@ -15,7 +15,7 @@ export const algorithms = [
 
 const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
 
-/** An algorithm's functions are made only in a run that needs them: to make all six takes longer than to decide. */
+/** An algorithm's functions are made only in a run that needs them: to make all of them takes longer than to decide. */
 const dispatcher = algorithms.map((name, i) => `${i === 0 ? "" : "else"}if number == ${i + 1} then\n${lua(name)}`).join("");
 
 /** The one script of the store: its beginning, the algorithms, and the batch. */

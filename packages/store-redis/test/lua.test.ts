@@ -80,9 +80,9 @@ describe("a twin in Lua", () => {
           const gridMs = gridOf(made);
           let nowMs = aboutMs + offsetMs;
           for (const { byMs, toEdge, acts } of life) {
-            nowMs += byMs;
-            // No clock tells -0.
-            if (toEdge) nowMs = Math.ceil(nowMs / gridMs) * gridMs + 0;
+            const nextMs = toEdge ? Math.ceil((nowMs + byMs) / gridMs) * gridMs : nowMs + byMs;
+            // No clock tells more, or -0.
+            if (Number.isSafeInteger(nextMs)) nowMs = nextMs + 0;
             await twin.play(nowMs, acts);
           }
         }),
