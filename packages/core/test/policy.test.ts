@@ -47,6 +47,12 @@ test.each([
     /must divide evenly.*Write buckets: 5/,
   ],
   [
+    "a window cut into more parts than anyone could look through",
+    () => slidingWindowCounter({ limit: 1, window: 2 ** 40, buckets: 2 ** 50 }),
+    "FLOODGATE_INVALID_OPTION",
+    /must divide evenly.*Write buckets: 512/,
+  ],
+  [
     "an unknown style",
     () => tokenBucket({ capacity: 1, refill: 1, every: "1s", style: "smoth" as never }),
     "FLOODGATE_INVALID_OPTION",

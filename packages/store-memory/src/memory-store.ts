@@ -6,6 +6,7 @@ import {
   type Decision,
   type EventListener,
   type EvictionEvent,
+  FloodgateError,
   functionOrNothing,
   type Limit,
   type Store,
@@ -18,7 +19,7 @@ import { Slabs } from "./slabs.js";
 
 export interface MemoryStoreOptions {
   /**
-   * The most keys that are remembered at once, over all limits of this store; default 100,000. A full store forgets the key
+   * The most keys that are remembered at once, over all limits of this store, up to 2^24 - 1; default 100,000. A full store forgets the key
    * that has used least of its limit among those idle longest; keys at their limit go last, the one nearest its reset first.
    */
   maxKeys?: number;
@@ -27,6 +28,9 @@ export interface MemoryStoreOptions {
   /** Is told of each live key that a full store forgot. */
   onEvent?: EventListener;
 }
+
+/** A Map holds 2^24 keys, and lru-cache takes memory for as many as there may be at once. */
+const mostKeys = 2 ** 24 - 1;
 
 /** A store in this process, which answers at once. */
 export interface MemoryStore extends Store<"sync"> {
@@ -43,6 +47,12 @@ export interface MemoryStore extends Store<"sync"> {
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
   const maxKeys = options.maxKeys === undefined ? 100_000 : wholeNumber("memoryStore", "maxKeys", options.maxKeys, 1, 100_000);
+  if (maxKeys > mostKeys) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `memoryStore: \`maxKeys\` can be at most ${mostKeys}, as many as a Map holds, but was ${maxKeys}. Write maxKeys: 1_000_000.`,
+    );
+  }
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
   return new SlabStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
 }

@@ -1,8 +1,10 @@
 import type { Cells } from "@floodgate/core";
 
-/** Blocks a page holds, as a power of two: large enough to be few, small enough that a new page is no pause. */
+/** Blocks a page holds at most, as a power of two: large enough to be few, small enough that a new page is no pause. */
 const pageBits = 10;
 const pageBlocks = 1 << pageBits;
+/** Cells a page holds at most, unless one block has more: states of megabytes come one by one. */
+const pageCells = 1 << 16;
 /** Cells from which on widths are rounded up to powers of two, so that there are few slabs however states vary. */
 const exactWidths = 8;
 /** Slabs that a handle can name, as a power of two: widths 0 to 8, then a power of two each. */
@@ -18,13 +20,17 @@ class Slab {
   readonly width: number;
   readonly #index: number;
   readonly #pages: Cells[] = [];
-  #blocks = 0;
+  readonly #blocks: number;
+  /** Blocks of the newest page that have been handed out. */
+  #used: number;
   /** The handle of the first free block. */
   #free = -1;
 
   constructor(width: number, index: number) {
     this.width = width;
     this.#index = index;
+    this.#blocks = Math.max(1, Math.min(pageBlocks, Math.floor(pageCells / width)));
+    this.#used = this.#blocks;
   }
 
   /** The array that a block lies in. */
@@ -46,8 +52,11 @@ class Slab {
       cells[at] = 0;
       return handle;
     }
-    if (this.#blocks === this.#pages.length * pageBlocks) this.#pages.push(new Float64Array(pageBlocks * this.width));
-    return (this.#blocks++ << slabBits) | this.#index;
+    if (this.#used === this.#blocks) {
+      this.#pages.push(new Float64Array(this.#blocks * this.width));
+      this.#used = 0;
+    }
+    return ((((this.#pages.length - 1) << pageBits) | this.#used++) << slabBits) | this.#index;
   }
 
   free(handle: number): void {

@@ -302,3 +302,7 @@ describe("a listener that is told of an eviction", () => {
     expect(store.size).toBe(2);
   });
 });
+
+it("refuses more keys than a Map holds", () => {
+  expect(() => memoryStore({ maxKeys: 2 ** 24 })).toThrowError(/at most 16777215, as many as a Map holds, but was 16777216/);
+});

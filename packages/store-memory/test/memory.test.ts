@@ -38,3 +38,12 @@ test("keys of any length take little memory each", () => {
   });
   expect(grown).toBeLessThan(5_000_000);
 });
+
+test("a state of megabytes takes the memory of one", () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const policy = slidingWindowCounter({ limit: 5, window: 500_000, buckets: 500_000 });
+  const limiter = createLimiter({ name: "api", policy, store: memoryStore() });
+  expect(limiter.consume("one").remaining).toBe(4);
+  expect(limiter.consume("other").remaining).toBe(4);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50_000_000);
+});

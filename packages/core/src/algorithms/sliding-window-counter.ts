@@ -48,8 +48,9 @@ export function slidingWindowCounter(options: {
   });
 }
 
+/** The next lower number that divides the window; of a very large one, of a thousand down: more is no use, and takes long to find. */
 function nearestDivisor(windowMs: number, wanted: number): number {
-  for (let away = 1; away < wanted; away++) if (windowMs % (wanted - away) === 0) return wanted - away;
+  for (let parts = Math.min(wanted - 1, 1000); parts > 1; parts--) if (windowMs % parts === 0) return parts;
   return 1;
 }
 
