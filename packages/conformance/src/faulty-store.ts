@@ -42,8 +42,8 @@ export class FaultyStore implements Store<"async"> {
     return this.#answer(timeoutMs, () => this.#store.peek(limit, key));
   }
 
-  refund(limit: Limit, key: string, decision: Decision, timeoutMs?: number): Promise<number> {
-    return this.#answer(timeoutMs, () => this.#store.refund(limit, key, decision));
+  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs?: number): Promise<number> {
+    return this.#answer(timeoutMs, () => this.#store.settle(limit, key, decision, cost));
   }
 
   reset(limit: Limit, key: string, timeoutMs?: number): Promise<void> {

@@ -21,6 +21,7 @@ export function parseDuration(duration: number | string, option = "duration"): n
   throw new FloodgateError(
     "FLOODGATE_INVALID_DURATION",
     `\`${option}\` must be a duration: a whole number of milliseconds of at least 1, or a whole number with a unit (ms, s, m, h, d), but was ${shown(duration)}. Write ${option}: "15m".`,
+    { at: [option] },
   );
 }
 

@@ -10,16 +10,21 @@ export type ErrorCode =
   | "FLOODGATE_INVALID_DURATION"
   | "FLOODGATE_INVALID_KEY"
   | "FLOODGATE_INVALID_OPTION"
+  | "FLOODGATE_INVALID_RULES"
   | "FLOODGATE_MISSING_KEY"
   | "FLOODGATE_MISSING_LIMIT"
+  | "FLOODGATE_MISSING_PLAN"
   | "FLOODGATE_NAME_TAKEN"
   | "FLOODGATE_NO_CLIENT_IP"
   | "FLOODGATE_NO_POLICY"
   | "FLOODGATE_NO_ROUTE"
   | "FLOODGATE_POLICY_TOO_LARGE"
+  | "FLOODGATE_RULES_CONFLICT"
+  | "FLOODGATE_RULES_UNAVAILABLE"
   | "FLOODGATE_STORE_FAULT"
   | "FLOODGATE_STORE_TIMEOUT"
   | "FLOODGATE_UNKNOWN_ALGORITHM"
+  | "FLOODGATE_UNKNOWN_COST"
   | "FLOODGATE_UNKNOWN_KEY"
   | "FLOODGATE_UNKNOWN_OPTION";
 
@@ -29,11 +34,24 @@ export type ErrorCode =
  */
 export class FloodgateError extends Error {
   readonly code: ErrorCode;
+  /** Where in what was given the mistake stands, as far as is known: `["rules", 2, "policy", "window"]`. */
+  at: readonly (string | number)[];
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; at?: readonly (string | number)[] }) {
     super(message, options);
     this.name = "FloodgateError";
     this.code = code;
+    this.at = options?.at ?? [];
+  }
+}
+
+/** Makes something of a part of what was given: an error of that part says where the part stands. */
+export function inside<T>(part: readonly (string | number)[], make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof FloodgateError) error.at = [...part, ...error.at];
+    throw error;
   }
 }
 

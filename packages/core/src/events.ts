@@ -22,6 +22,18 @@ export interface RefundEvent {
   readonly decision: Decision;
 }
 
+/** The real cost of a request was told, and was another than what had been charged. */
+export interface SettleEvent {
+  readonly type: "settled";
+  readonly name: string;
+  readonly key: string;
+  /** The real cost. */
+  readonly cost: number;
+  /** The units charged in addition, or below 0 those given back. */
+  readonly units: number;
+  readonly decision: Decision;
+}
+
 /** A store that was full forgot a key that still had something to remember. */
 export interface EvictionEvent {
   readonly type: "evicted";
@@ -32,6 +44,12 @@ export interface EvictionEvent {
 /** A refund by response status failed; the response is gone, so nobody else can be told. */
 export interface RefundFailedEvent {
   readonly type: "refund-failed";
+  readonly error: unknown;
+}
+
+/** What a request has really cost could not be told or charged; the response is gone, so nobody else can be told. */
+export interface SettleFailedEvent {
+  readonly type: "settle-failed";
   readonly error: unknown;
 }
 
@@ -50,6 +68,33 @@ export interface BreakerEvent {
   readonly state: BreakerState;
 }
 
+/** A new version of the rules is in force; `version` is the source's own name for it. */
+export interface RulesReloadedEvent {
+  readonly type: "rules-reloaded";
+  readonly source: string;
+  readonly version: string;
+}
+
+/** A new version of the rules was refused, or none could be read: the last good one stays in force. */
+export interface RulesRefusedEvent {
+  readonly type: "rules-refused";
+  readonly source: string;
+  readonly error: unknown;
+}
+
+export type RulesEvent = RulesReloadedEvent | RulesRefusedEvent;
+
+/** A key has been rejected so often that it is turned away for a while. */
+export interface BanEvent {
+  readonly type: "banned";
+  readonly name: string;
+  readonly key: string;
+  /** For how long. */
+  readonly forMs: number;
+  /** Whether the rule is only watched: then nobody is turned away. */
+  readonly shadow: boolean;
+}
+
 /** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
 export interface WarningEvent {
   readonly type: "warning";
@@ -61,10 +106,14 @@ export interface WarningEvent {
 export type FloodgateEvent =
   | DecisionEvent
   | RefundEvent
+  | SettleEvent
   | RefundFailedEvent
+  | SettleFailedEvent
   | EvictionEvent
   | StoreErrorEvent
   | BreakerEvent
+  | RulesEvent
+  | BanEvent
   | WarningEvent;
 
 export type EventListener = (event: FloodgateEvent) => void;

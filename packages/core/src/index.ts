@@ -16,6 +16,7 @@ export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type Limite
 export { encodeKey, type Key, type KeyPart } from "./key.js";
 export { type ErrorCode, FloodgateError } from "./errors.js";
 export type {
+  BanEvent,
   BreakerEvent,
   DecisionEvent,
   EventListener,
@@ -23,6 +24,10 @@ export type {
   FloodgateEvent,
   RefundEvent,
   RefundFailedEvent,
+  RulesEvent,
+  RulesRefusedEvent,
+  RulesReloadedEvent,
+  SettleEvent,
   StoreErrorEvent,
   WarningEvent,
 } from "./events.js";
@@ -46,11 +51,27 @@ export type { ClientIpOption } from "./http/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
 export { problemType } from "./http/problem.js";
 export { decisionOf } from "./http/visits.js";
+export { type RateLimitControls, withControls } from "./http/controls.js";
 export { Waiting } from "./http/waiting.js";
 export type { KeyFunction, KeyInfo, KeyName, KeyOption } from "./rules/key-source.js";
 export type { Match } from "./rules/match.js";
+export type { BanOptions } from "./rules/ban.js";
+export type { CostFunction, ResponseInfo } from "./rules/cost.js";
+export type { Exempt } from "./rules/exempt.js";
+export type { PlanNumbers, PlanOptions } from "./rules/plans.js";
 export type { LimitOptions, OnMissingKey, Promised, Rule } from "./rules/rule.js";
 
+// For sources of rules
+export { type AppNames, checkRules } from "./rules/check-rules.js";
+export type { PlainRule } from "./rules/rule.js";
+export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
+
+// For tools: rules looked into beside a middleware, and addresses as it counts them
+export { type Explanation, InspectedRules, type NotCounted } from "./http/inspected-rules.js";
+export type { Ban } from "./rules/ban.js";
+export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
+export { ipKey } from "./ip.js";
+
 // For both: options are checked alike everywhere
-export { checkOptions, functionOrNothing, wholeNumber } from "./options.js";
+export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./options.js";
 export { isPromise } from "./store.js";

@@ -7,8 +7,8 @@ import { guardStore } from "./failure/guard.js";
 import { encodeKey, type Key } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { checkOptions, functionOrNothing } from "./options.js";
-import { type Policy, type PolicyOptions, samePolicy, toPolicy } from "./policy.js";
-import { giveBack, notCharged } from "./refund.js";
+import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
+import { giveBack, notCharged, settle } from "./refund.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store } from "./store.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
@@ -20,7 +20,7 @@ export interface Limiter<M extends Mode = Mode> {
   readonly guard: Store<M>;
   /** What the store is handed: name, policy and algorithm. */
   readonly limit: Limit;
-  /** Who is told of its decisions and refunds. */
+  /** Who is told of its decisions, refunds and settlements. */
   readonly onEvent: EventListener | undefined;
 
   /**
@@ -32,6 +32,14 @@ export interface Limiter<M extends Mode = Mode> {
   peek(key: Key): Answer<Decision, M>;
   /** Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back. */
   refund(key: Key, decision: Decision): Answer<number, M>;
+  /**
+   * Tells what the request of a decision has really cost (tokens, bytes), a whole number of at least 0, where `decision.cost` was
+   * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
+   * even into debt, which later requests wait for; in windows only where the charge still counts. Answers the units charged in
+   * addition, or below 0 those given back.
+   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none.
+   */
+  settle(key: Key, decision: Decision, cost: number): Answer<number, M>;
   /** Forgets what a key has used. */
   reset(key: Key): Answer<void, M>;
 }
@@ -58,7 +66,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const guard = guardStore(where, store, options);
-  claimName(where, store, name, policy);
+  claimName(where, store, name, meaningOf(policy));
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
@@ -103,6 +111,10 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
 
   refund(key: Key, decision: Decision): Answer<number, M> {
     return giveBack(this.guard, this.limit, encodeKey(key), decision, this.onEvent) as Answer<number, M>;
+  }
+
+  settle(key: Key, decision: Decision, cost: number): Answer<number, M> {
+    return settle(this.guard, this.limit, encodeKey(key), decision, cost, this.onEvent) as Answer<number, M>;
   }
 
   reset(key: Key): Answer<void, M> {
@@ -166,11 +178,22 @@ export function checkCost(cost: unknown): number {
   );
 }
 
-/** What each name on a store stands for: a policy, or a function of the request that answers one. */
-const names = new WeakMap<Store, Map<string, unknown>>();
+/**
+ * What a name on a store stands for: a policy as `meaningOf` tells it, or what decides the policy of each request or version of the
+ * rules, which is known by itself.
+ */
+export type Meaning = string | object;
+
+/** What each name on a store stands for. */
+const names = new WeakMap<Store, Map<string, Meaning>>();
+
+/** Equal for policies (and plans) that say the same. */
+export function meaningOf(...policies: readonly unknown[]): string {
+  return JSON.stringify(policies);
+}
 
 /** One name on one store is one count, so two meanings of it are a mistake. */
-export function claimName(where: string, store: Store, name: string, meaning: Policy | ((...args: never) => unknown)): void {
+export function claimName(where: string, store: Store, name: string, meaning: Meaning): void {
   let taken = names.get(store);
   if (taken === undefined) {
     taken = new Map();
@@ -179,10 +202,11 @@ export function claimName(where: string, store: Store, name: string, meaning: Po
   const known = taken.get(name);
   if (known === undefined) {
     taken.set(name, meaning);
-  } else if (known !== meaning && !(typeof known === "object" && typeof meaning === "object" && samePolicy(known as Policy, meaning))) {
+  } else if (known !== meaning) {
     throw new FloodgateError(
       "FLOODGATE_NAME_TAKEN",
       `${where}: the name ${shown(name)} already stands for another policy on this store, and one name on one store is one count. Give this one another name, or a store of its own.`,
+      { at: ["name"] },
     );
   }
 }

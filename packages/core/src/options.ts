@@ -13,7 +13,7 @@ export function checkOptions(where: string, options: unknown, known: readonly st
     const near = nearest(word, known);
     const hint =
       near === undefined ? `The options are ${known.join(", ")}` : `Did you mean \`${near}\`? The options are ${known.join(", ")}`;
-    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${word}\`. ${hint}.`);
+    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${word}\`. ${hint}.`, { at: [word] });
   }
 }
 
@@ -23,6 +23,7 @@ export function wholeNumber(where: string, option: string, value: unknown, least
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`${option}\` must be a whole number of at least ${least}, but was ${shown(value)}. Write ${option}: ${example}.`,
+    { at: [option] },
   );
 }
 
@@ -38,14 +39,17 @@ export function oneOf<const Word extends string>(
   const near = typeof value === "string" ? nearest(value, words) : undefined;
   throw new FloodgateError(
     code,
-    `${where}: \`${option}\` must be one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
+    `${where}: \`${option}\` must be one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but ${value === undefined ? "is missing" : `was ${shown(value)}`}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
+    { at: [option] },
   );
 }
 
 /** A true or false, or an error. */
 export function flag(where: string, option: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`${option}\` must be true or false, but was ${shown(value)}.`);
+  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`${option}\` must be true or false, but was ${shown(value)}.`, {
+    at: [option],
+  });
 }
 
 /** A function or nothing, or an error with what its parameters are. */
@@ -54,6 +58,7 @@ export function functionOrNothing(where: string, option: string, value: unknown,
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`${option}\` must be a function, but was ${shown(value)}. Write ${option}: ${example}.`,
+    { at: [option] },
   );
 }
 

@@ -68,7 +68,25 @@ function fromOptions(where: string, options: { algorithm?: unknown }): Policy {
   return factories[algorithm](rest as never);
 }
 
-/** Whether two policies say the same. */
-export function samePolicy(a: Policy, b: Policy): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
+/** The options that make a policy anew: all there are, undefined where one is left to its default. */
+export function optionsOf(policy: Policy): { readonly algorithm: Policy["algorithm"]; readonly [option: string]: unknown } {
+  const { algorithm } = policy;
+  switch (algorithm) {
+    case "fixed-window":
+      return { algorithm, limit: policy.limit, window: policy.windowMs };
+    case "sliding-window-log":
+      return { algorithm, limit: policy.limit, window: policy.windowMs, countRejected: policy.countRejected };
+    case "sliding-window-counter":
+      return { algorithm, limit: policy.limit, window: policy.windowMs, buckets: policy.buckets };
+    case "gcra": {
+      const burst = policy.burst === policy.limit ? undefined : policy.burst;
+      return { algorithm, limit: policy.limit, window: policy.windowMs, burst };
+    }
+    case "token-bucket":
+      return { algorithm, capacity: policy.capacity, refill: policy.refill, every: policy.everyMs, style: policy.style };
+    case "leaky-bucket": {
+      const maxDelayMs = policy.maxDelayMs === Number.POSITIVE_INFINITY ? undefined : policy.maxDelayMs;
+      return { algorithm, capacity: policy.capacity, leak: policy.leak, every: policy.everyMs, maxDelayMs };
+    }
+  }
 }

@@ -5,7 +5,7 @@ import { StoreGuard } from "./failure/guard.js";
 import type { Limit } from "./limit.js";
 import { andThen, type Mode, type Store } from "./store.js";
 
-/** Decisions that have nothing to give back (any more): looks, parts of a rejected whole, and those refunded before. */
+/** Decisions of which nothing can be changed (any more): looks, parts of a rejected whole, and those refunded or settled before. */
 const settled = new WeakSet<Decision>();
 
 /** Marks a decision that took nothing although it allows. */
@@ -22,17 +22,48 @@ export function giveBack(
   decision: Decision,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
+  return andThen<number, number>(settleOnce(store, limit, key, decision, 0), (change) => {
+    const units = 0 - change;
+    if (units > 0) onEvent?.({ type: "refunded", name: limit.name, key, units, decision });
+    return units;
+  });
+}
+
+/**
+ * Changes what a decision charged to the real cost, once, and tells so. Answers the units charged in addition, or below 0 given back.
+ * @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0.
+ */
+export function settle(
+  store: Store<Mode>,
+  limit: Limit,
+  key: string,
+  decision: Decision,
+  cost: number,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return andThen<number, number>(settleOnce(store, limit, key, decision, checkRealCost(cost)), (units) => {
+    if (units !== 0) onEvent?.({ type: "settled", name: limit.name, key, cost, units, decision });
+    return units;
+  });
+}
+
+function settleOnce(store: Store<Mode>, limit: Limit, key: string, decision: Decision, cost: number): number | PromiseLike<number> {
   if (decision.name !== limit.name || decision.policy.stateKind !== limit.policy.stateKind) {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `A refund to ${shown(limit.name)} takes a decision of that limiter, but was given one of ${shown(decision.name)}.`,
+      `${shown(limit.name)} refunds and settles its own decisions, but was given one of ${shown(decision.name)}. Call the limiter that decided.`,
     );
   }
   // A store without a guard has not made a degraded one.
   if (!decision.allowed || settled.has(decision) || (decision.degraded && !(store instanceof StoreGuard))) return 0;
   settled.add(decision);
-  return andThen<number, number>(store.refund(limit, key, decision), (units) => {
-    if (units > 0) onEvent?.({ type: "refunded", name: limit.name, key, units, decision });
-    return units;
-  });
+  return store.settle(limit, key, decision, cost);
+}
+
+function checkRealCost(cost: unknown): number {
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write limiter.settle(key, decision, 1200).`,
+  );
 }

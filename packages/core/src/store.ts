@@ -17,6 +17,8 @@ export interface Check {
   readonly cost: number;
   /** A shadow limit is counted like any other, but what it says rejects nothing. */
   readonly shadow?: boolean;
+  /** A limit that is only looked at: it must allow like any other, but is never charged. */
+  readonly look?: boolean;
 }
 
 /**
@@ -41,7 +43,7 @@ export interface Store<M extends Mode = Mode> {
 
   /**
    * Decides a request under several limits in one atomic step: where every check but the shadow ones allows, all that
-   * allow are charged; else none is. One decision a check, in order, each saying whether that limit alone would allow.
+   * allow are charged, except those that are only looked at; else none is. One decision a check, in order, each saying whether that limit alone would allow.
    * No two checks share both limit and key.
    */
   consumeAll(checks: readonly Check[], timeoutMs?: number): Answer<Decision[], M>;
@@ -50,10 +52,11 @@ export interface Store<M extends Mode = Mode> {
   peek(limit: Limit, key: string, timeoutMs?: number): Answer<Decision, M>;
 
   /**
-   * Gives back what a decision charged, as far as it still counts; never more, and never creating a state.
-   * @returns the units given back.
+   * Changes what a decision charged to the real `cost`, a whole number of at least 0: gives back what is less, as far as it still
+   * counts, and charges what is more, even into debt. The limiter sees to it that a decision is settled once.
+   * @returns the units charged in addition, or below 0 those given back.
    */
-  refund(limit: Limit, key: string, decision: Decision, timeoutMs?: number): Answer<number, M>;
+  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs?: number): Answer<number, M>;
 
   /** Forgets the state of exactly this limit and key. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
@@ -61,7 +64,7 @@ export interface Store<M extends Mode = Mode> {
 
 /** @throws FloodgateError unless it has a store's methods. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "refund", "reset"] as const;
+  const methods = ["consume", "consumeAll", "peek", "settle", "reset"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",

@@ -1,8 +1,29 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileMatch, type Match } from "../src/rules/match.js";
+import { segmentsOf } from "../src/rules/path.js";
+import { RuleIndex } from "../src/rules/rule-index.js";
 
-const fits = (match: Match, method: string, path: string): boolean => compileMatch("rule", match)?.fits(method, path) ?? true;
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const parts = {
+  method: ({ method }: Request) => method,
+  path: ({ path }: Request) => path,
+  header: ({ headers }: Request, name: string) => headers?.[name],
+};
+
+/** The places of the matches that a request fits. */
+function placesOf(matches: readonly (Match | undefined)[], request: Request): readonly number[] {
+  const index = new RuleIndex(matches.map((match) => (match === undefined ? undefined : compileMatch("rule", match))));
+  return index.find(request, parts);
+}
+
+const fits = (match: Match, method: string, path: string, headers = {}): boolean =>
+  placesOf([match], { method, path, headers }).length === 1;
 
 test.each([
   ["/posts", "/posts", true],
@@ -35,12 +56,77 @@ test.each([
   ["/posts/1/likes", "/posts/*"],
   ["/", undefined],
 ])("of several paths, the pattern of %s is %s", (path, pattern) => {
-  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] })?.pattern(path)).toBe(pattern);
+  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] }).pattern(segmentsOf(path))).toBe(pattern);
 });
 
 test("GET covers HEAD, and methods are matched whatever their case in the rule", () => {
   expect(fits({ method: "get" }, "HEAD", "/")).toBe(true);
   expect(fits({ method: ["POST", "PUT"] }, "GET", "/")).toBe(false);
+});
+
+test.each([
+  [{ "x-version": "2" }, { "x-version": "2" }, true],
+  [{ "X-Version": "2" }, { "x-version": "2" }, true],
+  [{ "x-version": "2" }, { "x-version": "3" }, false],
+  [{ "x-version": "2" }, {}, false],
+  [{ "x-version": ["2", "3"] }, { "x-version": "3" }, true],
+  [{ "x-version": true }, { "x-version": "" }, true],
+  [{ "x-version": true }, {}, false],
+  [{ "x-version": false }, {}, true],
+  [{ "x-version": false }, { "x-version": "1" }, false],
+  [{ "content-type": "application/json*" }, { "content-type": "application/json; charset=utf-8" }, true],
+  [{ "content-type": "*json*" }, { "content-type": "application/json" }, true],
+  [{ "x-id": "a*b*a" }, { "x-id": "aba" }, true],
+  [{ "x-id": "a*a" }, { "x-id": "a" }, false],
+  [{ "x-id": "a*b*b*a" }, { "x-id": "aba" }, false],
+  [{ "x-a": "1", "x-b": "2" }, { "x-a": "1", "x-b": "2" }, true],
+  [{ "x-a": "1", "x-b": "2" }, { "x-a": "1" }, false],
+])("the headers %o and a request with %o: %s", (header, headers, expected) => {
+  expect(fits({ header }, "GET", "/", headers)).toBe(expected);
+});
+
+/** What the words of `Match` say, one rule at a time, with a regular expression for each path. */
+function saysYes({ method, path, header }: Match, request: Request): boolean {
+  const list = (value: string | readonly string[]): readonly string[] => (typeof value === "string" ? [value] : value);
+  if (method !== undefined && !list(method).some((one) => one === request.method || (one === "GET" && request.method === "HEAD")))
+    return false;
+  if (Object.entries(header ?? {}).some(([name, value]) => request.headers?.[name] !== value)) return false;
+  if (path === undefined) return true;
+  const asked = `${request.path.toLowerCase().replace(/\/+$/, "")}/`;
+  return list(path).some((pattern) => {
+    const segments = pattern.split("/").filter((segment) => segment !== "");
+    const source = segments.map((segment) => (segment === "*" ? "(?:/[^/]+)*" : segment.startsWith(":") ? "/[^/]+" : `/${segment}`));
+    return new RegExp(`^${source.join("")}/$`).test(asked);
+  });
+}
+
+const pathOf = (segment: fc.Arbitrary<string>) => fc.array(segment, { maxLength: 4 }).map((segments) => `/${segments.join("/")}`);
+const word = fc.constantFrom("a", "b", "c");
+const someMatch: fc.Arbitrary<Match> = fc.record(
+  {
+    method: fc.oneof(fc.constantFrom("GET", "POST"), fc.subarray(["GET", "POST", "PUT"], { minLength: 1 })),
+    path: fc.oneof(
+      pathOf(fc.oneof(word, fc.constantFrom(":id", "*"))),
+      fc.array(pathOf(fc.oneof(word, fc.constantFrom(":id", "*"))), { minLength: 1, maxLength: 3 }),
+    ),
+    header: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "2"), { maxKeys: 2 }),
+  },
+  { requiredKeys: [] },
+);
+const someRequest = fc.record({
+  method: fc.constantFrom("GET", "HEAD", "POST", "PUT", "DELETE"),
+  path: pathOf(word),
+  headers: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "2", "3"), { maxKeys: 2 }),
+});
+
+test("many rules at once find exactly those that fit one by one, in their order", () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(someMatch, { nil: undefined }), { maxLength: 12 }), someRequest, (matches, request) => {
+      const expected = matches.flatMap((match, place) => (match === undefined || saysYes(match, request) ? [place] : []));
+      expect(placesOf(matches, request)).toEqual(expected);
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test("any path can be matched against any pattern without a fault", () => {
@@ -54,10 +140,22 @@ test("any path can be matched against any pattern without a fault", () => {
   );
 });
 
+test("a pattern of many stars takes no longer than its length times the path's", () => {
+  const path = `/${"*/a/".repeat(200)}b`;
+  expect(fits({ path }, "GET", "/a".repeat(2000))).toBe(false);
+});
+
 test.each([
   [{ path: "posts" }, /begins with "\/"/],
   [{ path: "/files/*.png" }, /a segment is text, a `:name` or a `\*` alone/],
+  [{ path: "/posts?page=2" }, /matched without the query.*Write path: "\/posts"/],
+  [{ path: [] }, /`match.path` is an empty array, which no request fits/],
   [{ method: "" }, /must be an HTTP method/],
+  [{ method: "PSOT" }, /Did you mean "POST"/],
+  [{ header: { "x y": "1" } }, /can name no header/],
+  [{ header: { "x-a": " 1" } }, /without spaces around it.*Write header: \{ "x-a": "1" \}/],
+  [{ header: { "x-a": [] } }, /is an empty array/],
+  [{ header: "x-a" } as never, /must name headers and their values/],
   [{ route: "/posts" } as Match, /no option `route`/],
 ])("%o is no match", (match, message) => {
   expect(() => compileMatch("rule", match)).toThrow(message);

@@ -3,12 +3,13 @@ import {
   type Decision,
   functionOrNothing,
   isPromise,
-  type Limiter,
   type Outcome,
   problemType,
   RateLimit,
+  type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  withControls,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { showDecision } from "./prototype.js";
@@ -33,14 +34,8 @@ export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends
 }
 
 /** Express middleware, with what is needed beside it. */
-export interface RateLimitMiddleware {
+export interface RateLimitMiddleware extends RateLimitControls {
   (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void;
-  /** The limiter of the only rule, or of the first. */
-  readonly limiter: Limiter;
-  /** The limiters of all rules, by name. */
-  readonly limiters: ReadonlyMap<string, Limiter>;
-  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
-  close(): void;
 }
 
 /**
@@ -93,8 +88,7 @@ export function rateLimit<
     if (isPromise(outcome)) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
     else apply(request, response, next, outcome);
   };
-  const limiter = limit.limiters.values().next().value as Limiter;
-  return Object.assign(middleware, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+  return withControls(middleware, limit, waiting);
 }
 
 function setHeaders(response: ExpressResponse, outcome: Outcome): void {

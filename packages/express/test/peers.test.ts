@@ -73,7 +73,7 @@ const faults: Record<string, () => Promise<never>> = {
 
 /** A limit of one request on a store that does not decide. */
 function undecided(fault: () => Promise<never>, onStoreError?: "allow" | "deny"): RateLimitMiddleware {
-  const broken: Store<"async"> = { mode: "async", consume: fault, consumeAll: fault, peek: fault, refund: fault, reset: fault };
+  const broken: Store<"async"> = { mode: "async", consume: fault, consumeAll: fault, peek: fault, settle: fault, reset: fault };
   const options = { limit: 1, window: "1m", store: broken, timeoutMs: 10 } as const;
   return rateLimit(onStoreError === undefined ? options : { ...options, onStoreError });
 }
@@ -152,7 +152,7 @@ test("9: a store's fault does not read as a 429", async () => {
   const fail = (): never => {
     throw new Error("store");
   };
-  const broken = { mode: "sync" as const, consume: fail, consumeAll: fail, peek: fail, refund: fail, reset: fail };
+  const broken = { mode: "sync" as const, consume: fail, consumeAll: fail, peek: fail, settle: fail, reset: fail };
   const { app } = appOf(rateLimit({ limit: 1, window: "1m", store: broken }));
   expect(await statuses(app, 2)).not.toContain(429);
 });

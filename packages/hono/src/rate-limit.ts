@@ -4,13 +4,14 @@ import {
   functionOrNothing,
   type Header,
   isPromise,
-  type Limiter,
   type Outcome,
   type Promised,
   problemType,
   RateLimit,
+  type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  withControls,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
@@ -44,14 +45,9 @@ export interface HonoRateLimitOptions<E extends Env, Own extends string = never,
 }
 
 /** Hono middleware, with what is needed beside it. Handlers after it know its context variable. */
-export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends MiddlewareHandler<{ Variables: RateLimitVariables<Name> }> {
-  /** The limiter of the only rule, or of the first. */
-  readonly limiter: Limiter;
-  /** The limiters of all rules, by name. */
-  readonly limiters: ReadonlyMap<string, Limiter>;
-  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
-  close(): void;
-}
+export interface RateLimitMiddleware<Name extends string = "rateLimit">
+  extends MiddlewareHandler<{ Variables: RateLimitVariables<Name> }>,
+    RateLimitControls {}
 
 /** What a middleware may answer: the type of Hono's own leaves out that a response need not be promised. */
 type Answer = Response | ReturnType<MiddlewareHandler>;
@@ -86,8 +82,7 @@ export function rateLimit<
     const outcome = limit.decide(c);
     return isPromise(outcome) ? Promise.resolve(outcome).then((later) => apply(c, next, later)) : apply(c, next, outcome);
   };
-  const limiter = limit.limiters.values().next().value as Limiter;
-  return Object.assign(middleware as MiddlewareHandler, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+  return withControls(middleware as MiddlewareHandler, limit, waiting);
 }
 
 function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void> {

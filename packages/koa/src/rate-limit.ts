@@ -3,12 +3,13 @@ import {
   type Decision,
   functionOrNothing,
   isPromise,
-  type Limiter,
   type Outcome,
   problemType,
   RateLimit,
+  type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  withControls,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { type KoaContext, type KoaResponse, koaReader, type RateLimitState } from "./context.js";
@@ -25,14 +26,8 @@ export interface KoaRateLimitOptions<Ctx extends KoaContext, Own extends string 
 }
 
 /** Koa middleware, with what is needed beside it. Of the context it says no more than what it adds, so that it fits every app's. */
-export interface RateLimitMiddleware<Name extends string = "rateLimit"> {
+export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends RateLimitControls {
   (ctx: { state: RateLimitState<Name> }, next: Next): unknown;
-  /** The limiter of the only rule, or of the first. */
-  readonly limiter: Limiter;
-  /** The limiters of all rules, by name. */
-  readonly limiters: ReadonlyMap<string, Limiter>;
-  /** Lets go at once the requests that are held (`leakyBucket`). The store stays as it is: it may be shared. */
-  close(): void;
 }
 
 /**
@@ -60,8 +55,7 @@ export function rateLimit<Ctx extends KoaContext = KoaContext, const Own extends
     const outcome = limit.decide(ctx);
     return isPromise(outcome) ? outcome.then((later) => apply(ctx, next, later)) : apply(ctx, next, outcome);
   };
-  const limiter = limit.limiters.values().next().value as Limiter;
-  return Object.assign(middleware as RateLimitMiddleware<Name>, { limiter, limiters: limit.limiters, close: () => waiting.release() });
+  return withControls(middleware as (...args: never) => unknown, limit, waiting) as RateLimitMiddleware<Name>;
 }
 
 /** Straight onto Node's response: `ctx.set` puts them there too, at a higher price. */

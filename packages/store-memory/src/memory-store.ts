@@ -15,6 +15,7 @@ import {
 } from "@floodgate/core";
 import type { Use } from "./held-keys.js";
 import { KeyTable } from "./key-table.js";
+import { Kinds, keyOf } from "./kinds.js";
 import { Slabs } from "./slabs.js";
 
 export interface MemoryStoreOptions {
@@ -57,27 +58,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new SlabStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
 }
 
-/** The limits that share a count: those of one name whose policies share a `stateKind`. */
-interface Kind {
-  readonly prefix: string;
-  /** The one with the smallest quota: by it a key's use is judged, so that plans cannot hide a blocked key. */
-  strictest: Limit;
-}
-
-const noKind: Kind = { prefix: "", strictest: undefined as never };
-
 class SlabStore implements MemoryStore {
   readonly mode = "sync";
   readonly #clock: Clock;
   readonly #onEvent: EventListener | undefined;
   readonly #slabs = new Slabs();
   readonly #table: KeyTable;
-  readonly #kinds: Kind[] = [];
-  readonly #kindsByName = new Map<string, Kind>();
-  readonly #kindsByLimit = new WeakMap<Limit, Kind>();
-  /** The limit asked for last and its kind: most requests ask for the same. */
-  #kindLimit: Limit | undefined;
-  #kind: Kind = noKind;
+  readonly #kinds = new Kinds();
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
@@ -131,7 +118,8 @@ class SlabStore implements MemoryStore {
     const decisions = checks.map((check) => this.#decide(check.limit, check.key, check.cost, nowMs, false));
     const allowed = checks.every((check, i) => check.shadow === true || (decisions[i] as Decision).allowed);
     for (let i = 0; i < checks.length; i++) {
-      const { limit, key, cost } = checks[i] as Check;
+      const { limit, key, cost, look } = checks[i] as Check;
+      if (look === true) continue;
       // Committing a rejection writes nothing, or logs it where the policy says so.
       if (allowed || !(decisions[i] as Decision).allowed) decisions[i] = this.#decide(limit, key, cost, nowMs, true);
     }
@@ -142,21 +130,26 @@ class SlabStore implements MemoryStore {
     return this.#decide(limit, key, 1, this.#clock(), false);
   }
 
-  refund(limit: Limit, key: string, decision: Decision): number {
-    const handle = this.#table.get(entryOf(this.#kindOf(limit), key));
-    if (handle === undefined) return 0;
-    return limit.algorithm.refund(
-      limit.policy,
-      this.#slabs.cells(handle),
-      this.#slabs.at(handle),
-      this.#clock(),
-      decision.atMs,
-      decision.cost,
-    );
+  settle(limit: Limit, key: string, { atMs, cost: reserved }: Decision, cost: number): number {
+    const { algorithm, policy } = limit;
+    const nowMs = this.#clock();
+    const entry = this.#kinds.entry(limit, key);
+    const handle = this.#table.get(entry);
+    if (handle === undefined) {
+      const size = this.#makeScratch(limit);
+      const units = algorithm.settle(policy, this.#scratch, 0, nowMs, atMs, reserved, cost);
+      if (units > 0) this.#keep(limit, key, entry, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
+      return units;
+    }
+    this.#turnTo(limit, key, handle);
+    const units = algorithm.settle(policy, this.#lastCells, this.#lastAt, nowMs, atMs, reserved, cost);
+    // A key in debt is held like one at its limit.
+    if (units > 0) this.#hold(limit, key, handle, algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
+    return units;
   }
 
   reset(limit: Limit, key: string): void {
-    const entry = entryOf(this.#kindOf(limit), key);
+    const entry = this.#kinds.entry(limit, key);
     const handle = this.#table.get(entry);
     if (handle === undefined) return;
     this.#lastLimit = undefined;
@@ -165,17 +158,22 @@ class SlabStore implements MemoryStore {
   }
 
   #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
-    const entry = entryOf(this.#kindOf(limit), key);
+    const entry = this.#kinds.entry(limit, key);
     const handle = this.#table.get(entry);
     if (handle === undefined) return this.#decideFresh(limit, key, entry, cost, nowMs, commit);
-    this.#lastLimit = limit;
-    this.#lastKey = key;
-    this.#lastHeld = false;
-    this.#lieAt(handle);
+    this.#turnTo(limit, key, handle);
     if (commit && limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit, key);
     const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, commit);
     this.#hold(limit, key, this.#lastHandle, decision, nowMs);
     return decision;
+  }
+
+  /** The key used last is this one. */
+  #turnTo(limit: Limit, key: string, handle: number): void {
+    this.#lastLimit = limit;
+    this.#lastKey = key;
+    this.#lastHeld = false;
+    this.#lieAt(handle);
   }
 
   /** Says where the state of the key used last lies. */
@@ -189,14 +187,25 @@ class SlabStore implements MemoryStore {
 
   /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
   #decideFresh(limit: Limit, key: string, entry: string, cost: number, nowMs: number, commit: boolean): Decision {
+    const size = this.#makeScratch(limit);
+    const decision = limit.algorithm.decide(limit, this.#scratch, 0, nowMs, cost, commit);
+    if (commit) this.#keep(limit, key, entry, size, decision, nowMs);
+    return decision;
+  }
+
+  /** Sees to it that the zeros are enough, and says how many cells the state may take. */
+  #makeScratch(limit: Limit): number {
     const size = limit.algorithm.size(limit.policy, emptyCells, 0);
     if (size > this.#scratch.length) this.#scratch = new Float64Array(size);
+    return size;
+  }
+
+  /** Moves what was left on the zeros to a block of the key's own. */
+  #keep(limit: Limit, key: string, entry: string, size: number, decision: Decision, nowMs: number): void {
     const scratch = this.#scratch;
-    const decision = limit.algorithm.decide(limit, scratch, 0, nowMs, cost, commit);
-    if (!commit) return decision;
     let used = size;
     while (used > 0 && scratch[used - 1] === 0) used--;
-    if (used === 0) return decision;
+    if (used === 0) return;
 
     this.#nowMs = nowMs;
     this.#lastLimit = undefined;
@@ -210,7 +219,6 @@ class SlabStore implements MemoryStore {
     this.#table.add(entry, handle);
     this.#hold(limit, key, handle, decision, nowMs);
     if (this.#evicted !== undefined) this.#tellEvicted();
-    return decision;
   }
 
   /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
@@ -221,45 +229,17 @@ class SlabStore implements MemoryStore {
     const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
     this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
     this.#slabs.free(handle);
-    this.#table.move(entryOf(this.#kindOf(limit), key), larger);
+    this.#table.move(this.#kinds.entry(limit, key), larger);
     this.#lieAt(larger);
   }
 
   #hold(limit: Limit, key: string, handle: number, decision: Decision, nowMs: number): void {
     if (decision.remaining * 2 > decision.limit) return;
-    this.#lastHeld = this.#table.hold(entryOf(this.#kindOf(limit), key), handle, useOf(decision, nowMs));
-  }
-
-  #kindOf(limit: Limit): Kind {
-    if (limit !== this.#kindLimit) {
-      this.#kind = this.#kindsByLimit.get(limit) ?? this.#newKind(limit);
-      this.#kindLimit = limit;
-    }
-    return this.#kind;
-  }
-
-  #newKind(limit: Limit): Kind {
-    const name = `${limit.name}\n${limit.policy.stateKind}`;
-    let kind = this.#kindsByName.get(name);
-    if (kind === undefined) {
-      // The first kind's keys stand as they are: most stores have no other.
-      kind = { prefix: this.#kinds.length === 0 ? "" : `\0${this.#kinds.length}\0`, strictest: limit };
-      this.#kinds.push(kind);
-      this.#kindsByName.set(name, kind);
-    } else if (limit.policy.quota < kind.strictest.policy.quota) {
-      kind.strictest = limit;
-    }
-    this.#kindsByLimit.set(limit, kind);
-    return kind;
-  }
-
-  #kindOfEntry(entry: string): Kind {
-    const id = entry.charCodeAt(0) === 0 ? Number(entry.slice(1, entry.indexOf("\0", 1))) : 0;
-    return this.#kinds[id] as Kind;
+    this.#lastHeld = this.#table.hold(this.#kinds.entry(limit, key), handle, useOf(decision, nowMs));
   }
 
   #use(entry: string, handle: number): Use | undefined {
-    const limit = this.#kindOfEntry(entry).strictest;
+    const limit = this.#kinds.of(entry).strictest;
     const look = limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
     return look.resetAfterMs === 0 ? undefined : useOf(look, this.#nowMs);
   }
@@ -269,8 +249,7 @@ class SlabStore implements MemoryStore {
     if (!live) return;
     this.#evictions++;
     if (this.#onEvent === undefined) return;
-    const key = entry.charCodeAt(0) === 0 ? entry.slice(entry.indexOf("\0", 1) + 1) : entry;
-    this.#evicted = { type: "evicted", name: this.#kindOfEntry(entry).strictest.name, key };
+    this.#evicted = { type: "evicted", name: this.#kinds.of(entry).strictest.name, key: keyOf(entry) };
   }
 
   /** Only once the store is whole again: a listener may throw, or ask the store in turn. */
@@ -283,12 +262,6 @@ class SlabStore implements MemoryStore {
 
 /** No cells at all reads as no state. */
 const emptyCells: Cells = new Float64Array(3);
-
-/** A key in the table: with its kind before it, except for the first kind's, unless it begins like that itself. */
-function entryOf(kind: Kind, key: string): string {
-  if (kind.prefix !== "") return kind.prefix + key;
-  return key.charCodeAt(0) === 0 ? `\x000\0${key}` : key;
-}
 
 function useOf(decision: Decision, nowMs: number): Use {
   return { share: 1 - decision.remaining / decision.limit, resetAtMs: nowMs + decision.resetAfterMs };

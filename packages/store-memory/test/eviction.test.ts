@@ -75,13 +75,15 @@ describe("a full memory store", () => {
     });
   }
 
-  it("resets neither when the sprayed keys are pushed to half of their limit first", () => {
+  it("resets neither, nor one in debt, when the sprayed keys are pushed to half of their limit first", () => {
     const { store } = storeOf(200);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
     limiter.consume("blocked", { cost: 10 });
     limiter.consume("one short", { cost: 9 });
+    limiter.settle("in debt", limiter.consume("in debt"), 30);
     for (let i = 0; i < 50_000; i++) limiter.consume(`sprayed-${i}`, { cost: 5 });
     expect(limiter.peek("blocked").allowed).toBe(false);
+    expect(limiter.peek("in debt").allowed).toBe(false);
     expect(limiter.peek("one short").remaining).toBe(1);
   });
 
@@ -201,6 +203,18 @@ describe("a memory store", () => {
     }
     expect(limiter.refund("key", decision)).toBe(1);
     expect(limiter.reset("key")).toBeUndefined();
+  });
+
+  it("keeps what a late settlement charges to a key that it has forgotten", () => {
+    const { store, clock } = storeOf(10);
+    const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 5, refill: 5, every: "1m" }), store });
+    const decision = limiter.consume("key");
+    limiter.reset("key");
+    clock.nowMs += 60_000;
+    expect([limiter.settle("key", decision, 1), store.size]).toEqual([0, 0]);
+    const other = limiter.consume("key");
+    limiter.reset("key");
+    expect([limiter.settle("key", other, 9), store.size, limiter.peek("key").retryAfterMs]).toEqual([8, 1, 48_000]);
   });
 
   it("makes no timer", () => {

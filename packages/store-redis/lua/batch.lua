@@ -3,17 +3,17 @@
 -- A step is one of
 --   <policy> <n>                          consume 1 unit of each of n keys under the policy of that number, from 1 on
 --   'c' <policy> <cost>                   consume so many units
---   'a' <n> (<policy> <cost> <shadow>)*n <times>  consume under n limits: all are charged or none; a shadow ('1') prevents nothing;
---                                         so often, each time of the next n keys
+--   'a' <n> (<policy> <cost> <kind>)*n <times>  consume under n limits: all are charged or none; of the kinds 1 and 3, a shadow,
+--                                         prevents nothing; of 2 and 3, a look, is never charged; so often, each time of the next n keys
 --   'p' <policy>                          look as a request of cost 1 would, and take nothing
---   'r' <policy> <cost> <charged at>      give back what a decision charged
+--   's' <policy> <reserved> <charged at> <cost>  change what a decision charged to its real cost; 0 gives all back
 --   'd'                                   forget the state
 -- and takes one key, or n of them.
 --
 -- A decision that allows without any wait is answered by two numbers, what remains and the wait until the reset; any other by -1
 -- where it allows or -2 where not, what remains, the waits until a retry (-1: never) and the reset, the delay, and how far ahead of
 -- the clock the charge counts. After a rejection there follows how many numbers of state it saw, and those. 'a' is answered by 1 where it charged, and its decisions; or by 0 and its decisions, each with its state.
--- A refund is answered by what it gave back, in the smallest parts of the policy's unit; 'd' by 0. A step that fails is answered
+-- A settlement is answered by what it charged in addition or, below 0, gave back, in the smallest parts of the policy's unit; 'd' by 0. A step that fails is answered
 -- by a text and fails alone; only where this server takes no writes at all does the whole batch fail, with nothing written.
 
 -- Tables are made with room for what comes: to grow them takes longer than to decide.
@@ -21,8 +21,8 @@ local answer, size = { server_ms, nil, nil, nil, nil, nil }, 1
 local policies = {}
 local arg = 5
 for i = 1, tonumber(ARGV[4]) do
-  local parameters, decide, refund = algorithm(tonumber(ARGV[arg]))
-  local policy = { nil, nil, nil, nil, decide = decide, refund = refund }
+  local parameters, decide, settle = algorithm(tonumber(ARGV[arg]))
+  local policy = { nil, nil, nil, nil, decide = decide, settle = settle }
   for j = 1, parameters do policy[j] = tonumber(ARGV[arg + j]) end
   arg = arg + parameters + 1
   policies[i] = policy
@@ -76,10 +76,12 @@ while arg <= last do
     -- Every limit but the first is asked before any is charged; the first is asked and charged at once. What rejects charges
     -- nothing, or logs it where the policy says so.
     local count = tonumber(ARGV[arg])
-    local limits, costs, shadows = {}, {}, {}
+    local limits, costs, shadows, looks = {}, {}, {}, {}
     for i = 1, count do
       local at = arg + 3 * i - 2
-      limits[i], costs[i], shadows[i] = policies[tonumber(ARGV[at])], tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
+      limits[i], costs[i] = policies[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
+      local kind = tonumber(ARGV[at + 2])
+      shadows[i], looks[i] = kind % 2 == 1, kind >= 2
     end
     arg = arg + 2 + 3 * count
     for _ = 1, tonumber(ARGV[arg - 1]) do
@@ -92,8 +94,8 @@ while arg <= last do
       size = size + 1
       for i = 1, count do
         local limit, name = limits[i], KEYS[key + i]
-        local commit = whole
-        if not (commit or problem) then
+        local commit = whole and not looks[i]
+        if not (whole or looks[i] or problem) then
           local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
           commit = ok and not allows
         end
@@ -126,15 +128,16 @@ while arg <= last do
     elseif step == 'p' then
       tell(pcall(policy.decide, KEYS[key], policy, 1, false))
       arg = arg + 1
-    elseif step == 'r' then
-      local ok, back = pcall(policy.refund, KEYS[key], policy, tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 1]))
+    elseif step == 's' then
+      local reserved, charged_at, cost = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+      local ok, change = pcall(policy.settle, KEYS[key], policy, charged_at, reserved, cost)
       if ok then
         size = size + 1
-        answer[size] = back
+        answer[size] = change
       else
-        tell(false, back)
+        tell(false, change)
       end
-      arg = arg + 3
+      arg = arg + 4
     else
       local ok, problem = pcall(call, 'DEL', KEYS[key])
       if ok then

@@ -1,14 +1,14 @@
 -- Fixed window: a count that starts anew at every whole multiple of the window. The twin of core's fixed-window.ts.
 --
 -- Parameters  limit, window in ms
--- State       layout 1: the window's start, count
-local layout, state_size, fields = 1, 15, '>Bi7I7'
+-- State       layout 1: the window's start, and the count of units taken in it
+local layout, state_size, fields = 1, 15, '>Bi7i7'
 
 local function load(key, window)
   local value = read(key, layout, state_size)
   if value then
     local _, start, count = unpack(fields, value)
-    if count > 0 and start - now <= window and now - start < window then return start, count end
+    if count ~= 0 and start - now <= window and now - start < window then return start, count end
   end
   return floor(now / window) * window, 0
 end
@@ -16,37 +16,37 @@ end
 local function decide(key, policy, cost, commit)
   local limit, window = policy[1], policy[2]
   local start, found = load(key, window)
-  local count = min(found, limit)
+  local count = counted(found, limit)
   local allowed = cost <= limit - count
   local reset = start + window - now
   if allowed and commit then
     count = count + cost
     -- Within a window the expiry stays where it is.
-    if found > 0 and steady then
-      call('SETRANGE', key, '8', pack('>I7', count))
+    if found ~= 0 and steady then
+      call('SETRANGE', key, '8', pack('>i7', count))
     else
       write(key, pack(fields, layout, start, count), reset)
     end
   end
-  local remaining = limit - count
+  local remaining = max(limit - count, 0)
   if count == 0 then reset = 0 end
   local retry = cost <= remaining and 0 or cost > limit and -1 or reset
   local state = wants_state and not (allowed and commit) and { start, found } or nil
   return allowed, remaining, retry, reset, 0, max(start - now, 0), state
 end
 
-local function refund(key, policy, charged_at, cost)
+local function settle(key, policy, charged_at, reserved, cost)
   local limit, window = policy[1], policy[2]
   local start, count = load(key, window)
   if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
-  count = min(count, limit)
-  local back = min(cost, count)
-  if back == count then
+  count = counted(count, limit)
+  local change = max(-count, min(cost - reserved, largest - count))
+  if change == -count then
     call('DEL', key)
-  else
-    write(key, pack(fields, layout, start, count - back), start + window - now)
+  elseif change ~= 0 then
+    write(key, pack(fields, layout, start, count_of(count + change, limit)), start + window - now)
   end
-  return back
+  return change
 end
 
-return 2, decide, refund
+return 2, decide, settle

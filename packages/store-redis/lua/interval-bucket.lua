@@ -1,8 +1,19 @@
 -- Token bucket by interval: tokens come in at each whole `every` after the last refill. The twin of core's interval-bucket.ts.
 --
 -- Parameters  capacity, refill, every in ms
--- State       layout 5: the tokens after the last charge, the last refill before it, when the bucket is full
-local layout, state_size, fields = 5, 22, '>BI7i7i7'
+-- State       layout 5: the tokens after the last charge (below 0 in debt), the last refill before it, when the bucket is full
+local layout, state_size, fields = 5, 22, '>Bi7i7i7'
+
+-- As few as a debt leaves: the refills that pay it off come before 2^52 ms have passed.
+local function fewest(policy)
+  local capacity, refill, every = policy[1], policy[2], policy[3]
+  return min(capacity - min(floor(deepest / every) * refill, deepest), 0)
+end
+
+-- Stored tokens as this policy counts them.
+local function tokens_of(stored, policy)
+  return stored < 0 and max(stored, fewest(policy)) or min(stored, policy[1])
+end
 
 -- The tokens now, how many refills have come since the state's last one, and the state: the last numbers are nil where there is none.
 local function load(key, policy)
@@ -11,11 +22,11 @@ local function load(key, policy)
   if not value then return capacity, -1 end
   local _, stored, last, full_at = unpack(fields, value)
   local count, since = -1, now - last
-  -- More time than the span refills more than there is room for: it need not be cut.
+  -- A product above 2^53 is rounded, and more than there is room for all the same.
   if now < full_at and (since >= 0 or -since <= ceil(capacity / refill) * every) then
     count = since > 0 and floor(since / every) or 0
   end
-  return count < 0 and capacity or min(capacity, stored + count * refill), count, stored, last, full_at
+  return count < 0 and capacity or min(capacity, tokens_of(stored, policy) + count * refill), count, stored, last, full_at
 end
 
 local function decide(key, policy, cost, commit)
@@ -42,28 +53,34 @@ local function decide(key, policy, cost, commit)
   if wants_state and not (allowed and commit) then
     state = stored and { stored, stored_last, 1, stored_full_at } or { 0, 0, 0, 0 }
   end
-  return allowed, tokens, retry, tokens < capacity and full_at - now or 0, 0, max(last - now, 0), state
+  return allowed, max(tokens, 0), retry, tokens < capacity and full_at - now or 0, 0, max(last - now, 0), state
 end
 
-local function refund(key, policy, charged_at, cost)
+local function settle(key, policy, charged_at, reserved, cost)
   local capacity, refill, every = policy[1], policy[2], policy[3]
   local tokens, count, stored, stored_last, stored_full_at = load(key, policy)
-  if tokens == capacity then return 0 end
+  local last = tokens == capacity and now or stored_last + count * every
+  if cost > reserved then
+    local units = min(cost - reserved, tokens - fewest(policy))
+    if units == 0 then return 0 end
+    local full_at = last + ceil((capacity - tokens + units) / refill) * every
+    write(key, pack(fields, layout, tokens - units, last, full_at), full_at - now)
+    return units
+  end
   -- A charge after the refill that follows the last charge is of a state that a clock's jump made void.
-  if charged_at - stored_last >= every then return 0 end
-  local last = stored_last + count * every
+  if tokens == capacity or charged_at - stored_last >= every then return 0 end
   -- Refills lie at last - k * every: those after the charge have put something in already.
   local since = charged_at >= last and 0 or ceil((last - charged_at) / every)
-  local back = min(min(cost, capacity) - since * refill, capacity - tokens)
-  if back <= 0 then return 0 end
+  local back = min(given(reserved, cost, capacity, 1, since * refill), capacity - tokens)
+  if back == 0 then return 0 end
   if tokens + back == capacity then
     call('DEL', key)
   else
-    stored = stored + back
+    stored = tokens_of(stored, policy) + back
     local full_at = min(stored_last + ceil((capacity - stored) / refill) * every, stored_full_at)
     write(key, pack(fields, layout, stored, stored_last, full_at), full_at - now)
   end
-  return back
+  return -back
 end
 
-return 3, decide, refund
+return 3, decide, settle

@@ -1,8 +1,9 @@
 -- Leaky bucket: a queue that drains at an even pace. The twin of core's leaky-bucket.ts.
 --
 -- Parameters  capacity, parts of a unit, parts that drain each ms, longest delay in ms (-1: any)
--- State       layout 6: the backlog after the last charge, that charge's time, the parts of a unit of the backlog, when it has drained
-local layout, state_size, fields = 6, 29, '>BI7i7I7i7'
+-- State       layout 6: the backlog after the last charge, that charge's time, the parts of a unit of the backlog (below 0
+--             where it is a debt, which is not cut to the capacity), when it has drained
+local layout, state_size, fields = 6, 29, '>BI7i7i7i7'
 
 -- The backlog now, and the state: zeros where there is none.
 local function load(key, policy)
@@ -12,10 +13,11 @@ local function load(key, policy)
   if not value then return 0, 0, 0, 0, 0 end
   local _, stored, time, stored_unit, empty_at = unpack(fields, value)
   local backlog, since = 0, now - time
-  if now < empty_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow)) then
-    -- More time than the span drains more than there is: it need not be cut.
+  if now < empty_at and stored_unit ~= 0 and (since >= 0 or -since <= ceil(full / flow)) then
+    local most = stored_unit < 0 and max(full, deepest) or full
+    -- A product above 2^53 is rounded, and more than there is to drain all the same.
     local drained = since > 0 and since * flow or 0
-    backlog = max(min(rescale(stored, stored_unit, unit), full) - drained, 0)
+    backlog = max(min(rescale(stored, math.abs(stored_unit), unit), most) - drained, 0)
   end
   return backlog, stored, time, stored_unit, empty_at
 end
@@ -37,7 +39,7 @@ local function decide(key, policy, cost, commit)
     drain = ceil(backlog / flow)
     write(key, pack(fields, layout, backlog, at, unit, at + drain), ahead + drain)
   end
-  local remaining = drain > longest and 0 or floor((full - backlog) / unit)
+  local remaining = (drain > longest or backlog > full) and 0 or floor((full - backlog) / unit)
   local retry = 0
   if cost > capacity then
     retry = -1
@@ -50,9 +52,19 @@ local function decide(key, policy, cost, commit)
   return allowed, remaining, retry, backlog == 0 and 0 or ahead + drain, delay, ahead, state
 end
 
--- A place passes with its turn: nothing is given back.
-local function refund()
-  return 0
+local function settle(key, policy, _, reserved, cost)
+  -- A place passes with its turn: nothing is given back.
+  if cost <= reserved then return 0 end
+  local unit, flow = policy[2], policy[3]
+  local full = policy[1] * unit
+  local backlog, _, time = load(key, policy)
+  local parts = min(cost - reserved, floor((max(full, deepest) - backlog) / unit)) * unit
+  if parts == 0 then return 0 end
+  local at = backlog > 0 and max(now, time) or now
+  backlog = backlog + parts
+  local empty_at = at + ceil(backlog / flow)
+  write(key, pack(fields, layout, backlog, at, backlog > full and -unit or unit, empty_at), empty_at - now)
+  return parts
 end
 
-return 4, decide, refund
+return 4, decide, settle

@@ -46,10 +46,30 @@ local function write(key, value, reset_ms)
   call('SET', key, value, 'PX', ttl(reset_ms))
 end
 
+-- Debts, as core's debt.ts counts them: what exact arithmetic goes up to, and how deep a log and a bucket may go.
+local largest, deepest = 9007199254740991, 4503599627370496
+
+-- The units that a count stands for: a negative one is a debt, others are cut to the limit.
+local function counted(count, limit)
+  if count < 0 then return -count end
+  return count > limit and limit or count
+end
+
+-- So many units as a count.
+local function count_of(units, limit)
+  return units > limit and -units or units
+end
+
+-- What a bucket gets back of a charge that cost less than was reserved, in parts.
+local function given(reserved, cost, quota, unit, flowed)
+  local cut = max(reserved - quota, 0)
+  return max((reserved - cut) * unit - flowed, 0) - max(max(cost - cut, 0) * unit - flowed, 0)
+end
+
 -- Parts counted in units of `from` parts, in units of `to`: see core's rate.ts.
 local function rescale(parts, from, to)
   if from == to then return parts end
   local whole = floor(parts / from)
   local product = (parts - whole * from) * to
-  return whole * to + (product <= 9007199254740991 and floor(product / from) or 0)
+  return whole * to + (product <= largest and floor(product / from) or 0)
 end

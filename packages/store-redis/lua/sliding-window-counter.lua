@@ -3,13 +3,13 @@
 --
 -- Parameters  limit, window in ms, buckets
 -- State       layout 2: the start of the newest sub-window that counted, its count, those of the `buckets` before it, newest first
-local layout, count_fields, zero = 2, '>I7', ('\0'):rep(7)
+local layout, count_fields, zero = 2, '>i7', ('\0'):rep(7)
 
 -- The numbers of a state: its start, and the counts.
 local function cells_of(value, policy)
   local buckets = policy[3]
   -- A function answers no more than some thousand numbers, so what a long state holds beyond a hundred is read one by one.
-  local fields = policy.fields or '>i7' .. ('I7'):rep(min(buckets + 1, 100))
+  local fields = policy.fields or '>i7' .. ('i7'):rep(min(buckets + 1, 100))
   policy.fields = fields
   local cells = { unpack(fields, value, 2) }
   for i = 102, buckets + 2 do cells[i] = unpack(count_fields, value, 7 * i - 5) end
@@ -44,7 +44,7 @@ local function reset_of(policy, cells)
   local window, buckets = policy[2], policy[3]
   local width = window / buckets
   for age = 0, buckets do
-    if cells[age + 2] > 0 then return cells[1] - now + window + (1 - age) * width end
+    if cells[age + 2] ~= 0 then return cells[1] - now + window + (1 - age) * width end
   end
   return 0
 end
@@ -54,10 +54,10 @@ end
 local function retry_of(policy, cells, newer, cost)
   local limit, buckets = policy[1], policy[3]
   local width = policy[2] / buckets
-  local ahead, leaving, room = 0, min(cells[buckets + 2], limit), limit - cost - newer
+  local ahead, leaving, room = 0, counted(cells[buckets + 2], limit), limit - cost - newer
   while room < 0 do
     ahead = ahead + 1
-    leaving = min(cells[buckets + 2 - ahead], limit)
+    leaving = counted(cells[buckets + 2 - ahead], limit)
     room = room + leaving
   end
   return cells[1] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
@@ -69,21 +69,21 @@ local function decide(key, policy, cost, commit)
   local cells, value, past = load(key, policy)
   local start, newest = cells[1], cells[2]
   local newer = 0
-  for i = 2, buckets + 1 do newer = newer + min(cells[i], limit) end
-  local weighted = floor(min(cells[buckets + 2], limit) * (width - max(now - start, 0)) / width)
+  for i = 2, buckets + 1 do newer = newer + counted(cells[i], limit) end
+  local weighted = floor(counted(cells[buckets + 2], limit) * (width - max(now - start, 0)) / width)
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then
-    cells[2] = newest + cost
+    cells[2] = counted(newest, limit) + cost
     newer = newer + cost
     remaining = remaining - cost
     -- Within a sub-window the expiry stays where it is.
-    if newest > 0 and steady then
+    if newest ~= 0 and steady then
       call('SETRANGE', key, '8', pack(count_fields, cells[2]))
     else
       -- Sub-windows that have passed push the counts back.
       local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))
-      write(key, pack('>Bi7I7', layout, start, cells[2]) .. older, reset_of(policy, cells))
+      write(key, pack('>Bi7i7', layout, start, cells[2]) .. older, reset_of(policy, cells))
     end
   end
   remaining = max(remaining, 0)
@@ -92,24 +92,29 @@ local function decide(key, policy, cost, commit)
   return allowed, remaining, retry, reset_of(policy, cells), 0, max(start - now, 0), state
 end
 
-local function refund(key, policy, charged_at, cost)
+local function settle(key, policy, charged_at, reserved, cost)
   local limit, buckets = policy[1], policy[3]
   local width = policy[2] / buckets
   local cells, value, past = load(key, policy)
   local age = ceil((cells[1] - charged_at) / width)
   if age < past or age > buckets then return 0 end
-  local count = min(cells[age + 2], limit)
-  local back = min(cost, count)
-  if back == 0 then return 0 end
-  cells[age + 2] = count - back
+  local count = counted(cells[age + 2], limit)
+  if count == 0 then return 0 end
+  -- All counts together times the width stay below 2^53.
+  local room = floor(largest / width)
+  for i = 2, buckets + 2 do room = room - math.abs(cells[i]) end
+  local change = max(-count, min(cost - reserved, max(room, 0)))
+  if change == 0 then return 0 end
+  count = count_of(count + change, limit)
+  cells[age + 2] = count
   local before = 8 + 7 * (age - past)
-  value = value:sub(1, before) .. pack(count_fields, count - back) .. value:sub(before + 8)
+  value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)
   if value:find('[^%z]', 9) then
     write(key, value, reset_of(policy, cells))
   else
     call('DEL', key)
   end
-  return back
+  return change
 end
 
-return 3, decide, refund
+return 3, decide, settle

@@ -1,8 +1,14 @@
 -- Smooth token bucket and GCRA: a level that rises continuously. The twin of core's smooth-bucket.ts.
 --
 -- Parameters  quota, parts of a unit, parts that flow in each ms
--- State       layout 4: the level after the last charge, that charge's time, the parts of a unit of the level, when the bucket is full
-local layout, state_size, fields = 4, 29, '>BI7i7I7i7'
+-- State       layout 4: the level after the last charge (below 0 in debt), that charge's time, the parts of a unit of the level, when the bucket is full
+local layout, state_size, fields = 4, 29, '>Bi7i7I7i7'
+
+-- A stored level in this policy's parts.
+local function level_of(stored, stored_unit, unit, full)
+  local level = rescale(stored, stored_unit, unit)
+  return level < 0 and max(level, min(full - deepest, 0)) or level
+end
 
 -- The level now, and the state: zeros where there is none.
 local function load(key, policy)
@@ -13,8 +19,8 @@ local function load(key, policy)
   local _, stored, time, stored_unit, full_at = unpack(fields, value)
   local level, since = full, now - time
   if now < full_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow)) then
-    level = rescale(stored, stored_unit, unit)
-    -- More time than the span gains more than there is room for: it need not be cut.
+    level = level_of(stored, stored_unit, unit, full)
+    -- A product above 2^53 is rounded, and more than there is room for all the same.
     local gained = since > 0 and since * flow or 0
     level = gained >= full - level and full or level + gained
   end
@@ -36,7 +42,7 @@ local function decide(key, policy, cost, commit)
     -- A state written under another policy is as good as none when that policy said so, or earlier.
     full_at = min(at + ceil((full - level) / flow), stored_full_at)
   end
-  local remaining = floor(level / unit)
+  local remaining = level < 0 and 0 or floor(level / unit)
   local retry = 0
   if cost > quota then
     retry = -1
@@ -47,23 +53,32 @@ local function decide(key, policy, cost, commit)
   return allowed, remaining, retry, level < full and full_at - now or 0, 0, at - now, state
 end
 
-local function refund(key, policy, charged_at, cost)
+local function settle(key, policy, charged_at, reserved, cost)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
   local level, stored, time, stored_unit, full_at = load(key, policy)
+  if cost > reserved then
+    local parts = min(cost - reserved, floor((level - min(full - deepest, 0)) / unit)) * unit
+    if parts == 0 then return 0 end
+    local at = level < full and max(now, time) or now
+    level = level - parts
+    full_at = at + ceil((full - level) / flow)
+    write(key, pack(fields, layout, level, at, unit, full_at), full_at - now)
+    return parts
+  end
   -- A charge after the last one is of a state that a clock's jump made void.
   if level == full or charged_at > time then return 0 end
-  local back = min(min(cost, quota) * unit - (max(now, time) - charged_at) * flow, full - level)
-  if back <= 0 then return 0 end
+  local back = min(given(reserved, cost, quota, unit, (max(now, time) - charged_at) * flow), full - level)
+  if back == 0 then return 0 end
   if level + back == full then
     call('DEL', key)
   else
     -- The state keeps its own time, so the level is raised as of then.
-    level = rescale(stored, stored_unit, unit) + back
+    level = level_of(stored, stored_unit, unit, full) + back
     full_at = min(time + ceil((full - level) / flow), full_at)
     write(key, pack(fields, layout, level, time, unit, full_at), full_at - now)
   end
-  return back
+  return -back
 end
 
-return 3, decide, refund
+return 3, decide, settle

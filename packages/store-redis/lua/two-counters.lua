@@ -3,7 +3,7 @@
 --
 -- Parameters  limit, window in ms
 -- State       layout 2: the start of the newest window that counted, its count, that of the window before
-local layout, state_size, fields = 2, 22, '>Bi7I7I7'
+local layout, state_size, fields = 2, 22, '>Bi7i7i7'
 
 local function decide(key, policy, cost, commit)
   local limit, window = policy[1], policy[2]
@@ -24,10 +24,10 @@ local function decide(key, policy, cost, commit)
   if not value then start, newest, oldest = floor(now / window) * window, 0, 0 end
   local ahead = start - now
 
-  -- A lower limit than before cuts them.
+  -- As `counted` does, without the calls.
   local newer, leaving = newest, oldest
-  if newer > limit then newer = limit end
-  if leaving > limit then leaving = limit end
+  if newer > limit then newer = limit elseif newer < 0 then newer = -newer end
+  if leaving > limit then leaving = limit elseif leaving < 0 then leaving = -leaving end
   local rest = ahead < 0 and window + ahead or window
   local remaining = limit - floor(leaving * rest / window) - newer
   local allowed = cost <= remaining
@@ -35,8 +35,8 @@ local function decide(key, policy, cost, commit)
     newer = newer + cost
     remaining = remaining - cost
     -- Within a window the expiry stays where it is.
-    if newest > 0 and steady then
-      call('SETRANGE', key, '8', pack('>I7', newer))
+    if newest ~= 0 and steady then
+      call('SETRANGE', key, '8', pack('>i7', newer))
     else
       write(key, pack(fields, layout, start, newer, oldest), ahead + 2 * window)
     end
@@ -45,7 +45,7 @@ local function decide(key, policy, cost, commit)
     remaining = 0
   end
 
-  local reset = newest > 0 and ahead + 2 * window or oldest > 0 and ahead + window or 0
+  local reset = newest ~= 0 and ahead + 2 * window or oldest ~= 0 and ahead + window or 0
   local retry = 0
   if cost > limit then
     retry = -1
@@ -59,7 +59,7 @@ local function decide(key, policy, cost, commit)
   return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
 end
 
-local function refund(key, policy, charged_at, cost)
+local function settle(key, policy, charged_at, reserved, cost)
   local limit, window = policy[1], policy[2]
   local value = read(key, layout, state_size)
   if not value then return 0 end
@@ -67,18 +67,21 @@ local function refund(key, policy, charged_at, cost)
   local away = now - start
   if -away > window or away >= 2 * window then return 0 end
   -- Of which of both windows the charge was. Once the next one has begun, the older does not count any more.
-  local age = ceil((start - charged_at) / window)
-  if age < 0 or age > (away < window and 1 or 0) then return 0 end
-  local count = min(age == 0 and newest or oldest, limit)
-  local back = min(cost, count)
-  if back == 0 then return 0 end
-  if age == 0 then newest = count - back else oldest = count - back end
-  if newest + oldest == 0 then
+  local age, passed = ceil((start - charged_at) / window), away >= window
+  if age < 0 or age > (passed and 0 or 1) then return 0 end
+  local count = counted(age == 0 and newest or oldest, limit)
+  if count == 0 then return 0 end
+  local others = math.abs(newest) + (passed and 0 or math.abs(oldest))
+  local change = max(-count, min(cost - reserved, max(floor(largest / window) - others, 0)))
+  if change == 0 then return 0 end
+  count = count_of(count + change, limit)
+  if age == 0 then newest = count else oldest = count end
+  if newest == 0 and oldest == 0 then
     call('DEL', key)
   else
-    write(key, pack(fields, layout, start, newest, oldest), (newest > 0 and 2 or 1) * window - away)
+    write(key, pack(fields, layout, start, newest, oldest), (newest ~= 0 and 2 or 1) * window - away)
   end
-  return back
+  return change
 end
 
-return 2, decide, refund
+return 2, decide, settle

@@ -1,6 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import type { Lanes } from "./lanes.js";
-import { ConsumeAll, type KeyedCheck, Refund } from "./steps.js";
+import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
 
 /**
  * Decides a request under several limits. Where their keys share a slot that is one atomic step. On a Cluster whose slots differ
@@ -38,9 +38,9 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
     const group = slots[i] as KeyedCheck[];
     group.forEach((check, j) => {
       const decision = answer.value.decisions[j] as Decision;
-      const giveBack = !charged && answer.value.charged && decision.allowed;
+      const giveBack = !charged && answer.value.charged && decision.allowed && !check.look;
       decided.set(check, giveBack ? uncharged(decision) : decision);
-      if (giveBack) givenBack.push(lanes.ask(new Refund(check.known, check.redisKey, decision, leftMs)));
+      if (giveBack) givenBack.push(lanes.ask(new Settle(check.known, check.redisKey, decision, 0, leftMs)));
     });
   });
   // What could not be given back stays charged: the request is rejected all the same.

@@ -16,7 +16,7 @@ import type { DenyCacheOptions } from "./deny-cache.js";
 import { hashTag } from "./keys.js";
 import { Lanes } from "./lanes.js";
 import { type KnownLimit, KnownLimits } from "./limits.js";
-import { Consume, type KeyedCheck, Look, Refund, Reset } from "./steps.js";
+import { Consume, type KeyedCheck, Look, Reset, Settle } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** What every key begins with; default `"floodgate"`. Apps that share a Redis and no limits need one each. */
@@ -26,7 +26,7 @@ export interface RedisStoreOptions {
   /**
    * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
    * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
-   * another process's `reset` or `refund` may go unnoticed (default 1000 ms). Default true.
+   * another process's `reset`, `refund` or `settle` may go unnoticed (default 1000 ms). Default true.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
 }
@@ -68,11 +68,11 @@ class RedisStore implements Store<"async"> {
     const known = this.#limits.get(limit);
     const rejection = known.denied?.rejection(limit, key, cost);
     if (rejection !== undefined) return Promise.resolve(rejection);
-    return this.#lanes.ask(new Consume(this.#keyed(known, key, cost, false), timeoutMs));
+    return this.#lanes.ask(new Consume(this.#keyed(known, key, cost), timeoutMs));
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = usualTimeoutMs): Promise<Decision[]> {
-    const keyed = checks.map(({ limit, key, cost, shadow }) => this.#keyed(this.#limits.get(limit), key, cost, shadow === true));
+    const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
     const rejected = knownRejection(keyed);
     if (rejected !== undefined) return Promise.resolve(rejected);
     return consumeAll(this.#lanes, keyed, timeoutMs);
@@ -83,9 +83,9 @@ class RedisStore implements Store<"async"> {
     return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
   }
 
-  refund(limit: Limit, key: string, decision: Decision, timeoutMs: number = usualTimeoutMs): Promise<number> {
+  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs: number = usualTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
-    return this.#forgetting(known, key, this.#lanes.ask(new Refund(known, this.#redisKey(known, key), decision, timeoutMs)));
+    return this.#forgetting(known, key, this.#lanes.ask(new Settle(known, this.#redisKey(known, key), decision, cost, timeoutMs)));
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<void> {
@@ -99,8 +99,8 @@ class RedisStore implements Store<"async"> {
     return done;
   }
 
-  #keyed(known: KnownLimit, key: string, cost: number, shadow: boolean): KeyedCheck {
-    return { known, key, redisKey: this.#redisKey(known, key), cost, shadow };
+  #keyed(known: KnownLimit, key: string, cost: number, shadow = false, look = false): KeyedCheck {
+    return { known, key, redisKey: this.#redisKey(known, key), cost, shadow, look };
   }
 
   #redisKey(known: KnownLimit, key: string): string {

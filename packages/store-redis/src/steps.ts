@@ -11,6 +11,8 @@ export interface KeyedCheck {
   readonly redisKey: string;
   readonly cost: number;
   readonly shadow: boolean;
+  /** Whether the limit is only looked at, and never charged. */
+  readonly look: boolean;
 }
 
 /** Something that Redis is asked for. It settles once, and hears nothing after its deadline. */
@@ -113,9 +115,9 @@ export class ConsumeAll extends Step<Whole> {
 
   write(batch: Batch): void {
     const args = ["a", String(this.#checks.length)];
-    for (const { known, redisKey, cost, shadow } of this.#checks) {
+    for (const { known, redisKey, cost, shadow, look } of this.#checks) {
       batch.keys.push(redisKey);
-      args.push(batch.policy(known.policy), String(cost), shadow ? "1" : "0");
+      args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (look ? 2 : 0)));
     }
     batch.repeat(...args);
   }
@@ -150,20 +152,23 @@ export class Look extends Step<Decision> {
   }
 }
 
-/** Gives back what a decision charged. Answers the units given back. */
-export class Refund extends Step<number> {
+/** Changes what a decision charged to its real cost. Answers the units charged in addition, or below 0 given back. */
+export class Settle extends Step<number> {
   readonly #known: KnownLimit;
   readonly #decision: Decision;
+  readonly #cost: number;
 
-  constructor(known: KnownLimit, redisKey: string, decision: Decision, timeoutMs: number) {
+  constructor(known: KnownLimit, redisKey: string, decision: Decision, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs);
     this.#known = known;
     this.#decision = decision;
+    this.#cost = cost;
   }
 
   write(batch: Batch): void {
+    const { cost, atMs } = this.#decision;
     batch.keys.push(this.redisKey);
-    batch.args.push("r", batch.policy(this.#known.policy), String(this.#decision.cost), String(this.#decision.atMs));
+    batch.args.push("s", batch.policy(this.#known.policy), String(cost), String(atMs), String(this.#cost));
   }
 
   protected readAnswer(reply: Reply): number {

@@ -47,7 +47,7 @@ async function storeOf(options: RedisStoreOptions = {}, client: Redis = redis) {
   return {
     consume: (limit: Limit, key: string, cost = 1) => store.consume(limit, key, cost, patienceMs),
     consumeAll: (checks: readonly Check[]) => store.consumeAll(checks, patienceMs),
-    refund: (limit: Limit, key: string, decision: Decision) => store.refund(limit, key, decision, patienceMs),
+    settle: (limit: Limit, key: string, decision: Decision, cost: number) => store.settle(limit, key, decision, cost, patienceMs),
     reset: (limit: Limit, key: string) => store.reset(limit, key, patienceMs),
   };
 }
@@ -166,7 +166,7 @@ describe("what is known of a key ends", () => {
   type Asked = Awaited<ReturnType<typeof storeOf>>;
   it.each<[string, (store: Asked, limit: Limit, charge: Decision) => Promise<unknown>]>([
     ["with a reset", (store, limit) => store.reset(limit, "k")],
-    ["with a refund", (store, limit, charge) => store.refund(limit, "k", charge)],
+    ["with a settlement", (store, limit, charge) => store.settle(limit, "k", charge, 0)],
   ])("%s, and already while that is under way", async (_, end) => {
     const store = await storeOf();
     const limit = limitOf(yearly(1));

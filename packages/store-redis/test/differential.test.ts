@@ -22,11 +22,13 @@ afterAll(async () => {
 type Step = { readonly afterMs: number } & (
   | { readonly act: "consume" | "peek" | "reset"; readonly limit: number; readonly key: string; readonly cost: number }
   | { readonly act: "refund"; readonly which: number }
+  | { readonly act: "settle"; readonly which: number; readonly cost: number }
   | { readonly act: "all"; readonly key: string; readonly costs: readonly number[] }
 );
 
 const key = fc.constantFrom("a", "b");
 const cost = fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 3 }) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 14 }) });
+const realCost = fc.oneof({ weight: 8, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.nat(Number.MAX_SAFE_INTEGER) });
 const afterMs = fc.oneof(
   { weight: 4, arbitrary: fc.nat(20) },
   { weight: 2, arbitrary: fc.nat(1000) },
@@ -50,6 +52,7 @@ const lives = fc.tuple(
         }),
       },
       { weight: 1, arbitrary: fc.record({ act: fc.constant("refund" as const), afterMs, which: fc.nat(30) }) },
+      { weight: 2, arbitrary: fc.record({ act: fc.constant("settle" as const), afterMs, which: fc.nat(8), cost: realCost }) },
       { weight: 3, arbitrary: fc.record({ act: fc.constant("all" as const), afterMs, key, costs: fc.tuple(cost, cost) }) },
     ) as fc.Arbitrary<Step>,
     { minLength: 1, maxLength: 30 },
@@ -79,11 +82,13 @@ async function compare(
       const [there, here] = [await whole(theirs), await whole(ours)];
       same(there, here);
       if (there.allowed) for (const [i, decision] of there.all.entries()) charged.push([i, step.key, decision, here.all[i] as Decision]);
-    } else if (step.act === "refund") {
-      const past = charged[step.which];
+    } else if (step.act === "refund" || step.act === "settle") {
+      const past = charged.at(-1 - step.which);
       if (past === undefined) continue;
       const [i, of, there, here] = past;
-      same(await theirs[i]?.refund(of, there), await ours[i]?.refund(of, here));
+      const change = (limiter: Limiter | undefined, decision: Decision) =>
+        step.act === "refund" ? limiter?.refund(of, decision) : limiter?.settle(of, decision, step.cost);
+      same(await change(theirs[i], there), await change(ours[i], here));
     } else {
       const one = (limiter: Limiter | undefined) =>
         step.act === "consume" ? limiter?.consume(step.key, { cost: step.cost }) : limiter?.[step.act](step.key);
@@ -95,7 +100,7 @@ async function compare(
 }
 
 describe("beside the memory store", () => {
-  test("every field of every decision and refund is equal", { timeout: 120_000 }, async () => {
+  test("every field of every decision, refund and settlement is equal", { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(lives, (life) => compare(life, false, (there, here) => expect(there).toEqual(here))),
       { numRuns: 400 },

@@ -45,10 +45,15 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
     { weight: 1, arbitrary: fc.constantFrom(quota + 1, 2 * quota + 1, Number.MAX_SAFE_INTEGER) },
   );
   const plan = fc.nat(plans.length - 1);
+  const realCost = fc.oneof(
+    { weight: 2, arbitrary: fc.constant(0) },
+    { weight: 4, arbitrary: fc.nat(3 * quota) },
+    { weight: 1, arbitrary: fc.constantFrom(2 ** 40, 2 ** 52, Number.MAX_SAFE_INTEGER) },
+  );
   const act: fc.Arbitrary<Act> = fc.oneof(
     { weight: 6, arbitrary: fc.record({ plan, consume: cost }) },
     { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
-    { weight: 2, arbitrary: fc.record({ plan, refund: fc.oneof(fc.nat(2), fc.nat(20)) }) },
+    { weight: 2, arbitrary: fc.record({ plan, settle: fc.oneof(fc.nat(2), fc.nat(20)), cost: realCost }) },
   );
   const toEdge = fc.nat(4).map((n) => n === 0);
   return fc.array(fc.record({ byMs, toEdge, acts: fc.array(act, { minLength: 1, maxLength: 4 }) }), {
@@ -108,7 +113,7 @@ describe("a twin in Lua", () => {
       act: fc.oneof(
         { weight: 40, arbitrary: fc.record({ plan: fc.nat(20).map((n) => Math.max(0, n - 18)), consume: fc.integer({ min: 1, max: 4 }) }) },
         { weight: 2, arbitrary: fc.record({ plan: fc.nat(2), consume: fc.integer({ min: 1, max: 400 }) }) },
-        { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), refund: fc.nat(400) }) },
+        { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), settle: fc.nat(400), cost: fc.oneof(fc.constant(0), fc.nat(100)) }) },
       ) as fc.Arbitrary<Act>,
     });
     await fc.assert(
@@ -132,14 +137,14 @@ describe("a twin in Lua", () => {
   it.each([
     ["an entry of which one unit was", 2, "3 at 0, 3 at 10, 3 at 20, 1 at 30, 1 at 40, 3 at 50"],
     ["an entry that began before all others were", 0, "4 at 0, 4 at 10, 2 at 20, 9 at 20"],
-  ])("gives back of %s pushed out by rejected requests that count", async (_, refund, requests) => {
+  ])("gives back of %s pushed out by rejected requests that count", async (_, settle, requests) => {
     const twin = new Twin(server, script, freshKey(), [slidingWindowLog({ limit: 10, window: 1000, countRejected: true })]);
     for (const request of requests.split(", ")) {
       const [consume, atMs] = request.split(" at ").map(Number) as [number, number];
       await twin.play(startMs + atMs, [{ plan: 0, consume }]);
     }
     await twin.play(startMs + 60, [
-      { plan: 0, refund },
+      { plan: 0, settle, cost: 0 },
       { plan: 0, peek: 1 },
     ]);
   });
@@ -171,7 +176,7 @@ describe.each<Policy>([
   it("is gone when all that was taken has been given back, or it is forgotten", async () => {
     const key = freshKey();
     const taken: Step[] = [2, 1, 3].map((cost) => [key, "c", 0, cost]);
-    const back: Step[] = policy.algorithm === "leaky-bucket" ? [[key, "d", 0]] : [3, 2, 1].map((cost) => [key, "r", 0, cost, startMs]);
+    const back: Step[] = policy.algorithm === "leaky-bucket" ? [[key, "d", 0]] : [3, 2, 1].map((cost) => [key, "s", 0, cost, startMs, 0]);
     await script.run(startMs, [policy], taken);
     expect(await server.command("EXISTS", key)).toBe(1);
     await script.run(startMs, [policy], back);

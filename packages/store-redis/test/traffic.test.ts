@@ -67,12 +67,12 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     expect(commands).toMatchObject([{ name: "EVALSHA", keys: { length: count } }]);
   });
 
-  it("sends one command for a look, a refund and a reset", async () => {
+  it("sends one command for a look, a settlement and a reset", async () => {
     const key = freshKey();
     const decision = await store.consume(yearly, key, 3, patienceMs);
     for (const act of [
       () => store.peek(yearly, key, patienceMs),
-      () => store.refund(yearly, key, decision, patienceMs),
+      () => store.settle(yearly, key, decision, 2, patienceMs),
       () => store.reset(yearly, key, patienceMs),
     ]) {
       expect(namesOf((await watched<Promise<unknown>>(server, act)).commands)).toEqual(["EVALSHA"]);

@@ -5,7 +5,7 @@ import { argumentsOf } from "../src/algorithms.js";
 import { sha, source } from "../src/script.js";
 
 /** A step of the script and the key that it takes, policies counted from 0. */
-export type Step = readonly [key: string, act: "c" | "p" | "r" | "d", policy: number, ...numbers: number[]];
+export type Step = readonly [key: string, act: "c" | "p" | "s" | "d", policy: number, ...numbers: number[]];
 
 /** The script by itself, on a server. */
 export class Script {
@@ -83,8 +83,12 @@ export class Answer {
   }
 }
 
-/** What is asked under one of a key's policies. A refund is of one of the latest charges: 0 of the last. */
-export type Act = { readonly plan: number } & ({ readonly consume: number } | { readonly peek: 1 } | { readonly refund: number });
+/** What is asked under one of a key's policies. A settlement is of one of the latest charges: 0 of the last. */
+export type Act = { readonly plan: number } & (
+  | { readonly consume: number }
+  | { readonly peek: 1 }
+  | { readonly settle: number; readonly cost: number }
+);
 
 /** A key in Redis and the same state in core's cells: whatever happens to both, they agree. */
 export class Twin {
@@ -104,12 +108,13 @@ export class Twin {
 
   /** Plays acts in one run of the script, at one time, and on the cells, and compares all that is answered and left. */
   async play(clockMs: number | undefined, acts: readonly Act[]): Promise<void> {
-    const refunds = acts.map((act) => ("refund" in act ? this.#charge(act.refund) : undefined));
+    const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : undefined));
     const steps = acts.map((act, i): Step => {
       const plan = act.plan % this.#limits.length;
-      const charge = refunds[i];
+      const charge = charges[i];
       if ("consume" in act) return [this.#key, "c", plan, act.consume];
-      return charge === undefined ? [this.#key, "p", plan] : [this.#key, "r", plan, charge.cost, charge.atMs];
+      if (charge === undefined || !("settle" in act)) return [this.#key, "p", plan];
+      return [this.#key, "s", plan, charge.cost, charge.atMs, act.cost];
     });
     const plans = this.#limits.map(({ policy }) => policy);
     const [answer, expiry, time] = await Promise.all([
@@ -121,16 +126,16 @@ export class Twin {
     let wrote = clockMs === undefined;
     for (const [i, act] of acts.entries()) {
       const limit = this.#limits[act.plan % this.#limits.length] as Limit;
-      const charge = refunds[i];
-      if (charge === undefined) {
+      const charge = charges[i];
+      if (charge === undefined || !("settle" in act)) {
         const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
         this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
         wrote ||= decision.allowed && "consume" in act;
       } else {
         const unit = "unit" in limit.policy ? limit.policy.unit : 1;
-        const back = limit.algorithm.refund(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost);
-        assert.equal(answer.number() / unit, back, `given back of ${charge.cost} at ${charge.atMs}`);
-        wrote ||= back > 0;
+        const change = limit.algorithm.settle(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost, act.cost);
+        assert.equal(answer.number() / unit, change, `${charge.cost} at ${charge.atMs} settled to ${act.cost}`);
+        wrote ||= change !== 0;
       }
     }
     assert.ok(answer.ended);

@@ -132,7 +132,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
     });
 
     it("a store's fault is never a 429", async (web) => {
-      const broken: Store<"sync"> = { mode: "sync", consume: throws, consumeAll: throws, peek: throws, refund: throws, reset: throws };
+      const broken: Store<"sync"> = { mode: "sync", consume: throws, consumeAll: throws, peek: throws, settle: throws, reset: throws };
       const app = await web.start({ policy: fixedWindow({ limit: 5, window: "1m" }), store: broken });
       const { status, headers } = await app.get();
       assert.notEqual(status, 429);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedWindow, type Match } from "@floodgate/core";
+import type { RequestView } from "./adapter.js";
 import type { AdapterSuite, App } from "./web.js";
 
 const policy = fixedWindow({ limit: 100, window: "1m" });
@@ -87,6 +88,36 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       assert.notEqual((await app.post("/", {})).headers["ratelimit"], undefined);
       assert.equal((await app.post("/x", {})).headers["ratelimit"], undefined);
     });
+
+    it("header: a value, several, any or none", async (web) => {
+      const header = { "X-Version": ["2", "3*"], "x-beta": true, "x-old": false } as const;
+      const app = await web.start({ rules: [{ name: "rule", policy, match: { header } }] });
+      for (const [headers, expected] of [
+        [{ "x-version": "2", "x-beta": "" }, true],
+        [{ "x-version": "3.1", "x-beta": "yes" }, true],
+        [{ "x-version": "2" }, false],
+        [{ "x-version": "22", "x-beta": "1" }, false],
+        [{ "x-version": "2", "x-beta": "1", "x-old": "1" }, false],
+      ] as const) {
+        assert.equal((await app.get("/", headers)).headers["ratelimit"] !== undefined, expected, JSON.stringify(headers));
+      }
+    });
+
+    for (const [kind, fits] of [
+      ["at once", (request: RequestView) => request.header("x-limited") !== undefined],
+      ["by promise", async (request: RequestView) => request.header("x-limited") !== undefined],
+    ] as const) {
+      it(`a function of the request that answers ${kind}`, async (web) => {
+        const app = await web.start({
+          rules: [
+            { name: "all", policy },
+            { name: "rule", policy, match: fits },
+          ],
+        });
+        assert.equal((await app.get()).headers["ratelimit"], '"all";r=99;t=45');
+        assert.equal((await app.get("/", { "x-limited": "1" })).headers["ratelimit"], '"all";r=98;t=45, "rule";r=99;t=45');
+      });
+    }
 
     it("the path is the full one, mounts included", async (web) => {
       const rules = [

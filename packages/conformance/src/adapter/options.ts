@@ -5,13 +5,22 @@ type View<Req> = (request: Req) => RequestView;
 
 /** A limit's options with functions of the framework's request; `onLimited` is left out: its parameters are the adapter's own. */
 export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitOptions<Req, string> {
-  const { onLimited: _, keys, skip, clientIp, rules, policy, key, cost, ...plain } = setup;
-  const options: RateLimitOptions<Req, string> = { ...plain, ...limitFor({ policy, key, cost }, view) };
-  if (keys !== undefined) options.keys = Object.fromEntries(Object.entries(keys).map(([name, own]) => [name, keyFor(own, view)]));
+  const { onLimited: _, keys, costs, skip, plan, clientIp, rules, ...limit } = setup;
+  const options = limitFor(limit, view) as RateLimitOptions<Req, string>;
+  if (keys !== undefined) options.keys = mapped(keys, (key) => keyFor(key, view));
+  if (costs !== undefined) options.costs = mapped(costs, (cost) => of(cost, view));
   if (skip !== undefined) options.skip = of(skip, view);
+  if (plan !== undefined) options.plan = of(plan, view);
   if (clientIp !== undefined) options.clientIp = typeof clientIp === "function" ? of(clientIp, view) : clientIp;
   if (rules !== undefined) {
-    options.rules = rules.map(({ policy, key, cost, ...rule }) => ({ ...rule, ...limitFor({ policy, key, cost }, view) }));
+    options.rules =
+      "subscribe" in rules
+        ? rules
+        : rules.map(({ match, ...rule }) => ({
+            ...limitFor(rule, view),
+            name: rule.name,
+            ...(match === undefined ? {} : { match: typeof match === "function" ? of(match, view) : match }),
+          }));
   }
   return options;
 }
@@ -22,18 +31,28 @@ export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R):
   return isPromise ? (value as PromiseLike<T>).then(next) : next(value as T);
 }
 
-type Functions<Req> = { [Option in "policy" | "key" | "cost"]: LimitOptions<Req, string>[Option] | undefined };
-
-function limitFor<Req>({ policy, key, cost }: Functions<RequestView>, view: View<Req>): LimitOptions<Req, string> {
-  const options: LimitOptions<Req, string> = {};
+/** The functions of the request among what both a rule and a middleware say; the rest as it is. */
+function limitFor<Req>(
+  { policy, key, cost, settle, ...plain }: LimitOptions<RequestView, string>,
+  view: View<Req>,
+): LimitOptions<Req, string> {
+  const options: LimitOptions<Req, string> = { ...plain };
   if (policy !== undefined) options.policy = typeof policy === "function" ? of(policy, view) : policy;
   if (key !== undefined) options.key = typeof key === "function" ? keyFor(key, view) : key;
   if (cost !== undefined) options.cost = typeof cost === "function" ? of(cost, view) : cost;
+  if (settle !== undefined) options.settle = typeof settle === "function" ? of(settle, view) : settle;
   return options;
 }
 
-function of<Req, T>(neutral: (request: RequestView) => T, view: View<Req>): (request: Req) => T {
-  return typeof neutral === "function" ? (request) => neutral(view(request)) : neutral;
+function mapped<From, To>(all: Readonly<Record<string, From>>, make: (one: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, make(one)]));
+}
+
+function of<Req, T, More extends unknown[]>(
+  neutral: (request: RequestView, ...more: More) => T,
+  view: View<Req>,
+): (request: Req, ...more: More) => T {
+  return typeof neutral === "function" ? (request, ...more) => neutral(view(request), ...more) : neutral;
 }
 
 /** With as many parameters as the key function has. */

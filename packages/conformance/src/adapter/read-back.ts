@@ -125,7 +125,7 @@ function watched(store: Store<"sync">): { store: Store<"sync">; last: () => read
       return decisions;
     },
     peek: (...look) => store.peek(...look),
-    refund: (...charge) => store.refund(...charge),
+    settle: (...charge) => store.settle(...charge),
     reset: (...which) => store.reset(...which),
   };
   return { store: watching, last: () => last };

@@ -197,7 +197,7 @@ export function later(store: Store<"sync">): Store<"async"> {
     consume: async (...check) => store.consume(...check),
     consumeAll: async (checks) => store.consumeAll(checks),
     peek: async (...look) => store.peek(...look),
-    refund: async (...charge) => store.refund(...charge),
+    settle: async (...charge) => store.settle(...charge),
     reset: async (...which) => store.reset(...which),
   };
 }

@@ -5,6 +5,7 @@ import { keyCases } from "./keys.js";
 import { largeCases } from "./large.js";
 import { planCases } from "./plans.js";
 import { refundCases } from "./refunds.js";
+import { settlingCases } from "./settling.js";
 import { severalCases } from "./several.js";
 import { vectorCases } from "./vectors.js";
 import { inWorld, type MakeStore, type Runner, type Suite } from "./world.js";
@@ -40,6 +41,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     decisionCases(suite);
     largeCases(suite);
     refundCases(suite);
+    settlingCases(suite);
     severalCases(suite);
     clockCases(suite);
     planCases(suite);

@@ -7,12 +7,14 @@ export interface Charge {
 }
 
 /**
- * One algorithm, as its definition reads: which costs fit, and what taking and giving back make of a state. Times handed
+ * One algorithm, as its definition reads: which costs fit, and what taking, giving back and owing make of a state. Times handed
  * in are never before the state's own. Waits, `remaining` and expiry are no part of it: `Model` finds them by trying.
  */
 export interface Rules<S> {
   readonly quota: number;
   readonly spanMs: number;
+  /** The longest that a request may have to wait where it is accepted; 0 where none waits. */
+  readonly maxDelayMs?: number;
   /** The state's own time. */
   ownMs(state: S): number;
   /** Whether anything of the state is left at that time. */
@@ -22,52 +24,89 @@ export interface Rules<S> {
   /** What a rejection leaves, where it leaves something. */
   reject?(state: S | undefined, atMs: number, cost: number): S;
   /** The wait of a request that is accepted. */
-  delayMs?(state: S | undefined, atMs: number): number;
-  /** The state once a charge has been given back as far as it still counts (full or empty again is none), and the units given. */
-  give(state: S, atMs: number, charge: Charge): [S | undefined, number];
+  delayMs?(state: S, atMs: number): number;
+  /**
+   * The state once a charge has been cut to its real cost as far as it still counts (full or empty again is none), and the units
+   * given back.
+   */
+  give(state: S, atMs: number, charge: Charge, cost: number): [S | undefined, number];
+  /** The state once a charge has cost so many units more; undefined where there is nothing to charge them to. */
+  owe(state: S | undefined, atMs: number, charge: Charge, more: number): S | undefined;
 }
 
-function fixedWindowRules(limit: number, windowMs: number): Rules<{ windowAtMs: number; units: number }> {
+/** Units that were taken: of those above the limit a debt is kept, others are cut, for the limit was higher. */
+interface Count {
+  readonly units: number;
+  readonly debt: boolean;
+}
+
+const unitsOf = (count: Count | undefined, limit: number): number =>
+  count === undefined ? 0 : count.debt ? count.units : Math.min(count.units, limit);
+const countOf = (units: number, limit: number): Count => ({ units, debt: units > limit });
+
+function fixedWindowRules(limit: number, windowMs: number): Rules<Count & { windowAtMs: number }> {
   const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
+  const counted = (windowAtMs: number, units: number) => ({ windowAtMs, ...countOf(units, limit) });
   return {
     quota: limit,
     spanMs: windowMs,
     ownMs: (state) => state.windowAtMs,
     counts: (state, atMs) => state.units > 0 && windowOf(atMs) === state.windowAtMs,
-    fits: (state, _atMs, cost) => (state?.units ?? 0) + cost <= limit,
-    take: (state, atMs, cost) => ({ windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + cost }),
-    give(state, _atMs, charge) {
-      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost, state.units) : 0;
-      return [units === state.units ? undefined : { ...state, units: state.units - units }, units];
+    fits: (state, _atMs, cost) => unitsOf(state, limit) + cost <= limit,
+    take: (state, atMs, cost) => counted(windowOf(atMs), unitsOf(state, limit) + cost),
+    give(state, _atMs, charge, cost) {
+      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, unitsOf(state, limit)) : 0;
+      return [counted(state.windowAtMs, unitsOf(state, limit) - units), units];
+    },
+    owe(state, _atMs, charge, more) {
+      if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
+      return counted(state.windowAtMs, unitsOf(state, limit) + more);
     },
   };
 }
 
-/** The state is the times of the units, one by one. */
-function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<number[]> {
-  const kept = (times: number[] | undefined, atMs: number) => (times ?? []).filter((time) => time > atMs - windowMs);
-  const take = (times: number[] | undefined, atMs: number, cost: number) => [...kept(times, atMs), ...Array<number>(cost).fill(atMs)];
-  const rules: Rules<number[]> = {
+/** The state is the times of the units, one by one; as many of the newest as the limit says, but for a debt. */
+function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<{ times: readonly number[]; debt: boolean }> {
+  type Log = { times: readonly number[]; debt: boolean };
+  const log = (times: readonly number[]): Log => ({ times, debt: times.length > limit });
+  const inWindow = (times: readonly number[], atMs: number) => times.filter((time) => time > atMs - windowMs);
+  const newest = ({ times, debt }: Log) => (debt ? times : times.slice(-limit));
+  const kept = (state: Log | undefined, atMs: number) =>
+    state === undefined ? [] : newest({ ...state, times: inWindow(state.times, atMs) });
+  const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
+  const rules: Rules<Log> = {
     quota: limit,
     spanMs: windowMs,
-    ownMs: (times) => Math.max(...times),
-    counts: (times, atMs) => kept(times, atMs).length > 0,
-    fits: (times, atMs, cost) => kept(times, atMs).length + cost <= limit,
-    take,
-    give(times, atMs, charge) {
-      const still = kept(times, atMs).filter((time) => time === charge.atMs).length;
-      const units = Math.min(charge.cost, still);
+    ownMs: ({ times }) => Math.max(...times),
+    counts: ({ times }, atMs) => inWindow(times, atMs).length > 0,
+    fits: (state, atMs, cost) => kept(state, atMs).length + cost <= limit,
+    take: (state, atMs, cost) => log([...kept(state, atMs), ...several(atMs, cost)]),
+    give(state, atMs, charge, cost) {
+      const times = newest(state);
+      const still = inWindow(times, atMs).filter((time) => time === charge.atMs).length;
+      const units = Math.min(charge.cost - cost, still);
       const first = times.indexOf(charge.atMs);
       const left = times.filter((_, i) => i < first || i >= first + units);
-      return [left.length === 0 ? undefined : left, units];
+      return [left.length === 0 ? undefined : log(left), units];
+    },
+    owe(state, atMs, charge, more) {
+      const times = state === undefined ? [] : newest(state);
+      if (!inWindow(times, atMs).includes(charge.atMs)) return undefined;
+      return log([...times, ...several(charge.atMs, more)].sort((a, b) => a - b));
     },
   };
-  if (countRejected) rules.reject = (times, atMs, cost) => take(times, atMs, Math.min(cost, limit)).slice(-limit);
+  if (countRejected) {
+    // A log in debt stays as deep in it.
+    rules.reject = (state, atMs, cost) => {
+      const before = kept(state, atMs);
+      return log([...before, ...several(atMs, Math.min(cost, limit))].slice(-Math.max(limit, before.length)));
+    };
+  }
   return rules;
 }
 
 /** The state is a count for each sub-window that saw a charge, by its start. */
-function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<Map<number, number>> {
+function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
   const widthMs = windowMs / buckets;
   const startOf = (atMs: number) => Math.floor(atMs / widthMs) * widthMs;
   const overlaps = (startMs: number, atMs: number) => startMs + widthMs > atMs - windowMs;
@@ -75,27 +114,48 @@ function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy):
     quota: limit,
     spanMs: windowMs,
     ownMs: (counts) => Math.max(...counts.keys()),
-    counts: (counts, atMs) => [...counts].some(([startMs, units]) => units > 0 && overlaps(startMs, atMs)),
+    counts: (counts, atMs) => [...counts].some(([startMs, { units }]) => units > 0 && overlaps(startMs, atMs)),
     fits(counts, atMs, cost) {
       const currentMs = startOf(atMs);
       let newer = 0;
-      for (const [startMs, units] of counts ?? []) if (startMs > currentMs - windowMs) newer += units;
-      const oldest = BigInt(counts?.get(currentMs - windowMs) ?? 0);
+      for (const [startMs, count] of counts ?? []) if (startMs > currentMs - windowMs) newer += unitsOf(count, limit);
+      const oldest = BigInt(unitsOf(counts?.get(currentMs - windowMs), limit));
       const weighted = (oldest * BigInt(widthMs - (atMs - currentMs))) / BigInt(widthMs);
       return Number(weighted) + newer + cost <= limit;
     },
     take(counts, atMs, cost) {
       const next = new Map([...(counts ?? [])].filter(([startMs]) => overlaps(startMs, atMs)));
-      return next.set(startOf(atMs), (next.get(startOf(atMs)) ?? 0) + cost);
+      return next.set(startOf(atMs), countOf(unitsOf(next.get(startOf(atMs)), limit) + cost, limit));
     },
-    give(counts, atMs, charge) {
+    give(counts, atMs, charge, cost) {
       const startMs = startOf(charge.atMs);
-      const units = overlaps(startMs, atMs) ? Math.min(charge.cost, counts.get(startMs) ?? 0) : 0;
+      const before = overlaps(startMs, atMs) ? unitsOf(counts.get(startMs), limit) : 0;
+      const units = Math.min(charge.cost - cost, before);
       if (units === 0) return [counts, 0];
-      const next = new Map(counts).set(startMs, (counts.get(startMs) ?? 0) - units);
-      return [[...next.values()].some((count) => count > 0) ? next : undefined, units];
+      const next = new Map(counts).set(startMs, countOf(before - units, limit));
+      return [[...next.values()].some((count) => count.units > 0) ? next : undefined, units];
+    },
+    owe(counts, atMs, charge, more) {
+      const startMs = startOf(charge.atMs);
+      const before = overlaps(startMs, atMs) ? unitsOf(counts?.get(startMs), limit) : 0;
+      return before === 0 ? undefined : new Map(counts).set(startMs, countOf(before + more, limit));
     },
   };
+}
+
+const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+
+/**
+ * What a bucket owes a charge whose real cost is less: what of the charge would count more, after so much has come in. Of one that
+ * an earlier plan allowed, as much counts as the bucket holds.
+ */
+function dueOf(charged: number, cost: number, capacity: number, unit: bigint, cameIn: bigint): bigint {
+  const over = Math.max(0, charged - capacity);
+  const counts = (units: number): bigint => {
+    const left = BigInt(Math.max(0, units - over)) * unit - cameIn;
+    return left > 0n ? left : 0n;
+  };
+  return counts(charged) - counts(cost);
 }
 
 /** `parts` is the level at `timeMs`; a unit is `everyMs` parts, and `amount` parts flow each millisecond: no fractions. */
@@ -108,24 +168,29 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
   const unit = BigInt(everyMs);
   const full = BigInt(capacity) * unit;
   const levelAt = (state: Level | undefined, atMs: number) => {
-    const level = state === undefined ? full : state.parts + BigInt(atMs - state.timeMs) * BigInt(amount);
-    return level < full ? level : full;
+    const level = state === undefined ? full : smaller(state.parts, full) + BigInt(atMs - state.timeMs) * BigInt(amount);
+    return smaller(level, full);
   };
+  const take = (state: Level | undefined, atMs: number, cost: number) => ({
+    parts: levelAt(state, atMs) - BigInt(cost) * unit,
+    timeMs: atMs,
+  });
   return {
     quota: capacity,
     spanMs: Number((full + BigInt(amount) - 1n) / BigInt(amount)),
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => levelAt(state, atMs) < full,
     fits: (state, atMs, cost) => BigInt(cost) * unit <= levelAt(state, atMs),
-    take: (state, atMs, cost) => ({ parts: levelAt(state, atMs) - BigInt(cost) * unit, timeMs: atMs }),
-    give(state, atMs, charge) {
+    take,
+    give(state, atMs, charge, cost) {
       // A charge after the last one is of a state that a clock's jump made void.
       if (charge.atMs > state.timeMs) return [state, 0];
-      const due = BigInt(charge.cost) * unit - BigInt(atMs - charge.atMs) * BigInt(amount);
+      const due = dueOf(charge.cost, cost, capacity, unit, BigInt(atMs - charge.atMs) * BigInt(amount));
       const missing = full - levelAt(state, atMs);
-      const back = due < 0n ? 0n : due < missing ? due : missing;
-      return [back === missing ? undefined : { ...state, parts: state.parts + back }, Number(back) / everyMs];
+      const back = smaller(due, missing);
+      return [back === missing ? undefined : { ...state, parts: smaller(state.parts, full) + back }, Number(back) / everyMs];
     },
+    owe: (state, atMs, _charge, more) => take(state, atMs, more),
   };
 }
 
@@ -137,46 +202,56 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
     const tokens = Math.min(capacity, state.tokens + times * refill);
     return { tokens, refilledMs: state.refilledMs + times * everyMs };
   };
+  const take = (state: State | undefined, atMs: number, cost: number): State => {
+    const now = refilled(state, atMs);
+    return { ...now, tokens: now.tokens - cost };
+  };
   return {
     quota: capacity,
     spanMs: Math.ceil(capacity / refill) * everyMs,
     ownMs: (state) => state.refilledMs,
     counts: (state, atMs) => refilled(state, atMs).tokens < capacity,
     fits: (state, atMs, cost) => cost <= refilled(state, atMs).tokens,
-    take(state, atMs, cost) {
-      const now = refilled(state, atMs);
-      return { ...now, tokens: now.tokens - cost };
-    },
-    give(state, atMs, charge) {
+    take,
+    give(state, atMs, charge, cost) {
       // A charge after the next refill is of a state that a clock's jump made void.
       if (charge.atMs >= state.refilledMs + everyMs) return [state, 0];
       const now = refilled(state, atMs);
-      let due = charge.cost;
-      for (let refillMs = now.refilledMs; refillMs > charge.atMs && due > 0; refillMs -= everyMs) due -= refill;
-      const back = Math.max(0, Math.min(due, capacity - now.tokens));
-      return [now.tokens + back === capacity ? undefined : { ...state, tokens: state.tokens + back }, back];
+      const refills = Math.max(0, Math.ceil((now.refilledMs - charge.atMs) / everyMs));
+      const due = Number(dueOf(charge.cost, cost, capacity, 1n, BigInt(refills) * BigInt(refill)));
+      const back = Math.min(due, capacity - now.tokens);
+      const tokens = Math.min(state.tokens, capacity) + back;
+      return [now.tokens + back === capacity ? undefined : { ...state, tokens }, back];
     },
+    owe: (state, atMs, _charge, more) => take(state, atMs, more),
   };
 }
 
-function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level> {
+function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level & { debt: boolean }> {
+  type Backlog = Level & { debt: boolean };
   const unit = BigInt(everyMs);
   const full = BigInt(capacity) * unit;
   const pace = BigInt(leak);
-  const backlogAt = (state: Level | undefined, atMs: number) => {
-    const backlog = state === undefined ? 0n : state.parts - BigInt(atMs - state.timeMs) * pace;
+  const backlogAt = (state: Backlog | undefined, atMs: number) => {
+    if (state === undefined) return 0n;
+    const backlog = (state.debt ? state.parts : smaller(state.parts, full)) - BigInt(atMs - state.timeMs) * pace;
     return backlog > 0n ? backlog : 0n;
   };
-  const delayMs = (state: Level | undefined, atMs: number) => Number((backlogAt(state, atMs) + pace - 1n) / pace);
+  const take = (state: Backlog | undefined, atMs: number, cost: number) => {
+    const parts = backlogAt(state, atMs) + BigInt(cost) * unit;
+    return { parts, timeMs: atMs, debt: parts > full };
+  };
   return {
     quota: capacity,
     spanMs: Number((full + pace - 1n) / pace),
+    maxDelayMs,
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => backlogAt(state, atMs) > 0n,
-    fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full && delayMs(state, atMs) <= maxDelayMs,
-    take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs }),
-    delayMs,
+    fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full,
+    take,
+    delayMs: (state, atMs) => Number((backlogAt(state, atMs) + pace - 1n) / pace),
     give: (state) => [state, 0],
+    owe: (state, atMs, _charge, more) => take(state, atMs, more),
   };
 }
 

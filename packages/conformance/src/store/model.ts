@@ -17,10 +17,17 @@ export interface Verdict {
  * the waits are the least after which a request fits or nothing is left. Slow, and shares no code with the algorithms.
  */
 export class Model {
-  readonly #rules: Rules<unknown>;
+  #rules: Rules<unknown>;
   #state: unknown;
+  /** When the policy that the state was written under takes it for none. */
+  #noneAtMs = 0;
 
   constructor(policy: Policy) {
+    this.#rules = rulesOf(policy);
+  }
+
+  /** Another policy with the same times: another plan. */
+  change(policy: Policy): void {
     this.#rules = rulesOf(policy);
   }
 
@@ -28,58 +35,92 @@ export class Model {
     const rules = this.#rules;
     const before = this.#at(nowMs);
     const atMs = this.#countingFrom(before, nowMs);
-    const allowed = rules.fits(before, atMs, cost);
-    if (allowed) this.#state = rules.take(before, atMs, cost);
-    else if (rules.reject !== undefined) this.#state = rules.reject(before, atMs, cost);
-    return this.#verdict(allowed, before, nowMs, cost);
+    const allowed = this.#fits(before, atMs, cost);
+    const delayMs = allowed ? this.#delayMs(before, atMs) : 0;
+    if (allowed) this.#write(nowMs, rules.take(before, atMs, cost));
+    else if (rules.reject !== undefined) this.#write(nowMs, rules.reject(before, atMs, cost));
+    return this.#verdict(nowMs, allowed, delayMs, atMs, cost);
   }
 
   peek(nowMs: number): Verdict {
     const before = this.#at(nowMs);
-    return this.#verdict(this.#rules.fits(before, this.#countingFrom(before, nowMs), 1), before, nowMs, 1);
+    const atMs = this.#countingFrom(before, nowMs);
+    const allowed = this.#fits(before, atMs, 1);
+    return this.#verdict(nowMs, allowed, allowed ? this.#delayMs(before, atMs) : 0, atMs, 1);
   }
 
-  refund(nowMs: number, charge: Charge): number {
+  /** Answers the units charged in addition, or below 0 those given back. */
+  settle(nowMs: number, charge: Charge, cost: number): number {
     const state = this.#at(nowMs);
-    if (state === undefined) return 0;
     const atMs = this.#countingFrom(state, nowMs);
-    const [next, units] = this.#rules.give(state, atMs, charge);
-    if (units > 0) this.#state = next;
-    return units;
+    if (cost > charge.cost) {
+      const more = this.#rules.owe(state, atMs, charge, cost - charge.cost);
+      if (more === undefined) return 0;
+      this.#write(nowMs, more);
+      return cost - charge.cost;
+    }
+    if (state === undefined) return 0;
+    const [next, units] = this.#rules.give(state, atMs, charge, cost);
+    if (units === 0) return 0;
+    const noneAtMs = this.#noneAtMs;
+    this.#write(nowMs, next);
+    this.#noneAtMs = Math.min(this.#noneAtMs, noneAtMs);
+    return -units;
+  }
+
+  #write(nowMs: number, state: unknown): void {
+    this.#state = state;
+    this.#noneAtMs = Number.POSITIVE_INFINITY;
+    this.#noneAtMs = nowMs + leastWait((ms) => !this.#counts(state, nowMs + ms));
   }
 
   /** The state as of that time; a full one and one from more than a span ahead are none. */
   #at(nowMs: number): unknown {
     const state = this.#state;
     if (state === undefined || this.#rules.ownMs(state) - nowMs > this.#rules.spanMs) return undefined;
-    return this.#rules.counts(state, this.#countingFrom(state, nowMs)) ? state : undefined;
+    return this.#counts(state, nowMs) ? state : undefined;
+  }
+
+  #counts(state: unknown, nowMs: number): boolean {
+    return state !== undefined && nowMs < this.#noneAtMs && this.#rules.counts(state, this.#countingFrom(state, nowMs));
+  }
+
+  #fits(state: unknown, atMs: number, cost: number): boolean {
+    return this.#rules.fits(state, atMs, cost) && this.#delayMs(state, atMs) <= (this.#rules.maxDelayMs ?? 0);
+  }
+
+  #delayMs(state: unknown, atMs: number): number {
+    return state === undefined ? 0 : Math.min(this.#rules.delayMs?.(state, atMs) ?? 0, this.#noneAtMs - atMs);
   }
 
   #countingFrom(state: unknown, nowMs: number): number {
     return state === undefined ? nowMs : Math.max(nowMs, this.#rules.ownMs(state));
   }
 
-  #verdict(allowed: boolean, before: unknown, nowMs: number, cost: number): Verdict {
-    const rules = this.#rules;
+  #verdict(nowMs: number, allowed: boolean, delayMs: number, atMs: number, cost: number): Verdict {
+    const { quota } = this.#rules;
     const after = this.#at(nowMs);
-    const countsAt = (ms: number) => after !== undefined && rules.counts(after, this.#countingFrom(after, ms));
     const fitsAt = (ms: number, units: number) => {
-      const left = countsAt(ms) ? after : undefined;
-      return rules.fits(left, this.#countingFrom(left, ms), units);
+      const left = this.#counts(after, ms) ? after : undefined;
+      return this.#fits(left, this.#countingFrom(left, ms), units);
     };
-    // Three spans: one that the clock is behind, one for a count to age, one more for its sub-window.
-    const latest = 3 * rules.spanMs;
-    const atMs = this.#countingFrom(before, nowMs);
     return {
       allowed,
-      limit: rules.quota,
-      remaining: least(0, rules.quota, (units) => !fitsAt(nowMs, units + 1)),
-      retryAfterMs: cost > rules.quota ? Number.POSITIVE_INFINITY : least(0, latest, (ms) => fitsAt(nowMs + ms, cost)),
-      resetAfterMs: least(0, latest, (ms) => !countsAt(nowMs + ms)),
-      delayMs: allowed ? (rules.delayMs?.(before, atMs) ?? 0) : 0,
+      limit: quota,
+      remaining: least(0, quota, (units) => !fitsAt(nowMs, units + 1)),
+      retryAfterMs: cost > quota ? Number.POSITIVE_INFINITY : leastWait((ms) => fitsAt(nowMs + ms, cost)),
+      resetAfterMs: leastWait((ms) => !this.#counts(after, nowMs + ms)),
+      delayMs,
       atMs,
     };
   }
+}
+
+/** The least wait from which on something holds. */
+function leastWait(holds: (ms: number) => boolean): number {
+  let latest = 1;
+  while (!holds(latest)) latest *= 2;
+  return least(0, latest, holds);
 }
 
 /** The least number of a range from which on something holds. */

@@ -16,7 +16,7 @@ import { checkNumbers } from "./large.js";
 import { type Suite, startMs } from "./world.js";
 
 /** A policy of each algorithm that differs in what it allows, not in its times; and one with other times. */
-interface Family {
+export interface Family {
   readonly name: string;
   readonly plan: (quota: number, pace: number) => Policy;
   readonly other: (quota: number) => Policy;
@@ -27,7 +27,8 @@ interface Family {
 const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
 const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
 
-const families: readonly Family[] = [
+/** The rates are prime to their times: so a part of a unit is the same under all plans, and nothing is rounded from one to another. */
+export const families: readonly Family[] = [
   {
     name: "fixed window",
     plan: (limit) => fixedWindow({ limit, window: 1000 }),
@@ -48,32 +49,33 @@ const families: readonly Family[] = [
   },
   {
     name: "smooth token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 1000 }),
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 997 }),
     other: (capacity) => tokenBucket({ capacity, refill: 5, every: 1001 }),
     left: kept,
   },
   {
     name: "interval token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 1000, style: "interval" }),
-    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 1000, style: "smooth" }),
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 997, style: "interval" }),
+    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 997, style: "smooth" }),
     left: kept,
   },
   {
     name: "leaky bucket",
-    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 1000 }),
+    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 997 }),
     other: (capacity) => leakyBucket({ capacity, leak: 5, every: 1001 }),
     left: untaken,
   },
   {
     name: "gcra",
-    plan: (burst, limit) => gcra({ burst, limit, window: 1000 }),
+    plan: (burst, limit) => gcra({ burst, limit, window: 997 }),
     other: (limit) => gcra({ limit, window: 2000 }),
     left: kept,
   },
 ];
 
 const quota = fc.integer({ min: 1, max: 40 });
-const plans = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
+/** A quota, and for buckets a pace. */
+export const plans: fc.Arbitrary<[number, number]> = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
 
 /** One name whose policy changes: another plan, or a rule that was reloaded. */
 export function planCases(suite: Suite): void {

@@ -45,12 +45,18 @@ export const policies: fc.Arbitrary<Policy> = fc.oneof(
   { weight: 1, arbitrary: logs(fc.constant(true)) },
 );
 
-/** A request, or a refund of the decision of an earlier step. */
-export type Step = { readonly atMs: number; readonly cost: number } | { readonly atMs: number; readonly refund: number };
+/** A request, or a refund or settlement of the decision of an earlier step. */
+export type Step = { readonly atMs: number } & (
+  | { readonly cost: number }
+  | { readonly refund: number }
+  | { readonly settle: number; readonly realCost: number }
+);
 
 export interface ScriptOptions {
   /** Some steps give an earlier decision back. */
   refunds?: boolean;
+  /** Some steps settle an earlier decision, so that it has cost less than was reserved, or up to several quotas more. */
+  settles?: boolean;
   /** The clock steps back at times, as far as the policy's span and no further. */
   backwards?: boolean;
   /** The clock also jumps by spans, by hours and by a year, ahead and back. */
@@ -83,7 +89,8 @@ export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitra
   const step = fc.record({
     byMs: fc.oneof(...moves),
     cost: fc.oneof(...costs),
-    refund: options.refunds ? fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: fc.nat(20) }) : fc.constant(-1),
+    change: often(options.refunds === true || options.settles === true, fc.nat(20)),
+    realCost: often(options.settles === true, fc.oneof(fc.nat(policy.quota), fc.nat(4 * policy.quota))),
   });
   return fc
     .tuple(fc.nat(spanMs), fc.array(step, { minLength: 1, maxLength: options.longest ?? 25, size: "max" }))
@@ -91,16 +98,22 @@ export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitra
       let nowMs = startMs + offsetMs;
       let latestMs = nowMs;
       const requests: number[] = [];
-      return made.map(({ byMs, cost, refund }, index): Step => {
+      return made.map(({ byMs, cost, change, realCost }, index): Step => {
         nowMs = options.jumps ? nowMs + byMs : Math.max(nowMs + byMs, latestMs - spanMs);
         latestMs = Math.max(latestMs, nowMs);
         // A small number means one of the latest requests: those are the ones that still count.
-        const of = refund < 0 ? undefined : requests[requests.length - 1 - (refund % Math.max(requests.length, 1))];
-        if (of !== undefined) return { atMs: nowMs, refund: of };
+        const of = change < 0 ? undefined : requests[requests.length - 1 - (change % Math.max(requests.length, 1))];
+        if (of !== undefined && realCost >= 0) return { atMs: nowMs, settle: of, realCost };
+        if (of !== undefined && options.refunds === true) return { atMs: nowMs, refund: of };
         requests.push(index);
         return { atMs: nowMs, cost };
       });
     });
+}
+
+/** A number from 0 on for some of the steps, -1 for the others. */
+function often(wanted: boolean, some: fc.Arbitrary<number>): fc.Arbitrary<number> {
+  return wanted ? fc.oneof({ weight: 2, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: some }) : fc.constant(-1);
 }
 
 /** A policy and what happens to a key under it. */
@@ -108,14 +121,15 @@ export function scriptsOf(which: fc.Arbitrary<Policy>, options: ScriptOptions = 
   return which.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, options)));
 }
 
-/** What came of a step: the decision of a request, or the units that a refund gave back. */
+/** What came of a step: the decision of a request, or the units that a refund gave back or a settlement changed. */
 export type Outcome = Decision | number;
 
 /** One step; `earlier` are the outcomes of the steps before it. */
 export async function play(world: World, limiter: Limiter, key: string, step: Step, earlier: readonly Outcome[]): Promise<Outcome> {
   world.nowMs = step.atMs;
   if ("cost" in step) return await limiter.consume(key, { cost: step.cost });
-  return await limiter.refund(key, earlier[step.refund] as Decision);
+  if ("refund" in step) return await limiter.refund(key, earlier[step.refund] as Decision);
+  return await limiter.settle(key, earlier[step.settle] as Decision, step.realCost);
 }
 
 /** Plays steps on a key, and answers what came of each. */

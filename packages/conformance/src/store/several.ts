@@ -168,6 +168,35 @@ export function severalCases(suite: Suite): void {
       );
     });
 
+    suite.it("and a limit that is only looked at must allow, wherever it stands, but is never charged", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(parts, fc.nat(3), fc.boolean(), async (list, at, shadow) => {
+          const limiters = list.map(({ policy }) => world.limiter(policy));
+          const looked = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
+          await live(world, list, limiters, "key");
+          const ask = async (): Promise<boolean> => {
+            const checks = limiters.map(({ limit }, i) => ({ limit, key: "key", cost: (list[i] as Part).cost, look: false }));
+            checks.splice(at, 0, { limit: looked.limit, key: "key", cost: 1, look: true });
+            const before = await looks(limiters, "key");
+            const decisions = await world.store.consumeAll(checks.map((check) => ({ ...check, shadow: shadow && check.look })));
+            const place = Math.min(at, limiters.length);
+            assert.deepEqual(decisions[place], await world.store.peek(looked.limit, "key"), "the look");
+            const passed = decisions.every(({ allowed }, i) => allowed || (shadow && i === place));
+            const countsRejected = list.some(({ policy }) => policy.algorithm === "sliding-window-log" && policy.countRejected);
+            if (!passed && !countsRejected) assert.deepEqual(await looks(limiters, "key"), before, "nothing is charged");
+            return passed;
+          };
+          const free = await ask();
+          assert.equal((await looked.peek("key")).allowed, true);
+          await looked.consume("key");
+          const passes = await ask();
+          if (!shadow) assert.equal(passes, false);
+          else assert.ok(free || !passes, "a shadow prevents nothing");
+        }),
+        { numRuns: 150 },
+      );
+    });
+
     suite.it("and a log that counts rejected requests logs only what it rejects itself", async (world) => {
       const log = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
       const closed = world.limiter(fixedWindow({ limit: 1, window: "1m" }));

@@ -77,7 +77,7 @@ function patient(store: Store): Store {
     consume: (limit, key, cost) => store.consume(limit, key, cost, patienceMs),
     consumeAll: (checks) => store.consumeAll(checks, patienceMs),
     peek: (limit, key) => store.peek(limit, key, patienceMs),
-    refund: (limit, key, decision) => store.refund(limit, key, decision, patienceMs),
+    settle: (limit, key, decision, cost) => store.settle(limit, key, decision, cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
   };
 }

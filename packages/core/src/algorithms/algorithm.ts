@@ -20,10 +20,12 @@ export interface Algorithm<P> {
   decide(limit: Limit<P>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): Decision;
 
   /**
-   * Gives back what a decision of `cost` units at `chargedAtMs` charged, as far as that still counts.
-   * @returns the units given back, a fraction where a bucket has partly refilled.
+   * Changes what a decision of `reserved` units at `chargedAtMs` charged to its real `cost`, from 0 on. What is less is given back
+   * as far as it still counts; what is more is charged, even into debt: a window's where the charge still counts, a bucket's always,
+   * as of now, so that a state may come of none. A debt is counted as far as exact arithmetic goes.
+   * @returns the units charged in addition, or below 0 those given back, a fraction where a bucket has partly refilled.
    */
-  refund(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, cost: number): number;
+  settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
 }
 
 /** What every policy tells besides its parameters. */

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
+import { counted, countOf } from "./debt.js";
 
 /** A count that starts anew at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -27,6 +28,7 @@ export function fixedWindow(options: { limit: number; window: Duration }): Fixed
   });
 }
 
+/** The window's start, and how many units were taken in it: below 0 where they are a debt, more than the limit. */
 const START = 0;
 const COUNT = 1;
 
@@ -40,8 +42,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
       start = Math.floor(nowMs / windowMs) * windowMs;
       count = 0;
-    } else if (count > quota) {
-      count = quota;
+    } else if (count > quota || count < 0) {
+      count = counted(count, quota);
     }
     const allowed = cost <= quota - count;
     if (allowed && commit) {
@@ -49,20 +51,20 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
       cells[at + START] = start;
       cells[at + COUNT] = count;
     }
-    const remaining = quota - count;
+    const remaining = count > quota ? 0 : quota - count;
     const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
     const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
     return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, Math.max(nowMs, start));
   },
 
-  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { limit, windowMs } = policy;
     const start = cells[at + START] as number;
-    const count = Math.min(cells[at + COUNT] as number, limit);
-    if (start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
+    const count = counted(cells[at + COUNT] as number, limit);
+    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
     if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
-    const back = Math.min(cost, count);
-    cells[at + COUNT] = count - back;
-    return back;
+    const change = Math.max(-count, Math.min(cost - reserved, Number.MAX_SAFE_INTEGER - count));
+    if (change !== 0) cells[at + COUNT] = countOf(count + change, limit);
+    return change;
   },
 };

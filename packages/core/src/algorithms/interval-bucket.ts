@@ -1,7 +1,8 @@
 import { type Algorithm, type Cells, decision } from "./algorithm.js";
+import { deepest, given } from "./debt.js";
 import type { TokenBucketPolicy } from "./token-bucket.js";
 
-/** The tokens after the last charge, the last refill before it, when the bucket is full; and a mark that there is a state. */
+/** The tokens after the last charge, below 0 in debt, the last refill before it, when the bucket is full; and a mark that there is a state. */
 const TOKENS = 0;
 const LAST = 1;
 const MARK = 2;
@@ -11,11 +12,23 @@ const FULL_AT = 3;
 function refills(policy: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
   const last = cells[at + LAST] as number;
   if (cells[at + MARK] === 0 || last - nowMs > policy.spanMs || nowMs >= (cells[at + FULL_AT] as number)) return -1;
-  return nowMs <= last ? 0 : Math.floor(Math.min(nowMs - last, policy.spanMs) / policy.everyMs);
+  return nowMs <= last ? 0 : Math.floor((nowMs - last) / policy.everyMs);
 }
 
+/** The state's tokens as this policy counts them. */
+function tokensThen(policy: TokenBucketPolicy, cells: Cells, at: number): number {
+  const tokens = cells[at + TOKENS] as number;
+  return tokens < 0 ? Math.max(tokens, fewest(policy)) : Math.min(tokens, policy.capacity);
+}
+
+/** As few as a debt leaves: the refills that pay it off come before 2^52 ms have passed. */
+function fewest({ capacity, refill, everyMs }: TokenBucketPolicy): number {
+  return Math.min(capacity - Math.min(Math.floor(deepest / everyMs) * refill, deepest), 0);
+}
+
+/** A product above 2^53 is rounded, and more than there is room for all the same. */
 function tokensAfter(policy: TokenBucketPolicy, cells: Cells, at: number, count: number): number {
-  return count < 0 ? policy.capacity : Math.min(policy.capacity, (cells[at + TOKENS] as number) + count * policy.refill);
+  return count < 0 ? policy.capacity : Math.min(policy.capacity, tokensThen(policy, cells, at) + count * policy.refill);
 }
 
 /** Token bucket, by interval: `refill` tokens at each whole `every`; a full bucket has no memory. */
@@ -31,11 +44,7 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     let fullAt = nowMs;
     if (allowed && commit) {
       tokens -= cost;
-      fullAt = last + Math.ceil((capacity - tokens) / refill) * everyMs;
-      cells[at + TOKENS] = tokens;
-      cells[at + LAST] = last;
-      cells[at + MARK] = 1;
-      cells[at + FULL_AT] = fullAt;
+      fullAt = keep(limit.policy, cells, at, tokens, last);
     } else if (tokens < capacity) {
       // A state written under another policy is as good as none when that policy said so, or earlier.
       fullAt = Math.min(last + Math.ceil((capacity - tokens) / refill) * everyMs, cells[at + FULL_AT] as number);
@@ -44,30 +53,43 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > tokens) retryAfterMs = Math.min(last + Math.ceil((cost - tokens) / refill) * everyMs, fullAt) - nowMs;
     const atMs = Math.max(nowMs, last);
-    return decision(limit, capacity, allowed, tokens, retryAfterMs, tokens < capacity ? fullAt - nowMs : 0, 0, cost, atMs);
+    const remaining = Math.max(tokens, 0);
+    return decision(limit, capacity, allowed, remaining, retryAfterMs, tokens < capacity ? fullAt - nowMs : 0, 0, cost, atMs);
   },
 
-  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { capacity, refill, everyMs } = policy;
     const count = refills(policy, cells, at, nowMs);
     const tokens = tokensAfter(policy, cells, at, count);
-    if (tokens === capacity) return 0;
+    const stored = cells[at + LAST] as number;
+    const last = tokens === capacity ? nowMs : stored + count * everyMs;
+    if (cost > reserved) {
+      const units = Math.min(cost - reserved, tokens - fewest(policy));
+      if (units > 0) keep(policy, cells, at, tokens - units, last);
+      return units;
+    }
     // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
-    if (chargedAtMs - (cells[at + LAST] as number) >= everyMs) return 0;
-    const last = (cells[at + LAST] as number) + count * everyMs;
+    if (tokens === capacity || chargedAtMs - stored >= everyMs) return 0;
     // Refills lie at last - k · every: those after the charge have put something in already.
     const since = chargedAtMs >= last ? 0 : Math.ceil((last - chargedAtMs) / everyMs);
-    const most = Math.ceil(capacity / refill);
-    const back = Math.min(Math.min(cost, capacity) - Math.min(since, most) * refill, capacity - tokens);
-    if (back <= 0) return 0;
+    const back = Math.min(given(reserved, cost, capacity, 1, since * refill), capacity - tokens);
+    if (back === 0) return 0;
     if (tokens + back === capacity) {
       cells.fill(0, at, at + 4);
     } else {
-      const then = Math.min(cells[at + TOKENS] as number, capacity) + back;
-      cells[at + TOKENS] = then;
-      const fullAt = (cells[at + LAST] as number) + Math.ceil((capacity - then) / refill) * everyMs;
-      cells[at + FULL_AT] = Math.min(fullAt, cells[at + FULL_AT] as number);
+      const fullAt = cells[at + FULL_AT] as number;
+      cells[at + FULL_AT] = Math.min(keep(policy, cells, at, tokensThen(policy, cells, at) + back, stored), fullAt);
     }
-    return back;
+    return -back;
   },
 };
+
+/** Writes a state, and says when the bucket will be full. */
+function keep({ capacity, refill, everyMs }: TokenBucketPolicy, cells: Cells, at: number, tokens: number, last: number): number {
+  const fullAt = last + Math.ceil((capacity - tokens) / refill) * everyMs;
+  cells[at + TOKENS] = tokens;
+  cells[at + LAST] = last;
+  cells[at + MARK] = 1;
+  cells[at + FULL_AT] = fullAt;
+  return fullAt;
+}

@@ -2,6 +2,7 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import { deepest } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
@@ -49,7 +50,10 @@ export function leakyBucket(options: { capacity: number; leak: number; every: Du
   });
 }
 
-/** The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state); drained at `EMPTY_AT`. */
+/**
+ * The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state; below 0: a debt, more than the queue
+ * holds and not cut to that); drained at `EMPTY_AT`.
+ */
 const BACKLOG = 0;
 const TIME = 1;
 const UNIT = 2;
@@ -61,8 +65,10 @@ function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: n
   if (stateUnit === 0) return 0;
   const time = cells[at + TIME] as number;
   if (time - nowMs > spanMs || nowMs >= (cells[at + EMPTY_AT] as number)) return 0;
-  const backlog = Math.min(rescale(cells[at + BACKLOG] as number, stateUnit, unit), full);
-  const drained = nowMs > time ? Math.min(nowMs - time, spanMs) * flow : 0;
+  const most = stateUnit < 0 ? Math.max(full, deepest) : full;
+  const backlog = Math.min(rescale(cells[at + BACKLOG] as number, Math.abs(stateUnit), unit), most);
+  // A product above 2^53 is rounded, and more than there is to drain all the same.
+  const drained = nowMs > time ? (nowMs - time) * flow : 0;
   return drained >= backlog ? 0 : backlog - drained;
 }
 
@@ -81,13 +87,9 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
       backlog += cost * unit;
-      drainMs = Math.ceil(backlog / flow);
-      cells[at + BACKLOG] = backlog;
-      cells[at + TIME] = atMs;
-      cells[at + UNIT] = unit;
-      cells[at + EMPTY_AT] = atMs + drainMs;
+      drainMs = keep(limit.policy, cells, at, backlog, atMs);
     }
-    const remaining = drainMs > maxDelayMs ? 0 : Math.floor((full - backlog) / unit);
+    const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
     const aheadMs = atMs - nowMs;
     let retryAfterMs = 0;
     if (cost > capacity) {
@@ -101,6 +103,23 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
     return decision(limit, capacity, allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs);
   },
 
-  /** A place passes with its turn: nothing is given back. */
-  refund: () => 0,
+  settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
+    // A place passes with its turn: nothing is given back.
+    if (cost <= reserved) return 0;
+    const backlog = backlogAt(policy, cells, at, nowMs);
+    const units = Math.min(cost - reserved, Math.floor((Math.max(policy.full, deepest) - backlog) / policy.unit));
+    const atMs = backlog > 0 ? Math.max(nowMs, cells[at + TIME] as number) : nowMs;
+    if (units > 0) keep(policy, cells, at, backlog + units * policy.unit, atMs);
+    return units;
+  },
 };
+
+/** Writes a state, and says how long the queue will take to drain. */
+function keep({ unit, flow, full }: LeakyBucketPolicy, cells: Cells, at: number, backlog: number, atMs: number): number {
+  const drainMs = Math.ceil(backlog / flow);
+  cells[at + BACKLOG] = backlog;
+  cells[at + TIME] = atMs;
+  cells[at + UNIT] = backlog > full ? -unit : unit;
+  cells[at + EMPTY_AT] = atMs + drainMs;
+  return drainMs;
+}

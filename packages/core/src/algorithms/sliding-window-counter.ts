@@ -2,6 +2,7 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
+import { counted, countOf } from "./debt.js";
 
 /** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
@@ -54,7 +55,7 @@ function nearestDivisor(windowMs: number, wanted: number): number {
   return 1;
 }
 
-/** The start of the newest sub-window; then its count, then those of the ones before it, newest first. */
+/** The start of the newest sub-window; then its count, then those of the ones before it, newest first, each below 0 where it is a debt. */
 const START = 0;
 const COUNTS = 1;
 
@@ -87,8 +88,8 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     let oldest = 0;
     let newer = 0;
     if (past <= buckets) {
-      oldest = Math.min(cells[counts + buckets - past] as number, quota);
-      for (let i = counts + buckets - past - 1; i >= counts; i--) newer += Math.min(cells[i] as number, quota);
+      oldest = counted(cells[counts + buckets - past] as number, quota);
+      for (let i = counts + buckets - past - 1; i >= counts; i--) newer += counted(cells[i] as number, quota);
     }
     const weighted = oldest === 0 ? 0 : Math.floor((oldest * (bucketMs - elapsed)) / bucketMs);
     let remaining = quota - weighted - newer;
@@ -97,7 +98,7 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
       if (past > 0) shift(cells, counts, buckets, past);
       past = 0;
       cells[at + START] = start;
-      cells[counts] = Math.min(cells[counts] as number, quota) + cost;
+      cells[counts] = counted(cells[counts] as number, quota) + cost;
       newer += cost;
       remaining -= cost;
     } else if (remaining < 0) {
@@ -115,17 +116,23 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
   },
 
-  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
+    const { limit, buckets, bucketMs } = policy;
+    const counts = at + COUNTS;
     const start = cells[at + START] as number;
     const past = passed(policy, start, nowMs);
-    if (past > policy.buckets) return 0;
-    const age = Math.ceil((start - chargedAtMs) / policy.bucketMs);
-    if (chargedAtMs - start >= policy.bucketMs || age > policy.buckets - past) return 0;
-    const cell = at + COUNTS + Math.max(age, 0);
-    const count = Math.min(cells[cell] as number, policy.limit);
-    const back = Math.min(cost, count);
-    cells[cell] = count - back;
-    return back;
+    if (past > buckets) return 0;
+    const age = Math.ceil((start - chargedAtMs) / bucketMs);
+    if (chargedAtMs - start >= bucketMs || age > buckets - past) return 0;
+    const cell = counts + Math.max(age, 0);
+    const count = counted(cells[cell] as number, limit);
+    if (count === 0) return 0;
+    // All counts together times the width stay below 2^53.
+    let room = Math.floor(Number.MAX_SAFE_INTEGER / bucketMs);
+    for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
+    const change = Math.max(-count, Math.min(cost - reserved, Math.max(room, 0)));
+    if (change !== 0) cells[cell] = countOf(count + change, limit);
+    return change;
   },
 };
 
@@ -159,7 +166,7 @@ function wait(
   let room = limit - cost - newer;
   while (room < 0) {
     ahead++;
-    leaving = Math.min(cells[counts + buckets - past - ahead] as number, limit);
+    leaving = counted(cells[counts + buckets - past - ahead] as number, limit);
     room += leaving;
   }
   const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, flag, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import { deepest } from "./debt.js";
 
 /** The times of the units taken: the one algorithm that is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -33,7 +34,8 @@ export function slidingWindowLog(options: { limit: number; window: Duration; cou
 
 /**
  * Entries are pairs, in order of time: an instant, and the number of units logged up to and with it. A unit's place is
- * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`.
+ * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`. A log in
+ * debt, which holds more than the limit and is not cut to it, has -1 - base in place of its base.
  */
 const BASE = 0;
 const FROM = 1;
@@ -52,6 +54,13 @@ function firstAbove(cells: Cells, entries: number, from: number, to: number, col
   return low;
 }
 
+/** The units before those that count where the entries from `from` on are in the window. A lower limit keeps the newest units. */
+function baseAt(limit: number, cells: Cells, at: number, from: number, total: number): number {
+  const stored = cells[at + BASE] as number;
+  const base = from > (cells[at + FROM] as number) ? (cells[at + ENTRIES + 2 * from - 1] as number) : stored < 0 ? -1 - stored : stored;
+  return stored >= 0 && total - base > limit ? total - limit : base;
+}
+
 export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
   size: (_policy, cells, at) => ENTRIES + 2 * ((cells[at + TO] as number) + 1),
 
@@ -68,11 +77,10 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     let total = 0;
     if (exists) {
       total = cells[entries + 2 * to - 1] as number;
-      const first = cells[at + FROM] as number;
-      from = firstAbove(cells, entries, first, to, 0, atMs - windowMs);
-      base = from === first ? (cells[at + BASE] as number) : (cells[entries + 2 * from - 1] as number);
-      if (total - base > quota) base = total - quota; // a lower limit keeps the newest units
+      from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs);
+      base = baseAt(quota, cells, at, from, total);
     }
+    const most = Math.max(quota, total - base);
     const allowed = cost <= quota - (total - base);
     let last = to;
     let latest = newest;
@@ -82,45 +90,55 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
         total = 0;
       }
       total += Math.min(cost, quota);
-      if (total - base > quota) base = total - quota;
+      // What is logged of a rejected request pushes out as much: a log in debt keeps its debt.
+      if (total - base > most) base = total - most;
       last = append(cells, at, from, to, base, atMs, total);
+      if (total - base > quota) cells[at + BASE] = -1 - base;
       from = cells[at + FROM] as number;
       latest = atMs;
     }
 
     const kept = total - base;
-    const remaining = quota - kept;
+    const remaining = Math.max(quota - kept, 0);
     const resetAfterMs = kept === 0 ? 0 : latest + windowMs - nowMs;
     let retryAfterMs = 0;
     if (cost > quota) {
       retryAfterMs = Number.POSITIVE_INFINITY;
     } else if (cost > remaining) {
       // The unit that must leave first is the one that brings `cost` others room.
-      const entry = firstAbove(cells, entries, from, last, 1, base + (cost - remaining) - 1);
+      const entry = firstAbove(cells, entries, from, last, 1, total - (quota - cost) - 1);
       retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
     }
     return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
   },
 
-  refund(policy, cells, at, nowMs, chargedAtMs, cost) {
+  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
+    const { limit, windowMs } = policy;
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
-    const from = cells[at + FROM] as number;
     if (to === 0) return 0;
     const newest = cells[entries + 2 * to - 2] as number;
-    const atMs = Math.max(nowMs, newest);
-    if (newest - nowMs > policy.windowMs || chargedAtMs <= atMs - policy.windowMs) return 0;
+    if (newest - nowMs > windowMs || chargedAtMs <= Math.max(nowMs, newest) - windowMs) return 0;
+    const total = cells[entries + 2 * to - 1] as number;
+    const first = cells[at + FROM] as number;
+    const base = baseAt(limit, cells, at, first, total);
+    const from = firstAbove(cells, entries, first, to, 1, base);
     const entry = firstAbove(cells, entries, from, to, 0, chargedAtMs - 1);
     if (entry === to || cells[entries + 2 * entry] !== chargedAtMs) return 0;
-    const before = entry === from ? (cells[at + BASE] as number) : (cells[entries + 2 * entry - 1] as number);
-    const back = Math.min(cost, (cells[entries + 2 * entry + 1] as number) - before);
-    for (let i = entry; i < to; i++) (cells[entries + 2 * i + 1] as number) -= back;
-    if (cells[entries + 2 * entry + 1] === before) {
+    const before = entry === from ? base : (cells[entries + 2 * entry - 1] as number);
+    const units = (cells[entries + 2 * entry + 1] as number) - before;
+    const change = Math.max(-units, Math.min(cost - reserved, Math.max(deepest - (total - base), 0)));
+    if (change === 0) return 0;
+    // From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
+    for (let i = from; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - base;
+    cells[at + BASE] = total - base + change > limit ? -1 : 0;
+    cells[at + FROM] = from;
+    if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;
       if (to - 1 === from) cells.fill(0, at, entries);
     }
-    return back;
+    return change;
   },
 };
 

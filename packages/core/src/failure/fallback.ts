@@ -44,8 +44,9 @@ export class FallbackLimits implements Substitute {
     return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
   }
 
-  refund(limit: Limit, key: string, decision: Decision): number {
-    return this.#fallback.refund(this.#shareOf(limit), key, decision);
+  settle(limit: Limit, key: string, decision: Decision, cost: number): number {
+    const share = cost > decision.cost ? this.#changing(limit, key) : this.#shareOf(limit);
+    return this.#fallback.settle(share, key, decision, cost);
   }
 
   reset(limit: Limit, key: string): void {

@@ -12,7 +12,7 @@ import { Blind, type Charge, type Substitute } from "./substitute.js";
 
 /**
  * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
- * `timeoutMs`, its substitute decides. What is no decision (a refund, a reset) fails as the store does, in time too, and is
+ * `timeoutMs`, its substitute decides. What is no decision (a refund, a settlement, a reset) fails as the store does, in time too, and is
  * asked whatever the breaker says.
  */
 export class StoreGuard<M extends Mode> implements Store<M> {
@@ -61,9 +61,9 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     );
   }
 
-  refund(limit: Limit, key: string, charged: Decision): Answer<number, M> {
-    if (charged.degraded) return this.#answer(this.#substitute.refund(limit, key, charged));
-    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.refund(limit, key, charged, timeoutMs));
+  settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
+    if (charged.degraded) return this.#answer(this.#substitute.settle(limit, key, charged, cost));
+    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {

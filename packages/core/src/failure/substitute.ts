@@ -41,7 +41,7 @@ export class Blind implements Substitute {
   }
 
   /** Nothing was charged. */
-  refund(): number {
+  settle(): number {
     return 0;
   }
 

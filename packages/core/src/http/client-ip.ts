@@ -1,6 +1,6 @@
 import { FloodgateError, shown } from "../errors.js";
+import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../ip.js";
 import { checkOptions, nearest, wholeNumber } from "../options.js";
-import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "./ip.js";
 
 /** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
 export type ClientIpOption<Req> =

@@ -1,13 +1,18 @@
 import { FloodgateError, shown } from "../errors.js";
 import type { EventListener } from "../events.js";
 import { type FailureOptions, failureWords } from "../failure/failure-options.js";
+import { ipKey } from "../ip.js";
 import { checkOptions, functionOrNothing, wholeNumber } from "../options.js";
+import { CompiledRule, type RuleContext } from "../rules/compiled-rule.js";
+import { compileRules } from "../rules/compiled-rules.js";
+import type { CostFunction } from "../rules/cost.js";
+import { compileExempt } from "../rules/exempt.js";
 import type { KeyFunction, KeySources } from "../rules/key-source.js";
-import { CompiledRule, compileRules, type LimitOptions, limitWords, type Promised, type Rule } from "../rules/rule.js";
+import { type LimitOptions, limitWords, type Promised, type Rule } from "../rules/rule.js";
+import type { RuleSource } from "../rules/source.js";
 import { isPromise, type Store } from "../store.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
 import type { HeadersOption } from "./headers.js";
-import { ipKey } from "./ip.js";
 import { frameworkIp } from "./proxy-warning.js";
 import type { RequestReader } from "./request-reader.js";
 
@@ -15,10 +20,14 @@ import type { RequestReader } from "./request-reader.js";
 export interface RateLimitOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, FailureOptions {
   /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
   name?: string;
-  /** Several limits, checked in one atomic step. */
-  rules?: readonly Rule<Req, NoInfer<Own>>[];
+  /** Several limits, checked in one atomic step; or a source of rules that change while the server runs. */
+  rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
   /** The keys that `key` and rules name. */
   keys?: Readonly<Record<Own, KeyFunction<Req>>>;
+  /** The costs that `cost` and `settle` name. */
+  costs?: Readonly<Record<string, CostFunction<Req>>>;
+  /** The name of a request's plan, for rules with `plans`; undefined where it has none. */
+  plan?: (request: Req) => Promised<string | undefined>;
   /** Default: a memory store of this middleware's own. */
   store?: Store;
   /** Requests that are not limited at all. */
@@ -42,6 +51,8 @@ const words = [
   ...failureWords,
   "rules",
   "keys",
+  "costs",
+  "plan",
   "store",
   "skip",
   "headers",
@@ -59,6 +70,7 @@ const words = [
 export function checkRateLimitOptions<Req>(where: string, options: RateLimitOptions<Req, string>, own: readonly string[]): void {
   checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
   functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
+  functionOrNothing(where, "plan", options.plan, "(req) => req.user?.plan");
   functionOrNothing(where, "refundWhen", options.refundWhen, "(status) => status < 400");
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
 }
@@ -99,6 +111,7 @@ export function keySources<Req>(where: string, options: RateLimitOptions<Req, st
   const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
   return {
     keys,
+    address: resolve,
     ip: (request) => {
       const ip = resolve(request);
       return isPromise(ip) ? ip.then(normalised) : normalised(ip);
@@ -109,21 +122,47 @@ export function keySources<Req>(where: string, options: RateLimitOptions<Req, st
   };
 }
 
-/** The rules of a middleware: those that it was given, or the one that its own options make. */
-export function rulesOf<Req>(where: string, options: RateLimitOptions<Req, string>, sources: KeySources<Req>): CompiledRule<Req>[] {
-  const { rules, name, limit, window, policy, ...defaults } = options;
-  if (rules === undefined) return [new CompiledRule(where, { ...options, name: name ?? "default" }, sources)];
-  const beside = Object.entries({ limit, window, policy, name }).filter(([, value]) => value !== undefined);
+/** What the rules of a middleware share. */
+export function ruleContext<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): RuleContext<Req> {
+  const costs = options.costs ?? {};
+  for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
+  return {
+    sources: keySources(where, options, reader),
+    costs,
+    plan: options.plan,
+    exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
+  };
+}
+
+/** The one rule that a middleware's own options make. */
+export function ownRule<Req>(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
+  return new CompiledRule(where, { ...options, name: options.name ?? "default" }, context);
+}
+
+/**
+ * The rules that a middleware is given, each with what its own options say for all of them.
+ * @throws FloodgateError where those say what only a rule can.
+ */
+export function givenRules<Req>(
+  where: string,
+  options: RateLimitOptions<Req, string>,
+  rules: readonly Rule<Req, string>[],
+  context: RuleContext<Req>,
+): CompiledRule<Req>[] {
+  const { name, limit, window, policy, plans, key, cost, settle, mode, onMissingKey, ban } = options;
+  const beside = given({ limit, window, policy, plans, name });
   if (beside.length > 0) {
     throw new FloodgateError(
       "FLOODGATE_CONFLICTING_OPTIONS",
       `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
     );
   }
-  const { key, cost, mode, onMissingKey } = defaults;
-  const shared = Object.fromEntries(Object.entries({ key, cost, mode, onMissingKey }).filter(([, value]) => value !== undefined));
-  const filled = Array.isArray(rules)
-    ? rules.map((rule) => (typeof rule === "object" && rule !== null ? { ...shared, ...rule } : rule))
-    : rules;
-  return compileRules(where, filled, sources);
+  const shared = Object.fromEntries(given({ key, cost, settle, mode, onMissingKey, ban }));
+  const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
+  const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? { ...shared, ...rule } : rule)) : rules;
+  return compileRules(where, filled, context);
+}
+
+function given(options: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(options).filter(([, value]) => value !== undefined);
 }

@@ -1,16 +1,19 @@
 import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
+import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, tell } from "../events.js";
 import { guardStore } from "../failure/guard.js";
-import { claimName, type Limiter } from "../limiter.js";
-import { giveBack } from "../refund.js";
-import { type CompiledRule, type Found, type Promised, TurnedAway } from "../rules/rule.js";
-import { ruleLimiter } from "../rules/rule-limiter.js";
+import type { Limiter } from "../limiter.js";
+import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
+import type { Promised } from "../rules/rule.js";
 import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
+import { type Asking, afterwards } from "./afterwards.js";
+import { heedBans, withBans } from "./bans.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
-import { checkRateLimitOptions, decisionName, keySources, type RateLimitOptions, rulesOf } from "./rate-limit-options.js";
+import { checkRateLimitOptions, decisionName, type RateLimitOptions, ruleContext } from "./rate-limit-options.js";
 import type { RequestReader } from "./request-reader.js";
+import { RulesInForce } from "./rules-in-force.js";
 import { enter, type Visit } from "./visits.js";
 
 /** What is to be done with a request. */
@@ -39,18 +42,16 @@ const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, d
  */
 export class RateLimit<Req> {
   readonly store: Store;
-  /** One limiter a rule, by name. */
-  readonly limiters: ReadonlyMap<string, Limiter>;
   readonly decisionName: string;
-  readonly #guard: Store;
+  readonly #asking: Asking;
   /** Whether a request that the store cannot decide is turned away. */
   readonly #denies: boolean;
   readonly #reader: RequestReader<Req>;
-  readonly #rules: readonly CompiledRule<Req>[];
+  readonly #rules: RulesInForce<Req>;
   readonly #headers: ReturnType<typeof headerWriter>;
   readonly #skip: RateLimitOptions<Req>["skip"];
+  readonly #plan: RateLimitOptions<Req>["plan"];
   readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
-  readonly #onEvent: EventListener | undefined;
 
   /**
    * @param own the adapter's own options, which are its to check.
@@ -67,16 +68,23 @@ export class RateLimit<Req> {
     this.decisionName = decisionName(where, options.decisionName);
     this.#reader = reader;
     this.#skip = options.skip;
+    this.#plan = options.plan;
     this.#refundWhen = options.refundWhen;
-    this.#onEvent = options.onEvent;
     this.#headers = headerWriter(where, options.headers);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
-    this.#guard = guardStore(where, this.store, options);
+    this.#asking = { guard: guardStore(where, this.store, options), onEvent: options.onEvent };
     this.#denies = options.onStoreError === "deny";
-    const sources = keySources(where, options, reader);
-    this.#rules = rulesOf(where, options, sources);
-    for (const rule of this.#rules) claimName(where, this.store, rule.name, rule.meaning);
-    this.limiters = new Map(this.#rules.map((rule) => [rule.name, ruleLimiter(this.store, this.#guard, rule, options.onEvent)]));
+    this.#rules = new RulesInForce(where, options, ruleContext(where, options, reader), this.store, this.#asking);
+  }
+
+  /** One limiter a rule that is in force, by name. */
+  get limiters(): ReadonlyMap<string, Limiter> {
+    return this.#rules.current.limiters;
+  }
+
+  /** Leaves the source of its rules: the last ones stay in force. */
+  close(): void {
+    this.#rules.close();
   }
 
   /** Decides a request; one that this middleware has met before is not charged again. */
@@ -89,14 +97,20 @@ export class RateLimit<Req> {
   }
 
   #limit(request: Req, visit: Visit): Promised<Outcome> {
+    // One version of the rules decides all of a request, whatever is put in force while its functions are waited for.
+    const rules = this.#rules.current.rules.find(request, this.#reader);
+    if (this.#plan === undefined || rules.every(({ plans }) => plans === undefined)) return this.#check(request, visit, rules, undefined);
+    return andThen<string | undefined, Outcome>(this.#plan(request), (plan) => this.#check(request, visit, rules, checkPlan(plan)));
+  }
+
+  #check(request: Req, visit: Visit, rules: readonly CompiledRule<Req>[], plan: string | undefined): Promised<Outcome> {
     // As long as it will be from the start: one that grows makes room for many, at each request.
-    const found = new Array<Promised<Found>>(this.#rules.length);
+    const found = new Array<Promised<Found<Req>>>(rules.length);
     let promised = false;
     try {
       for (let i = 0; i < found.length; i++) {
-        const rule = this.#rules[i] as CompiledRule<Req>;
-        const isFor = rule.matcher === undefined || rule.matcher.fits(this.#reader.method(request), this.#reader.path(request));
-        const one = isFor ? rule.check(request) : undefined;
+        const rule = rules[i] as CompiledRule<Req>;
+        const one = rule.test === undefined ? rule.check(request, plan) : testThenCheck(rule, rule.test(request), request, plan);
         promised ||= isPromise(one);
         found[i] = one;
       }
@@ -104,27 +118,34 @@ export class RateLimit<Req> {
       abandon(found);
       throw error;
     }
-    if (promised) return Promise.all(found).then((all) => this.#ask(visit, all));
-    return this.#ask(visit, found as Found[]);
+    if (promised) return Promise.all(found).then((all) => this.#ask(request, visit, all));
+    return this.#ask(request, visit, found as Found<Req>[]);
   }
 
-  #ask(visit: Visit, found: readonly Found[]): Promised<Outcome> {
+  #ask(request: Req, visit: Visit, found: readonly Found<Req>[]): Promised<Outcome> {
     const checks = found.every(isCheck) ? found : found.filter(isCheck);
     const keyless = checks === found ? [] : found.filter((one) => one instanceof TurnedAway).map(({ name }) => name);
     if (keyless.length > 0) return reject(429, [noStore], quotaExceeded(keyless, undefined), undefined);
     const only = checks[0];
     if (only === undefined) return unlimited;
-    if (checks.length > 1)
-      return andThen(this.#guard.consumeAll(checks), (all: Decision[]) => this.#outcome(visit, checks, combine(checks, all)));
-    return andThen(this.#guard.consume(only.limit, only.key, only.cost), (decision: Decision) =>
-      this.#outcome(visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
+    const { guard } = this.#asking;
+    const asked = withBans(checks);
+    if (asked.length > 1) {
+      return andThen(guard.consumeAll(asked), (answers: Decision[]) => {
+        const decisions = heedBans(checks, answers, this.#asking);
+        return this.#outcome(request, visit, checks, combine(checks, decisions));
+      });
+    }
+    return andThen(guard.consume(only.limit, only.key, only.cost), (decision: Decision) =>
+      this.#outcome(request, visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
     );
   }
 
-  #outcome(visit: Visit, checks: readonly Check[], combined: CombinedDecision): Outcome {
+  #outcome(request: Req, visit: Visit, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
+    const { onEvent } = this.#asking;
     visit.decision = decision;
-    if (this.#onEvent !== undefined) this.#tell(checks, combined, this.#onEvent);
+    if (onEvent !== undefined) tellAll(checks, combined, onEvent);
     const decisions = enforced(checks, all);
     // What was decided without the store tells nothing of it.
     const told = decisions.length > 0 && !decision.degraded;
@@ -139,35 +160,37 @@ export class RateLimit<Req> {
     }
     let delayMs = 0;
     for (const one of decisions) if (one.delayMs > delayMs) delayMs = one.delayMs;
-    const sent = this.#refundWhen === undefined ? undefined : this.#settle(this.#refundWhen, checks, all);
+    const sent = afterwards(request, checks, all, this.#refundWhen, this.#asking);
     return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
-  }
-
-  #tell(checks: readonly Check[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
-    checks.forEach(({ key, shadow }, i) => {
-      const decision = all[i] as Decision;
-      if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
-    });
-  }
-
-  /** What is done once the response has been sent. It is gone then, so a fault can be told to nobody but who listens. */
-  #settle(refundWhen: (status: number) => boolean, checks: readonly Check[], all: readonly Decision[]): (status: number) => void {
-    const fault = (error: unknown): void => this.#onEvent?.({ type: "refund-failed", error });
-    return (status) => {
-      try {
-        if (refundWhen(status) !== true) return;
-        checks.forEach(({ limit, key }, i) => {
-          const units = giveBack(this.#guard, limit, key, all[i] as Decision, this.#onEvent);
-          if (isPromise(units)) units.then(undefined, fault);
-        });
-      } catch (error) {
-        fault(error);
-      }
-    };
   }
 }
 
-function isCheck(found: Found): found is Check {
+function testThenCheck<Req>(
+  rule: CompiledRule<Req>,
+  fits: Promised<boolean>,
+  request: Req,
+  plan: string | undefined,
+): Promised<Found<Req>> {
+  return andThen<boolean, Found<Req>>(fits, (fit) => (fit ? rule.check(request, plan) : undefined));
+}
+
+function checkPlan(plan: unknown): string | undefined {
+  if (typeof plan === "string" || plan === undefined) return plan;
+  if (plan === null) return undefined;
+  throw new FloodgateError(
+    "FLOODGATE_MISSING_PLAN",
+    `\`plan\` must answer the name of the request's plan, or undefined, but answered ${shown(plan)}.`,
+  );
+}
+
+function tellAll(checks: readonly Check[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
+  checks.forEach(({ key, shadow }, i) => {
+    const decision = all[i] as Decision;
+    if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
+  });
+}
+
+function isCheck<Req>(found: Found<Req>): found is RuleCheck<Req> {
   return found !== undefined && !(found instanceof TurnedAway);
 }
 

@@ -1,8 +1,9 @@
-import { FloodgateError, shown } from "../errors.js";
+import { FloodgateError, inside, shown } from "../errors.js";
 import { encodeKey, type Key, type KeyPart } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, isPromise } from "../store.js";
-import type { Matcher } from "./match.js";
+import type { CompiledMatch } from "./match.js";
+import { segmentsOf } from "./path.js";
 
 /** What a key function is told besides the request. */
 export interface KeyInfo {
@@ -29,6 +30,8 @@ export interface KeySources<Req> {
   readonly keys: Readonly<Record<string, KeyFunction<Req>>>;
   /** The normalised client IP, or undefined where there is none. */
   ip(request: Req): string | undefined | PromiseLike<string | undefined>;
+  /** The client's whole address. */
+  address(request: Req): string | undefined | PromiseLike<string | undefined>;
   path(request: Req): string;
   route(request: Req): string | undefined;
   header(request: Req, name: string): string | undefined;
@@ -38,11 +41,11 @@ export interface KeySources<Req> {
 export type KeySource<Req> = (request: Req) => Key | undefined | PromiseLike<Key | undefined>;
 
 /** @throws FloodgateError where a key is no function and no name that is known. */
-export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
-  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, matcher);
-  if (!Array.isArray(key)) return fromName(where, key, sources, matcher);
+export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
+  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, match);
+  if (!Array.isArray(key)) return fromName(where, key, sources, match);
   if (key.length === 0) throw unknownKey(where, key, sources);
-  const parts = key.map((part) => fromName(where, part, sources, matcher));
+  const parts = key.map((part, i) => inside([i], () => fromName(where, part, sources, match)));
   return (request) => {
     const values: ReturnType<KeySource<Req>>[] = [];
     try {
@@ -60,23 +63,23 @@ function tuple(values: readonly (Key | undefined)[]): Key | undefined {
   return values.includes(undefined) ? undefined : values.map((value) => (Array.isArray(value) ? encodeKey(value) : (value as KeyPart)));
 }
 
-function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
+function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
   if (typeof name !== "string") throw unknownKey(where, name, sources);
-  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, matcher);
+  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, match);
   if (name === "ip") return (request) => sources.ip(request);
-  if (name === "route") return (request) => routeOf(request, sources, matcher);
+  if (name === "route") return (request) => routeOf(request, sources, match);
   if (name === "global") return () => "global";
   const header = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(name)?.[1]?.toLowerCase();
   if (header === undefined) throw unknownKey(where, name, sources);
   return (request) => sources.header(request, header) || undefined;
 }
 
-function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, matcher: Matcher | undefined): KeySource<Req> {
+function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
   return (request) => {
     // An address that is promised must be there before the key function is called, if that wants to be told.
     const ip = key.length < 2 ? undefined : sources.ip(request);
-    if (isPromise(ip)) return ip.then((address) => key(request, new LazyInfo(request, sources, matcher, () => address)));
-    return key(request, new LazyInfo(request, sources, matcher, key.length < 2 ? () => sources.ip(request) : () => ip));
+    if (isPromise(ip)) return ip.then((address) => key(request, new LazyInfo(request, sources, match, () => address)));
+    return key(request, new LazyInfo(request, sources, match, key.length < 2 ? () => sources.ip(request) : () => ip));
   };
 }
 
@@ -84,13 +87,13 @@ function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, matc
 class LazyInfo<Req> implements KeyInfo {
   readonly #request: Req;
   readonly #sources: KeySources<Req>;
-  readonly #matcher: Matcher | undefined;
+  readonly #match: CompiledMatch | undefined;
   readonly #ip: () => unknown;
 
-  constructor(request: Req, sources: KeySources<Req>, matcher: Matcher | undefined, ip: () => unknown) {
+  constructor(request: Req, sources: KeySources<Req>, match: CompiledMatch | undefined, ip: () => unknown) {
     this.#request = request;
     this.#sources = sources;
-    this.#matcher = matcher;
+    this.#match = match;
     this.#ip = ip;
   }
 
@@ -101,12 +104,12 @@ class LazyInfo<Req> implements KeyInfo {
   }
 
   get route(): string {
-    return routeOf(this.#request, this.#sources, this.#matcher);
+    return routeOf(this.#request, this.#sources, this.#match);
   }
 }
 
-function routeOf<Req>(request: Req, sources: KeySources<Req>, matcher: Matcher | undefined): string {
-  const own = matcher?.pattern(sources.path(request));
+function routeOf<Req>(request: Req, sources: KeySources<Req>, match: CompiledMatch | undefined): string {
+  const own = match?.paths === undefined ? undefined : match.pattern(segmentsOf(sources.path(request)));
   const route = own === undefined || own.includes("*") ? (sources.route(request) ?? own) : own;
   if (route !== undefined) return route;
   throw new FloodgateError(

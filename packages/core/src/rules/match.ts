@@ -1,5 +1,7 @@
-import { FloodgateError, shown } from "../errors.js";
-import { checkOptions } from "../options.js";
+import { FloodgateError, inside, shown } from "../errors.js";
+import { checkOptions, nearest } from "../options.js";
+import { compilePath, type PathPattern } from "./path.js";
+import { PathTrie } from "./path-trie.js";
 
 /** Which requests a rule is for: all parts that are given must fit. */
 export interface Match {
@@ -7,111 +9,139 @@ export interface Match {
   readonly method?: string | readonly string[];
   /** A full path or several (mounts included), with `:name` for one segment and `*` for any number of them. */
   readonly path?: string | readonly string[];
+  /**
+   * Headers and their values: a text (with `*` for any run of characters), several of which one must fit, `true` for any value,
+   * `false` where the header must be missing.
+   */
+  readonly header?: Readonly<Record<string, string | readonly string[] | boolean>>;
 }
 
-/** A compiled match. */
-export interface Matcher {
-  fits(method: string, path: string): boolean;
-  /** The first of the rule's paths that fits, as the rule writes it; undefined where none does, or the rule has none. */
-  pattern(path: string): string | undefined;
+/** A condition on one header. */
+export interface HeaderTest {
+  readonly name: string;
+  /** Where only certain values fit and none has a `*`. */
+  readonly values: readonly string[] | undefined;
+  fits(value: string | undefined): boolean;
 }
 
-/** @throws FloodgateError where a method or path is none. */
-export function compileMatch(where: string, match: Match | undefined): Matcher | undefined {
-  if (match === undefined) return undefined;
-  checkOptions(`${where}.match`, match, ["method", "path"], '{ method: "POST", path: "/posts" }');
-  const methods = match.method === undefined ? undefined : compileMethods(where, list(match.method));
-  const paths = match.path === undefined ? undefined : list(match.path).map((text) => ({ text, pattern: compilePath(where, text) }));
-  const pattern = (path: string): string | undefined => {
-    const segments = segmentsOf(path);
-    return paths?.find((one) => matches(one.pattern, segments))?.text;
+/** A compiled match: what is undefined fits always. */
+export interface CompiledMatch {
+  readonly methods: ReadonlySet<string> | undefined;
+  readonly paths: readonly PathPattern[] | undefined;
+  readonly headers: readonly HeaderTest[];
+  /** The first of the rule's paths that fits a request's segments, as the rule writes it. */
+  pattern(segments: readonly string[]): string | undefined;
+}
+
+/** @throws FloodgateError where a part is none, or nothing can ever fit it. */
+export function compileMatch(where: string, match: Match): CompiledMatch {
+  return inside(["match"], () => {
+    checkOptions(`${where}: match`, match, ["method", "path", "header"], 'match: { method: "POST", path: "/posts" }');
+    const methods = match.method === undefined ? undefined : compileMethods(where, match.method);
+    const paths = match.path === undefined ? undefined : each(where, "path", match.path, (path) => compilePath(where, path));
+    const headers = match.header === undefined ? [] : compileHeaders(where, match.header);
+    return { methods, paths, headers, pattern: patternOf(paths ?? []) };
+  });
+}
+
+function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
+  const trie = new PathTrie<number>();
+  // Of equal patterns the first counts.
+  paths.forEach((path, i) => {
+    trie.at(path, () => i);
+  });
+  return (segments) => {
+    let first = paths.length;
+    trie.walk(segments, (i) => {
+      if (i < first) first = i;
+    });
+    return paths[first]?.text;
   };
-  return {
-    fits: (method, path) => (methods === undefined || methods.has(method)) && (paths === undefined || pattern(path) !== undefined),
-    pattern,
-  };
 }
 
-function list(value: string | readonly string[]): readonly string[] {
-  return Array.isArray(value) ? value : [value as string];
+/** One value or a list of at least one. */
+function each<T>(where: string, option: string, value: unknown, compile: (value: unknown) => T): T[] {
+  if (!Array.isArray(value)) return [inside([option], () => compile(value))];
+  if (value.length > 0) return value.map((item, i) => inside([option, i], () => compile(item)));
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`match.${option}\` is an empty array, which no request fits. Leave it out to fit every request.`,
+    { at: [option] },
+  );
 }
 
-function compileMethods(where: string, methods: readonly string[]): Set<string> {
-  const known = new Set<string>();
-  for (const method of methods) {
-    if (typeof method !== "string" || !/^[A-Za-z-]+$/.test(method)) {
+/** Those that an HTTP server lets through: a rule for another one would never match. */
+const knownMethods = (
+  "ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST " +
+  "PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE"
+).split(" ");
+
+function compileMethods(where: string, methods: string | readonly string[]): Set<string> {
+  const known = new Set(
+    each(where, "method", methods, (method) => {
+      const name = typeof method === "string" ? method.toUpperCase() : "";
+      if (knownMethods.includes(name)) return name;
+      const near = nearest(name, knownMethods);
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
-        `${where}: \`match.method\` must be an HTTP method, but was ${shown(method)}. Write method: "POST".`,
+        `${where}: \`match.method\` must be an HTTP method, but was ${shown(method)}.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write method: "POST".`,
       );
-    }
-    known.add(method.toUpperCase());
-  }
+    }),
+  );
   if (known.has("GET")) known.add("HEAD");
   return known;
 }
 
-type Segment = string | typeof one | typeof any;
-const one = Symbol(":name");
-const any = Symbol("*");
-
-function compilePath(where: string, path: unknown): Segment[] {
-  if (typeof path !== "string" || !path.startsWith("/")) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`match.path\` must be a path that begins with "/", but was ${shown(path)}. Write path: "/posts/:id".`,
-    );
-  }
-  return segmentsOf(path).map((segment) => {
-    if (segment === "*") return any;
-    if (/^:[a-z_$][\w$]*$/.test(segment)) return one;
-    if (/^:|\*/.test(segment)) {
+function compileHeaders(where: string, headers: NonNullable<Match["header"]>): HeaderTest[] {
+  return inside(["header"], () => {
+    if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
-        `${where}: in \`match.path\` a segment is text, a \`:name\` or a \`*\` alone, but one was ${shown(segment)} in ${shown(path)}. Write path: "/files/*".`,
+        `${where}: \`match.header\` must name headers and their values, but was ${shown(headers)}. Write header: { "x-api-version": "2" }.`,
       );
     }
-    return segment;
+    return Object.entries(headers).map(([name, value]) => {
+      if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return headerTest(where, name, value);
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `${where}: \`match.header\` names ${shown(name)}, which can name no header. Write header: { "x-api-version": "2" }.`,
+        { at: [name] },
+      );
+    });
   });
 }
 
-/** Case, empty segments, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */
-function segmentsOf(path: string): string[] {
-  const query = path.indexOf("?");
-  const segments = (query < 0 ? path : path.slice(0, query)).split("/");
-  return segments.filter((segment) => segment !== "").map((segment) => decoded(segment).toLowerCase());
+function headerTest(where: string, name: string, value: string | readonly string[] | boolean): HeaderTest {
+  const lowerCaseName = name.toLowerCase();
+  if (typeof value === "boolean") return { name: lowerCaseName, values: undefined, fits: (given) => (given !== undefined) === value };
+  const texts = each(where, name, value, (text) => {
+    // A server takes the spaces around a value away.
+    if (typeof text === "string" && text.trim() === text) return text;
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`match.header\` takes for ${shown(name)} a text without spaces around it, several, true or false, but was given ${shown(text)}. Write header: { ${shown(name)}: ${typeof text === "string" ? shown(text.trim()) : '"2"'} }.`,
+    );
+  });
+  const patterns = texts.map((text) => text.split("*"));
+  return {
+    name: lowerCaseName,
+    values: patterns.every((parts) => parts.length === 1) ? texts : undefined,
+    fits: (given) => given !== undefined && patterns.some((parts) => fitsParts(given, parts)),
+  };
 }
 
-function decoded(segment: string): string {
-  if (!segment.includes("%")) return segment;
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
+/** Whether a text is these parts with anything between them: each as early as can be, the last at the end. */
+function fitsParts(text: string, parts: readonly string[]): boolean {
+  const last = parts[parts.length - 1] as string;
+  if (parts.length === 1) return text === last;
+  const first = parts[0] as string;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+  let from = first.length;
+  for (let i = 1; i < parts.length - 1; i++) {
+    const part = parts[i] as string;
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
   }
-}
-
-/** Two pointers and the last `*`: linear in the path for one `*`, and never exponential. */
-function matches(pattern: readonly Segment[], segments: readonly string[]): boolean {
-  let at = 0;
-  let star = -1;
-  let retry = 0;
-  let i = 0;
-  while (i < segments.length) {
-    const expected = pattern[at];
-    if (expected === any) {
-      star = at++;
-      retry = i;
-    } else if (at < pattern.length && (expected === one || expected === segments[i])) {
-      at++;
-      i++;
-    } else if (star >= 0) {
-      at = star + 1;
-      i = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (pattern[at] === any) at++;
-  return at === pattern.length;
+  return from <= text.length - last.length;
 }

@@ -5,68 +5,72 @@ import { encodeKey, type Key } from "../key.js";
 import type { Limit } from "../limit.js";
 import { BoundLimiter, type Limiter } from "../limiter.js";
 import type { Policy } from "../policy.js";
-import { giveBack } from "../refund.js";
 import { isPromise, type Store } from "../store.js";
+import type { CompiledRule } from "./compiled-rule.js";
 
-/** The limiter of a rule, to be used beside the middleware: to reset a login's count, say. */
-export function ruleLimiter(
-  store: Store,
-  guard: Store,
-  rule: { name: string; fixed: Limit | undefined; limits: ReadonlyMap<string, Limit> },
-  onEvent: EventListener | undefined,
-): Limiter {
-  return rule.fixed === undefined
-    ? new PerRequestLimiter(store, guard, rule.name, rule.limits, onEvent)
-    : new BoundLimiter(store, guard, rule.fixed, onEvent);
-}
-
-/** Where the policy is a function of the request there is none to decide by, but what was decided can be given back and forgotten. */
-class PerRequestLimiter implements Limiter {
-  readonly name: string;
+/**
+ * The limiter of a rule, to be used beside the middleware: to reset a login's count, say. It decides by the rule's own policy,
+ * gives back and forgets whatever plan the key has. A ban is shown by `peek` and lifted by `reset`; `consume` does not heed it.
+ */
+export class RuleLimiter<Req> implements Limiter {
   readonly store: Store;
   readonly guard: Store;
-  readonly #limits: ReadonlyMap<string, Limit>;
   readonly onEvent: EventListener | undefined;
+  readonly #rule: CompiledRule<Req>;
 
-  constructor(store: Store, guard: Store, name: string, limits: ReadonlyMap<string, Limit>, onEvent: EventListener | undefined) {
-    this.name = name;
+  constructor(store: Store, guard: Store, rule: CompiledRule<Req>, onEvent: EventListener | undefined) {
     this.store = store;
     this.guard = guard;
-    this.#limits = limits;
     this.onEvent = onEvent;
+    this.#rule = rule;
   }
 
-  get policy(): Policy {
-    throw this.#noPolicy();
+  get name(): string {
+    return this.#rule.name;
   }
 
   get limit(): Limit {
-    throw this.#noPolicy();
+    if (this.#rule.fixed !== undefined) return this.#rule.fixed;
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `The policy of ${shown(this.name)} is a function of the request, so without a request there is none. Make a limiter of each policy with createLimiter; refund, settle and reset work here.`,
+    );
   }
 
-  consume(): never {
-    throw this.#noPolicy();
+  get policy(): Policy {
+    return this.limit.policy;
   }
 
-  peek(): never {
-    throw this.#noPolicy();
+  consume(key: Key, options?: { cost?: number }): Decision | Promise<Decision> {
+    return this.#of(this.limit).consume(key, options);
+  }
+
+  peek(key: Key): Decision | Promise<Decision> {
+    const look = this.#of(this.limit).peek(key);
+    const { ban } = this.#rule;
+    if (ban === undefined) return look;
+    const banned = this.#of(ban.banned).peek(key);
+    if (isPromise(look) || isPromise(banned)) return Promise.all([look, banned]).then(([look, banned]) => ban.apply(look, banned));
+    return ban.apply(look, banned);
   }
 
   refund(key: Key, decision: Decision): number | Promise<number> {
-    const limit = this.#limits.get(decision.policy.stateKind);
-    return limit === undefined ? 0 : (giveBack(this.guard, limit, encodeKey(key), decision, this.onEvent) as number | Promise<number>);
+    return this.#of(this.#rule.limitOf(decision.policy)).refund(key, decision);
   }
 
-  /** Forgets what a key has used under every policy that has been decided. */
+  settle(key: Key, decision: Decision, cost: number): number | Promise<number> {
+    return this.#of(this.#rule.limitOf(decision.policy)).settle(key, decision, cost);
+  }
+
+  /** Forgets what a key has used under every plan and policy that has been decided, and lifts its ban. */
   reset(key: Key): void | Promise<void> {
-    const answers = [...this.#limits.values()].map((limit) => this.guard.reset(limit, encodeKey(key)));
+    const text = encodeKey(key);
+    const answers: unknown[] = [...this.#rule.limits.values()].map((limit) => this.guard.reset(limit, text));
+    if (this.#rule.ban !== undefined) answers.push(...this.#rule.ban.reset(this.guard, text));
     return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
   }
 
-  #noPolicy(): FloodgateError {
-    return new FloodgateError(
-      "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, so without a request there is none. Make a limiter of each policy with createLimiter; refund and reset work here.`,
-    );
+  #of(limit: Limit): BoundLimiter<"sync" | "async"> {
+    return new BoundLimiter(this.store, this.guard, limit, this.onEvent);
   }
 }

@@ -132,6 +132,15 @@ describe("while the store is away, a fallback", () => {
     expect(used(fallback, api)).toBe(1);
   });
 
+  it("settles what it has charged, once, under its share", async () => {
+    const api = limiter(policy, 4);
+    const [first, second] = await away(api, 2);
+    expect([await api.settle("k", first as Decision, 4), await api.settle("k", first as Decision, 9)]).toEqual([3, 0]);
+    expect((await away(api, 1))[0]).toMatchObject({ allowed: false, degraded: true });
+    expect(await api.settle("k", second as Decision, 0)).toBe(-1);
+    expect(inner.peek(api.limit, "k").remaining).toBe(12);
+  });
+
   it("that fails too lets pass, and both faults are told", async () => {
     const told: FloodgateEvent[] = [];
     const broken = new Error("no memory");

@@ -106,14 +106,14 @@ describe.each(faults)("a store that %s", (how) => {
     expect(kinds()).toEqual(before);
   });
 
-  it("fails a refund and a reset in time, for they are no decisions", async () => {
+  it("fails a refund, a settlement and a reset in time, for they are no decisions", async () => {
     const api = limiter();
-    const decision = await inTime(api.consume("k"));
+    const [refunded, settled] = [await inTime(api.consume("k")), await inTime(api.consume("k"))];
     store.fault = how;
-    for (const ask of [() => api.refund("k", decision), () => api.reset("k")]) {
+    for (const ask of [() => api.refund("k", refunded), () => api.settle("k", settled, 9), () => api.reset("k")]) {
       await expect(inTime((async () => await ask())())).rejects.toThrow(/away|did not answer within 50 ms/);
     }
-    expect(kinds()).toEqual(["allowed"]);
+    expect(kinds()).toEqual(["allowed", "allowed"]);
   });
 });
 
@@ -284,6 +284,7 @@ describe("a store that answers at once", () => {
     const decision = api.consume("k");
     expect(decision).toMatchObject({ allowed: choice !== "deny", degraded: true });
     expect(api.refund("k", decision)).toBe(choice === "fallback" ? 1 : 0);
+    expect(api.settle("k", api.consume("k"), 9)).toBe(choice === "fallback" ? 8 : 0);
     expect(api.reset("k")).toBeUndefined();
   });
 

@@ -5,14 +5,14 @@ import { checkDecision, unlessRefused } from "./verdict.js";
 
 /** What somebody does with a limiter, and how much later than what was done before. */
 interface Step {
-  readonly act: "consume" | "consumeAll" | "peek" | "refund" | "reset";
+  readonly act: "consume" | "consumeAll" | "peek" | "refund" | "settle" | "reset";
   readonly key: Key;
   readonly cost: number;
   readonly laterMs: number;
 }
 
 const step = fc.record({
-  act: fc.constantFrom("consume", "consume", "consume", "consumeAll", "peek", "refund", "reset"),
+  act: fc.constantFrom("consume", "consume", "consume", "consumeAll", "peek", "refund", "settle", "reset"),
   key: hostileKey,
   cost: hostileCost,
   laterMs: fc.oneof(
@@ -95,6 +95,8 @@ class User {
         return;
       case "refund":
         return this.#refund();
+      case "settle":
+        return this.#settle(cost);
       case "reset":
         await this.#first.reset(key);
     }
@@ -105,5 +107,14 @@ class User {
     const { key, decision } = this.#last;
     const units = await this.#first.refund(key, decision);
     if (!(units >= 0 && units <= decision.cost)) throw new Error(`${units} given back of ${decision.cost}`);
+  }
+
+  async #settle(cost: number): Promise<void> {
+    if (this.#last === undefined) return;
+    const { key, decision } = this.#last;
+    const units = await this.#first.settle(key, decision, cost);
+    if (!(units >= -decision.cost && units <= Math.max(0, cost - decision.cost))) {
+      throw new Error(`${units} charged for ${cost} where ${decision.cost} was reserved`);
+    }
   }
 }

@@ -46,6 +46,7 @@ const makers: readonly Maker[] = [
     make,
     words: [
       ...["name", "limit", "window", "policy", "rules", "key", "keys", "onMissingKey", "cost", "store", "skip", "mode", "headers"],
+      ...["plans", "plan", "costs", "settle", "exempt", "ban"],
       ...["onLimited", "onStoreError", "timeoutMs", "refundWhen", "clientIp", "ipv6Prefix", "decisionName", "onEvent"],
     ],
     needs: { limit: 1, window: "1s", store: redisStore(client) },

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import { type AdapterSuite, self } from "./web.js";
+
+/** Who is not counted. */
+export function exemptCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 1, window: "1m" });
+  const from = (ip: string) => ({ "x-client": ip });
+
+  describe("exemptions", () => {
+    for (const [kind, clientIp] of [
+      ["at once", (request: { header(name: string): string | undefined }) => request.header("x-client")],
+      ["by promise", async (request: { header(name: string): string | undefined }) => request.header("x-client")],
+    ] as const) {
+      it(`leave alone clients in a range, of whom an address is known ${kind}, and count the others`, async (web) => {
+        const app = await web.start({ policy, clientIp, exempt: { ips: ["10.0.0.0/8", "2001:db8:0:1::/64", "192.0.2.7"] } });
+        for (const ip of ["10.1.2.3", "::ffff:10.9.9.9", "2001:db8:0:1::5", "192.0.2.7"]) {
+          assert.deepEqual(await app.statuses(3, "/", from(ip)), [200, 200, 200], ip);
+          assert.equal((await app.get("/", from(ip))).headers["ratelimit"], undefined);
+        }
+        for (const ip of ["11.0.0.1", "2001:db8:0:2::5", "192.0.2.8"])
+          assert.deepEqual(await app.statuses(2, "/", from(ip)), [200, 429], ip);
+      });
+    }
+
+    it("are judged by the whole address, not by the prefix that makes one client", async (web) => {
+      const app = await web.start({ policy, clientIp: (request) => request.header("x-client"), exempt: { ips: ["2001:db8::1"] } });
+      assert.deepEqual(await app.statuses(2, "/", from("2001:db8::1")), [200, 200]);
+      assert.deepEqual(await app.statuses(2, "/", from("2001:db8::2")), [200, 429]);
+    });
+
+    it("leave alone keys, as the rule makes them", async (web) => {
+      const keys = { user: (request: { header(name: string): string | undefined }) => request.header("x-user") };
+      const rules = [
+        { name: "user", policy, key: "user", exempt: { keys: [42, "root"] } },
+        { name: "pair", policy: fixedWindow({ limit: 100, window: "1m" }), key: ["ip", "user"], exempt: { keys: [[self, "root"]] } },
+      ];
+      const app = await web.start({ rules, keys });
+      assert.deepEqual(await app.statuses(2, "/", { "x-user": "42" }), [200, 200]);
+      assert.match((await app.get("/", { "x-user": "42" })).headers["ratelimit"] as string, /^"pair";r=97/);
+      assert.equal((await app.get("/", { "x-user": "root" })).headers["ratelimit"], undefined);
+      assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
+    });
+
+    it("beside rules hold for all of them, and add to their own", async (web) => {
+      const rules = [
+        { name: "one", policy, exempt: { ips: ["10.0.0.0/8"] } },
+        { name: "other", policy },
+      ];
+      const app = await web.start({ rules, clientIp: (request) => request.header("x-client"), exempt: { ips: ["192.0.2.0/24"] } });
+      assert.equal((await app.get("/", from("192.0.2.1"))).headers["ratelimit"], undefined);
+      assert.match((await app.get("/", from("10.0.0.1"))).headers["ratelimit"] as string, /^"other";r=0;t=\d+$/);
+    });
+
+    for (const [wrong, message] of [
+      [{ ips: ["10.0.0.0/33"] }, /addresses and ranges, but one was "10.0.0.0\/33"/],
+      [{ ips: "10.0.0.0/8" }, /`exempt.ips` must be an array.*Write exempt: \{ ips: \["10.0.0.0\/8"\] \}/],
+      [{ keys: [{}] }, /A key must be/],
+      [{ ip: ["10.0.0.1"] }, /Did you mean `ips`/],
+      [[], /takes an object of options/],
+    ] as const) {
+      it(`of ${JSON.stringify(wrong)} are refused`, async (web) => {
+        await assert.rejects(web.start({ policy, exempt: wrong as never }), (error: Error) => message.test(error.message));
+      });
+    }
+  });
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import type { FloodgateEvent, PlainRule, RuleSet, RuleSource, RuleUser } from "@floodgate/core";
+import { type AdapterSuite, gate, self } from "./web.js";
+
+/** A source whose versions come when the test says so. */
+class HandSource implements RuleSource {
+  current: RuleSet;
+  readonly users: RuleUser[] = [];
+
+  constructor(...rules: PlainRule[]) {
+    this.current = { rules };
+  }
+
+  subscribe(user: RuleUser): () => void {
+    this.users.push(user);
+    return () => void this.users.splice(this.users.indexOf(user), 1);
+  }
+
+  /** Puts a version in force as every source must: all are ready, or none takes it. */
+  offer(set: RuleSet): void {
+    const ready = this.users.map((user) => user.prepare(set));
+    this.current = set;
+    for (const swap of ready) swap();
+  }
+}
+
+/** Rules that change while the server runs. */
+export function liveRuleCases({ describe, it }: AdapterSuite): void {
+  const rule = (name: string, limit: number, more: Partial<PlainRule> = {}): PlainRule => ({
+    name,
+    policy: { algorithm: "fixed-window", limit, window: "1m" },
+    ...more,
+  });
+
+  describe("rules that change", () => {
+    it("are in force from the next request on, and rules that stay keep their counts", async (web) => {
+      const source = new HandSource(rule("stays", 5), rule("goes", 2));
+      const app = await web.start({ rules: source });
+      assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+      source.offer({ rules: [rule("stays", 5), rule("comes", 9)] });
+      const response = await app.get();
+      assert.equal(response.status, 200);
+      assert.match(response.headers["ratelimit"] as string, /^"stays";r=2;t=\d+, "comes";r=8;t=\d+$/);
+    });
+
+    it("keep what was used where only numbers change, cut to the new limit", async (web) => {
+      const source = new HandSource(rule("one", 5));
+      const app = await web.start({ rules: source });
+      await app.statuses(3);
+      source.offer({ rules: [rule("one", 10)] });
+      assert.equal((await app.peek()).remaining, 7);
+      source.offer({ rules: [rule("one", 2)] });
+      assert.equal((await app.get()).status, 429);
+    });
+
+    it("decide all of a request by one version, also where its functions take their time", async (web) => {
+      const source = new HandSource(rule("old-a", 1, { key: "user" }), rule("old-b", 1, { key: "user" }));
+      const asked = gate();
+      const answered = gate();
+      const user = async (): Promise<string> => {
+        asked.open();
+        await answered.opened;
+        return "ann";
+      };
+      const app = await web.start({ rules: source, keys: { user } });
+      const response = app.get();
+      await asked.opened;
+      source.offer({ rules: [rule("new-a", 1, { key: "user" })] });
+      answered.open();
+      assert.match((await response).headers["ratelimit"] as string, /^"old-a";.*, "old-b";/);
+      assert.match((await app.get()).headers["ratelimit"] as string, /^"new-a";r=0;t=\d+$/);
+    });
+
+    it("are refused whole where a key or a cost is not the app's, and the last ones stay", async (web) => {
+      const source = new HandSource(rule("one", 5, { key: "user" }));
+      const app = await web.start({ rules: source, keys: { user: () => "ann" } });
+      for (const [bad, code, at] of [
+        [rule("bad", 1, { key: "usr" }), "FLOODGATE_UNKNOWN_KEY", ["rules", 1, "key"]],
+        [rule("bad", 1, { key: ["ip", "usr"] }), "FLOODGATE_UNKNOWN_KEY", ["rules", 1, "key", 1]],
+        [rule("bad", 1, { settle: "tokens" }), "FLOODGATE_UNKNOWN_COST", ["rules", 1, "settle"]],
+        [rule("bad", 1, { plans: { paid: { limit: 2 } } }), "FLOODGATE_MISSING_PLAN", ["rules", 1, "plans"]],
+        [rule("one", 1), "FLOODGATE_DUPLICATE_NAME", ["rules", 1, "name"]],
+        [rule("bad", 0), "FLOODGATE_INVALID_OPTION", ["rules", 1, "policy", "limit"]],
+      ] as const) {
+        assert.throws(() => source.offer({ rules: [rule("one", 9), bad] }), { code, at });
+      }
+      assert.match((await app.get()).headers["ratelimit-policy"] as string, /^"one";q=5;/);
+    });
+
+    it("may exempt for all of them", async (web) => {
+      const source = new HandSource(rule("one", 1));
+      const app = await web.start({ rules: source });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      source.offer({ rules: [rule("one", 1)], exempt: { ips: ["127.0.0.0/8"] } });
+      assert.deepEqual(await app.statuses(2), [200, 200]);
+    });
+
+    it("are asked for by the limiters of the version in force", async (web) => {
+      const source = new HandSource(rule("one", 1));
+      const app = await web.start({ rules: source });
+      await app.statuses(1);
+      source.offer({ rules: [rule("other", 1), rule("one", 1)] });
+      const { limiter, limiters } = app.limits[0] as (typeof app.limits)[0];
+      assert.deepEqual([limiter.name, [...limiters.keys()]], ["other", ["other", "one"]]);
+      await limiters.get("one")?.reset(self);
+      assert.equal((await app.get()).status, 200);
+    });
+
+    it("are told to who listens, until the middleware is closed", async (web) => {
+      const { onEvent } = web.listen("rules-reloaded");
+      const source = new HandSource(rule("one", 1));
+      const app = await web.start({ rules: source, onEvent });
+      const event: FloodgateEvent = { type: "rules-reloaded", source: "hand", version: "2" };
+      for (const user of source.users) user.tell?.(event);
+      assert.deepEqual(web.events, [event]);
+      app.limits[0]?.close();
+      assert.equal(source.users.length, 0);
+      assert.equal((await app.get()).status, 200);
+    });
+
+    it("share their counts with other middlewares of the same source and store, and with no rule of another", async (web) => {
+      const source = new HandSource(rule("one", 2));
+      const app = await web.start({ limits: [{ rules: source }, { rules: source }], steps: [{ limit: 0 }, { limit: 1 }, { route: "/" }] });
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      source.offer({ rules: [rule("one", 4)] });
+      await assert.rejects(web.start({ rules: [rule("one", 4) as never] }), { code: "FLOODGATE_NAME_TAKEN" });
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { RequestView } from "./adapter.js";
+import { items } from "./headers.js";
+import { type AdapterSuite, self } from "./web.js";
+
+/** Other numbers by what the app says of a request. */
+export function planCases({ describe, it }: AdapterSuite): void {
+  const policy = fixedWindow({ limit: 1, window: "1m" });
+  const plans = { paid: { limit: 3 }, partner: { algorithm: "gcra" as const, limit: 2, window: "1h" as const } };
+  const limit = { name: "plan", policy, plans, key: "header:x-user" as const };
+
+  describe("plans", () => {
+    for (const [kind, plan] of [
+      ["at once", (request: RequestView) => request.header("x-plan")],
+      ["by promise", async (request: RequestView) => request.header("x-plan")],
+    ] as const) {
+      it(`limit each request by the numbers of its plan, said ${kind}`, async (web) => {
+        const app = await web.start({ ...limit, plan });
+        assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
+        assert.deepEqual(await app.statuses(4, "/", { "x-user": "bob", "x-plan": "paid" }), [200, 200, 200, 429]);
+        assert.deepEqual(await app.statuses(3, "/", { "x-user": "cy", "x-plan": "partner" }), [200, 200, 429]);
+        assert.deepEqual(await app.statuses(2, "/", { "x-user": "dan", "x-plan": "unheard of" }), [200, 429]);
+      });
+    }
+
+    it("keep what a key has used when its plan changes, and tell of the plan in force", async (web) => {
+      const app = await web.start({ ...limit, plan: (request) => request.header("x-plan") });
+      const ann = { "x-user": "ann" };
+      await app.statuses(1, "/", ann);
+      const paid = await app.get("/", { ...ann, "x-plan": "paid" });
+      assert.deepEqual(items(paid, "ratelimit"), { plan: { r: 1, t: 45 } });
+      assert.deepEqual(items(paid, "ratelimit-policy"), { plan: { q: 3, w: 60 } });
+      assert.equal((await app.get("/", ann)).status, 429);
+    });
+
+    it("are refunded by their own numbers", async (web) => {
+      const { onEvent, heard } = web.listen("refunded");
+      const app = await web.start({
+        ...limit,
+        key: "global",
+        plan: () => "paid",
+        cost: 3,
+        onEvent,
+        refundWhen: (status) => status === 200,
+      });
+      await app.get();
+      await heard;
+      assert.equal((await app.get()).status, 200);
+    });
+
+    it("are all forgotten by a reset", async (web) => {
+      const app = await web.start({ ...limit, key: "ip", plan: (request) => request.header("x-plan") });
+      const partner = { "x-plan": "partner" };
+      assert.deepEqual([...(await app.statuses(2)), ...(await app.statuses(3, "/", partner))], [200, 429, 200, 200, 429]);
+      await app.limits[0]?.limiter.reset(self);
+      assert.deepEqual([...(await app.statuses(1)), ...(await app.statuses(1, "/", partner))], [200, 200]);
+    });
+
+    it("are asked for once a request, and only where a rule that is for it has some", async (web) => {
+      let asked = 0;
+      const plan = (): string => `${++asked}`;
+      const rules = [
+        { ...limit, key: "global" as const, name: "one", match: { path: "/planned" } },
+        { ...limit, key: "global" as const, name: "other", match: { path: "/planned" } },
+        { name: "plain", policy },
+      ];
+      const app = await web.start({ limits: [{ rules, plan }], steps: [{ limit: 0 }, { route: "/" }, { route: "/planned" }] });
+      await app.get("/");
+      assert.equal(asked, 0);
+      await app.get("/planned");
+      assert.equal(asked, 1);
+    });
+
+    for (const answer of [1, {}, true]) {
+      it(`that are ${JSON.stringify(answer)} are an error of that request`, async (web) => {
+        const app = await web.start({ ...limit, key: "global", plan: () => answer as never });
+        assert.equal((await app.get()).status, 500);
+        assert.deepEqual(app.codes, ["FLOODGATE_MISSING_PLAN"]);
+      });
+    }
+
+    it("must be sayable: a rule with plans needs a middleware that knows them", async (web) => {
+      await assert.rejects(web.start({ ...limit, key: "global" }), { code: "FLOODGATE_MISSING_PLAN" });
+    });
+
+    for (const [wrong, message] of [
+      [{ paid: { limit: 0 } }, /plans\.paid|limit.*at least 1/],
+      [{ paid: { limt: 3 } }, /no option `limt`.*Did you mean `limit`/],
+      [{ paid: { capacity: 3 } }, /no option `capacity`/],
+      [{ paid: 3 }, /takes an object of options/],
+      [{}, /must name the plans/],
+      [[], /must name the plans/],
+    ] as const) {
+      it(`of ${JSON.stringify(wrong)} are refused`, async (web) => {
+        await assert.rejects(web.start({ ...limit, plan: () => "paid", plans: wrong as never }), (error: Error) =>
+          message.test(error.message),
+        );
+      });
+    }
+  });
+}

@@ -1,0 +1,213 @@
+import * as assert from "node:assert/strict";
+import { consumeAll, createLimit, type Decision, fixedWindow, type Limit, type Policy, tokenBucket } from "@floodgate/core";
+import * as fc from "fast-check";
+import { mostIn, told } from "./bounds.js";
+import { checkNumbers, largePolicies } from "./large.js";
+import { Model } from "./model.js";
+import { families, plans } from "./plans.js";
+import { playAll, policies, replayed, type Step, scripts, scriptsOf } from "./scripts.js";
+import { type Suite, startMs, type World } from "./world.js";
+
+/** Costs that are known only afterwards: what is less is given back, what is more is owed. */
+export function settlingCases(suite: Suite): void {
+  suite.describe("settles", () => {
+    suite.it("as the definition says, however plans take turns and the clock behaves", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(livesUnderPlans, ([limits, acts]) => agreesUnderPlans(world, limits, acts)),
+        { numRuns: 400 },
+      );
+    });
+
+    suite.it("what was reserved without a trace, and nothing as a refund", async (world) => {
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true }), fc.nat(24), async ([policy, steps], which) => {
+          const limiter = world.limiter(policy);
+          const [same, refunded, settled] = ["same", "refunded", "settled"] as const;
+          const charged = async (key: string) => (await playAll(world, limiter, key, steps))[which % steps.length] as Decision;
+          const [ofSame, ofRefunded, ofSettled] = [await charged(same), await charged(refunded), await charged(settled)];
+          if (typeof ofSame === "number") return;
+          const before = await limiter.peek(same);
+          assert.equal(await limiter.settle(same, ofSame, ofSame.cost), 0);
+          assert.deepEqual(await limiter.peek(same), before);
+          const back = await limiter.refund(refunded, ofRefunded);
+          assert.equal(back + (await limiter.settle(settled, ofSettled, 0)), 0);
+          assert.deepEqual(await limiter.peek(settled), await limiter.peek(refunded));
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    suite.it("a decision once, be it as a refund, and none that took nothing", async (world) => {
+      const limiter = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
+      const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+      const [one, other] = [await limiter.consume("key", { cost: 3 }), await limiter.consume("key", { cost: 3 })];
+      assert.deepEqual(
+        [await limiter.settle("key", one, 1), await limiter.settle("key", one, 9), await limiter.refund("key", one)],
+        [-2, 0, 0],
+      );
+      assert.deepEqual([await limiter.refund("key", other), await limiter.settle("key", other, 9)], [3, 0]);
+      assert.equal(await limiter.settle("key", await limiter.peek("key"), 9), 0);
+      assert.equal(await limiter.settle("key", await limiter.consume("key", { cost: 10 }), 20), 0);
+      await narrow.consume("key");
+      const whole = await consumeAll([
+        { limiter, key: "key" },
+        { limiter: narrow, key: "key" },
+      ]);
+      assert.equal(await limiter.settle("key", whole.all[0] as Decision, 9), 0);
+      assert.equal((await limiter.peek("key")).remaining, 9);
+    });
+
+    suite.it("each part of an allowed whole by itself", async (world) => {
+      const requests = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
+      const tokens = world.limiter(tokenBucket({ capacity: 1000, refill: 1000, every: "1m" }));
+      const { all } = await consumeAll([
+        { limiter: requests, key: "key" },
+        { limiter: tokens, key: "key", cost: 500 },
+      ]);
+      assert.equal(await tokens.settle("key", all[1] as Decision, 1200), 700);
+      assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
+    });
+
+    suite.it("so that what passes finds room beside all that has really been used", async (world) => {
+      const real = fc.infiniteStream(fc.double({ min: 0, max: 4, noNaN: true }));
+      await fc.assert(
+        fc.asyncProperty(scriptsOf(policies, { longest: 40 }), real, async ([policy, steps], factors) => {
+          const limiter = world.limiter(policy);
+          // The newest first.
+          const used: { atMs: number; units: bigint }[] = [];
+          for (const step of steps) {
+            const [decision] = (await playAll(world, limiter, "key", [step])) as [Decision];
+            if (!decision.allowed) continue;
+            let units = BigInt(decision.cost);
+            for (const earlier of used) {
+              units += earlier.units;
+              const stretchMs = decision.atMs - earlier.atMs;
+              const most = mostIn(policy, earlier.atMs, stretchMs);
+              // What a window has overdrawn is not paid off in the next.
+              if (isWindow(policy) && most > BigInt(policy.quota)) break;
+              assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
+            }
+            const realCost = Math.round(decision.cost * (factors.next().value as number));
+            await limiter.settle("key", decision, realCost);
+            used.unshift({ atMs: decision.atMs, units: BigInt(realCost) });
+          }
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+    suite.it("any cost: numbers stay whole, below 2^53 and true", async (world) => {
+      const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
+      const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
+      const costs = fc.array(huge, { minLength: 1, maxLength: 3 });
+      await fc.assert(
+        fc.asyncProperty(
+          some.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, { longest: 6 }))),
+          costs,
+          async ([policy, steps], realCosts) => {
+            const limiter = world.limiter(policy);
+            const nowMs = (steps.at(-1) as Step).atMs;
+            // As many of the latest requests as there are costs.
+            const first = Math.max(0, steps.length - realCosts.length);
+            const owing = steps.slice(first).map((_, i): Step => ({ atMs: nowMs, settle: first + i, realCost: realCosts[i] as number }));
+            const past: Step[] = [...steps, ...owing, { atMs: nowMs, cost: policy.quota }];
+            const outcomes = await playAll(world, limiter, "key", past);
+            let owed = 0n;
+            for (const outcome of outcomes) {
+              if (typeof outcome === "number") owed += BigInt(outcome);
+              else checkNumbers(outcome);
+            }
+            const { retryAfterMs, resetAfterMs } = outcomes.at(-1) as Decision;
+            // All that was charged is counted: exactly, in a window, and until it is paid off in a bucket.
+            const most = isWindow(policy)
+              ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
+              : mostIn(policy, nowMs, resetAfterMs);
+            assert.ok(owed <= most, `${owed} units charged in addition, and ${most} counted`);
+            for (const [atMs, allowed] of [
+              [nowMs + retryAfterMs, true],
+              [nowMs + retryAfterMs - 1, false],
+            ] as const) {
+              if (retryAfterMs === 0) continue;
+              const key = await replayed(world, limiter, past);
+              world.nowMs = atMs;
+              assert.equal((await limiter.consume(key, { cost: policy.quota })).allowed, allowed, `${atMs - nowMs} of ${retryAfterMs} ms`);
+            }
+          },
+        ),
+        { numRuns: 200 },
+      );
+    });
+
+    suite.it("a window's debt until the window ends, and a bucket's until it is paid off", async (world) => {
+      const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
+      const owing = async (policy: typeof window | typeof bucket): Promise<number> => {
+        const limiter = world.limiter(policy);
+        assert.equal(await limiter.settle("key", await limiter.consume("key"), 40), 39);
+        return (await limiter.peek("key")).retryAfterMs;
+      };
+      assert.deepEqual([await owing(window), await owing(bucket)], [60_000, 186_000]);
+    });
+
+    suite.it("more in a bucket whenever it is told, in a window only while it counts", async (world) => {
+      const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
+      const [ofWindow, ofBucket] = [world.limiter(window), world.limiter(bucket)];
+      const [inWindow, inBucket] = [await ofWindow.consume("key"), await ofBucket.consume("key")];
+      world.nowMs = startMs + 600_000;
+      assert.deepEqual([await ofWindow.settle("key", inWindow, 5), await ofBucket.settle("key", inBucket, 5)], [0, 4]);
+      assert.deepEqual([(await ofWindow.peek("key")).remaining, (await ofBucket.peek("key")).remaining], [10, 6]);
+    });
+  });
+}
+
+function isWindow(policy: Policy): boolean {
+  return "windowMs" in policy && policy.algorithm !== "gcra";
+}
+
+/** Something that is asked under one of a key's plans, a while after what was asked before. */
+type Act = { readonly byMs: number; readonly plan: number } & (
+  | { readonly cost: number }
+  | { readonly settle: number; readonly realCost: number }
+);
+
+const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
+  .tuple(fc.constantFrom(...families), fc.array(plans, { minLength: 3, maxLength: 3 }))
+  .chain(([family, numbers]) => {
+    const limits = numbers.map((plan) => createLimit("plans", family.plan(...plan)));
+    const byMs = fc.oneof(
+      { weight: 6, arbitrary: fc.nat(100) },
+      { weight: 3, arbitrary: fc.nat(3000) },
+      { weight: 2, arbitrary: fc.integer({ min: -1000, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-86_400_000, 86_400_000) },
+    );
+    const act: fc.Arbitrary<Act> = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ byMs, plan: fc.nat(2), cost: fc.integer({ min: 1, max: 15 }) }) },
+      { weight: 2, arbitrary: fc.record({ byMs, plan: fc.nat(2), settle: fc.nat(3), realCost: fc.oneof(fc.nat(15), fc.nat(100)) }) },
+    );
+    return fc.tuple(fc.constant(limits), fc.array(act, { minLength: 2, maxLength: 25, size: "max" }));
+  });
+
+async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: readonly Act[]): Promise<void> {
+  const key = world.fresh();
+  const model = new Model((limits[0] as Limit).policy);
+  const charged: Decision[] = [];
+  world.nowMs = startMs;
+  for (const [index, act] of acts.entries()) {
+    world.nowMs += act.byMs;
+    const limit = limits[act.plan] as Limit;
+    model.change(limit.policy);
+    if ("cost" in act) {
+      const decision = await world.store.consume(limit, key, act.cost);
+      assert.deepEqual(told(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
+      if (decision.allowed) charged.push(decision);
+    } else {
+      const [decision] = charged.splice(-1 - act.settle, 1);
+      if (decision === undefined) continue;
+      const units = await world.store.settle(limit, key, decision, act.realCost);
+      assert.equal(units, model.settle(world.nowMs, decision, act.realCost), `act ${index}`);
+    }
+    for (const other of limits) {
+      model.change(other.policy);
+      assert.deepEqual(told(await world.store.peek(other, key)), model.peek(world.nowMs), `a look after act ${index}`);
+    }
+  }
+}

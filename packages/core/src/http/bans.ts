@@ -1,0 +1,38 @@
+import type { Decision } from "../decision.js";
+import type { RuleCheck } from "../rules/compiled-rule.js";
+import type { Check } from "../store.js";
+import { type Asking, unheard } from "./afterwards.js";
+
+/** The checks as the store is asked for them: each whose rule bans is followed by a look at the ban. */
+export function withBans<Req>(checks: readonly RuleCheck<Req>[]): readonly Check[] {
+  if (checks.every(({ rule }) => rule.ban === undefined)) return checks;
+  return checks.flatMap((check): Check[] => {
+    const { ban } = check.rule;
+    if (ban === undefined) return [check];
+    return [check, { limit: ban.banned, key: check.key, cost: 1, shadow: check.shadow === true, look: true }];
+  });
+}
+
+/** The decisions of the checks, each with its ban heeded; a rejection that no ban has said is counted towards one. */
+export function heedBans<Req>(checks: readonly RuleCheck<Req>[], answers: readonly Decision[], asking: Asking): readonly Decision[] {
+  if (answers.length === checks.length) return answers;
+  let next = 0;
+  return checks.map((check) => {
+    const decision = answers[next++] as Decision;
+    const { ban } = check.rule;
+    if (ban === undefined) return decision;
+    const look = answers[next++] as Decision;
+    // Without its store nobody can say that the client is to blame.
+    if (!decision.allowed && look.allowed && !decision.degraded) strike(check, asking);
+    return ban.apply(decision, look);
+  });
+}
+
+/** Nobody waits for it: the request has its answer. */
+function strike<Req>({ rule: { name, ban, shadow }, key }: RuleCheck<Req>, { guard, onEvent }: Asking): void {
+  if (ban === undefined) return;
+  unheard(
+    () => ban.strike(guard, key, () => onEvent?.({ type: "banned", name, key, forMs: ban.forMs, shadow })),
+    (error) => onEvent?.({ type: "store-error", error }),
+  );
+}

@@ -1,0 +1,223 @@
+import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
+import { FloodgateError, inside, shown } from "../errors.js";
+import { encodeKey, type Key } from "../key.js";
+import { checkName, createLimit, type Limit } from "../limit.js";
+import { type Meaning, meaningOf } from "../limiter.js";
+import { functionOrNothing, oneOf } from "../options.js";
+import { type Policy, toPolicy } from "../policy.js";
+import { abandon, andThen, type Check, isPromise } from "../store.js";
+import { Ban } from "./ban.js";
+import { type CostFunction, type Costs, checkRuleCost, namedCost } from "./cost.js";
+import { compileExempt, type Exempted, Exemptions } from "./exempt.js";
+import { type KeySource, type KeySources, keySource, noClientIp } from "./key-source.js";
+import { type CompiledMatch, compileMatch } from "./match.js";
+import { compilePlans } from "./plans.js";
+import type { LimitOptions, OnMissingKey, Promised, Rule } from "./rule.js";
+
+/** What the rules of one middleware share: what their names stand for, and whom none of them counts. */
+export interface RuleContext<Req> {
+  readonly sources: KeySources<Req>;
+  readonly costs: Costs<Req>;
+  /** The plan of a request; undefined where the app says none. */
+  readonly plan: ((request: Req) => Promised<string | undefined>) | undefined;
+  readonly exempt: readonly Exempted[];
+}
+
+/** What a rule says of a request that it counts. */
+export interface RuleCheck<Req> extends Check {
+  readonly rule: CompiledRule<Req>;
+}
+
+/** A request that has no key where one is a must. */
+export class TurnedAway {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** What a rule says of a request: what to check it for, that it must not pass, or undefined where it lets it be. */
+export type Found<Req> = RuleCheck<Req> | TurnedAway | undefined;
+
+/** A rule made ready: options checked, key and match compiled, limits made. */
+export class CompiledRule<Req> {
+  readonly name: string;
+  readonly shadow: boolean;
+  readonly match: CompiledMatch | undefined;
+  /** A match that is a function of the request. */
+  readonly test: ((request: Req) => Promised<boolean>) | undefined;
+  /** The limits that have been decided under this rule, one for each kind of state: more than one only with plans or a policy function. */
+  readonly limits: Map<string, Limit> = new Map();
+  /** The rule's own, unless the policy is a function of the request. */
+  readonly fixed: Limit | undefined;
+  readonly plans: ReadonlyMap<string, Limit> | undefined;
+  readonly ban: Ban | undefined;
+  readonly settle: CostFunction<Req> | undefined;
+  /** What its name stands for on a store. */
+  readonly meaning: Meaning;
+  readonly #where: string;
+  readonly #policy: ((request: Req) => unknown) | undefined;
+  readonly #byPolicy = new WeakMap<Policy, Limit>();
+  readonly #key: KeySource<Req>;
+  readonly #sources: KeySources<Req>;
+  readonly #onMissingKey: OnMissingKey;
+  readonly #cost: number | CostFunction<Req>;
+  readonly #byIp: boolean;
+  readonly #exempt: Exemptions | undefined;
+
+  /** @throws FloodgateError where an option is wrong. */
+  constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
+    const { sources } = context;
+    this.#where = where;
+    this.#sources = sources;
+    this.name = inside(["name"], () => checkName(where, rule.name));
+    this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
+    if (typeof rule.match === "function") this.test = rule.match;
+    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match);
+    const key = rule.key ?? "ip";
+    this.#byIp = key === "ip";
+    this.#key = inside(["key"], () => keySource(where, key, sources, this.match));
+    this.#onMissingKey = oneOf(where, "onMissingKey", rule.onMissingKey ?? "error", ["error", "skip", "reject", "ip"]);
+    if (this.#byIp && this.#onMissingKey === "ip") {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`onMissingKey: "ip"\` cannot stand in for \`key: "ip"\`. Write onMissingKey: "error", "skip" or "reject".`,
+        { at: ["onMissingKey"] },
+      );
+    }
+    this.#cost = costOf(where, rule.cost ?? 1, context.costs);
+    if (typeof rule.settle === "string") this.settle = namedCost(where, "settle", rule.settle, context.costs);
+    else functionOrNothing(where, "settle", rule.settle, "(req) => req.tokensUsed");
+    if (typeof rule.settle === "function") this.settle = rule.settle;
+    const policy = policyOption(where, rule);
+    if (typeof policy === "function") this.#policy = policy;
+    else this.fixed = this.limitOf(policy);
+    if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
+    const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
+    this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
+    if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
+    this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)]);
+  }
+
+  #plans(
+    options: NonNullable<Rule<Req>["plans"]>,
+    base: Policy | ((request: Req) => unknown),
+    { plan }: RuleContext<Req>,
+  ): ReadonlyMap<string, Limit> {
+    if (typeof base === "function") {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${this.#where}: \`plans\` cannot stand beside a policy that is a function of the request. Let the function answer each plan's policy.`,
+        { at: ["plans"] },
+      );
+    }
+    if (plan === undefined) {
+      throw new FloodgateError(
+        "FLOODGATE_MISSING_PLAN",
+        `${this.#where}: there are \`plans\`, but nothing says which one a request has. Give the middleware a \`plan\`: plan: (req) => req.user?.plan.`,
+        { at: ["plans"] },
+      );
+    }
+    const policies = inside(["plans"], () => compilePlans(this.#where, options, base));
+    return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
+  }
+
+  /** @param plan the request's, where this rule has plans. */
+  check(request: Req, plan: string | undefined): Promised<Found<Req>> {
+    const exempt = this.#exempt;
+    if (exempt?.hasRanges !== true) return this.#find(request, plan);
+    return andThen<string | undefined, Found<Req>>(this.#sources.address(request), (address) =>
+      address !== undefined && exempt.hasAddress(address) ? undefined : this.#find(request, plan),
+    );
+  }
+
+  /** The limit of a policy: the same for the same policy. */
+  limitOf(policy: Policy): Limit {
+    let limit = this.#byPolicy.get(policy);
+    if (limit === undefined) {
+      limit = createLimit(this.name, policy);
+      this.#byPolicy.set(policy, limit);
+      this.limits.set(policy.stateKind, limit);
+    }
+    return limit;
+  }
+
+  #find(request: Req, plan: string | undefined): Promised<Found<Req>> {
+    const cost = typeof this.#cost === "number" ? this.#cost : this.#cost(request);
+    if (cost === 0) return undefined;
+    let key: ReturnType<KeySource<Req>>;
+    let policy: unknown;
+    try {
+      key = this.#key(request);
+      if (this.#policy !== undefined) policy = this.#policy(request);
+    } catch (error) {
+      abandon([cost, key]);
+      throw error;
+    }
+    if (isPromise(cost) || isPromise(key) || isPromise(policy)) {
+      return Promise.all([cost, key, policy]).then(([cost, key, policy]) => this.#found(request, plan, cost, key, policy));
+    }
+    return this.#found(request, plan, cost, key, policy);
+  }
+
+  #found(request: Req, plan: string | undefined, cost: unknown, key: Key | undefined, policy: unknown): Promised<Found<Req>> {
+    if (cost === 0) return undefined;
+    const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
+    const planned = plan === undefined ? undefined : this.plans?.get(plan);
+    const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
+    if (key !== undefined) return this.#check(limit, encodeKey(key), units);
+    // A limit that is only watched must not turn a request away, for want of a key either.
+    const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
+    switch (missing) {
+      case "skip":
+        return undefined;
+      case "reject":
+        return new TurnedAway(this.name);
+      case "ip":
+        return andThen<Key | undefined, Found<Req>>(this.#sources.ip(request), (address) => {
+          if (address !== undefined) return this.#check(limit, encodeKey(address), units);
+          if (this.shadow) return undefined;
+          throw noClientIp();
+        });
+      case "error":
+        if (this.#byIp) throw noClientIp();
+        throw new FloodgateError(
+          "FLOODGATE_MISSING_KEY",
+          `${this.#where}: the request has no key for ${shown(this.name)}, and one that nobody is counted for would be unlimited. Say with \`onMissingKey\` what then: "skip", "reject" or "ip".`,
+        );
+    }
+  }
+
+  #check(limit: Limit, key: string, cost: number): RuleCheck<Req> | undefined {
+    if (this.#exempt?.hasKey(key)) return undefined;
+    return { limit, key, cost, shadow: this.shadow, rule: this };
+  }
+}
+
+function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): number | CostFunction<Req> {
+  if (typeof cost === "function") return cost as CostFunction<Req>;
+  return typeof cost === "string" ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
+}
+
+function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Policy | ((request: Req) => unknown) {
+  const { policy, limit, window } = rule;
+  if (policy !== undefined) {
+    if (limit !== undefined || window !== undefined) {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`,
+        { at: [limit === undefined ? "window" : "limit"] },
+      );
+    }
+    return typeof policy === "function" ? policy : inside(["policy"], () => toPolicy(where, policy));
+  }
+  if (limit === undefined || window === undefined) {
+    const given = limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither";
+    throw new FloodgateError(
+      "FLOODGATE_MISSING_LIMIT",
+      `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
+    );
+  }
+  return slidingWindowCounter({ limit, window });
+}

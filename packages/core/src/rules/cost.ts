@@ -1,0 +1,37 @@
+import { FloodgateError, shown } from "../errors.js";
+import { checkCost } from "../limiter.js";
+import { nearest } from "../options.js";
+import type { Promised } from "./rule.js";
+
+/** How a request has ended. */
+export interface ResponseInfo {
+  /** Its response's status; 499 where the client went away before it was sent. */
+  readonly status: number;
+}
+
+/** The units of a request, as the app knows them: when it comes in, or what it has really cost once its response is done. */
+export type CostFunction<Req> = (request: Req, response?: ResponseInfo) => Promised<number | undefined>;
+
+/** The costs that rules name. */
+export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
+
+/** @throws FloodgateError where a name is none that the app defines. */
+export function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
+  if (Object.hasOwn(costs, name)) return costs[name] as CostFunction<Req>;
+  const known = Object.keys(costs);
+  const near = nearest(name, known);
+  throw new FloodgateError(
+    "FLOODGATE_UNKNOWN_COST",
+    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => req.body.items.length }.`,
+    { at: [option] },
+  );
+}
+
+/** What a request is asked for: a whole number, 0 where it is free. */
+export function checkRuleCost(where: string, cost: unknown): number {
+  try {
+    return cost === 0 ? 0 : checkCost(cost);
+  } catch (error) {
+    throw new FloodgateError("FLOODGATE_INVALID_COST", `${where}: ${(error as Error).message}`, { at: ["cost"] });
+  }
+}

@@ -1,0 +1,82 @@
+import { FloodgateError, inside, shown } from "../errors.js";
+import { contains, type IpRange, parseCidr, parseIp } from "../ip.js";
+import { encodeKey, type Key } from "../key.js";
+import { checkOptions } from "../options.js";
+
+/** Who is not counted. */
+export interface Exempt {
+  /** Client addresses and ranges: `"10.0.0.0/8"`. */
+  readonly ips?: readonly string[];
+  /** Keys, as the rule's own `key` makes them. */
+  readonly keys?: readonly Key[];
+}
+
+/** What one place says of who is exempt, made ready. */
+export interface Exempted {
+  readonly ranges: readonly IpRange[];
+  /** As `encodeKey` writes them. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * @returns a list of one, or of none where nobody is exempt.
+ * @throws FloodgateError where a range or a key is none.
+ */
+export function compileExempt(where: string, exempt: Exempt | undefined): readonly Exempted[] {
+  if (exempt === undefined) return [];
+  return inside(["exempt"], () => {
+    checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
+    const ranges = list(where, "ips", exempt.ips).map((text, i) => inside(["ips", i], () => range(where, text)));
+    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => encodeKey(key as Key)));
+    return [{ ranges, keys }];
+  });
+}
+
+/** Everybody whom a rule does not count, wherever that is said. */
+export class Exemptions {
+  readonly #ranges: readonly IpRange[];
+  readonly #keys: ReadonlySet<string>;
+
+  private constructor(all: readonly Exempted[]) {
+    this.#ranges = all.flatMap(({ ranges }) => ranges);
+    this.#keys = new Set(all.flatMap(({ keys }) => keys));
+  }
+
+  /** Undefined where nobody is exempt. */
+  static of(all: readonly Exempted[]): Exemptions | undefined {
+    return all.length === 0 ? undefined : new Exemptions(all);
+  }
+
+  /** Whether an address must be known to tell. */
+  get hasRanges(): boolean {
+    return this.#ranges.length > 0;
+  }
+
+  hasAddress(text: string): boolean {
+    const address = parseIp(text);
+    return address !== undefined && this.#ranges.some((one) => contains(one, address));
+  }
+
+  hasKey(key: string): boolean {
+    return this.#keys.has(key);
+  }
+}
+
+function list(where: string, option: string, value: unknown): readonly unknown[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`exempt.${option}\` must be an array, but was ${shown(value)}. Write exempt: { ${option}: [${typeof value === "string" ? shown(value) : "..."}] }.`,
+    { at: [option] },
+  );
+}
+
+function range(where: string, text: unknown): IpRange {
+  const parsed = typeof text === "string" ? parseCidr(text) : undefined;
+  if (parsed !== undefined) return parsed;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`exempt.ips\` holds addresses and ranges, but one was ${shown(text)}. Write exempt: { ips: ["10.0.0.0/8"] }.`,
+  );
+}

@@ -1,0 +1,46 @@
+import type { Duration } from "../duration.js";
+import { FloodgateError, inside, shown } from "../errors.js";
+import { checkOptions } from "../options.js";
+import { optionsOf, type Policy, type PolicyOptions, toPolicy } from "../policy.js";
+
+/** The numbers of a policy that a plan may say anew; those that it leaves out are the rule's own. */
+export interface PlanNumbers {
+  readonly limit?: number;
+  readonly window?: Duration;
+  readonly buckets?: number;
+  readonly burst?: number;
+  readonly capacity?: number;
+  readonly refill?: number;
+  readonly leak?: number;
+  readonly every?: Duration;
+  readonly maxDelayMs?: number;
+}
+
+/** What a plan says: other numbers for the rule's policy, or a policy of its own. */
+export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
+
+/** @throws FloodgateError where a plan's numbers do not fit the policy, or are none. */
+export function compilePlans(where: string, plans: Readonly<Record<string, unknown>>, base: Policy): Map<string, Policy> {
+  const example = "plans: { pro: { limit: 1000 } }";
+  if (typeof plans !== "object" || plans === null || Array.isArray(plans) || Object.keys(plans).length === 0) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${example}.`,
+    );
+  }
+  const usual = optionsOf(base);
+  const compiled = new Map<string, Policy>();
+  for (const [name, plan] of Object.entries(plans)) {
+    const place = `${where}: plans.${name}`;
+    compiled.set(
+      name,
+      inside([name], () => {
+        if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
+        const { algorithm, ...numbers } = usual;
+        checkOptions(place, plan, Object.keys(numbers), example);
+        return toPolicy(place, { algorithm, ...numbers, ...(plan as PlanNumbers) });
+      }),
+    );
+  }
+  return compiled;
+}
