@@ -15,6 +15,7 @@ const mayKnow: Record<string, readonly string[]> = {
   conformance: ["core"],
   rules: ["core"],
   metrics: ["core"],
+  cli: ["core", "rules", "store-memory", "store-redis"],
 };
 
 describe.each(readdirSync(packages))("packages/%s", (name) => {

@@ -1,0 +1,36 @@
+import { writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { Failure } from "../failure.js";
+import type { Io } from "../io.js";
+import { examples, type RedisOptions, redisOptions } from "../options.js";
+import { withRedis } from "../redis.js";
+import { pullText } from "../rules-text.js";
+
+interface PullOptions extends RedisOptions {
+  readonly output?: string;
+}
+
+export function addPull(program: Command, io: Io): void {
+  const command = program
+    .command("pull")
+    .description("Print the rules in force, as they were pushed, and on standard error their version.");
+  redisOptions(command).option("--output <file>", "write them there instead");
+  examples(command, "pull --redis redis://127.0.0.1:6379 > limits.yaml", "pull --redis redis://127.0.0.1:6379 --output limits.yaml").action(
+    (options: PullOptions) => pull(io, options),
+  );
+}
+
+async function pull(io: Io, options: PullOptions): Promise<void> {
+  const { text, version } = await withRedis(options, (redis) => pullText(redis, options.rulesKey));
+  if (options.output === undefined) io.out(text);
+  else await write(options.output, text);
+  io.err(`${options.rulesKey}: version ${version}\n`);
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (cause) {
+    throw new Failure("usage", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+  }
+}

@@ -1,0 +1,76 @@
+import { type CompiledRule, InspectedRules, type Key, type Limiter, RateLimit, type RuleSet, type Store } from "@floodgate/core";
+import type { RulesRedis } from "@floodgate/rules";
+import { redisStore } from "@floodgate/store-redis";
+import type { Command } from "commander";
+import { type AskedRequest, appOptions, askedReader } from "./app.js";
+import { countedKey } from "./counted-key.js";
+import { Failure } from "./failure.js";
+import type { Io } from "./io.js";
+import { each, ipv6PrefixOption, type RedisOptions, redisOptions } from "./options.js";
+import { didYouMean } from "./output/words.js";
+import { withRedis } from "./redis.js";
+import { pullText, readText, soundRules } from "./rules-text.js";
+
+/** Far longer than a Redis takes that is well, also one that is far away. */
+export const timeoutMs = 5000;
+
+/** The options of `status` and `reset`. */
+export interface SubjectOptions extends RedisOptions {
+  readonly rule: string;
+  readonly key?: readonly string[];
+  readonly file?: string;
+  readonly prefix: string;
+  readonly plan?: string;
+  readonly ipv6Prefix: number;
+  readonly json?: true;
+}
+
+export function subjectOptions(command: Command): Command {
+  command
+    .requiredOption("--rule <name>", "the rule")
+    .option("--key <value>", "whom it counts: a user, an address; once for each part where that is several", each);
+  redisOptions(command)
+    .option("--file <file>", "take the rules from a file; default: those in Redis")
+    .option("--prefix <prefix>", "what the store's keys begin with", "floodgate")
+    .option("--plan <name>", "the plan of the key; default: each that the rule has");
+  return ipv6PrefixOption(command).option("--json", "print JSON");
+}
+
+/** A rule and a key of it, and where they are counted. */
+export interface Subject {
+  readonly rule: CompiledRule<AskedRequest>;
+  readonly key: Key;
+  readonly store: Store;
+  readonly limiter: Limiter;
+}
+
+/** @throws Failure where Redis, the rules, the rule or the key is none. */
+export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subject) => Promise<void>): Promise<void> {
+  return withRedis(options, async (redis) => {
+    const set = await rulesOf(io, options, redis);
+    const plain = set.rules.find(({ name }) => name === options.rule);
+    if (plain === undefined) throw noSuchRule(options.rule, set);
+    const store = redisStore(redis, { prefix: options.prefix, denyCache: false });
+    const app = appOptions(set, options);
+    const rules = { current: set, subscribe: () => () => undefined };
+    const { limiters } = new RateLimit("floodgate", { ...app, rules, store, timeoutMs }, [], askedReader, () => store);
+    const { all } = new InspectedRules("floodgate", set, app, askedReader);
+    await use({
+      rule: all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>,
+      key: countedKey(plain, options.key ?? [], options.ipv6Prefix),
+      store,
+      limiter: limiters.get(options.rule) as Limiter,
+    });
+  });
+}
+
+async function rulesOf(io: Io, { file, rulesKey }: SubjectOptions, redis: RulesRedis): Promise<RuleSet> {
+  const { text, name } = file === undefined ? { ...(await pullText(redis, rulesKey)), name: rulesKey } : await readText(io, file);
+  return soundRules(io, text, name);
+}
+
+function noSuchRule(name: string, { rules }: RuleSet): Failure {
+  const known = rules.map((rule) => rule.name);
+  const are = `${known.slice(0, 20).join(", ")}${known.length > 20 ? ", ..." : ""}`;
+  return new Failure("usage", `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules: ${are}.`);
+}

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withRedis } from "../src/redis.js";
+import { floodgate, floodgateProcess } from "./command.js";
+import { limits, tempFolder } from "./files.js";
+
+const file = tempFolder().write("limits.yaml", limits);
+
+describe("the command's process", () => {
+  let server: RedisServer;
+  let env: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    server = await startRedis();
+    await server.command("CONFIG", "SET", "requirepass", "s3cret");
+    env = { FLOODGATE_REDIS: `redis://:s3cret@127.0.0.1:${server.port}` };
+  });
+  afterAll(() => server.stop());
+
+  it("checks, pushes, pulls, tells and resets, and ends by itself", async () => {
+    expect(await floodgateProcess(["check", "-"], { input: limits })).toEqual({ code: 0, out: "stdin: 3 rules, no problems\n", err: "" });
+    expect(await floodgateProcess(["push", file], { env })).toMatchObject({ code: 0, out: expect.stringMatching(/version 1\n$/) });
+    expect(await floodgateProcess(["pull"], { env })).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 1\n" });
+    const subject = ["--rule", "posts", "--key", "42"];
+    expect(await floodgateProcess(["status", ...subject], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not blocked") });
+    expect(await floodgateProcess(["reset", ...subject], { env })).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Before: .*After: /s),
+    });
+  });
+
+  it("ends with 1 where something was refused, 2 without Redis, 64 where it was called wrongly; plainly, without a stack", async () => {
+    const all = await Promise.all([
+      floodgateProcess(["check", "-"], { input: "rules: 1" }),
+      floodgateProcess(["pull", "--rules-key", "none"], { env }),
+      floodgateProcess(["pull", "--redis", "redis://127.0.0.1:1"]),
+      floodgateProcess(["pul"]),
+    ]);
+    expect(all.map(({ code }) => code)).toEqual([1, 1, 2, 64]);
+    for (const { out, err } of all) expect(out + err).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    ["redis://:wr0ng@", "refuses: WRONGPASS"],
+    ["redis://ann:wr0ng@", "refuses: WRONGPASS"],
+    ["redis://", "refuses: it wants a password"],
+  ])("never shows the password of %s", async (start, said) => {
+    const { code, out, err } = await floodgate(["--debug", "push", file, "--redis", `${start}127.0.0.1:${server.port}`]);
+    expect(code).toBe(2);
+    expect(err).toContain(`Redis at 127.0.0.1:${server.port} ${said}`);
+    expect(out + err).not.toMatch(/wr0ng|s3cret/);
+  });
+
+  it("does not put rules into another database than the one that was meant", async () => {
+    const { code, err } = await floodgate(["push", file, "--redis", `${env["FLOODGATE_REDIS"]}/99`]);
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("DB index is out of range") });
+  });
+});
+
+describe("a Redis that is none", () => {
+  it("where nobody listens", async () => {
+    const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
+    expect({ code, err }).toEqual({ code: 2, err: "floodgate: Redis at 127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n" });
+  });
+
+  it("where somebody listens who says nothing", async () => {
+    const silent = createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const asked = withRedis({ redis: `redis://127.0.0.1:${port}`, rulesKey: "floodgate:rules" }, async () => "connected", 50);
+    await expect(asked).rejects.toThrow(`Redis at 127.0.0.1:${port} does not answer: no answer within 0.05 s`);
+    silent.close();
+  });
+
+  it.each(["localhost:6379", "http://:s3cret@127.0.0.1", "redis://", "redis://:s3cret@127.0.0.1/rules", "redis://:s3cret%@127.0.0.1"])(
+    "%s",
+    async (redis) => {
+      const { code, err } = await floodgate(["pull", "--redis", redis]);
+      expect(code).toBe(64);
+      expect(err).toContain("--redis redis://user:password@127.0.0.1:6379/0");
+      expect(err).not.toContain("s3cret");
+    },
+  );
+});
+
+describe("a Cluster", () => {
+  let cluster: RedisCluster;
+  let url: string;
+  beforeAll(async () => {
+    cluster = await startCluster({ replicasPerMaster: 0 });
+    url = `redis://127.0.0.1:${cluster.nodes[0]?.port}`;
+  });
+  afterAll(() => cluster.stop());
+
+  it("takes rules and tells of keys, wherever they are", async () => {
+    for (const key of ["a", "b", "c"]) {
+      expect(await floodgate(["push", file, "--redis", url, "--cluster", "--rules-key", key])).toMatchObject({ code: 0, err: "" });
+      const subject = ["--rule", "posts", "--key", key, "--rules-key", key];
+      expect(await floodgate(["reset", ...subject, "--redis", url, "--cluster"])).toMatchObject({ code: 0, err: "" });
+    }
+  });
+
+  it("is recognised where --cluster is missing", async () => {
+    const ended = await Promise.all(["a", "b", "c"].map((key) => floodgate(["pull", "--redis", url, "--rules-key", key])));
+    expect(ended.map(({ code }) => code)).toContain(2);
+    for (const { code, err } of ended) if (code === 2) expect(err).toContain("is a node of a Cluster. Add --cluster.");
+  });
+});

@@ -1,0 +1,167 @@
+import { rateLimit } from "@floodgate/express";
+import { fileRules } from "@floodgate/rules";
+import { redisStore } from "@floodgate/store-redis";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import express from "express";
+import { Redis } from "ioredis";
+import supertest from "supertest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
+import { floodgate } from "./command.js";
+import { limits, tempFolder } from "./files.js";
+
+const { write, path } = tempFolder();
+const file = write("limits.yaml", limits);
+
+let server: RedisServer;
+let url: string;
+beforeAll(async () => {
+  server = await startRedis();
+  url = `redis://${server.host}:${server.port}/1`;
+});
+beforeEach(() => server.command("FLUSHALL"));
+afterAll(() => server.stop());
+
+const command = (name: string, ...args: string[]) => floodgate([name, ...args, "--redis", url]);
+
+describe("rules in Redis", () => {
+  it("are pushed and pulled as they are, each push another version", async () => {
+    const said = `${file}: 3 rules, no problems\nfloodgate:rules: version`;
+    expect(await command("push", file)).toEqual({ code: 0, out: `${said} 1\n`, err: "" });
+    expect(await command("push", file)).toEqual({ code: 0, out: `${said} 2\n`, err: "" });
+    expect(await command("pull")).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 2\n" });
+  });
+
+  it("are pulled into a file", async () => {
+    await command("push", file, "--rules-key", "other");
+    const output = path("pulled.yaml");
+    expect(await command("pull", "--rules-key", "other", "--output", output)).toEqual({ code: 0, out: "", err: "other: version 1\n" });
+    expect((await floodgate(["check", output])).out).toBe(`${output}: 3 rules, no problems\n`);
+  });
+
+  it("are not overwritten where somebody else was there first", async () => {
+    expect((await command("push", file, "--if-version", "0")).code).toBe(0);
+    expect(await command("push", file, "--if-version", "0")).toEqual({
+      code: 1,
+      out: "",
+      err: "floodgate: floodgate:rules is at version 1, not 0: somebody else has pushed. Pull that, make your change there, and push it with --if-version 1.\n",
+    });
+    expect((await command("push", file, "--if-version", "1")).code).toBe(0);
+  });
+
+  it("are not pushed where they are bad", async () => {
+    const { code, out } = await command("push", write("bad.yaml", limits.replace("limit: 5", "limit: 0")));
+    expect(code).toBe(1);
+    expect(out).toMatch(/bad\.yaml:\d+:\d+: .*limit/);
+    expect(await command("pull")).toMatchObject({ code: 1, err: expect.stringContaining("there are no rules under floodgate:rules") });
+  });
+
+  it("are shown to be bad where somebody else has put them there", async () => {
+    await server.command("SELECT", 1);
+    await server.command("HSET", "floodgate:rules", "version", 1, "rules", "rules:\n  - { name: a, limit: 0, window: 1m }\n");
+    const { code, out } = await command("status", "--rule", "a", "--key", "::1");
+    expect(code).toBe(1);
+    expect(out).toMatch(/^floodgate:rules:2:\d+: /);
+  });
+});
+
+describe("a key that is blocked", () => {
+  const status = (...args: string[]) => command("status", "--file", file, ...args);
+  const reset = (...args: string[]) => command("reset", "--file", file, ...args);
+
+  async function app() {
+    const redis = new Redis(url);
+    const rules = await fileRules(file);
+    const served = express().set("trust proxy", 1);
+    const store = redisStore(redis, { denyCache: false });
+    const keys = { user: (req: express.Request) => req.get("x-user") };
+    served.use(
+      rateLimit<express.Request, express.Response, "user">({ rules, store, keys, plan: (req) => req.get("x-plan"), timeoutMs: 10_000 }),
+    );
+    served.use((_req, res) => void res.sendStatus(204));
+    return {
+      post: async (user: string, ip: string, plan = "free") =>
+        (await supertest(served).post("/posts").set({ "x-user": user, "x-forwarded-for": ip, "x-plan": plan })).status,
+      close: async () => {
+        await rules.close();
+        redis.disconnect();
+      },
+    };
+  }
+
+  it("is told, under which plans, and freed", async () => {
+    const { post, close } = await app();
+    expect([await post("ann", "192.0.2.1"), await post("ann", "192.0.2.2")]).toEqual([204, 429]);
+
+    const { code, out } = await status("--rule", "posts", "--key", "ann");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^posts, key ann: blocked under some plans\n/);
+    expect(out).toMatch(/\(others\) +1 per 1h, fixed-window +1 of 1 +0 +in \d.*, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d /);
+    expect(out).toMatch(/pro +5 per 1h, fixed-window +1 of 5 +4 +now +in /);
+    const pro = await status("--rule", "posts", "--key", "ann", "--plan", "pro");
+    expect(pro.out).toMatch(/^posts, key ann: not blocked\n/);
+    expect(pro.out).not.toContain("(others)");
+    expect((await status("--rule", "posts", "--key", "bob")).out).toMatch(/^posts, key bob: not blocked\n/);
+
+    const freed = await reset("--rule", "posts", "--key", "ann");
+    expect(freed.out).toMatch(/^Before: posts, key ann: blocked under some plans\n[\s\S]*\nAfter: posts, key ann: not blocked\n/);
+    expect(await post("ann", "192.0.2.3")).toBe(204);
+    await close();
+  });
+
+  it("is told to be banned, until when, and freed", async () => {
+    const { post, close } = await app();
+    const ip = "2001:db8::5";
+    const ask = ["--rule", "per-ip", "--key", "2001:DB8:0:00aa:0::7"];
+    const json = async () => JSON.parse((await status(...ask, "--json")).out);
+    for (const user of ["a", "b", "c"]) await post(user, ip);
+    expect(await json()).toMatchObject({
+      key: "2001:db8::/56",
+      plans: [{ used: 2, allowed: false }],
+      ban: { banned: false, rejections: 1 },
+    });
+    await post("d", ip);
+    await expect.poll(json).toMatchObject({ ban: { banned: true, leftMs: expect.any(Number) } });
+
+    const banned = await status(...ask);
+    expect(banned.out).toMatch(/^per-ip, key 2001:db8::\/56: blocked\n/);
+    expect(banned.out).toMatch(/ {2}banned for 1d more, until|banned for 23h 59m \d+s more, until/);
+    expect((await reset(...ask)).out).toMatch(
+      /After: .*: not blocked\n[\s\S]*not banned: 0 rejections of the 2 within 1h that lead to a ban of 1d\n$/,
+    );
+    expect(await post("e", ip)).toBe(204);
+    await close();
+  });
+
+  it("is asked for by as many parts as it has", async () => {
+    const { code, out } = await status("--rule", "login", "--key", "::ffff:192.0.2.1", "--key", "ann");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^login, key 192\.0\.2\.1, ann: not blocked\n/);
+    expect(out).toContain("mode: shadow");
+  });
+
+  it.each([
+    [["--rule", "login", "--key", "ann"], "Write --key <ip> --key <user>."],
+    [["--rule", "login", "--key", "ann", "--key", "ann"], '"ann" is no address'],
+    [["--rule", "post", "--key", "ann"], 'Did you mean "posts"?'],
+    [["--rule", "posts"], "Write --key <user>."],
+  ])("or what to write: %o", async (args, said) => {
+    const { code, err } = await status(...args);
+    expect(code).toBe(64);
+    expect(err).toContain(said);
+  });
+});
+
+test("status takes the rules in force, and finds counts under another prefix", async () => {
+  await command("push", file);
+  const redis = new Redis(url);
+  const store = redisStore(redis, { prefix: "mine" });
+  const { createLimiter, fixedWindow } = await import("@floodgate/core");
+  await createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 }).consume(42);
+  const used = async (...args: string[]) => {
+    const { plans } = JSON.parse((await command("status", "--rule", "posts", "--key", "42", "--plan", "free", "--json", ...args)).out);
+    return plans[0].used;
+  };
+  expect(await used("--prefix", "mine")).toBe(1);
+  expect(await used()).toBe(0);
+  redis.disconnect();
+});

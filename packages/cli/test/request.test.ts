@@ -1,0 +1,153 @@
+import { rateLimit } from "@floodgate/express";
+import { parseRules } from "@floodgate/rules";
+import express from "express";
+import fc from "fast-check";
+import { parseList } from "structured-headers";
+import supertest from "supertest";
+import { describe, expect, it, test } from "vitest";
+import { floodgate } from "./command.js";
+import { limits, tempFolder } from "./files.js";
+
+const { write } = tempFolder();
+const file = write("limits.yaml", limits);
+
+const ask = (...args: string[]) => floodgate(["check", file, "--request", ...args]);
+
+describe("the rules that a request meets", () => {
+  it("are a table, and so are the others with why", async () => {
+    const { code, out } = await ask("POST /posts?x=1", "--ip", "2001:db8::5", "--key", "user=42", "--plan", "pro");
+    expect(code).toBe(0);
+    expect(out).toBe(
+      `${file}: 3 rules, no problems
+
+POST /posts?x=1 counts for
+  rule    by    key            policy                            cost  mode
+  posts   user  42             5 per 1h, fixed-window            1     enforce
+  per-ip  ip    2001:db8::/56  2 per 1h, sliding-window-counter  1     enforce
+
+and not for
+  rule   why
+  login  path: it is for /login
+`,
+    );
+  });
+
+  it("are JSON for programs", async () => {
+    const { out } = await ask("post /login", "--ip", "203.0.113.9", "--key", "user=ann", "--header", "X-App: web", "--json");
+    expect(JSON.parse(out)).toEqual({
+      file,
+      rules: 3,
+      problems: [],
+      request: [
+        { rule: "posts", counts: false, by: "user", mode: "enforce", why: "path: it is for /posts" },
+        {
+          rule: "per-ip",
+          counts: true,
+          by: "ip",
+          mode: "enforce",
+          key: "203.0.113.9",
+          policy: "2 per 1h, sliding-window-counter",
+          cost: 1,
+        },
+        {
+          rule: "login",
+          counts: true,
+          by: "ip, user",
+          mode: "shadow",
+          key: "(203.0.113.9,ann)",
+          policy: "5 per 15m, sliding-window-counter",
+          cost: 1,
+        },
+      ],
+    });
+  });
+
+  it.each([
+    [["GET /posts"], "posts   method: it is for POST"],
+    [["POST /login", "--header", "x-app: tv"], "login   header: it is for x-app: web or ios"],
+    [["POST /posts"], "posts   no key (--key user=...), so that it is an error of the app (FLOODGATE_MISSING_KEY)"],
+    [["/"], "per-ip  no key (--ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
+    [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...), so that it passes (mode: shadow)"],
+  ])("or why not: %o", async (args, said) => {
+    expect((await ask(...args)).out).toContain(said);
+  });
+});
+
+test("a header may have any name", async () => {
+  const rules = "rules:\n  - { name: a, limit: 1, window: 1m, key: global, match: { header: { constructor: true } } }\n";
+  const counts = async (...args: string[]) =>
+    JSON.parse((await floodgate(["check", "-", "--json", "--request", "/", ...args], rules)).out).request[0].counts;
+  expect(await counts()).toBe(false);
+  expect(await counts("--header", "Constructor: 1")).toBe(true);
+});
+
+test("what the app alone knows of a cost is shown by its name", async () => {
+  const rules = "rules:\n  - { name: a, limit: 1, window: 1m, cost: tokens }\n";
+  const { out } = await floodgate(["check", "-", "--request", "/", "--ip", "::1", "--json"], rules);
+  expect(JSON.parse(out).request).toMatchObject([{ counts: true, cost: "tokens" }]);
+});
+
+const ruleOf = fc.record(
+  {
+    match: fc.record(
+      {
+        method: fc.constantFrom("GET", "POST", ["PUT", "post"]),
+        path: fc.constantFrom("/a", "/a/:id", "/b/*", ["/a", "/c"]),
+        header: fc.constantFrom({ "x-user": true }, { "x-user": false }, { "X-Tenant": "t*" }, { "x-tenant": ["t1", "u1"] }),
+      },
+      { requiredKeys: [] },
+    ),
+    key: fc.constantFrom("ip", "user", "global", "header:x-tenant", ["ip", "user"], ["user", "header:x-tenant"]),
+    plans: fc.constantFrom({ pro: { limit: 500 } }),
+    exempt: fc.constantFrom({ ips: ["10.0.0.0/8"] }, { keys: ["ann", 42] }),
+  },
+  { requiredKeys: [] },
+);
+const sets = fc.record(
+  {
+    exempt: fc.constant({ ips: ["192.0.2.0/24"] }),
+    rules: fc
+      .array(ruleOf, { minLength: 1, maxLength: 6 })
+      .map((rules) => rules.map((rule, i) => ({ name: `r${i}`, limit: 100 + i, window: "1m", onMissingKey: "skip", ...rule }))),
+  },
+  { requiredKeys: ["rules"] },
+);
+const requests = fc.record({
+  method: fc.constantFrom("GET", "POST", "PUT", "DELETE"),
+  path: fc.constantFrom("/", "/a", "/A/", "/%61?b=/c", "/a/1", "/b", "/b/c/d", "/c"),
+  ip: fc.constantFrom("203.0.113.9", "10.1.2.3", "192.0.2.7", "2001:db8::1"),
+  user: fc.constantFrom(undefined, "ann", "42", "bob"),
+  tenant: fc.constantFrom(undefined, "t1", "u1"),
+  plan: fc.constantFrom(undefined, "pro", "free"),
+});
+
+test("the rules that it says count a request are those that an Express app of these rules puts in RateLimit-Policy", async () => {
+  await fc.assert(
+    fc.asyncProperty(sets, requests, async (set, { method, path, ip, user, tenant, plan }) => {
+      const text = JSON.stringify(set);
+      const app = express().set("trust proxy", 1);
+      const rules = { current: parseRules(text), subscribe: () => () => undefined };
+      app.use(rateLimit({ rules, keys: { user: (req) => req.get("x-user") }, plan: (req) => req.get("x-plan") }));
+      app.use((_req, res) => void res.sendStatus(204));
+      const headers = { "x-user": user, "x-tenant": tenant, "x-plan": plan };
+      const given = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+      const verb = method.toLowerCase() as "get" | "post" | "put" | "delete";
+      const response = await supertest(app)[verb](path).set("x-forwarded-for", ip).set(Object.fromEntries(given));
+      expect(response.status).toBe(204);
+      const told = parseList(response.get("RateLimit-Policy") ?? "").map(([name, parameters]) => `${name} ${parameters.get("q")}`);
+
+      const { out } = await floodgate(
+        [
+          ...["check", "-", "--json", "--request", `${method} ${path}`, "--ip", ip],
+          ...given.flatMap(([name, value]) => ["--header", `${name}: ${value}`]),
+          ...(user === undefined || !text.includes('"user"') ? [] : ["--key", `user=${user}`]),
+          ...(plan === undefined ? [] : ["--plan", plan]),
+        ],
+        text,
+      );
+      const { request } = JSON.parse(out) as { request: { rule: string; counts: boolean; policy: string }[] };
+      expect(request.filter(({ counts }) => counts).map(({ rule, policy }) => `${rule} ${Number.parseInt(policy, 10)}`)).toEqual(told);
+    }),
+    { numRuns: 100 },
+  );
+});

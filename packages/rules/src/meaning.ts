@@ -1,0 +1,61 @@
+import { type PlainRule, type Policy, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
+import type { Path } from "./problems.js";
+
+interface Slip {
+  readonly at: Path;
+  readonly message: string;
+}
+
+/** What is allowed in code, where it may have its reasons, and can only be a slip in a file: rules that do nothing, or reject everything. */
+export function slipsOf({ rules, exempt }: RuleSet): Slip[] {
+  return [
+    ...everybody("exempt", exempt, []),
+    ...rules.flatMap((rule, i) => {
+      const where = `rules[${i}]`;
+      const at = ["rules", i];
+      return [...contradictions(where, rule, at), ...everybody(`${where}: exempt`, rule.exempt, at), ...costs(where, rule, at)];
+    }),
+  ];
+}
+
+function* contradictions(where: string, { match }: PlainRule, at: Path): Generator<Slip> {
+  const seen = new Map<string, string>();
+  for (const name of Object.keys(match?.header ?? {})) {
+    const earlier = seen.get(name.toLowerCase());
+    seen.set(name.toLowerCase(), name);
+    if (earlier === undefined) continue;
+    const message = `${where}: \`match.header\` names one header twice, as ${earlier} and as ${name}: both would have to fit. Case makes no difference; give a list of values.`;
+    yield { message, at: [...at, "match", "header", name] };
+  }
+}
+
+function* everybody(where: string, exempt: PlainRule["exempt"], at: Path): Generator<Slip> {
+  for (const [i, range] of (exempt?.ips ?? []).entries()) {
+    if (!/\/0+$/.test(range)) continue;
+    const message = `${where}: ${range} holds everybody, so that nobody would be counted. Write a narrower range, or take the rule away.`;
+    yield { message, at: [...at, "exempt", "ips", i] };
+  }
+}
+
+function* costs(where: string, rule: PlainRule, at: Path): Generator<Slip> {
+  const { cost } = rule;
+  if (typeof cost !== "number") return;
+  const costAt = [...at, "cost"];
+  if (cost === 0) {
+    yield { message: `${where}: with a \`cost\` of 0 the rule counts nothing. Write cost: 1, or take the rule away.`, at: costAt };
+    return;
+  }
+  const { limit, window } = rule;
+  const options = rule.policy ?? ({ algorithm: "sliding-window-counter", limit, window } as PolicyOptions);
+  const policies: [string, Policy][] = [["", toPolicy(where, options)]];
+  for (const [plan, numbers] of Object.entries(rule.plans ?? {})) {
+    // A policy of the plan's own, or the rule's with other numbers: what core makes of both.
+    const whole = "algorithm" in numbers ? numbers : { ...options, ...numbers };
+    policies.push([` of plan ${JSON.stringify(plan)}`, toPolicy(where, whole)]);
+  }
+  for (const [whose, { quota }] of policies) {
+    if (cost <= quota) continue;
+    const message = `${where}: a \`cost\` of ${cost} is above the limit${whose}, ${quota}, so that every request would be rejected. Lower the cost or raise the limit.`;
+    yield { message, at: costAt };
+  }
+}

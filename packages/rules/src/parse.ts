@@ -1,0 +1,65 @@
+import { type AppNames, checkRules, FloodgateError, type PlainRule, type RuleSet } from "@floodgate/core";
+import { slipsOf } from "./meaning.js";
+import { mistakesOf } from "./messages.js";
+import { type Path, RulesError, type RulesProblem } from "./problems.js";
+import { readYaml } from "./yaml.js";
+
+/** Rules that have been read, and where each part of them stands. */
+export interface ReadRules {
+  readonly rules: RuleSet;
+  problemAt(path: Path, message: string): RulesProblem;
+}
+
+/**
+ * The rules that a text of YAML (or JSON) says.
+ * `file` is how problems name the text; `app`, which keys and costs there are for rules to name, any where it does not say.
+ * @throws RulesError with all that is wrong in it.
+ */
+export function parseRules(text: string, file = "rules", app: AppNames = {}): RuleSet {
+  if (typeof text !== "string") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `parseRules takes a text of YAML or JSON, but was given ${text === null ? "null" : typeof text}.`,
+    );
+  }
+  return readRules(text, file, app).rules;
+}
+
+/** Rules and their places, for what is found wrong with them later. */
+export function readRules(text: string, file: string, app: AppNames = {}): ReadRules {
+  const { value, problems: syntax, problemAt, problemAtWord } = readYaml(text);
+  if (syntax.length > 0) throw new RulesError(file, syntax);
+  const mistakes = mistakesOf(value);
+  const problems = mistakes.map(({ message, path, word }) => (word ? problemAtWord : problemAt)(path, message));
+
+  const wrong = new Set(mistakes.map(({ path }) => wholeOf(path)));
+  if (!wrong.has("") && !wrong.has("rules")) {
+    // What has the right shape is judged for what it means, whatever else is wrong.
+    const judge = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
+      for (const { at, message } of find(without(wrong, value as RuleSet))) {
+        // Where it stands is said before it.
+        problems.push(problemAt(at, message.replace(/^rules: /, "")));
+        wrong.add(wholeOf(at));
+      }
+    };
+    judge((set) => checkRules(set, app));
+    judge(slipsOf);
+  }
+  if (problems.length > 0) throw new RulesError(file, problems);
+  return { rules: without(wrong, value as RuleSet), problemAt };
+}
+
+/** What a path is a part of: one of the rules, the `exempt` of all, or the list of rules. */
+function wholeOf([list, index]: Path): string {
+  return index === undefined || list !== "rules" ? `${list ?? ""}` : `rules ${index}`;
+}
+
+/** The rules, with something harmless where one is wrong, so that the others keep their places. */
+function without(wrong: ReadonlySet<string>, { rules, exempt }: RuleSet): RuleSet {
+  const sound = rules.map((rule, i): PlainRule => {
+    if (!wrong.has(`rules ${i}`)) return rule;
+    const { name } = (rule ?? {}) as { name?: unknown };
+    return { name: typeof name === "string" ? name : `rules[${i}]`, limit: 1, window: 1 };
+  });
+  return exempt === undefined || wrong.has("exempt") ? { rules: sound } : { rules: sound, exempt };
+}

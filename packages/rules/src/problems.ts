@@ -1,0 +1,41 @@
+import { FloodgateError } from "@floodgate/core";
+
+/** Where in the rules something stands: `["rules", 2, "policy", "window"]`. */
+export type Path = readonly (string | number)[];
+
+/** A mistake in the text of the rules. */
+export interface RulesProblem {
+  readonly message: string;
+  /** From 1, as editors count. */
+  readonly line: number;
+  /** From 1. */
+  readonly column: number;
+  /** Empty where the text as a whole is meant, or is no YAML. */
+  readonly path: Path;
+}
+
+/** A text of rules that is refused: its message shows the problems, each on a line that begins as a compiler's would. */
+export class RulesError extends FloodgateError {
+  /** In the order of their lines. */
+  readonly problems: readonly RulesProblem[];
+
+  constructor(file: string, problems: readonly RulesProblem[], options?: { cause?: unknown }) {
+    const inOrder = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+    const shown = inOrder.slice(0, mostShown).map((problem) => describeProblem(file, problem));
+    if (inOrder.length > mostShown) shown.push(`... and ${inOrder.length - mostShown} more.`);
+    super("FLOODGATE_INVALID_RULES", shown.join("\n"), {
+      ...options,
+      at: inOrder[0]?.path ?? [],
+    });
+    this.name = "RulesError";
+    this.problems = inOrder;
+  }
+}
+
+/** A message goes into logs; who wants all has `problems`. */
+const mostShown = 100;
+
+/** `limits.yaml:14:13: ...`: what editors and terminals make a link of. */
+export function describeProblem(file: string, { line, column, message }: RulesProblem): string {
+  return `${file}:${line}:${column}: ${message}`;
+}

@@ -1,0 +1,110 @@
+import type { RuleSet } from "@floodgate/core";
+import fc from "fast-check";
+
+/** Sets of rules that nothing is wrong with, of all there is to say in a file. */
+
+type Arbitrary = fc.Arbitrary<Record<string, unknown>>;
+
+const count = fc.integer({ min: 1, max: 1000 });
+const duration = fc.oneof(
+  fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom("s", "m", "h")).map(([n, unit]) => `${n}${unit}`),
+  fc.integer({ min: 1000, max: 60_000 }),
+);
+const limited = { limit: count, window: duration };
+
+function some(words: Record<string, fc.Arbitrary<unknown>>): Arbitrary {
+  return fc.record(words, { requiredKeys: [] });
+}
+
+function policy(
+  algorithm: string,
+  words: Record<string, fc.Arbitrary<unknown>>,
+  more: Record<string, fc.Arbitrary<unknown>> = {},
+): Arbitrary {
+  return fc.record(
+    { algorithm: fc.constant(algorithm), ...words, ...more },
+    { requiredKeys: ["algorithm", ...Object.keys(words)] as "algorithm"[] },
+  );
+}
+
+const policies = fc.oneof(
+  policy("fixed-window", limited),
+  policy("sliding-window-log", limited, { countRejected: fc.boolean() }),
+  // Every window here is whole seconds, or else cut into one.
+  policy("sliding-window-counter", limited, { buckets: fc.constant(1) }),
+  policy("token-bucket", { capacity: count, refill: count, every: duration }, { style: fc.constantFrom("smooth", "interval") }),
+  policy("leaky-bucket", { capacity: count, leak: count, every: fc.constant("1s") }, { maxDelayMs: fc.nat(10_000) }),
+  policy("gcra", limited, { burst: count }),
+);
+
+/** Texts that YAML could take for something else, if they were not quoted. */
+const awkward = fc.constantFrom(
+  "on",
+  "no",
+  "null",
+  "~",
+  "1",
+  "1e3",
+  "true",
+  "#",
+  "a: b",
+  "- a",
+  "{",
+  "*a",
+  "&a",
+  "!x",
+  "<<",
+  "'",
+  '"',
+  " a",
+  "é",
+  "😀",
+);
+const text = fc
+  .oneof(awkward, fc.string({ minLength: 1 }), fc.string({ unit: "grapheme", minLength: 1 }))
+  .filter((word) => !word.includes("\u{fffd}"));
+const name = fc
+  .oneof(awkward, fc.string({ minLength: 1, maxLength: 40 }))
+  .filter((word) => /^[ -~]+$/.test(word) && !["__proto__", "<<"].includes(word));
+const appName = fc.constantFrom("user", "tenant", "api_key", "plan.id");
+const keyName = fc.oneof(appName, fc.constantFrom("ip", "global", "header:x-api-key"));
+const path = fc.constantFrom("/", "/posts", "/posts/:id", "/files/*", "/%F0%9F%98%80");
+const method = fc.constantFrom("GET", "post", "DELETE");
+const headerName = fc.constantFrom("x-a", "x-b", "x-c");
+const headerValue = fc.oneof(awkward, fc.string({ minLength: 1 })).map((value) => value.trim() || "*");
+
+function oneOrMore<T>(item: fc.Arbitrary<T>): fc.Arbitrary<T | T[]> {
+  return fc.oneof(item, fc.array(item, { minLength: 1, maxLength: 3 }));
+}
+
+const exempt = some({
+  ips: fc.array(fc.constantFrom("127.0.0.1", "10.0.0.0/8", "2001:db8::/32"), { minLength: 1, maxLength: 3 }),
+  keys: fc.array(fc.oneof(text, fc.integer(), fc.boolean(), fc.tuple(text, fc.integer())), { minLength: 1, maxLength: 3 }),
+});
+
+const match = some({
+  method: oneOrMore(method),
+  path: oneOrMore(path),
+  header: fc.dictionary(headerName, fc.oneof(oneOrMore(headerValue), fc.boolean()), { maxKeys: 3 }),
+});
+
+const rest = some({
+  match,
+  key: oneOrMore(keyName),
+  onMissingKey: fc.constantFrom("error", "skip", "reject"),
+  plans: fc.dictionary(name, policies, { minKeys: 1, maxKeys: 3 }),
+  cost: fc.oneof(fc.constant(1), fc.constantFrom("items", "tokens")),
+  settle: fc.constantFrom("items", "tokens"),
+  mode: fc.constantFrom("enforce", "shadow"),
+  exempt,
+  ban: fc.record({ after: count, within: duration, for: duration }),
+});
+
+const rule = fc
+  .tuple(name, rest, fc.oneof(fc.record(limited), fc.record({ policy: policies })))
+  .map(([name, rest, limit]) => ({ name, ...rest, ...limit }));
+
+export const ruleSets: fc.Arbitrary<RuleSet> = fc.record(
+  { rules: fc.uniqueArray(rule, { selector: ({ name }) => name, minLength: 1, maxLength: 4 }), exempt },
+  { requiredKeys: ["rules"] },
+) as fc.Arbitrary<unknown> as fc.Arbitrary<RuleSet>;

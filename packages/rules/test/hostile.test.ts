@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseRules, RulesError } from "../src/index.js";
+
+const sound = readFileSync(join(__dirname, "../../../examples/rules/limits.yaml"), "utf8");
+
+/** Texts made of what means something to YAML. */
+const yaml = fc.string({
+  unit: fc.constantFrom(..."ab01:-,[]{}&*!|>'\"%@`#?~<= \n\t\u0000\ud800é", "rules:", "<<: ", "---\n"),
+  maxLength: 80,
+});
+
+/** A good file after somebody's cat has walked over the keyboard. */
+const mangled = fc.tuple(fc.nat(sound.length), fc.nat(20), fc.oneof(yaml, fc.string())).map(([at, gone, come]) => {
+  return sound.slice(0, at) + come + sound.slice(at + gone);
+});
+
+test("whatever the text, it is rules or a refusal with places in it", () => {
+  fc.assert(
+    fc.property(fc.oneof(yaml, mangled, fc.string({ unit: "binary" }), fc.json()), (text) => {
+      try {
+        expect(parseRules(text, "limits").rules.length).toBeGreaterThan(0);
+      } catch (error) {
+        if (!(error instanceof RulesError)) throw error;
+        const lines = text.split(/\r\n|\r|\n/);
+        expect(error.problems.length).toBeGreaterThan(0);
+        for (const { line, column, message } of error.problems) {
+          expect(line, message).toBeGreaterThanOrEqual(1);
+          expect(line, message).toBeLessThanOrEqual(lines.length);
+          expect(column, message).toBeGreaterThanOrEqual(1);
+          expect(message).not.toMatch(/undefined|\[object|NaN/);
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

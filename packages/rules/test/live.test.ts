@@ -1,0 +1,325 @@
+import { FloodgateError, type RulesEvent, type RuleUser } from "@floodgate/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type LiveRules, liveRules, RulesError, type RulesOrigin, type RulesText } from "../src/index.js";
+import { limited, User } from "./harness.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const pollMs = 1000;
+
+/** An origin that a test holds in its hands. */
+class Origin implements RulesOrigin {
+  readonly source = "limits";
+  text: string;
+  failure: Error | undefined;
+  reads = 0;
+  /** Reads that are under way, where each waits to be answered. */
+  pending: (() => void)[] | undefined;
+  changed: () => void = () => {};
+  stopped = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  async read(): Promise<RulesText> {
+    this.reads++;
+    const { text, failure, pending } = this;
+    if (pending !== undefined) await new Promise<void>((resolve) => pending.push(resolve));
+    if (failure !== undefined) throw failure;
+    return { text };
+  }
+
+  watch(changed: () => void): () => void {
+    this.changed = changed;
+    return () => {
+      this.stopped++;
+    };
+  }
+
+  async becomes(text: string): Promise<void> {
+    this.text = text;
+    this.changed();
+    await settled();
+  }
+}
+
+function settled(): Promise<unknown> {
+  return vi.advanceTimersByTimeAsync(0);
+}
+
+async function start(): Promise<{ origin: Origin; rules: LiveRules; users: [User, User]; events: RulesEvent[] }> {
+  const origin = new Origin(limited(1));
+  const events: RulesEvent[] = [];
+  const rules = await liveRules(origin, { pollMs, onEvent: (event) => events.push(event) });
+  const users: [User, User] = [new User(), new User()];
+  for (const user of users) rules.subscribe(user);
+  return { origin, rules, users, events };
+}
+
+describe("a new version", () => {
+  it("is put in force for all users in one step, then told", async () => {
+    const { origin, rules, users, events } = await start();
+    const before = rules.version;
+    const seen: unknown[] = [];
+    const witness: RuleUser = {
+      prepare: (next) => {
+        seen.push(["prepare", rules.current.rules[0]?.limit, next.rules[0]?.limit, users.map(({ inForce }) => inForce.length)]);
+        return () => seen.push(["force", rules.current.rules[0]?.limit]);
+      },
+      tell: () => seen.push(["tell", users.map(({ inForce }) => inForce.length)]),
+    };
+    rules.subscribe(witness);
+    await origin.becomes(limited(2));
+    expect(seen).toEqual([
+      ["prepare", 1, 2, [0, 0]],
+      ["force", 2],
+      ["tell", [1, 1]],
+    ]);
+    expect(users.map(({ inForce }) => inForce)).toEqual([[2], [2]]);
+    expect(rules.version).not.toBe(before);
+    expect(events).toEqual([{ type: "rules-reloaded", source: "limits", version: rules.version }]);
+  });
+
+  it("is no new one where the text is the same", async () => {
+    const { origin, users } = await start();
+    await origin.becomes(limited(1));
+    await vi.advanceTimersByTimeAsync(5 * pollMs);
+    expect(origin.reads).toBe(7);
+    expect(users[0].told).toEqual([]);
+  });
+
+  it("has the name that its origin gives it", async () => {
+    let version = "v7";
+    const rules = await liveRules({ source: "s", read: async () => ({ text: limited(1), version }) }, { pollMs });
+    expect(rules.version).toBe("v7");
+    version = "v8";
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(rules.version).toBe("v8");
+  });
+
+  it("is found by a poll where nobody tells of it", async () => {
+    const { origin, users } = await start();
+    origin.text = limited(2);
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(users[0].inForce).toEqual([2]);
+  });
+
+  it("is read only where its revision is another, or a change is told", async () => {
+    const origin = new Origin(limited(1));
+    let revision = "a";
+    const rules = await liveRules(Object.assign(origin, { revision: async () => revision }), { pollMs });
+    await vi.advanceTimersByTimeAsync(3 * pollMs);
+    expect(origin.reads).toBe(1);
+    revision = "b";
+    await vi.advanceTimersByTimeAsync(3 * pollMs);
+    expect(origin.reads).toBe(2);
+    await origin.becomes(limited(2));
+    expect(origin.reads).toBe(3);
+    expect(rules.current.rules[0]?.limit).toBe(2);
+  });
+
+  it("reaches nobody who has left", async () => {
+    const { origin, rules, users } = await start();
+    const late = new User();
+    const leave = rules.subscribe(late);
+    leave();
+    leave();
+    await origin.becomes(limited(2));
+    expect(late.told).toEqual([]);
+    expect(users[0].told).toEqual(["reloaded"]);
+  });
+});
+
+describe("a bad version", () => {
+  it("is refused whole and told once, with its lines, while the last good one stays", async () => {
+    const { origin, rules, users, events } = await start();
+    const { current, version } = rules;
+    await origin.becomes(limited(0));
+    await vi.advanceTimersByTimeAsync(5 * pollMs);
+    expect(rules.current).toBe(current);
+    expect(rules.version).toBe(version);
+    const [refused] = events as [RulesEvent & { error: RulesError }];
+    expect(refused).toMatchObject({ type: "rules-refused", source: "limits" });
+    expect(refused.error).toBeInstanceOf(RulesError);
+    expect(refused.error.problems).toMatchObject([{ line: 2, column: 27, path: ["rules", 0, "limit"] }]);
+    for (const user of users) expect(user.events).toEqual(events);
+    expect(events).toHaveLength(1);
+    await origin.becomes(limited(3));
+    expect(users.map(({ inForce }) => inForce)).toEqual([[3], [3]]);
+    await origin.becomes(limited(0));
+    expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
+  });
+
+  it("is a warning of the process where nobody listens, and none where a middleware does", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    const origin = new Origin(limited(1));
+    const rules = await liveRules(origin, { pollMs });
+    const silent: RuleUser = { prepare: () => () => {} };
+    rules.subscribe(silent);
+    await origin.becomes(limited(0));
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/refused.*stay in force:\nlimits:2:27: /), { type: "FloodgateWarning", code: "FLOODGATE_INVALID_RULES" }],
+    ]);
+    rules.subscribe(new User());
+    await origin.becomes(limited(-1));
+    expect(warn).toHaveBeenCalledTimes(1);
+    warn.mockRestore();
+    await rules.close();
+  });
+
+  it("is told again where it comes again, after the good one", async () => {
+    const { origin, events } = await start();
+    await origin.becomes(limited(0));
+    await origin.becomes(limited(1));
+    await origin.becomes(limited(0));
+    expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-refused"]);
+  });
+
+  it("is one that a single user refuses: it is refused for all, where the mistake stands", async () => {
+    const { origin, rules, users } = await start();
+    users[1].judge = () => {
+      throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "rateLimit: `key` is unknown.", { at: ["rules", 0, "name"] });
+    };
+    await origin.becomes(limited(2));
+    expect(rules.current.rules[0]?.limit).toBe(1);
+    expect(users.map(({ inForce }) => inForce)).toEqual([[], []]);
+    for (const user of users) expect(user.told).toEqual(["limits:2:13: rateLimit: `key` is unknown."]);
+  });
+
+  it("shows what several users find, once each", async () => {
+    const { origin, rules, users, events } = await start();
+    const both = new User();
+    rules.subscribe(both);
+    const fault = new TypeError("boom");
+    users[0].judge = both.judge = () => {
+      throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "no such key", { at: ["rules", 0] });
+    };
+    users[1].judge = () => {
+      throw fault;
+    };
+    await origin.becomes(limited(2));
+    const [refused] = events as [RulesEvent & { error: RulesError }];
+    expect(refused.error.message).toBe("limits:1:1: boom\nlimits:2:5: no such key");
+    expect(refused.error.cause).toBeInstanceOf(FloodgateError);
+  });
+});
+
+describe("reads", () => {
+  it("never overlap: changes during one lead to one more", async () => {
+    const { origin, rules } = await start();
+    origin.pending = [];
+    origin.text = limited(2);
+    origin.changed();
+    await settled();
+    origin.text = limited(3);
+    for (let i = 0; i < 5; i++) origin.changed();
+    await vi.advanceTimersByTimeAsync(3 * pollMs);
+    expect(origin.pending).toHaveLength(1);
+    origin.pending[0]?.();
+    await settled();
+    expect(rules.current.rules[0]?.limit).toBe(2);
+    expect(origin.pending).toHaveLength(2);
+    origin.pending[1]?.();
+    await settled();
+    expect(rules.current.rules[0]?.limit).toBe(3);
+    expect(origin.reads).toBe(3);
+  });
+
+  it("that fail are told once, and tried again by each poll", async () => {
+    const { origin, rules, users, events } = await start();
+    origin.failure = new Error("no route to host");
+    await vi.advanceTimersByTimeAsync(3 * pollMs);
+    expect(origin.reads).toBe(4);
+    expect(users[0].told).toEqual(["limits: the rules cannot be read: no route to host."]);
+    expect(events).toMatchObject([{ type: "rules-refused", error: { code: "FLOODGATE_RULES_UNAVAILABLE", cause: origin.failure } }]);
+    origin.failure = undefined;
+    origin.text = limited(2);
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(rules.current.rules[0]?.limit).toBe(2);
+    origin.failure = new Error("again");
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
+  });
+
+  it("end with the source: what comes later changes nothing", async () => {
+    const { origin, rules, users } = await start();
+    origin.pending = [];
+    origin.text = limited(2);
+    origin.changed();
+    await settled();
+    const closed = rules.close();
+    expect(rules.close()).toBe(closed);
+    await closed;
+    origin.pending[0]?.();
+    origin.changed();
+    await vi.advanceTimersByTimeAsync(5 * pollMs);
+    expect(origin).toMatchObject({ reads: 2, stopped: 1 });
+    expect(rules.current.rules[0]?.limit).toBe(1);
+    expect(users[0].told).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("a user that throws", () => {
+  it("when it is told, or puts a version in force, harms no other", async () => {
+    const { origin, users, rules } = await start();
+    const rude: RuleUser = {
+      prepare: () => () => {
+        throw new Error("in force");
+      },
+      tell: () => {
+        throw new Error("told");
+      },
+    };
+    rules.subscribe(rude);
+    const last = new User();
+    rules.subscribe(last);
+    await origin.becomes(limited(2));
+    expect(last.inForce).toEqual([2]);
+    expect([...users, last].map(({ told }) => told)).toEqual([["reloaded"], ["reloaded"], ["reloaded"]]);
+  });
+
+  it("may be the source's own listener", async () => {
+    const origin = new Origin(limited(1));
+    const onEvent = vi.fn(() => {
+      throw new Error("no log");
+    });
+    const rules = await liveRules(origin, { pollMs, onEvent });
+    await origin.becomes(limited(2));
+    await origin.becomes(limited(0));
+    expect(onEvent).toHaveBeenCalledTimes(2);
+    expect(rules.current.rules[0]?.limit).toBe(2);
+  });
+});
+
+describe("a first version", () => {
+  it("must be there", async () => {
+    const origin = new Origin(limited(1));
+    origin.failure = new Error("no such bucket");
+    const error = { code: "FLOODGATE_RULES_UNAVAILABLE", message: "limits: the rules cannot be read: no such bucket." };
+    await expect(liveRules(origin)).rejects.toMatchObject(error);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("must be good", async () => {
+    await expect(liveRules(new Origin(limited(0)))).rejects.toBeInstanceOf(RulesError);
+    await expect(liveRules({ source: "s", read: async () => ({}) as RulesText })).rejects.toMatchObject({
+      code: "FLOODGATE_RULES_UNAVAILABLE",
+    });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.each([
+    [{ pollMs: 0 }, /`pollMs` must be a whole number of at least 1/],
+    [{ pollms: 5 }, /Did you mean `pollMs`/],
+    [{ onEvent: "log" }, /`onEvent` must be a function/],
+  ])("needs sound options: %o", async (options, message) => {
+    await expect(liveRules(new Origin(limited(1)), options as never)).rejects.toThrow(message);
+  });
+});

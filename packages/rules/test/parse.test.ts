@@ -1,0 +1,76 @@
+import { checkRules } from "@floodgate/core";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { parseRules } from "../src/index.js";
+import { ruleSets } from "./arbitraries.js";
+
+describe("rules", () => {
+  it("come back from their text as they were, written as YAML or as JSON", () => {
+    fc.assert(
+      fc.property(ruleSets, (rules) => {
+        fc.pre(checkRules(rules).length === 0);
+        for (const text of [
+          stringify(rules),
+          stringify(rules, { collectionStyle: "flow" }),
+          JSON.stringify(rules),
+          JSON.stringify(rules, null, "\t"),
+        ]) {
+          expect(parseRules(text)).toEqual(rules);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("say the same where anchors stand for what they repeat", () => {
+    fc.assert(
+      fc.property(ruleSets, (rules) => {
+        fc.pre(checkRules(rules).length === 0);
+        const twins = rules.rules.flatMap((rule, i) => [rule, { ...rule, name: `twin ${i}` }]);
+        fc.pre(new Set(twins.map(({ name }) => name)).size === twins.length);
+        // What is one object is written as an anchor and its aliases.
+        expect(parseRules(stringify({ rules: twins }))).toEqual({ rules: twins });
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("YAML", () => {
+  it("is 1.2 of the core schema: what looks like a word is one", () => {
+    const { rules } = parseRules(
+      "%YAML 1.1\n---\nrules: [{ name: on, key: [no, y], limit: 0x10, window: 1h, mode: enforce, settle: off }]",
+    );
+    expect(rules).toEqual([{ name: "on", key: ["no", "y"], limit: 16, window: "1h", mode: "enforce", settle: "off" }]);
+  });
+
+  it("merges: what a map says itself goes first, then the earlier of what is merged", () => {
+    const { rules } = parseRules(`
+rules:
+  - &base
+    name: a
+    limit: 100
+    window: 1m
+  - &strict { name: b, <<: *base, mode: shadow, limit: 5 }
+  - <<: [*strict, *base]
+    name: c
+`);
+    expect(rules.slice(1)).toEqual([
+      { name: "b", limit: 5, window: "1m", mode: "shadow" },
+      { name: "c", limit: 5, window: "1m", mode: "shadow" },
+    ]);
+  });
+
+  it("may begin with a byte order mark, name its schema, and end lines as Windows does", () => {
+    const text = "\u{feff}# yaml-language-server: $schema=schema.json\r\nrules:\r\n  - name: a\r\n    limit: 1\r\n    window: 1s\r\n";
+    expect(parseRules(text)).toEqual({ rules: [{ name: "a", limit: 1, window: "1s" }] });
+    const json = { $schema: "./schema.json", rules: [{ name: "a", limit: 1, window: "1s" }] };
+    expect(parseRules(JSON.stringify(json))).toEqual({ rules: json.rules });
+  });
+
+  it("has its mistakes found where a merge took them from", () => {
+    const text = "rules:\n  - &base { name: a, limit: 5, window: 1 m }\n  - { <<: *base, name: b }\n";
+    expect(() => parseRules(text, "f")).toThrow(/^f:2:40: .*"1 m".*\nf:2:40: .*"1 m"/);
+  });
+});

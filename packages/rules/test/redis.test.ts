@@ -1,0 +1,267 @@
+import { type RedisCluster, type RedisServer, startCluster, startProxy, startRedis, startSentinel } from "@floodgate/test-servers";
+import { type Cluster, Redis } from "ioredis";
+import type { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
+import { createClient, type createCluster, createSentinel } from "redis";
+import type { createClient as createClient5, createCluster as createCluster5 } from "redis5";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Connected, type LibraryName, libraries } from "../../store-redis/test/libraries.js";
+import { type LiveRules, pullRules, pushRules, RulesError, type RulesRedis, redisRules } from "../src/index.js";
+import { limited, soon, User } from "./harness.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** Longer than any test: what comes without a poll has come by a message. */
+const never = { pollMs: 3_600_000 };
+const names = Object.keys(libraries) as LibraryName[];
+
+let server: RedisServer;
+let cluster: RedisCluster;
+beforeAll(async () => {
+  [server, cluster] = await Promise.all([startRedis(), startCluster({ replicasPerMaster: 0 })]);
+});
+afterAll(() => Promise.all([server?.stop(), cluster?.stop()]));
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+async function connect(name: LibraryName): Promise<RulesRedis> {
+  return opened(await libraries[name].connect(server.port));
+}
+
+async function connectCluster(name: LibraryName): Promise<RulesRedis> {
+  return opened(await libraries[name].connectCluster(cluster.nodes.map(({ port }) => port)));
+}
+
+function opened(connected: Connected): RulesRedis {
+  open.push(connected);
+  return connected.client as unknown as RulesRedis;
+}
+
+async function follow(client: RulesRedis, key: string, options: { pollMs: number }): Promise<{ rules: LiveRules; user: User }> {
+  const rules = await redisRules(client, key, options);
+  open.push(rules);
+  const user = new User();
+  rules.subscribe(user);
+  return { rules, user };
+}
+
+const becomes = (rules: LiveRules, limit: number) => expect.poll(() => rules.current.rules[0]?.limit, soon).toBe(limit);
+
+let keys = 0;
+const freshKey = (): string => `floodgate:rules-${keys++}`;
+
+const kinds = names.flatMap((name) => [
+  { kind: name, connected: () => connect(name) },
+  { kind: `a Cluster by ${name}`, connected: () => connectCluster(name) },
+]);
+
+describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
+  it("are pushed, pulled, and followed by message", async () => {
+    const client = await connected();
+    const key = freshKey();
+    expect(await pullRules(client, key)).toBeUndefined();
+    expect(await pushRules(client, key, limited(1))).toBe("1");
+    const { rules, user } = await follow(client, key, never);
+    expect(rules).toMatchObject({ version: "1", current: { rules: [{ name: "posts", limit: 1, window: "1m" }] } });
+    expect(await pushRules(client, key, limited(2))).toBe("2");
+    await becomes(rules, 2);
+    for (let limit = 3; limit < 10; limit++) {
+      await pushRules(client, key, limited(limit));
+      await becomes(rules, limit);
+    }
+    expect(rules.version).toBe("9");
+    expect(new Set(user.told)).toEqual(new Set(["reloaded"]));
+    expect(await pullRules(client, key)).toEqual({ text: limited(9), version: "9" });
+  });
+
+  it("are pushed by one of many who mean to replace the same version", async () => {
+    const client = await connected();
+    const key = freshKey();
+    await pushRules(client, key, limited(1), { ifVersion: "0" });
+    const pushes = Array.from({ length: 20 }, (_, i) => pushRules(client, key, limited(i + 2), { ifVersion: "1" }));
+    const results = await Promise.allSettled(pushes);
+    const won = results.flatMap((result, i) => (result.status === "fulfilled" ? [i] : []));
+    expect(won).toHaveLength(1);
+    expect(await pullRules(client, key)).toEqual({ text: limited((won[0] as number) + 2), version: "2" });
+    const lost = results.find(({ status }) => status === "rejected") as PromiseRejectedResult;
+    expect(lost.reason).toMatchObject({
+      code: "FLOODGATE_RULES_CONFLICT",
+      message: expect.stringMatching(/were to replace version 1, but are version 2 by now.*ifVersion: "2"/),
+    });
+  });
+
+  it("of another type under the key are a fault that says so", async () => {
+    const client = await connected();
+    const key = `{${freshKey()}}`;
+    for (const node of [server, ...cluster.nodes]) await node.command("SET", key, "text").catch(() => "this slot is another's");
+    const fault = { code: "FLOODGATE_RULES_UNAVAILABLE", message: expect.stringMatching(/holds a value of another type/) };
+    await expect(redisRules(client, key)).rejects.toMatchObject(fault);
+    await expect(pullRules(client, key)).rejects.toMatchObject(fault);
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault);
+  });
+
+  it("leave nothing open when their source is closed", async () => {
+    const client = await connected();
+    const key = freshKey();
+    await pushRules(client, key, limited(1));
+    await follow(client, key, never);
+    const nodes = [server, ...cluster.nodes];
+    const connections = async () => (await Promise.all(nodes.map((node) => node.command("CLIENT", "LIST")))).join("").split("\n").length;
+    await expect.poll(() => subscribersOf(nodes, key), soon).toBe(1);
+    const before = await connections();
+    const more = [await redisRules(client, key, never), await redisRules(client, key, never)];
+    await expect.poll(() => subscribersOf(nodes, key), soon).toBe(3);
+    // One is closed before it can have subscribed.
+    more.push(await redisRules(client, key, never));
+    for (const rules of more) await rules.close();
+    await expect.poll(() => subscribersOf(nodes, key), soon).toBe(1);
+    await expect.poll(connections, soon).toBe(before);
+    expect(await pullRules(client, key)).toMatchObject({ version: "1" });
+  });
+});
+
+describe.each(names)("rules in a Redis that fails: %s", (name) => {
+  it("are found by a poll where the message was lost", async () => {
+    const client = await connect(name);
+    const key = freshKey();
+    await pushRules(client, key, limited(1));
+    const { rules, user } = await follow(client, key, { pollMs: 20 });
+    // As a push writes them, but told to nobody.
+    await server.command("HSET", key, "rules", limited(2), "version", "2");
+    await becomes(rules, 2);
+    expect(rules.version).toBe("2");
+    expect(user.told).toEqual(["reloaded"]);
+  });
+
+  it("are read at once when it is back", async () => {
+    const lost = await startRedis();
+    open.push({ close: () => lost.stop() });
+    const proxy = await startProxy(lost.port);
+    open.push({ close: async () => proxy.stop() });
+    const client = opened(await libraries[name].connect(proxy.port));
+    const key = freshKey();
+    await pushRules(client, key, limited(1));
+    const { rules, user } = await follow(client, key, never);
+    await expect.poll(() => subscribersOf([lost], key), soon).toBe(1);
+    // It comes back empty, and is given other rules under the version that is known.
+    proxy.refuse();
+    proxy.cut();
+    await lost.restart();
+    await lost.command("HSET", key, "rules", limited(5), "version", "1");
+    await proxy.accept();
+    await becomes(rules, 5);
+    await expect.poll(() => subscribersOf([lost], key), soon).toBe(1);
+    expect(user.told.at(-1)).toBe("reloaded");
+  });
+
+  it("that are bad, or gone, are told, and the last good ones stay", async () => {
+    const client = await connect(name);
+    const key = freshKey();
+    await expect(redisRules(client, key)).rejects.toMatchObject({
+      code: "FLOODGATE_RULES_UNAVAILABLE",
+      message: expect.stringMatching(/there are no rules under this key/),
+    });
+    await server.command("HSET", key, "rules", limited(0), "version", "1");
+    await expect(redisRules(client, key)).rejects.toThrow(RulesError);
+    await server.command("HSET", key, "rules", limited(1), "version", "2");
+    const { rules, user } = await follow(client, key, { pollMs: 20 });
+    await server.command("HSET", key, "rules", limited(0), "version", "3");
+    await user.hears(1);
+    await server.command("DEL", key);
+    await user.hears(2);
+    await pushRules(client, key, limited(7));
+    await becomes(rules, 7);
+    expect(user.told).toEqual([
+      `${key}:2:27: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was 0. Write limit: 100.`,
+      expect.stringMatching(/there are no rules under this key/),
+      "reloaded",
+    ]);
+  });
+});
+
+it("rules are followed in the master that node-redis finds through Sentinels", async () => {
+  const group = await startSentinel();
+  open.push({ close: () => group.stop() });
+  const client = createSentinel({ name: group.name, sentinelRootNodes: [group.sentinel] });
+  client.on("error", () => undefined);
+  await client.connect();
+  open.push(client);
+  const key = freshKey();
+  await pushRules(client, key, limited(1));
+  const { rules } = await follow(client, key, never);
+  await expect.poll(() => subscribersOf(group.nodes, key), soon).toBe(1);
+  await pushRules(client, key, limited(2));
+  await becomes(rules, 2);
+});
+
+it("a Redis that does not answer is told once, in time, and the last good rules stay", async () => {
+  const lost = await startRedis();
+  open.push({ close: () => lost.stop() });
+  const client = new Redis({ port: lost.port });
+  client.on("error", () => undefined);
+  open.push({ close: async () => client.disconnect() });
+  const key = freshKey();
+  await pushRules(client, key, limited(1));
+  const { rules, user } = await follow(client, key, { pollMs: 20 });
+  lost.pause();
+  expect(await user.hears(1)).toEqual([`${key}: the rules in Redis cannot be reached: Redis has not answered within 5000 ms.`]);
+  expect(rules.current.rules[0]?.limit).toBe(1);
+  lost.resume();
+  await pushRules(client, key, limited(2));
+  await becomes(rules, 2);
+  expect(user.told.slice(1)).toEqual(["reloaded"]);
+});
+
+describe("a push", () => {
+  it("of bad rules is refused before anything is written", async () => {
+    const client = await connect("ioredis 6");
+    const key = freshKey();
+    await expect(pushRules(client, key, limited(0))).rejects.toThrow(RulesError);
+    expect(await pullRules(client, key)).toBeUndefined();
+  });
+
+  it("keeps to the prefix of the user's client", async () => {
+    const client = new Redis({ port: server.port, keyPrefix: "app:" });
+    open.push({ close: () => client.quit() });
+    const key = freshKey();
+    await pushRules(client, key, limited(1));
+    expect(await server.command("HGET", `app:${key}`, "version")).toBe("1");
+    const { rules } = await follow(client, key, never);
+    await expect.poll(() => subscribersOf([server], `app:${key}`), soon).toBe(1);
+    await pushRules(client, key, limited(2));
+    await becomes(rules, 2);
+  });
+
+  it.each([
+    ["no client", {} as RulesRedis, "key", /`redis` must be a connected client of ioredis or of redis/],
+    ["a promise", Promise.resolve() as unknown as RulesRedis, "key", /`redis` must be a connected client/],
+    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be a text/],
+  ])("needs a client and a key, not %s", async (_, client, key, message) => {
+    const fault = { code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) };
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault);
+    await expect(pullRules(client, key)).rejects.toMatchObject(fault);
+    await expect(redisRules(client, key)).rejects.toMatchObject(fault);
+  });
+
+  it("says so where the client was never connected", async () => {
+    const client = createClient({ url: `redis://127.0.0.1:${server.port}` });
+    await expect(redisRules(client, "rules")).rejects.toMatchObject({
+      code: "FLOODGATE_RULES_UNAVAILABLE",
+      message: expect.stringMatching(/^rules: the rules in Redis cannot be reached: /),
+    });
+  });
+});
+
+async function subscribersOf(nodes: readonly RedisServer[], key: string): Promise<number> {
+  const counts = await Promise.all(nodes.map((node) => node.command("PUBSUB", "NUMSUB", key)));
+  return counts.reduce<number>((sum, count) => sum + Number((count as unknown[])[1]), 0);
+}
+
+/** The types of all clients are taken. */
+type Clients = [Redis, Cluster, Redis5, Cluster5, ...(ReturnType<typeof createClient> | ReturnType<typeof createCluster>)[]];
+type Clients5 = (ReturnType<typeof createClient5> | ReturnType<typeof createCluster5>)[];
+const taken: [Clients, Clients5] extends [RulesRedis[], RulesRedis[]] ? true : never = true;
+it("takes clients of each library and version", () => expect(taken).toBe(true));

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkRules } from "@floodgate/core";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { rulesSchema } from "../src/index.js";
+import { mistakesOf } from "../src/messages.js";
+import { readYaml } from "../src/yaml.js";
+import { ruleSets } from "./arbitraries.js";
+
+const folder = join(__dirname, "broken");
+const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(rulesSchema);
+
+describe("the JSON Schema", () => {
+  it("is published as it is made: else run `npm run schema` in packages/rules", () => {
+    const published = readFileSync(join(__dirname, "..", "schema.json"), "utf8");
+    expect(JSON.parse(published)).toEqual(rulesSchema);
+  });
+
+  it("takes all rules that there can be", () => {
+    fc.assert(
+      fc.property(ruleSets, (rules) => {
+        fc.pre(checkRules(rules).length === 0);
+        expect(validate(JSON.parse(JSON.stringify(rules))), JSON.stringify(validate.errors)).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  const read = (file: string) => readYaml(readFileSync(join(folder, file), "utf8"));
+  const shapeless = readdirSync(folder).filter((file) => {
+    if (!file.endsWith(".yaml")) return false;
+    const { value, problems } = read(file);
+    return problems.length === 0 && mistakesOf(value).length > 0;
+  });
+
+  it("refuses what has the wrong shape", () => {
+    expect(shapeless.length).toBeGreaterThan(20);
+  });
+
+  it.each(shapeless)("refuses what has the wrong shape: %s", (file) => {
+    expect(validate(read(file).value)).toBe(false);
+  });
+
+  it("explains every word", () => {
+    const unexplained: string[] = [];
+    const look = (schema: unknown, at: string): void => {
+      if (typeof schema !== "object" || schema === null) return;
+      for (const [word, inner] of Object.entries((schema as { properties?: Record<string, { description?: string }> }).properties ?? {})) {
+        if (inner.description === undefined && !("not" in inner)) unexplained.push(`${at}.${word}`);
+      }
+      for (const [part, inner] of Object.entries(schema)) look(inner, `${at}.${part}`);
+    };
+    look(rulesSchema, "");
+    expect(unexplained).toEqual([]);
+  });
+});
