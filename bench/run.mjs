@@ -4,6 +4,7 @@ import { frameworks, http } from "./http.mjs";
 import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
 import { redis } from "./redis.mjs";
+import { rules } from "./rules.mjs";
 import { store } from "./store.mjs";
 
 const help = `Usage: npm run bench -- [part...] [options]
@@ -13,11 +14,12 @@ Parts (all of them by default):
   memory   bytes a key
   flood    fresh keys without end: pauses, speed, and whether a blocked key stays blocked
   http     requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
+  rules    one request under three of 10, 100 and 1000 rules
   redis    one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
 
 Options:
-  --rounds <n>       rounds of store (default 7, in each process), http and redis (default 5)
-  --processes <n>    processes of store, one after the other, a subject (default 3)
+  --rounds <n>       rounds of store and rules (default 7, in each process), http and redis (default 5)
+  --processes <n>    processes of store and rules, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2) and of redis (default 1, for each subject)
   --connections <n>  connections of http (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
@@ -28,7 +30,7 @@ Options:
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
-const parts = { store, memory, flood, http, redis };
+const parts = { store, memory, flood, http, rules, redis };
 
 function options() {
   try {
@@ -69,6 +71,7 @@ if (wanted) {
   console.log(`${environment()}\n`);
   const given = {
     store: { rounds: Number(rounds ?? 7), processes: Number(processes), only },
+    rules: { rounds: Number(rounds ?? 7), processes: Number(processes) },
     memory: { keys: 1_000_000 },
     flood: { keys: 2_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },

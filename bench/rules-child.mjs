@@ -1,0 +1,75 @@
+import { RateLimit } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { serve } from "./lib/child.mjs";
+
+/** So many rules, of which three (or the only one) are for the requests that come; answers each round with its ns a request. */
+const count = Number(process.argv[2]);
+const roundNs = 60e6;
+const users = 1000;
+
+const limit = { limit: 1e9, window: "1h" };
+const matching = [
+  { name: "everyone", key: "global", ...limit },
+  { name: "posts", key: "user", match: { method: "POST", path: "/api/posts/:id/comments" }, ...limit },
+  { name: "writes", key: "ip", match: { method: ["POST", "PUT"], path: "/api/*", header: { "x-api-version": "2" } }, ...limit },
+];
+
+/** What else a large rules file holds: other paths, patterns, methods and headers. */
+function other(i) {
+  const matches = [
+    { path: `/api/things-${i}/:id` },
+    { method: "GET", path: `/api/posts/:id/parts-${i}` },
+    { method: "POST", path: `/area-${i}/*` },
+    { path: "/api/*", header: { "x-tenant": `tenant-${i}` } },
+    { header: { "x-api-key": `key-${i}` } },
+  ];
+  return { name: `other-${i}`, key: "ip", match: matches[i % matches.length], ...limit };
+}
+
+const rules = Array.from({ length: count }, (_, i) => {
+  // The rules that match stand in all parts of the list.
+  const place = Math.floor((i * Math.min(count, 3)) / count);
+  const first = i === 0 || Math.floor(((i - 1) * Math.min(count, 3)) / count) !== place;
+  return first ? matching[place] : other(i);
+});
+
+const headers = { "x-api-version": "2", "x-tenant": "tenant-of-nobody", "x-api-key": "key-of-nobody" };
+const limiter = new RateLimit("bench", { rules, keys: { user: ({ user }) => user } }, [], reader(), () => memoryStore());
+
+function reader() {
+  return {
+    identity: (request) => request,
+    plainIdentity: true,
+    method: () => "POST",
+    path: ({ path }) => path,
+    header: (_, name) => headers[name],
+    remoteAddress: () => "192.0.2.1",
+    clientIp: () => "192.0.2.1",
+    trustsProxy: () => true,
+    route: () => undefined,
+  };
+}
+
+function nsOf(times) {
+  const requests = Array.from({ length: times }, (_, i) => ({ user: i % users, path: `/api/posts/${i % 997}/comments` }));
+  const start = process.hrtime.bigint();
+  let passed = 0;
+  for (const request of requests) if (limiter.decide(request).action === "pass") passed++;
+  const ns = Number(process.hrtime.bigint() - start) / times;
+  if (passed !== times) throw new Error(`${passed} of ${times} requests passed`);
+  return ns;
+}
+
+function warmUp() {
+  const { decision } = limiter.decide({ user: 0, path: "/api/posts/1/comments" });
+  if (decision === undefined) throw new Error("No rule matched");
+  let times = 10_000;
+  for (let i = 0; i < 8; i++) times = Math.max(1000, Math.round(roundNs / nsOf(times)));
+  times = Math.min(times, 100_000);
+  nsOf(times);
+  roundTimes = times;
+  return times;
+}
+
+let roundTimes = 0;
+serve((question) => (question === "warm up" ? warmUp() : nsOf(roundTimes)));

@@ -1,0 +1,108 @@
+// Two processes of an app, their rules in Redis: changes a limit while they run, and shows that both follow.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { pushRules } from "@floodgate/rules";
+import { startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+
+if (process.argv.includes("--help")) {
+  console.log(`Usage: node demo.mjs [--stay]
+
+Uses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-server of its own on a spare port.
+
+  --stay  serve on until Ctrl-C, to change the rules by hand: floodgate push limits.yaml --redis <url> --rules-key <key>`);
+  process.exit(0);
+}
+
+// What was started ends with this process.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+const given = process.env.REDIS_URL;
+const server = given === undefined ? await startRedis() : undefined;
+const url = given ?? `redis://${server.host}:${server.port}`;
+console.log(`Redis at ${new URL(url).host}${given === undefined ? ", started for this" : ""}`);
+
+const redis = new Redis(url);
+redis.on("error", (error) => console.error(`Redis: ${error.message}`));
+// A prefix of this run's own, so that a Redis that is there already counts from none.
+const prefix = `floodgate-demo-${process.pid}`;
+const rulesKey = `${prefix}:rules`;
+const limits = await readFile(new URL("limits.yaml", import.meta.url), "utf8");
+console.log(`limits.yaml is version ${await pushRules(redis, rulesKey, limits)} of the rules, under the key ${rulesKey}`);
+
+const workers = await Promise.all([start(), start()]).catch(({ message }) => {
+  console.error(message);
+  process.exit(1);
+});
+for (const { pid, port, version } of workers) {
+  console.log(`Process ${pid} serves on http://127.0.0.1:${port}, by version ${version}`);
+}
+
+console.log("\nAnn may post once a second, whichever process she meets:\n");
+await post("ann", 3);
+console.log("\nBob pays, and may five times:\n");
+await post("bob", 6, { "x-plan": "pro" });
+
+console.log("\nNow 3 posts a second for everybody, pushed to Redis:\n");
+const startMs = performance.now();
+const followed = workers.map((worker) => worker.next("version"));
+const version = await pushRules(redis, rulesKey, limits.replace("limit: 1, window: 1s", "limit: 3, window: 1s"));
+await Promise.all(
+  followed.map(async (message, i) => {
+    console.log(
+      `   process ${workers[i].pid} follows version ${(await message).version} after ${(performance.now() - startMs).toFixed(0)} ms`,
+    );
+  }),
+);
+await post("cleo", 4);
+
+console.log("\nA version with a mistake is refused where it is pushed, and changes nothing:\n");
+await pushRules(redis, rulesKey, limits.replace("limit: 100, window: 1m", "limit: 100, windw: 1m"), { ifVersion: version }).catch(
+  ({ message }) => console.log(message.replace(/^/gm, "   ")),
+);
+
+if (process.argv.includes("--stay")) {
+  console.log(`\nServing until Ctrl-C. Change examples/rules/limits.yaml and push it:
+
+  node packages/cli/dist/main.js push examples/rules/limits.yaml --redis ${url} --rules-key ${rulesKey}
+`);
+  for (const { pid, worker } of workers) {
+    worker.on("message", ({ version, refused }) => console.log(`Process ${pid} ${refused ?? `follows version ${version}`}`));
+  }
+} else {
+  await redis.del(rulesKey);
+  redis.disconnect();
+  for (const { worker } of workers) worker.disconnect();
+  await server?.stop();
+}
+
+/** Posts as a user so often, to each process in turn. */
+async function post(user, times, headers = {}) {
+  for (let i = 0; i < times; i++) {
+    const { pid, port } = workers[i % workers.length];
+    const response = await fetch(`http://127.0.0.1:${port}/posts`, {
+      method: "POST",
+      headers: { "x-user": user, "x-forwarded-for": "192.0.2.1", ...headers },
+    });
+    await response.arrayBuffer();
+    const retryAfter = response.headers.get("retry-after");
+    console.log(`   process ${pid}  ${response.status} ${response.statusText}${retryAfter === null ? "" : `, Retry-After: ${retryAfter}`}`);
+  }
+}
+
+/** A process of the app, once it listens. */
+async function start() {
+  const worker = fork(new URL("worker.mjs", import.meta.url), [url, prefix]);
+  /** The next message that says something of this. */
+  const next = async (word) => {
+    let message = {};
+    while (!(word in message)) [message] = await once(worker, "message");
+    return message;
+  };
+  const ended = once(worker, "exit").then(() => {
+    throw new Error("A process of the app has ended before it could serve.");
+  });
+  const { port, version } = await Promise.race([next("port"), ended]);
+  return { worker, next, pid: worker.pid, port, version };
+}

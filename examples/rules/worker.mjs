@@ -1,0 +1,40 @@
+import { rateLimit } from "@floodgate/express";
+import { redisRules } from "@floodgate/rules";
+import { redisStore } from "@floodgate/store-redis";
+import express from "express";
+import { Redis } from "ioredis";
+
+// One process of the app: `node worker.mjs <Redis URL> <prefix>`. All of them follow the rules under one key of Redis, and share
+// what they count there.
+const [url, prefix] = process.argv.slice(2);
+
+const redis = new Redis(url);
+redis.on("error", (error) => console.error(`Redis: ${error.message}`));
+const rules = await redisRules(redis, `${prefix}:rules`);
+
+const app = express();
+app.use(
+  rateLimit({
+    rules,
+    // Whom the rules mean by `user`, and what plan that is: here of headers, in a real app of its session.
+    keys: { user: (req) => req.get("x-user") },
+    plan: (req) => req.get("x-plan"),
+    // One proxy stands in front of this process: the demo, which sends as many clients.
+    clientIp: { trustedHops: 1 },
+    store: redisStore(redis, { prefix }),
+    timeoutMs: 1000,
+    onEvent(event) {
+      if (event.type === "rules-reloaded") process.send?.({ version: event.version });
+      if (event.type === "rules-refused") process.send?.({ refused: event.error.message });
+    },
+  }),
+);
+app.all("/*path", (req, res) => {
+  res.json({ process: process.pid, remaining: req.rateLimit?.remaining });
+});
+
+const server = app.listen(0, "127.0.0.1", () => {
+  process.send?.({ port: server.address().port, version: rules.version });
+});
+// A process does not outlive the one that started it.
+process.once("disconnect", () => process.exit());

@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const demo = join(import.meta.dirname, "../examples/rules/demo.mjs");
+
+async function takesConnections(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+test("two processes follow a limit that is changed in Redis, a mistake changes nothing, and all is stopped in the end", {
+  timeout: 60_000,
+}, async () => {
+  const child = spawn(process.execPath, [demo], { stdio: ["ignore", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  let printed = "";
+  for await (const chunk of child.stdout) printed += chunk;
+  await closed;
+  expect(child.exitCode).toBe(0);
+
+  const answers = [...printed.matchAll(/process \d+ {2}(200|429) /g)].map(([, status]) => Number(status));
+  expect(answers).toEqual([200, 429, 429, 200, 200, 200, 200, 200, 429, 200, 200, 200, 429]);
+  const followed = [...printed.matchAll(/process (\d+) follows version 2 after \d+ ms/g)].map(([, pid]) => pid);
+  expect(new Set(followed).size).toBe(2);
+  expect(printed).toMatch(/rules\[1\]\.policy has no option `windw`\. Did you mean `window`\?/);
+
+  const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
+  expect(ports).toHaveLength(3);
+  for (const port of ports) await expect.poll(() => takesConnections(port), { timeout: 10_000 }).toBe(false);
+});
