@@ -61,7 +61,7 @@ describe("names of the app", () => {
 
   it.each([
     [["--keys", "usr,tenant", "--costs", "tokens"], 0, ""],
-    [["--keys", "user, tenant"], 1, "stdin:2:47: rules[0]: `key` must be"],
+    [["--keys", "user, tenant"], 1, "stdin:2:43: rules[0]: `key` must be"],
     [["--keys", "user, tenant"], 1, 'Did you mean "user"?'],
     [["--costs", "token"], 1, 'Did you mean "token"?'],
     [[], 0, ""],

@@ -73,6 +73,7 @@ export class Traffic {
     const limits: Limits = {
       store,
       rules: [
+        { name: "banned", key: "header:x-client", limit: 100, window: "1s", ban: { after: 50, within: "1s", for: "2s" }, settle: () => 2 },
         { name: "held", key: "header:x-client", policy: leakyBucket({ capacity: 5, leak: 100, every: "1s" }) },
         { name: "planned", key: async () => "everybody", policy: plan },
         { name: "watched", key: ["ip", "global"], policy: fixedWindow({ limit: 1, window: "500ms" }), mode: "shadow" },
@@ -108,6 +109,7 @@ export class Traffic {
     if (chance(0.1)) await limiter.peek(key);
     // Of a Redis that is away it fails, which is no harm.
     if (chance(0.1)) await Promise.resolve(limiter.refund(key, decision)).catch(() => undefined);
+    if (chance(0.1)) await Promise.resolve(limiter.settle(key, decision, Math.floor(5 * Math.random()))).catch(() => undefined);
     if (chance(0.05)) await Promise.resolve(limiter.reset(key)).catch(() => undefined);
     if (!chance(0.1)) return;
     this.decisions++;
