@@ -5,6 +5,8 @@ export default defineConfig({
   resolve: { conditions: ["@floodgate/source"] },
   test: {
     include: ["packages/*/test/**/*.test.ts", "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    // All cores: many tests wait for servers. (One would be left idle otherwise.)
+    maxWorkers: "100%",
     // A machine that is busy with other things must not fail a test.
     testTimeout: 30_000,
     hookTimeout: 60_000,
