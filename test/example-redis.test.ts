@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
 import { join } from "node:path";
 
 import { expect, test } from "vitest";
 import { startRedis } from "../tools/test-servers/src/index.js";
+import { expectAllStopped } from "./stopped.js";
 
 const demo = join(import.meta.dirname, "../examples/redis/demo.mjs");
 
@@ -24,25 +24,6 @@ async function runDemo(env: Record<string, string> = {}, interruptAt?: string): 
   return { printed, code: child.exitCode };
 }
 
-/** The servers that the demo has named: the app's processes, and Redis. */
-async function expectAllStopped(printed: string): Promise<void> {
-  const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
-  expect(ports).toHaveLength(4);
-  for (const port of ports) await expect.poll(() => takesConnections(port), { timeout: 10_000 }).toBe(false);
-}
-
-async function takesConnections(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
 test("three processes share one limit on the Redis that the demo starts, and all is stopped in the end", { timeout: 60_000 }, async () => {
   const { printed, code } = await runDemo();
   expect(code).toBe(0);
@@ -51,7 +32,7 @@ test("three processes share one limit on the Redis that the demo starts, and all
   expect(limited).toHaveLength(5);
   expect(new Set(limited).size).toBe(3);
   expect(printed).toMatch(/RateLimit-Policy: "per-ip";q=10;w=60\n {4}RateLimit: "per-ip";r=0;t=\d+\n {4}Retry-After: \d+/);
-  await expectAllStopped(printed);
+  await expectAllStopped(printed, 4);
 });
 
 test("the demo uses a Redis that it is given, and leaves it running", { timeout: 60_000 }, async () => {
@@ -70,5 +51,5 @@ test("the demo uses a Redis that it is given, and leaves it running", { timeout:
 
 test("Ctrl-C stops the demo and all that it has started", { timeout: 60_000 }, async () => {
   const { printed } = await runDemo({}, "Sending");
-  await expectAllStopped(printed);
+  await expectAllStopped(printed, 4);
 });

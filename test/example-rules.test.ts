@@ -1,22 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { expectAllStopped } from "./stopped.js";
 
 const demo = join(import.meta.dirname, "../examples/rules/demo.mjs");
-
-async function takesConnections(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
 
 test("two processes follow a limit that is changed in Redis, a mistake changes nothing, and all is stopped in the end", {
   timeout: 60_000,
@@ -34,7 +22,5 @@ test("two processes follow a limit that is changed in Redis, a mistake changes n
   expect(new Set(followed).size).toBe(2);
   expect(printed).toMatch(/rules\[1\]\.policy has no option `windw`\. Did you mean `window`\?/);
 
-  const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
-  expect(ports).toHaveLength(3);
-  for (const port of ports) await expect.poll(() => takesConnections(port), { timeout: 10_000 }).toBe(false);
+  await expectAllStopped(printed, 3);
 });

@@ -1,0 +1,22 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { expect } from "vitest";
+
+/** So many servers, which a demo has named in what it printed, take no connections any more. */
+export async function expectAllStopped(printed: string, servers: number): Promise<void> {
+  const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
+  expect(ports).toHaveLength(servers);
+  for (const port of ports) await expect.poll(() => takesConnections(port), { timeout: 10_000 }).toBe(false);
+}
+
+async function takesConnections(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
