@@ -10,7 +10,7 @@ export function countedKey(rule: PlainRule, texts: readonly string[], ipv6Prefix
   const names = keyNames(rule);
   if (texts.length === 1 && names.join() !== "ip" && rule.onMissingKey === "ip") {
     const address = addressOf(texts[0] as string, ipv6Prefix);
-    if (address !== undefined) return address;
+    if (address !== undefined) return ["ip", address];
   }
   const wanted = names.filter((name) => name !== "global");
   // What an app's own key answers may be a tuple.

@@ -55,8 +55,11 @@ export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subj
     const rules = { current: set, subscribe: () => () => undefined };
     const { limiters } = new RateLimit("floodgate", { ...app, rules, store, timeoutMs }, [], askedReader, () => store);
     const { all } = new InspectedRules("floodgate", set, app, askedReader);
+    const rule = all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>;
+    const { plan } = options;
+    if (plan !== undefined && rule.plans?.has(plan) !== true) io.err(noSuchPlan(plan, rule));
     await use({
-      rule: all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>,
+      rule,
       key: countedKey(plain, options.key ?? [], options.ipv6Prefix),
       store,
       limiter: limiters.get(options.rule) as Limiter,
@@ -67,6 +70,14 @@ export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subj
 async function rulesOf(io: Io, { file, rulesKey }: SubjectOptions, redis: RulesRedis): Promise<RuleSet> {
   const { text, name } = file === undefined ? { ...(await pullText(redis, rulesKey)), name: rulesKey } : await readText(io, file);
   return soundRules(io, text, name);
+}
+
+/** No mistake: an app may have plans that a rule does not name. */
+function noSuchPlan(plan: string, { name, plans = new Map() }: CompiledRule<AskedRequest>): string {
+  const known = [...plans.keys()];
+  const are = known.length === 0 ? "It has none" : `Its plans: ${known.join(", ")}`;
+  const missing = `floodgate: ${JSON.stringify(name)} has no plan ${JSON.stringify(plan)}.${didYouMean(plan, known)} ${are}.`;
+  return `${missing} Requests of other plans have the rule's own policy, which is shown.\n`;
 }
 
 function noSuchRule(name: string, { rules }: RuleSet): Failure {

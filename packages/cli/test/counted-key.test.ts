@@ -19,9 +19,9 @@ describe("what a rule counts, of the texts that stand for it", () => {
     // What an app's own key answers may be a tuple.
     [rule("login"), ["192.0.2.1", "ann"], ["192.0.2.1", "ann"]],
     // An address that stands in for a missing key is one.
-    [rule("user", "ip"), ["2001:db8::1"], "2001:db8::/56"],
+    [rule("user", "ip"), ["2001:db8::1"], ["ip", "2001:db8::/56"]],
     [rule("user", "ip"), ["ann"], "ann"],
-    [rule(["user", "route"], "ip"), ["2001:db8::1"], "2001:db8::/56"],
+    [rule(["user", "route"], "ip"), ["2001:db8::1"], ["ip", "2001:db8::/56"]],
   ])("%o %o", (rule, texts, key) => {
     expect(countedKey(rule, texts, 56)).toEqual(key);
   });

@@ -132,6 +132,18 @@ describe("a key that is blocked", () => {
     await close();
   });
 
+  it.each([
+    ["posts", "ann", "por", '"posts" has no plan "por". Did you mean "pro"? Its plans: pro. Requests of other plans have'],
+    ["posts", "ann", "constructor", '"posts" has no plan "constructor". Its plans: pro.'],
+    ["per-ip", "::1", "pro", '"per-ip" has no plan "pro". It has none.'],
+  ])("has the own policy of %s under a plan that this does not name", async (rule, key, plan, said) => {
+    const { code, out, err } = await status("--rule", rule, "--key", key, "--plan", plan, "--json");
+    expect(code).toBe(0);
+    expect(err).toContain(said);
+    expect(JSON.parse(out).plans).toMatchObject([{ plan: null }]);
+    expect((await status("--rule", "posts", "--key", "ann", "--plan", "pro")).err).toBe("");
+  });
+
   it("is asked for by as many parts as it has", async () => {
     const { code, out } = await status("--rule", "login", "--key", "::ffff:192.0.2.1", "--key", "ann");
     expect(code).toBe(0);

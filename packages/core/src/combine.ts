@@ -1,5 +1,5 @@
 import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
-import { notCharged } from "./refund.js";
+import { notCharged } from "./settle.js";
 import type { Check } from "./store.js";
 
 /**

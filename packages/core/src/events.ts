@@ -13,6 +13,12 @@ export interface DecisionEvent {
   readonly decision: Decision;
 }
 
+/** A request was rejected for want of a key (`onMissingKey: "reject"`). */
+export interface MissingKeyEvent {
+  readonly type: "missing-key";
+  readonly name: string;
+}
+
 /** Units were given back. */
 export interface RefundEvent {
   readonly type: "refunded";
@@ -44,12 +50,16 @@ export interface EvictionEvent {
 /** A refund by response status failed; the response is gone, so nobody else can be told. */
 export interface RefundFailedEvent {
   readonly type: "refund-failed";
+  readonly name?: string;
+  readonly key?: string;
   readonly error: unknown;
 }
 
 /** What a request has really cost could not be told or charged; the response is gone, so nobody else can be told. */
 export interface SettleFailedEvent {
   readonly type: "settle-failed";
+  readonly name?: string;
+  readonly key?: string;
   readonly error: unknown;
 }
 
@@ -105,6 +115,7 @@ export interface WarningEvent {
 /** Everything that can be observed. It costs nothing when nobody listens. */
 export type FloodgateEvent =
   | DecisionEvent
+  | MissingKeyEvent
   | RefundEvent
   | SettleEvent
   | RefundFailedEvent

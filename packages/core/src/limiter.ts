@@ -6,9 +6,10 @@ import { type FailureOptions, failureWords } from "./failure/failure-options.js"
 import { guardStore } from "./failure/guard.js";
 import { encodeKey, type Key } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
+import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
-import { giveBack, notCharged, settle } from "./refund.js";
+import { giveBack, notCharged, settle } from "./settle.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store } from "./store.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
@@ -66,7 +67,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const guard = guardStore(where, store, options);
-  claimName(where, store, name, meaningOf(policy));
+  claimNames(where, store, [{ name, meaning: meaningOf(policy) }]);
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
@@ -176,37 +177,4 @@ export function checkCost(cost: unknown): number {
     "FLOODGATE_INVALID_COST",
     `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }; to look without taking, use peek.`,
   );
-}
-
-/**
- * What a name on a store stands for: a policy as `meaningOf` tells it, or what decides the policy of each request or version of the
- * rules, which is known by itself.
- */
-export type Meaning = string | object;
-
-/** What each name on a store stands for. */
-const names = new WeakMap<Store, Map<string, Meaning>>();
-
-/** Equal for policies (and plans) that say the same. */
-export function meaningOf(...policies: readonly unknown[]): string {
-  return JSON.stringify(policies);
-}
-
-/** One name on one store is one count, so two meanings of it are a mistake. */
-export function claimName(where: string, store: Store, name: string, meaning: Meaning): void {
-  let taken = names.get(store);
-  if (taken === undefined) {
-    taken = new Map();
-    names.set(store, taken);
-  }
-  const known = taken.get(name);
-  if (known === undefined) {
-    taken.set(name, meaning);
-  } else if (known !== meaning) {
-    throw new FloodgateError(
-      "FLOODGATE_NAME_TAKEN",
-      `${where}: the name ${shown(name)} already stands for another policy on this store, and one name on one store is one count. Give this one another name, or a store of its own.`,
-      { at: ["name"] },
-    );
-  }
 }

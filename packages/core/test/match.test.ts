@@ -1,7 +1,8 @@
+import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileMatch, type Match } from "../src/rules/match.js";
-import { segmentsOf } from "../src/rules/path.js";
+import { readingsOf } from "../src/rules/path.js";
 import { RuleIndex } from "../src/rules/rule-index.js";
 
 interface Request {
@@ -13,7 +14,7 @@ interface Request {
 const parts = {
   method: ({ method }: Request) => method,
   path: ({ path }: Request) => path,
-  header: ({ headers }: Request, name: string) => headers?.[name],
+  header: ({ headers = {} }: Request, name: string) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
 };
 
 /** The places of the matches that a request fits. */
@@ -45,6 +46,23 @@ test.each([
   ["/a/*/z", "/a/b/c", false],
   ["*".replace("*", "/*"), "/anything/at/all", true],
   ["/posts", "/%", false],
+  ["/posts/:id", "/posts/..", true],
+  ["/files/*", "/files%2Fa", true],
+  ["/files/*", "/files%5ca", true],
+  ["/files/*", "/files\\a", true],
+  ["/files/*", "/x/../files/a", true],
+  ["/files/*", "/x%2F%2e%2E%2Ffiles/a?b", true],
+  ["/files/*", "/x\\..\\files\\a", true],
+  ["/files/*", "/../../files/.", true],
+  ["/files/*", "/x?/../files/a", false],
+  ["/files/*", "/files%252Fa", false],
+  ["/files/*", "/x/%252e%252e/files/a", false],
+  ["/files/*", "/%c0%ae/files/a", false],
+  ["/files/*", "/files%zz/a", false],
+  ["/files/*", "/%zz/../files%2Fa", true],
+  ["/files/*", "/files%00/a", false],
+  ["/files/*", "/.files/a", false],
+  ["/.well-known/:name", "/.well-known/security.txt", true],
 ])("the path %s and a request for %s: %s", (path, request, expected) => {
   expect(fits({ path }, "GET", request)).toBe(expected);
 });
@@ -55,8 +73,12 @@ test.each([
   ["/posts/1", "/posts/:id"],
   ["/posts/1/likes", "/posts/*"],
   ["/", undefined],
+  ["/posts/a%2Flikes", "/posts/:id"],
+  ["/posts%2Fa%2Flikes", "/posts/*"],
+  ["/posts/1/../2", "/posts/*"],
+  ["/x/../posts/1", "/posts/:id"],
 ])("of several paths, the pattern of %s is %s", (path, pattern) => {
-  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] }).pattern(segmentsOf(path))).toBe(pattern);
+  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] }).pattern(readingsOf(path))).toBe(pattern);
 });
 
 test("GET covers HEAD, and methods are matched whatever their case in the rule", () => {
@@ -138,6 +160,32 @@ test("any path can be matched against any pattern without a fault", () => {
       (segments, path) => typeof fits({ path: `/${segments.join("/")}` }, "GET", path) === "boolean",
     ),
   );
+});
+
+test("a path is read as whatever a handler makes of it that resolves it as a URL, as a path of the file system, or as both", () => {
+  const asUrl = (path: string): string => new URL(`http://host${path}`).pathname;
+  const onDisk = (path: string): string => posix.normalize(decodeURIComponent(path).replaceAll("\\", "/"));
+  const handlers = [asUrl, onDisk, (path: string) => onDisk(asUrl(path))];
+  const separator = fc.constantFrom("/", "//", "\\", "%2f", "%2F", "%5C", "/./", "/%2e/", "/../", "/%2E./", "%2F..%2f");
+  const name = fc.constantFrom("a", "%61", "B", "%20", ".", "..", "%2e%2e", "");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(separator, name), { maxLength: 6 }), (parts) => {
+      const path = `/${parts.flat().join("")}`;
+      for (const handler of handlers) {
+        const segments = handler(path)
+          .split("/")
+          .filter((segment) => segment !== "");
+        expect(readingsOf(path)).toContainEqual(segments.map((segment) => decodeURIComponent(segment).toLowerCase()));
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a header of any name may be asked for, one of the language's own too", () => {
+  const header = JSON.parse('{ "__proto__": true, "constructor": "a" }');
+  expect(fits({ header }, "GET", "/", JSON.parse('{ "constructor": "a" }'))).toBe(false);
+  expect(fits({ header: { ["constructor"]: false } }, "GET", "/")).toBe(true);
 });
 
 test("a pattern of many stars takes no longer than its length times the path's", () => {

@@ -44,7 +44,7 @@ describe("a mistake is an error, and the decision can still be settled", () => {
     expect(() => tokens.settle("user", decision, cost as number)).toThrow(
       expect.objectContaining({
         code: "FLOODGATE_INVALID_COST",
-        message: expect.stringMatching(/^A real cost must be a whole number of at least 0, but was .+\. Write limiter\.settle\(/),
+        message: expect.stringMatching(/^A real cost must be a whole number of at least 0, but was .+\. Write 1200, say/),
       }),
     );
     expect(tokens.settle("user", decision, 800)).toBe(799);

@@ -46,7 +46,8 @@ export function rateLimit<
   Req extends ExpressRequest = ExpressRequest,
   // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's own Express version, whichever it is
   Res extends ExpressResponse = any,
-  const Own extends string = never,
+  // From a call that says the request's type TypeScript infers no names: any will do there.
+  const Own extends string = [ExpressRequest] extends [Req] ? never : string,
 >(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
   const { onLimited } = options ?? {};
   const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));

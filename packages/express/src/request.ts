@@ -49,7 +49,9 @@ export const expressReader: RequestReader<ExpressRequest> = {
   path: (request) => request.baseUrl + (request.path ?? "/"),
   header(request, name) {
     const value = request.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    if (Array.isArray(value)) return value.join(", ");
+    // What headers inherit under a name (`constructor`) is none.
+    return typeof value === "string" ? value : undefined;
   },
   remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {

@@ -19,7 +19,12 @@ test.each<[string, unknown, string, RegExp]>([
   ["NaN", { limit: Number.NaN, window: "1m" }, "FLOODGATE_INVALID_OPTION", /`limit` must be a whole number.*but was NaN/],
   ["a fortnight", { limit: 1, window: "1 fortnight" }, "FLOODGATE_INVALID_DURATION", /"1 fortnight".*Write window: "15m"/],
   ["a window of zero", { limit: 1, window: 0 }, "FLOODGATE_INVALID_DURATION", /`window`/],
-  ["a negative cost", { limit: 1, window: "1m", cost: -1 }, "FLOODGATE_INVALID_COST", /whole number of at least 1, but was -1/],
+  [
+    "a negative cost",
+    { limit: 1, window: "1m", cost: -1 },
+    "FLOODGATE_INVALID_COST",
+    /whole number of at least 1, or 0 for a request that is free, but was -1/,
+  ],
   [
     "an unknown algorithm",
     { policy: { algorithm: "sliding-windw-log", limit: 1, window: "1m" } },

@@ -1,4 +1,4 @@
-import type { Decision, Limiter } from "@floodgate/core";
+import type { Decision, Limiter, RuleSource } from "@floodgate/core";
 import { fixedWindow } from "@floodgate/core";
 import express5 from "express";
 import express4 from "express4";
@@ -11,6 +11,10 @@ declare global {
       quota?: Decision;
     }
   }
+}
+
+interface AppRequest extends express5.Request {
+  user?: { id: string };
 }
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
@@ -54,6 +58,51 @@ test("functions may say the request and response of the app's own Express", () =
   express4().use(
     rateLimit({ policy, key: (req: express4.Request) => req.get("x-user"), onLimited: (_req, res: express4.Response) => res.send("no") }),
   );
+});
+
+test("with the app's request as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+  const source = {} as RuleSource;
+  const options = [
+    () =>
+      rateLimit<AppRequest>({
+        limit: 100,
+        window: "1m",
+        key: "user",
+        keys: { user: (req) => req.user?.id },
+        costs: { tokens: (req, response) => req.path.length + (response?.status ?? 0) },
+        cost: "tokens",
+        settle: (req, response) => (response?.status === 200 ? req.path.length : undefined),
+        plan: (req) => req.user?.id,
+        plans: { pro: { limit: 1000 } },
+        exempt: { ips: ["10.0.0.0/8"], keys: ["root", ["a", 1]] },
+        ban: { after: 10, within: "1m", for: "1h" },
+      }),
+    () =>
+      rateLimit<AppRequest>({
+        keys: { user: (req) => req.user?.id },
+        rules: [
+          { name: "a", policy, key: "user", settle: "tokens" },
+          { name: "b", policy, key: ["ip", "user"], match: (req) => req.user?.id !== undefined },
+        ],
+      }),
+    () => rateLimit<AppRequest>({ rules: source, key: "user", keys: { user: (req) => req.user?.id } }),
+    () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
+    // @ts-expect-error no property of that name
+    () => rateLimit<AppRequest>({ policy, keys: { user: (req) => req.usr } }),
+    // @ts-expect-error a cost is a number
+    () => rateLimit<AppRequest>({ policy, costs: { tokens: (req) => req.user?.id } }),
+    // @ts-expect-error a settled cost is one, too
+    () => rateLimit<AppRequest>({ policy, settle: (req) => req.user?.id }),
+    // @ts-expect-error a plan is a name
+    () => rateLimit<AppRequest>({ policy, plan: (req) => req.path.length }),
+    // @ts-expect-error a plan's numbers are numbers
+    () => rateLimit<AppRequest>({ policy, plans: { pro: { limit: "1000" } } }),
+    // @ts-expect-error a ban lasts for a time
+    () => rateLimit<AppRequest>({ policy, ban: { after: 10, within: "1m" } }),
+    // @ts-expect-error ranges are a list
+    () => rateLimit<AppRequest>({ policy, exempt: { ips: "10.0.0.0/8" } }),
+  ];
+  expectTypeOf(options).toBeArray();
 });
 
 test("a misspelt key name is an error, in rules on that rule", () => {

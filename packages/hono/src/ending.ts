@@ -16,15 +16,31 @@ export function whenGone(c: Context, gone: () => void): void {
 }
 
 /**
- * Tells the status of a response: on Node once it has been sent; elsewhere, where nothing tells when that is, once it is made. It is
- * 499 where the client has gone away before.
+ * Tells the status of a response once it has been sent, or 499 where the client has gone away before: on Node when its own response
+ * closes, elsewhere when the body has been read to its end.
  */
 export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: (status: number) => void): Promise<T> {
   const outgoing = nodeOf(c)?.outgoing;
-  if (outgoing === undefined)
-    return answered.finally(() => tell(c.req.raw.signal.aborted ? clientClosedRequest : c.finalized ? c.res.status : 500));
+  if (outgoing === undefined) return answered.finally(() => whenRead(c, tell));
   const closed = (): void => tell(outgoing.writableFinished ? outgoing.statusCode : clientClosedRequest);
   if (outgoing.closed) closed();
   else outgoing.once("close", closed);
   return answered;
+}
+
+function whenRead(c: Context, tell: (status: number) => void): void {
+  const gone = (): void => tell(clientClosedRequest);
+  if (c.req.raw.signal.aborted) gone();
+  else if (!c.finalized) tell(500);
+  else {
+    const { body, status } = c.res;
+    // Nobody reads the body of an answer to HEAD, and whoever reads one already does not say when it ends.
+    if (body === null || body.locked || c.req.method === "HEAD") tell(status);
+    else {
+      // One piece ahead, so that a body of no more ends even if a middleware further out answers another and leaves it unread.
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({}, undefined, { highWaterMark: 1 });
+      body.pipeTo(writable).then(() => tell(status), gone);
+      c.res = new Response(readable, c.res);
+    }
+  }
 }

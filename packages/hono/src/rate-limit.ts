@@ -59,7 +59,8 @@ type Answer = Response | ReturnType<MiddlewareHandler>;
 export function rateLimit<
   // biome-ignore lint/suspicious/noExplicitAny: the environment of the app, whatever it is
   E extends Env = any,
-  const Own extends string = never,
+  // From a call that says the environment's type TypeScript infers no names: any will do there.
+  const Own extends string = [Env] extends [E] ? never : string,
   const Name extends string = "rateLimit",
 >(options: HonoRateLimitOptions<E, Own, Name>): RateLimitMiddleware<Name> {
   const { onLimited } = options ?? {};

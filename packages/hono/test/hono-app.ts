@@ -60,12 +60,11 @@ function build(app: Hono<TestEnv>, steps: readonly Step[], limits: readonly Rate
 }
 
 /** Describes Hono to the conformance suite, on a server of some runtime. */
-export function honoAdapter({ name, refunds }: Pick<Adapter, "name" | "refunds">, serverOf: (app: Hono<TestEnv>) => Server): Adapter {
+export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Server): Adapter {
   return {
     name,
     proxies: [],
     outer: true,
-    ...(refunds === undefined ? {} : { refunds }),
     store: (clock) => memoryStore({ clock }),
     async start({ limits: setups, steps, host, handler, onError, outer }) {
       const app = new Hono<TestEnv>();

@@ -198,29 +198,6 @@ describe("a request that is held", () => {
   });
 });
 
-describe("refundWhen, where the runtime does not tell when a response has been sent", () => {
-  const judged = async (handler: MiddlewareHandler, signal?: AbortSignal): Promise<number[]> => {
-    const statuses: number[] = [];
-    const limit = rateLimit({ policy, key: "global", refundWhen: (status) => statuses.push(status) > 0 });
-    const app = new Hono().onError((_, c) => c.text("no", 500)).get("/", limit, handler);
-    await Promise.resolve(app.request(new Request("http://localhost/", signal && { signal }))).catch(() => undefined);
-    return statuses;
-  };
-
-  it.each<[string, MiddlewareHandler, number]>([
-    ["is made", async (c) => c.text("ok", 202), 202],
-    ["is raw", async () => new Response(null, { status: 204 }), 204],
-    ["is that of an error", () => Promise.reject(new Error("handler")), 500],
-    ["is none, for the handler threw what is no error", () => Promise.reject("text"), 500],
-  ])("is told the status of one that %s", async (_, handler, status) => {
-    expect(await judged(handler)).toEqual([status]);
-  });
-
-  it("is told 499 where the client has hung up by then", async () => {
-    expect(await judged(ok, AbortSignal.abort())).toEqual([499]);
-  });
-});
-
 describe("where nothing answers by promise", () => {
   it("a rejection is a response at once", async () => {
     const app = new Hono().use(rateLimit({ policy, key: () => "k", skip: () => false, cost: () => 2 }));

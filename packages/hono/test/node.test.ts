@@ -12,7 +12,7 @@ import { honoAdapter, serving } from "./hono-app.js";
 
 const serverOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server => createAdaptorServer({ fetch }) as Server;
 
-adapterConformance({ describe, it }, honoAdapter({ name: "Hono on Node" }, serverOf));
+adapterConformance({ describe, it }, honoAdapter("Hono on Node", serverOf));
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 

@@ -3,4 +3,4 @@ import { describe, it } from "vitest";
 import { honoAdapter } from "./hono-app.js";
 import { requestServer } from "./request-server.js";
 
-adapterConformance({ describe, it }, honoAdapter({ name: "Hono through app.request()", refunds: "when made" }, requestServer));
+adapterConformance({ describe, it }, honoAdapter("Hono through app.request()", requestServer));

@@ -1,4 +1,4 @@
-import { type Decision, fixedWindow, type Limiter } from "@floodgate/core";
+import { type Decision, fixedWindow, type Limiter, type RuleSource } from "@floodgate/core";
 import { type Context, Hono } from "hono";
 import { createFactory } from "hono/factory";
 import { expectTypeOf, test } from "vitest";
@@ -71,6 +71,51 @@ test("onLimited answers a response, at once or later, or leaves it to the limit"
   rateLimit({ policy, onLimited: () => undefined });
   // @ts-expect-error a text is no response
   rateLimit({ policy, onLimited: () => "slow" });
+});
+
+test("with the app's environment as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+  const source = {} as RuleSource;
+  const options = [
+    () =>
+      rateLimit<AppEnv>({
+        limit: 100,
+        window: "1m",
+        key: "user",
+        keys: { user: (c) => c.var.user.id },
+        costs: { tokens: (c, response) => c.req.path.length + (response?.status ?? 0) },
+        cost: "tokens",
+        settle: (c, response) => (response?.status === 200 ? c.req.path.length : undefined),
+        plan: (c) => c.var.user.id,
+        plans: { pro: { limit: 1000 } },
+        exempt: { ips: ["10.0.0.0/8"], keys: ["root", ["a", 1]] },
+        ban: { after: 10, within: "1m", for: "1h" },
+      }),
+    () =>
+      rateLimit<AppEnv>({
+        keys: { user: (c) => c.var.user.id },
+        rules: [
+          { name: "a", policy, key: "user", settle: "tokens" },
+          { name: "b", policy, key: ["ip", "user"], match: (c) => c.var.user.id !== undefined },
+        ],
+      }),
+    () => rateLimit<AppEnv>({ rules: source, key: "user", keys: { user: (c) => c.var.user.id } }),
+    () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
+    // @ts-expect-error no variable of that name
+    () => rateLimit<AppEnv>({ policy, keys: { user: (c) => c.var.usr.id } }),
+    // @ts-expect-error a cost is a number
+    () => rateLimit<AppEnv>({ policy, costs: { tokens: (c) => c.var.user.id } }),
+    // @ts-expect-error a settled cost is one, too
+    () => rateLimit<AppEnv>({ policy, settle: (c) => c.var.user.id }),
+    // @ts-expect-error a plan is a name
+    () => rateLimit<AppEnv>({ policy, plan: (c) => c.req.path.length }),
+    // @ts-expect-error a plan's numbers are numbers
+    () => rateLimit<AppEnv>({ policy, plans: { pro: { limit: "1000" } } }),
+    // @ts-expect-error a ban lasts for a time
+    () => rateLimit<AppEnv>({ policy, ban: { after: 10, within: "1m" } }),
+    // @ts-expect-error ranges are a list
+    () => rateLimit<AppEnv>({ policy, exempt: { ips: "10.0.0.0/8" } }),
+  ];
+  expectTypeOf(options).toBeArray();
 });
 
 test("a misspelt key name is an error, in rules on that rule", () => {

@@ -65,7 +65,9 @@ export const koaReader: RequestReader<KoaContext> = {
   path: fullPath,
   header(ctx, name) {
     const value = ctx.req.headers[name];
-    return Array.isArray(value) ? value.join(", ") : value;
+    if (Array.isArray(value)) return value.join(", ");
+    // What headers inherit under a name (`constructor`) is none.
+    return typeof value === "string" ? value : undefined;
   },
   remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
   clientIp(ctx) {

@@ -34,9 +34,12 @@ export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends 
  * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
  * @throws FloodgateError where an option is wrong: now, never at a request.
  */
-export function rateLimit<Ctx extends KoaContext = KoaContext, const Own extends string = never, const Name extends string = "rateLimit">(
-  options: KoaRateLimitOptions<Ctx, Own, Name>,
-): RateLimitMiddleware<NoInfer<Name>> {
+export function rateLimit<
+  Ctx extends KoaContext = KoaContext,
+  // From a call that says the context's type TypeScript infers no names: any will do there.
+  const Own extends string = [KoaContext] extends [Ctx] ? never : string,
+  const Name extends string = "rateLimit",
+>(options: KoaRateLimitOptions<Ctx, Own, Name>): RateLimitMiddleware<NoInfer<Name>> {
   const { onLimited } = options ?? {};
   const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, (onEvent) => memoryStore(onEvent && { onEvent }));
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');

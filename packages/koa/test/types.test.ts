@@ -1,4 +1,4 @@
-import type { Decision, Limiter } from "@floodgate/core";
+import type { Decision, Limiter, RuleSource } from "@floodgate/core";
 import { fixedWindow } from "@floodgate/core";
 import Router, { type RouterContext } from "@koa/router";
 import Koa from "koa";
@@ -15,6 +15,7 @@ interface State {
 interface Context {
   db: { find(id: string): string };
 }
+type Ctx = Koa.ParameterizedContext<State, Context>;
 
 test("Koa 3: ctx.state.rateLimit is typed in what comes after, and the app's own types stay as they are", () => {
   new Koa().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
@@ -83,7 +84,6 @@ test("it is a middleware wherever one is asked for", () => {
 });
 
 test("functions may say the context of the app's own Koa, by annotation or by type argument", () => {
-  type Ctx = Koa.ParameterizedContext<State, Context>;
   rateLimit({
     policy,
     key: (ctx: Ctx) => ctx.state.user?.id,
@@ -120,6 +120,51 @@ test("functions that say no context are given what every Koa has, and what the a
       ctx.throw(429, "Slow down", { expose: true });
     },
   });
+});
+
+test("with the app's context as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+  const source = {} as RuleSource;
+  const options = [
+    () =>
+      rateLimit<Ctx>({
+        limit: 100,
+        window: "1m",
+        key: "user",
+        keys: { user: (ctx) => ctx.state.user?.id },
+        costs: { tokens: (ctx, response) => ctx.path.length + (response?.status ?? 0) },
+        cost: "tokens",
+        settle: (ctx, response) => (response?.status === 200 ? ctx.path.length : undefined),
+        plan: (ctx) => ctx.state.user?.id,
+        plans: { pro: { limit: 1000 } },
+        exempt: { ips: ["10.0.0.0/8"], keys: ["root", ["a", 1]] },
+        ban: { after: 10, within: "1m", for: "1h" },
+      }),
+    () =>
+      rateLimit<Ctx>({
+        keys: { user: (ctx) => ctx.state.user?.id },
+        rules: [
+          { name: "a", policy, key: "user", settle: "tokens" },
+          { name: "b", policy, key: ["ip", "user"], match: (ctx) => ctx.state.user?.id !== undefined },
+        ],
+      }),
+    () => rateLimit<Ctx>({ rules: source, key: "user", keys: { user: (ctx) => ctx.state.user?.id } }),
+    () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
+    // @ts-expect-error of the app's own state
+    () => rateLimit<Ctx>({ policy, keys: { user: (ctx) => ctx.state.usr } }),
+    // @ts-expect-error a cost is a number
+    () => rateLimit<Ctx>({ policy, costs: { tokens: (ctx) => ctx.state.user?.id } }),
+    // @ts-expect-error a settled cost is one, too
+    () => rateLimit<Ctx>({ policy, settle: (ctx) => ctx.state.user?.id }),
+    // @ts-expect-error a plan is a name
+    () => rateLimit<Ctx>({ policy, plan: (ctx) => ctx.path.length }),
+    // @ts-expect-error a plan's numbers are numbers
+    () => rateLimit<Ctx>({ policy, plans: { pro: { limit: "1000" } } }),
+    // @ts-expect-error a ban lasts for a time
+    () => rateLimit<Ctx>({ policy, ban: { after: 10, within: "1m" } }),
+    // @ts-expect-error ranges are a list
+    () => rateLimit<Ctx>({ policy, exempt: { ips: "10.0.0.0/8" } }),
+  ];
+  expectTypeOf(options).toBeArray();
 });
 
 test("a misspelt key name is an error, in rules on that rule", () => {

@@ -1,7 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
+import { FloodgateError } from "@floodgate/core";
 import type { RulesOrigin } from "./follow.js";
-import { type LiveOptions, type LiveRules, liveRules } from "./live.js";
+import { type LiveOptions, type LiveRules, startLive } from "./live.js";
 import { mostBytes } from "./yaml.js";
 
 /**
@@ -9,11 +10,17 @@ import { mostBytes } from "./yaml.js";
  * written in place or replaced, a symlink that is turned, a network file system that tells nobody.
  * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where the file cannot be read, a RulesError where it is bad.
  */
-export function fileRules(path: string, options: LiveOptions = {}): Promise<LiveRules> {
-  return liveRules(fileOrigin(path), { ...options, pollMs: options.pollMs ?? 500 });
+export async function fileRules(path: string, options: LiveOptions = {}): Promise<LiveRules> {
+  if (typeof path === "string" && path !== "") return startLive("fileRules", fileOrigin(path), options, 500);
+  const given = path === "" ? "an empty text" : path === null ? "null" : typeof path;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `fileRules: \`path\` must be a text, the path of a file, but was ${given}. Write fileRules("limits.yaml").`,
+  );
 }
 
 function fileOrigin(path: string): RulesOrigin {
+  let known: string | undefined;
   return {
     source: path,
 
@@ -25,13 +32,17 @@ function fileOrigin(path: string): RulesOrigin {
     },
 
     async read() {
-      // What has just been written may be half of what is to come, and half a list is a good one.
-      let before: string | undefined;
+      // What has just been written may be half of what is to come, and half a list is a good one. What is known already is whole.
+      let before = known;
       for (let looks = 0; looks < mostLooks; looks++) {
         const { text, ageMs } = await look(path);
-        if (ageMs > calmMs || text === before) return { text };
+        if (ageMs > calmMs || text === before) {
+          known = text;
+          return { text };
+        }
         before = text;
-        await setTimeout(calmMs, undefined, { ref: false });
+        // Whoever waits for the first version has nothing else to keep the process alive; a later one must not.
+        await setTimeout(calmMs, undefined, { ref: known === undefined });
       }
       throw new Error("it is being written all the time");
     },

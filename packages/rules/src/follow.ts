@@ -73,6 +73,11 @@ export class Follower {
     return this.#closed;
   }
 
+  /** Has the next poll read, whatever the revision. */
+  forget(): void {
+    this.#revision = undefined;
+  }
+
   /** A change during a read leads to one more; a poll does not. */
   async #follow(): Promise<void> {
     if (this.#reading) return;

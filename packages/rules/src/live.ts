@@ -33,9 +33,18 @@ export interface LiveRules extends RuleSource {
  * @throws FloodgateError where there is no first version (`FLOODGATE_RULES_UNAVAILABLE`), or a RulesError where it is a bad one.
  */
 export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}): Promise<LiveRules> {
-  checkOptions("liveRules", options, ["pollMs", "onEvent"], "liveRules(origin, { pollMs: 5000 })");
-  functionOrNothing("liveRules", "onEvent", options.onEvent, "(event) => console.log(event)");
-  const pollMs = wholeNumber("liveRules", "pollMs", options.pollMs ?? 5000, 1, 5000);
+  if (typeof origin?.read === "function") return startLive("liveRules", origin, options);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    'liveRules: `origin` must have a function `read`. Write liveRules({ source: "limits", read: async () => ({ text }) }).',
+  );
+}
+
+/** What `liveRules` does, for the function whose name is `where`. */
+export async function startLive(where: string, origin: RulesOrigin, options: LiveOptions, usualPollMs = 5000): Promise<LiveRules> {
+  checkOptions(where, options, ["pollMs", "onEvent"], `${where}(..., { pollMs: ${usualPollMs} })`);
+  functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+  const pollMs = wholeNumber(where, "pollMs", options.pollMs ?? usualPollMs, 1, usualPollMs);
   const first = await firstOf(origin);
   const { rules } = readRules(first.text, origin.source);
   return new Live(origin, pollMs, first, rules, options.onEvent);
@@ -48,9 +57,9 @@ class Live implements LiveRules, Listener {
   readonly #onEvent: LiveOptions["onEvent"];
   readonly #users = new Set<RuleUser>();
   readonly #follower: Follower;
-  /** The text in force, and the one that has been refused since. */
+  /** The text in force, and the one that has been refused since, with the users who did, if it was not bad in itself. */
   #text: string;
-  #refused: string | undefined;
+  #refused: { readonly text: string; readonly by: Set<RuleUser> } | undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
     this.#source = origin.source;
@@ -67,7 +76,13 @@ class Live implements LiveRules, Listener {
 
   subscribe(user: RuleUser): () => void {
     this.#users.add(user);
-    return () => this.#users.delete(user);
+    return () => {
+      this.#users.delete(user);
+      if (this.#refused?.by.delete(user) !== true || this.#refused.by.size > 0) return;
+      // Nobody is left who refused it: the next poll tries it again.
+      this.#refused = undefined;
+      this.#follower.forget();
+    };
   }
 
   /** Takes a new version in force, for all users in one step or for none. */
@@ -79,15 +94,16 @@ class Live implements LiveRules, Listener {
       this.#refused = undefined;
       return;
     }
-    if (text === this.#refused) return;
+    if (text === this.#refused?.text) return;
+    const refusers = new Set<RuleUser>();
     let rules: RuleSet;
     let ready: readonly (() => void)[];
     try {
       const parsed = readRules(text, this.#source);
-      ready = this.#prepare(parsed);
+      ready = this.#prepare(parsed, refusers);
       rules = parsed.rules;
     } catch (error) {
-      this.#refused = text;
+      this.#refused = { text, by: refusers };
       this.refuse(error);
       return;
     }
@@ -104,8 +120,11 @@ class Live implements LiveRules, Listener {
     this.#tell({ type: "rules-refused", source: this.#source, error });
   }
 
-  /** @throws RulesError with what users find wrong, each where it stands. */
-  #prepare({ rules, problemAt }: ReadRules): (() => void)[] {
+  /**
+   * @param refusers is where users that refuse these rules are added.
+   * @throws RulesError with what users find wrong, each where it stands.
+   */
+  #prepare({ rules, problemAt }: ReadRules, refusers: Set<RuleUser>): (() => void)[] {
     const ready: (() => void)[] = [];
     const problems = new Map<string, RulesProblem>();
     let cause: unknown;
@@ -114,12 +133,17 @@ class Live implements LiveRules, Listener {
         ready.push(user.prepare(rules));
       } catch (error) {
         cause ??= error;
-        const { message } = error instanceof Error ? error : new Error(String(error));
-        // Several users may find the same.
-        problems.set(message, problemAt(error instanceof FloodgateError ? error.at : [], message));
+        refusers.add(user);
+        for (const mistake of mistakesIn(error)) {
+          const { message } = mistake instanceof Error ? mistake : new Error(String(mistake));
+          const problem = problemAt(mistake instanceof FloodgateError ? mistake.at : [], message);
+          // Several users may find the same, each saying its own name before it.
+          const same = JSON.stringify([problem.path, message.replace(/^\w+: /, "")]);
+          if (!problems.has(same)) problems.set(same, problem);
+        }
       }
     }
-    if (problems.size > 0) throw new RulesError(this.#source, [...problems.values()], { cause });
+    if (refusers.size > 0) throw new RulesError(this.#source, [...problems.values()], { cause });
     return ready;
   }
 
@@ -130,6 +154,13 @@ class Live implements LiveRules, Listener {
     // A limit that somebody believes changed and that has not must not go unnoticed.
     if (event.type === "rules-refused" && listeners.length === 0 && this.#onEvent === undefined) warn(event.error);
   }
+}
+
+/** All mistakes that a user has found, which may be the cause of what it throws; or what it throws. */
+function mistakesIn(error: unknown): readonly unknown[] {
+  const { cause } = error instanceof Error ? error : {};
+  const all: unknown[] = cause instanceof AggregateError ? cause.errors : [];
+  return all.length > 0 && all.every((one) => one instanceof FloodgateError) ? all : [error];
 }
 
 function warn(error: unknown): void {

@@ -1,4 +1,5 @@
 import { type PlainRule, type Policy, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
+import { holdEverybody } from "./everybody.js";
 import type { Path } from "./problems.js";
 
 interface Slip {
@@ -30,11 +31,13 @@ function* contradictions(where: string, { match }: PlainRule, at: Path): Generat
 }
 
 function* everybody(where: string, exempt: PlainRule["exempt"], at: Path): Generator<Slip> {
-  for (const [i, range] of (exempt?.ips ?? []).entries()) {
-    if (!/\/0+$/.test(range)) continue;
-    const message = `${where}: ${range} holds everybody, so that nobody would be counted. Write a narrower range, or take the rule away.`;
-    yield { message, at: [...at, "exempt", "ips", i] };
-  }
+  const ranges = exempt?.ips ?? [];
+  const ipsAt = [...at, "exempt", "ips"];
+  const soThat = "so that nobody would be counted. Write a narrower range, or take the rule away.";
+  const alone = [...ranges.entries()].filter(([, range]) => holdEverybody([range]));
+  for (const [i, range] of alone) yield { message: `${where}: ${range} holds everybody, ${soThat}`, at: [...ipsAt, i] };
+  if (alone.length === 0 && holdEverybody(ranges))
+    yield { message: `${where}: these ranges together hold everybody, ${soThat}`, at: ipsAt };
 }
 
 function* costs(where: string, rule: PlainRule, at: Path): Generator<Slip> {

@@ -1,7 +1,7 @@
 import { checkOptions, FloodgateError } from "@floodgate/core";
 import { type Database, databaseOf, type RulesRedis } from "./client.js";
 import type { RulesOrigin } from "./follow.js";
-import { type LiveOptions, type LiveRules, liveRules } from "./live.js";
+import { type LiveOptions, type LiveRules, startLive } from "./live.js";
 import { parseRules } from "./parse.js";
 
 /**
@@ -24,7 +24,7 @@ export async function redisRules(redis: RulesRedis, key: string, options: LiveOp
     },
     watch: (changed) => database.subscribe(changed),
   };
-  return liveRules(origin, options);
+  return startLive("redisRules", origin, options);
 }
 
 /** The rules under a key as they are, good or bad, with their version (`"0"` where none was written); undefined where there are none. */

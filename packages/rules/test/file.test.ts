@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import {
   closeSync,
   mkdirSync,
@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fileRules, type LiveRules, RulesError } from "../src/index.js";
 import { limited, soon, User } from "./harness.js";
@@ -163,6 +164,52 @@ describe("a file of rules that has changed", () => {
   });
 });
 
+describe("a file from another machine's clock, dated in the future", () => {
+  const tomorrow = (): void => {
+    const date = new Date(Date.now() + 86_400_000);
+    utimesSync(file, date, date);
+  };
+
+  it("is followed as any other", async () => {
+    writeFileSync(file, limited(1));
+    tomorrow();
+    const { rules, user } = await follow();
+    for (const limit of [2, 3]) {
+      writeFileSync(file, limited(limit));
+      tomorrow();
+      await becomes(rules, limit);
+    }
+    expect(user.told).toEqual(["reloaded", "reloaded"]);
+  });
+});
+
+describe("a process that waits for its first file and nothing else", () => {
+  const touch = `
+    const [, file, aheadMs] = process.argv;
+    const date = new Date(Date.now() + Number(aheadMs));
+    process.getBuiltinModule("node:fs").utimesSync(file, date, date);`;
+  const modules = [
+    { module: "commonjs", code: `require("@floodgate/rules").fileRules(file).then(({ current }) => console.log(current.rules[0].limit));` },
+    {
+      module: "module",
+      code: `import { fileRules } from "@floodgate/rules"; console.log((await fileRules(file)).current.rules[0].limit);`,
+    },
+  ];
+  const dates = [
+    { dated: "just now", aheadMs: 0 },
+    { dated: "in the future", aheadMs: 86_400_000 },
+  ];
+  const kinds = modules.flatMap((one) => dates.map((date) => ({ ...one, ...date })));
+
+  it.each(kinds)("gets it, dated $dated, and then ends: $module", async ({ module, code, aheadMs }) => {
+    writeFileSync(file, limited(7));
+    const args = [`--input-type=${module}`, "-e", `${touch}\n${code}`, file, `${aheadMs}`];
+    // Its exit code is 0, or this rejects.
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: __dirname });
+    expect(stdout).toBe("7\n");
+  });
+});
+
 describe("a first file", () => {
   it.each<[string, () => void, RegExp]>([
     ["there", () => undefined, /ENOENT: no such file/],
@@ -174,6 +221,17 @@ describe("a first file", () => {
   ])("must be %s", async (_, make, message) => {
     make();
     await expect(fileRules(file)).rejects.toMatchObject({ code: "FLOODGATE_RULES_UNAVAILABLE", message: expect.stringMatching(message) });
+  });
+
+  it.each([
+    [undefined, undefined, 'fileRules: `path` must be a text, the path of a file, but was undefined. Write fileRules("limits.yaml").'],
+    [null, undefined, "but was null."],
+    ["", undefined, "but was an empty text."],
+    ["limits.yaml", null, "fileRules takes an object of options, but was given null. Write fileRules(..., { pollMs: 500 })."],
+    ["limits.yaml", { pollms: 5 }, "fileRules has no option `pollms`. Did you mean `pollMs`?"],
+    ["limits.yaml", { pollMs: 0 }, "fileRules: `pollMs` must be a whole number of at least 1, but was 0. Write pollMs: 500."],
+  ])("needs a path and sound options: %o, %o", async (path, options, message) => {
+    await expect(fileRules(path as never, options as never)).rejects.toThrow(message);
   });
 
   it("must be good", async () => {

@@ -208,6 +208,72 @@ describe("a bad version", () => {
     expect(refused.error.message).toBe("limits:1:1: boom\nlimits:2:5: no such key");
     expect(refused.error.cause).toBeInstanceOf(FloodgateError);
   });
+
+  it("shows all that a user finds in one throw, where each stands", async () => {
+    const { origin, users } = await start();
+    const mistake = (message: string, ...at: string[]) => new FloodgateError("FLOODGATE_UNKNOWN_KEY", message, { at: ["rules", 0, ...at] });
+    users[0].judge = () => {
+      const cause = new AggregateError([mistake("rateLimit: no key", "name"), mistake("rateLimit: no cost", "limit")]);
+      throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "rateLimit: no key", { at: ["rules", 0, "name"], cause });
+    };
+    await origin.becomes(limited(2));
+    expect(users[1].told).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:27: rateLimit: no cost"]);
+  });
+
+  it.each([[[]], [[new Error("ECONNREFUSED")]]])("shows what a user throws where its cause is no list of mistakes: %o", async (errors) => {
+    const { origin, users } = await start();
+    users[0].judge = () => {
+      throw new Error("no store", { cause: new AggregateError(errors) });
+    };
+    await origin.becomes(limited(2));
+    expect(users[1].told).toEqual(["limits:1:1: no store"]);
+  });
+
+  it("shows the same mistake of several users once, whatever they are called, and another place or reason too", async () => {
+    const { origin, rules, users } = await start();
+    const refuses = (message: string, word: string) => () => {
+      throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", message, { at: ["rules", 0, word] });
+    };
+    const [third, fourth] = [new User(), new User()];
+    rules.subscribe(third);
+    rules.subscribe(fourth);
+    users[0].judge = refuses("rateLimit: no key", "name");
+    users[1].judge = refuses("floodgate: no key", "name");
+    third.judge = refuses("rateLimit: no cost", "name");
+    fourth.judge = refuses("rateLimit: no key", "limit");
+    await origin.becomes(limited(2));
+    expect(third.told).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:13: rateLimit: no cost\nlimits:2:27: rateLimit: no key"]);
+  });
+
+  it("is tried again by the next poll once all who refused it have left, though its revision is the same", async () => {
+    const origin = Object.assign(new Origin(limited(1)), { revision: async () => origin.text });
+    const rules = await liveRules(origin, { pollMs });
+    const users = [new User(), new User(), new User()] as const;
+    const [stays, ...refusers] = users;
+    const [, leaveFirst, leaveLast] = users.map((user) => rules.subscribe(user)) as [() => void, () => void, () => void];
+    for (const user of refusers) {
+      user.judge = () => {
+        throw new Error("not with me");
+      };
+    }
+    await origin.becomes(limited(2));
+    leaveFirst();
+    await vi.advanceTimersByTimeAsync(2 * pollMs);
+    expect(stays.told).toEqual(["limits:1:1: not with me"]);
+    leaveLast();
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(stays.told.slice(1)).toEqual(["reloaded"]);
+    expect(rules.current.rules[0]?.limit).toBe(2);
+  });
+
+  it("is not tried again where it is bad in itself, whoever leaves", async () => {
+    const { origin, rules, events } = await start();
+    const leave = rules.subscribe(new User());
+    await origin.becomes(limited(0));
+    leave();
+    await vi.advanceTimersByTimeAsync(2 * pollMs);
+    expect(events).toHaveLength(1);
+  });
 });
 
 describe("reads", () => {
@@ -299,6 +365,10 @@ describe("a user that throws", () => {
 });
 
 describe("a first version", () => {
+  it.each([undefined, null, {}, "limits.yaml"])("needs an origin: %o", async (origin) => {
+    await expect(liveRules(origin as never)).rejects.toThrow("liveRules: `origin` must have a function `read`. Write liveRules({ source:");
+  });
+
   it("must be there", async () => {
     const origin = new Origin(limited(1));
     origin.failure = new Error("no such bucket");

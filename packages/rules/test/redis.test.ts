@@ -93,6 +93,16 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
     });
   });
 
+  it("are followed with sound options", async () => {
+    const client = await connected();
+    await expect(redisRules(client, freshKey(), null as never)).rejects.toThrow(
+      "redisRules takes an object of options, but was given null.",
+    );
+    await expect(redisRules(client, freshKey(), { pollMs: 0 })).rejects.toThrow("redisRules: `pollMs` must be");
+    await expect(redisRules(client, undefined as never)).rejects.toThrow("redisRules: `key` must be a text");
+    await expect(redisRules(undefined as never, "key")).rejects.toThrow("redisRules: `redis` must be a connected client");
+  });
+
   it("of another type under the key are a fault that says so", async () => {
     const client = await connected();
     const key = `{${freshKey()}}`;
@@ -175,7 +185,7 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
     await pushRules(client, key, limited(7));
     await becomes(rules, 7);
     expect(user.told).toEqual([
-      `${key}:2:27: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was 0. Write limit: 100.`,
+      `${key}:2:27: rules[0]: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was 0. Write limit: 100.`,
       expect.stringMatching(/there are no rules under this key/),
       "reloaded",
     ]);

@@ -1,6 +1,7 @@
 import { InspectedRules, type RuleSet } from "@floodgate/core";
 import type { Command } from "commander";
 import { appOptions, askedReader } from "../app.js";
+import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { each, examples, ipv6PrefixOption, type NamesOptions, namesOptions } from "../options.js";
 import { type ExplainedRule, explained, explanationText } from "../output/explanation.js";
@@ -38,12 +39,20 @@ export function addCheck(program: Command, io: Io): void {
 }
 
 async function check(io: Io, file: string, options: CheckOptions): Promise<void> {
+  if (options.request === undefined) refuseParts(options);
   const { text, name } = await readText(io, file);
   if (options.json === true) return checkToJson(io, text, name, options);
   const set = soundRules(io, text, name, options);
   const asked =
     options.request === undefined ? "" : `\n${explanationText(io, options.request, await explain(set, options, options.request))}`;
   io.out(`${name}: ${count(set.rules.length, "rule")}, no problems\n${asked}`);
+}
+
+/** @throws Failure where there are parts of a request, and no request. */
+function refuseParts(options: CheckOptions): void {
+  const part = (["ip", "key", "header", "route", "plan"] as const).find((word) => options[word] !== undefined);
+  if (part === undefined) return;
+  throw new Failure("usage", `--${part} tells of a request, and there is none. Write --request "POST /posts" before it.`);
 }
 
 async function checkToJson(io: Io, text: string, file: string, options: CheckOptions): Promise<void> {

@@ -93,8 +93,6 @@ export interface Adapter {
   readonly proxies: readonly ProxySetting[];
   /** Whether `Setup.outer` is understood. */
   readonly outer?: boolean;
-  /** When `refundWhen` is told a response's status: once it has been sent (left out), or as soon as it is made, streams unseen. */
-  readonly refunds?: "when sent" | "when made";
   /** The adapter's default store, with a clock. */
   store(clock: Clock): Store<"sync">;
   /** Rejects with what `rateLimit` throws. */

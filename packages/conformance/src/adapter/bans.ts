@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow } from "@floodgate/core";
+import { type FloodgateEvent, fixedWindow } from "@floodgate/core";
 import { items } from "./headers.js";
 import { type AdapterSuite, later, self } from "./web.js";
 
@@ -91,6 +91,19 @@ export function banCases({ describe, it }: AdapterSuite): void {
       await Promise.all(Array.from({ length: 20 }, () => app.get()));
       assert.equal(web.events.filter(({ type }) => type === "banned").length, 1);
     });
+
+    for (const kind of ["at once", "by promise"] as const) {
+      it(`a listener that throws at it harms no request (a store that answers ${kind})`, async (web) => {
+        const onEvent = ({ type }: FloodgateEvent): void => {
+          if (type === "banned" || type === "store-error") assert.fail("mine");
+        };
+        const app = await web.start({ ...login, onEvent, ...(kind === "at once" ? {} : { store: later(web.store) }) });
+        assert.deepEqual(await app.statuses(5), [200, 429, 429, 429, 429]);
+        web.nowMs += 1000;
+        assert.equal((await app.get()).headers["retry-after"], "3599");
+        assert.deepEqual(app.errors, []);
+      });
+    }
 
     for (const [wrong, message] of [
       [{ after: 0, within: "1m", for: "1h" }, /`after` must be a whole number of at least 1/],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fixedWindow, type OnMissingKey } from "@floodgate/core";
 import type { LimitSetup, RequestView } from "./adapter.js";
-import type { AdapterSuite } from "./web.js";
+import { type AdapterSuite, self } from "./web.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 const user = (request: RequestView): string | undefined => request.header("x-user");
@@ -65,6 +65,27 @@ export function keyCases({ describe, it }: AdapterSuite): void {
         }
       });
     }
+
+    it("that names an address is not the one of a client that counts by its address for want of a key", async (web) => {
+      const app = await web.start({ policy, key: "header:x-api-key", onMissingKey: "ip" });
+      assert.deepEqual(await app.statuses(2, "/", { "x-api-key": self }), [200, 429]);
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      await app.limits[0]?.limiter.reset(["ip", self]);
+      assert.deepEqual(await app.statuses(1), [200]);
+    });
+
+    it("that is missing where it must be there rejects, and is told", async (web) => {
+      const { onEvent } = web.listen("missing-key");
+      const app = await web.start({ policy, key: "header:x-api-key", onMissingKey: "reject", onEvent });
+      assert.equal((await app.get()).status, 429);
+      assert.deepEqual(web.events, [{ type: "missing-key", name: "default" }]);
+    });
+
+    it("left undefined by a rule is the middleware's", async (web) => {
+      const app = await web.start({ key: "header:x-api-key", rules: [{ name: "one", policy, key: undefined as never }] });
+      assert.deepEqual(await app.statuses(2, "/", { "x-api-key": "a" }), [200, 429]);
+      assert.equal((await app.get("/", { "x-api-key": "b" })).status, 200);
+    });
 
     it("rules say by name whom they count", async (web) => {
       const rules = [

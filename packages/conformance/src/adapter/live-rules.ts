@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { FloodgateEvent, PlainRule, RuleSet, RuleSource, RuleUser } from "@floodgate/core";
+import type { FloodgateError, FloodgateEvent, PlainRule, RuleSet, RuleSource, RuleUser } from "@floodgate/core";
 import { type AdapterSuite, gate, self } from "./web.js";
 
 /** A source whose versions come when the test says so. */
@@ -85,6 +85,40 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
         assert.throws(() => source.offer({ rules: [rule("one", 9), bad] }), { code, at });
       }
       assert.match((await app.get()).headers["ratelimit-policy"] as string, /^"one";q=5;/);
+    });
+
+    it("are refused with all their mistakes at once", async (web) => {
+      const source = new HandSource(rule("one", 5));
+      await web.start({ rules: source });
+      assert.throws(
+        () => source.offer({ rules: [rule("a", 0), rule("b", 1), rule("c", 1, { key: "usr" })] }),
+        ({ at, cause }: FloodgateError) => {
+          assert.deepEqual(at, ["rules", 0, "policy", "limit"]);
+          assert.deepEqual(
+            (cause as AggregateError).errors.map((error: FloodgateError) => error.at),
+            [at, ["rules", 2, "key"]],
+          );
+          return true;
+        },
+      );
+    });
+
+    it("take no name that a refused version had, and give theirs back when the middleware is closed", async (web) => {
+      const source = new HandSource(rule("one", 5));
+      const app = await web.start({ rules: source });
+      await web.start({ name: "taken", limit: 3, window: "1m" });
+      assert.throws(() => source.offer({ rules: [rule("free", 1), rule("taken", 1)] }), {
+        code: "FLOODGATE_NAME_TAKEN",
+        at: ["rules", 1, "name"],
+      });
+      await web.start({ name: "free", limit: 3, window: "1m" });
+      await assert.rejects(web.start({ rules: new HandSource(rule("one", 5)) }), /stands for rules of another source/);
+      app.limits[0]?.close();
+      await web.start({ name: "one", limit: 3, window: "1m" });
+    });
+
+    it("that are still a promise are refused with what to write", async (web) => {
+      await assert.rejects(web.start({ rules: Promise.resolve(new HandSource(rule("one", 5))) as never }), /was a promise: await it first/);
     });
 
     it("may exempt for all of them", async (web) => {

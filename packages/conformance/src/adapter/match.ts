@@ -13,6 +13,14 @@ const paths: [Match["path"], string[], string[]][] = [
   ["/posts/:id", ["/posts/1", "/POSTS/x/", "/posts/a%2Fb", "/posts/%E2%82%AC", "/posts/%zz"], ["/posts", "/posts/", "/posts/1/2"]],
   ["/posts/:id/comments/:comment", ["/posts/1/comments/2"], ["/posts/1/comments", "/posts/1/likes/2"]],
   ["/files/*", ["/files/a", "/files/a/b/c", "/files/a%20b"], ["/file/a", "/x/files/a"]],
+  [
+    "/files/*",
+    [
+      ...["/files%2Fa", "/files%5Ca", "/./files/a", "/%2e/files/a", "/x/../files/a", "/x/%2E%2e/files/a", "/../files/a", "//files/a"],
+      ...["/x%2F..%2Ffiles/a", "/x%2Fy/../files/a", "/files/./a", "/.%2Ffiles/a", "/files/%2e%2e/files/a"],
+    ],
+    ["/files%252Fa", "/x/%252e%252e/files/a", "/%c0%ae/files/a", "/files%zz/a", "/files%00/a", "/x/.../files/a", "/x%2Ffiles/a"],
+  ],
   ["/a/*/z", ["/a/b/z", "/a/b/c/z", "/a/z/z", "/A/b/Z/"], ["/a/b", "/a/b/z/y", "/b/z"]],
   [
     ["/a", "/b/:id"],
@@ -101,6 +109,17 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       ] as const) {
         assert.equal((await app.get("/", headers)).headers["ratelimit"] !== undefined, expected, JSON.stringify(headers));
       }
+    });
+
+    it("header: one that is called like what every object has is looked for like any other", async (web) => {
+      const rules = [
+        { name: "constructor", policy, match: { header: { constructor: true } } },
+        { name: "proto", policy, match: { header: JSON.parse('{ "__proto__": true }') } },
+        { name: "key", policy, key: "header:constructor", onMissingKey: "skip" },
+      ] as const;
+      const app = await web.start({ rules });
+      assert.equal((await app.get()).headers["ratelimit"], undefined);
+      assert.equal((await app.get("/", { constructor: "a" })).headers["ratelimit"], '"constructor";r=99;t=45, "key";r=99;t=45');
     });
 
     for (const [kind, fits] of [

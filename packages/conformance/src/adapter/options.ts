@@ -1,4 +1,4 @@
-import type { KeyFunction, LimitOptions, RateLimitOptions } from "@floodgate/core";
+import type { KeyFunction, LimitOptions, RateLimitOptions, Rule, RuleSource } from "@floodgate/core";
 import type { LimitSetup, RequestView } from "./adapter.js";
 
 type View<Req> = (request: Req) => RequestView;
@@ -13,14 +13,9 @@ export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitO
   if (plan !== undefined) options.plan = of(plan, view);
   if (clientIp !== undefined) options.clientIp = typeof clientIp === "function" ? of(clientIp, view) : clientIp;
   if (rules !== undefined) {
-    options.rules =
-      "subscribe" in rules
-        ? rules
-        : rules.map(({ match, ...rule }) => ({
-            ...limitFor(rule, view),
-            name: rule.name,
-            ...(match === undefined ? {} : { match: typeof match === "function" ? of(match, view) : match }),
-          }));
+    options.rules = Array.isArray(rules)
+      ? (rules as readonly Rule<RequestView, string>[]).map((rule) => ruleFor(rule, view))
+      : (rules as RuleSource);
   }
   return options;
 }
@@ -29,6 +24,11 @@ export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitO
 export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R): R | PromiseLike<R> {
   const isPromise = typeof value === "object" && value !== null && "then" in value;
   return isPromise ? (value as PromiseLike<T>).then(next) : next(value as T);
+}
+
+function ruleFor<Req>({ match, ...rule }: Rule<RequestView, string>, view: View<Req>): Rule<Req, string> {
+  const fits = typeof match === "function" ? of(match, view) : match;
+  return { ...limitFor(rule, view), name: rule.name, ...(fits === undefined ? {} : { match: fits }) };
 }
 
 /** The functions of the request among what both a rule and a middleware say; the rest as it is. */

@@ -84,7 +84,12 @@ export function planCases({ describe, it }: AdapterSuite): void {
       await assert.rejects(web.start({ ...limit, key: "global" }), { code: "FLOODGATE_MISSING_PLAN" });
     });
 
+    it("must be there where a plan is said", async (web) => {
+      await assert.rejects(web.start({ policy, plan: () => "paid" }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["plan"] });
+    });
+
     for (const [wrong, message] of [
+      [{ paid: { countRejected: true } }, /no option `countRejected`/],
       [{ paid: { limit: 0 } }, /plans\.paid|limit.*at least 1/],
       [{ paid: { limt: 3 } }, /no option `limt`.*Did you mean `limit`/],
       [{ paid: { capacity: 3 } }, /no option `capacity`/],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { type CostFunction, fixedWindow, tokenBucket } from "@floodgate/core";
+import { type CostFunction, type FloodgateEvent, fixedWindow, tokenBucket } from "@floodgate/core";
 import type { RequestView } from "./adapter.js";
-import { type AdapterSuite, later } from "./web.js";
+import { type AdapterSuite, gate, later } from "./web.js";
 
 /** `settle`: a cost that is known only when the response is done. */
 export function settleCases({ describe, it }: AdapterSuite): void {
@@ -101,13 +101,50 @@ export function settleCases({ describe, it }: AdapterSuite): void {
     ] as const) {
       it(`a function that ${what} is told to who listens, and harms no response`, async (web) => {
         const { onEvent, heard } = web.listen("settle-failed");
-        const app = await web.start({ policy, cost: 10, settle, onEvent });
+        const throwing = (event: FloodgateEvent): void => {
+          onEvent(event);
+          if (event.type === "settle-failed") assert.fail("listener");
+        };
+        const app = await web.start({ policy, cost: 10, settle, onEvent: throwing });
         assert.equal((await app.get()).status, 200);
-        await heard;
+        const event = await heard;
+        assert.deepEqual(event.type === "settle-failed" && [event.name, event.key], ["default", "127.0.0.1"]);
         assert.equal((await app.peek()).remaining, 90);
         assert.deepEqual(app.errors, []);
       });
     }
+
+    it("waits for what is promised, so that a client which hangs up early pays what its request has cost", async (web) => {
+      const { onEvent, heard } = web.listen("settled");
+      const [begun, counted] = [gate(), gate()];
+      const app = await web.start({
+        limits: [{ policy, cost: 10, settle: () => counted.opened.then(() => 80), onEvent }],
+        handler: async () => {
+          begun.open();
+          await counted.opened;
+          return {};
+        },
+      });
+      const request = app.open("/");
+      await begun.opened;
+      request.destroy();
+      await app.deserted();
+      assert.equal((await app.peek()).remaining, 90);
+      counted.open();
+      await heard;
+      assert.equal((await app.peek()).remaining, 20);
+    });
+
+    it("cannot settle what is free: a cost of 0 beside it is refused", async (web) => {
+      await assert.rejects(web.start({ policy, cost: 0, settle: used }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["cost"] });
+    });
+
+    it("is a function or a name", async (web) => {
+      await assert.rejects(
+        web.start({ policy, settle: 5 as never }),
+        /`settle` must be a function or the name of one of `costs`, but was 5/,
+      );
+    });
 
     for (const option of ["cost", "settle"] as const) {
       it(`a name of ${option} that \`costs\` does not define is refused, with the nearest`, async (web) => {

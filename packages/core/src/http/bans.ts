@@ -1,7 +1,7 @@
 import type { Decision } from "../decision.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import type { Check } from "../store.js";
-import { type Asking, unheard } from "./afterwards.js";
+import { andThen, type Check } from "../store.js";
+import { type Asking, tellQuietly, unheard } from "./asking.js";
 
 /** The checks as the store is asked for them: each whose rule bans is followed by a look at the ban. */
 export function withBans<Req>(checks: readonly RuleCheck<Req>[]): readonly Check[] {
@@ -31,8 +31,12 @@ export function heedBans<Req>(checks: readonly RuleCheck<Req>[], answers: readon
 /** Nobody waits for it: the request has its answer. */
 function strike<Req>({ rule: { name, ban, shadow }, key }: RuleCheck<Req>, { guard, onEvent }: Asking): void {
   if (ban === undefined) return;
+  const { forMs } = ban;
   unheard(
-    () => ban.strike(guard, key, () => onEvent?.({ type: "banned", name, key, forMs: ban.forMs, shadow })),
-    (error) => onEvent?.({ type: "store-error", error }),
+    () =>
+      andThen<boolean, void>(ban.strike(guard, key), (begun) => {
+        if (begun) tellQuietly(onEvent, { type: "banned", name, key, forMs, shadow });
+      }),
+    (error) => tellQuietly(onEvent, { type: "store-error", error }),
   );
 }

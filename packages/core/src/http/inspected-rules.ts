@@ -1,7 +1,7 @@
 import { type CompiledRule, type Found, type RuleCheck, type RuleContext, TurnedAway } from "../rules/compiled-rule.js";
 import { CompiledRules } from "../rules/compiled-rules.js";
 import { compileExempt } from "../rules/exempt.js";
-import { segmentsOf } from "../rules/path.js";
+import { readingsOf } from "../rules/path.js";
 import type { Rule } from "../rules/rule.js";
 import type { RuleSet } from "../rules/source.js";
 import { givenRules, type RateLimitOptions, ruleContext } from "./rate-limit-options.js";
@@ -84,7 +84,7 @@ export class InspectedRules<Req> {
   /** The first part of a match that does not fit. */
   #misfit({ match }: CompiledRule<Req>, request: Req): NotCounted {
     if (match?.methods?.has(this.#reader.method(request)) === false) return "method";
-    if (match?.paths !== undefined && match.pattern(segmentsOf(this.#reader.path(request))) === undefined) return "path";
+    if (match?.paths !== undefined && match.pattern(readingsOf(this.#reader.path(request))) === undefined) return "path";
     return "header";
   }
 }

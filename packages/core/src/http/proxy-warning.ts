@@ -1,11 +1,6 @@
 import type { EventListener, WarningEvent } from "../events.js";
 import type { RequestReader } from "./request-reader.js";
-
-/** Every runtime has one; typed here because core has no types of any of them. */
-declare const console: { warn(message: string): void };
-
-/** The process is told once, however many middlewares it has: they are of one app. */
-let warned = false;
+import { warnOnce } from "./warn.js";
 
 /** A proxy marks every request that it passes on, so the first ones tell; to look at all would cost each the reading of its headers. */
 const looksMost = 1000;
@@ -40,10 +35,7 @@ function warn(onEvent: EventListener | undefined, remoteAddress: string | undefi
     code: "FLOODGATE_MISSING_PROXY_SETTING",
     message: `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
   };
-  if (onEvent !== undefined) {
-    onEvent(event);
-  } else if (!warned) {
-    warned = true;
-    console.warn(`[floodgate] ${event.code}: ${event.message}`);
-  }
+  // The process is told once, however many middlewares it has: they are of one app.
+  if (onEvent !== undefined) onEvent(event);
+  else warnOnce(event.code, event.message);
 }

@@ -68,6 +68,13 @@ const words = [
  * @param own the adapter's own options, which are its to check.
  */
 export function checkRateLimitOptions<Req>(where: string, options: RateLimitOptions<Req, string>, own: readonly string[]): void {
+  if (typeof options === "object" && options !== null && "match" in options) {
+    throw new FloodgateError(
+      "FLOODGATE_UNKNOWN_OPTION",
+      `${where} has no option \`match\`: that is a rule's. Write rules: [{ name: "posts", match: { path: "/posts" }, limit: 100, window: "1m" }].`,
+      { at: ["match"] },
+    );
+  }
   checkOptions(where, options, [...words, ...own], 'rateLimit({ limit: 100, window: "1m" })');
   functionOrNothing(where, "skip", options.skip, '(req) => req.path === "/health"');
   functionOrNothing(where, "plan", options.plan, "(req) => req.user?.plan");
@@ -159,7 +166,8 @@ export function givenRules<Req>(
   }
   const shared = Object.fromEntries(given({ key, cost, settle, mode, onMissingKey, ban }));
   const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
-  const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? { ...shared, ...rule } : rule)) : rules;
+  const fill = (rule: object): object => ({ ...shared, ...Object.fromEntries(given({ ...rule })) });
+  const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? fill(rule) : rule)) : rules;
   return compileRules(where, filled, context);
 }
 

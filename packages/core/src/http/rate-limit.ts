@@ -7,7 +7,8 @@ import type { Limiter } from "../limiter.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
 import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
-import { type Asking, afterwards } from "./afterwards.js";
+import { afterwards } from "./afterwards.js";
+import type { Asking } from "./asking.js";
 import { heedBans, withBans } from "./bans.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
@@ -125,7 +126,10 @@ export class RateLimit<Req> {
   #ask(request: Req, visit: Visit, found: readonly Found<Req>[]): Promised<Outcome> {
     const checks = found.every(isCheck) ? found : found.filter(isCheck);
     const keyless = checks === found ? [] : found.filter((one) => one instanceof TurnedAway).map(({ name }) => name);
-    if (keyless.length > 0) return reject(429, [noStore], quotaExceeded(keyless, undefined), undefined);
+    if (keyless.length > 0) {
+      for (const name of keyless) this.#asking.onEvent?.({ type: "missing-key", name });
+      return reject(429, [noStore], quotaExceeded(keyless, undefined), undefined);
+    }
     const only = checks[0];
     if (only === undefined) return unlimited;
     const { guard } = this.#asking;

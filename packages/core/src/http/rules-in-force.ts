@@ -1,12 +1,14 @@
-import { claimName, type Limiter } from "../limiter.js";
+import { FloodgateError } from "../errors.js";
+import type { Limiter } from "../limiter.js";
+import { type Claim, checkNames, claimNames } from "../names.js";
 import type { RuleContext } from "../rules/compiled-rule.js";
 import { CompiledRules } from "../rules/compiled-rules.js";
 import { compileExempt } from "../rules/exempt.js";
 import type { Rule } from "../rules/rule.js";
 import { RuleLimiter } from "../rules/rule-limiter.js";
-import { isRuleSource, type RuleSet, type RuleSource } from "../rules/source.js";
+import { isRuleSource, type RuleSet } from "../rules/source.js";
 import type { Store } from "../store.js";
-import type { Asking } from "./afterwards.js";
+import type { Asking } from "./asking.js";
 import { givenRules, ownRule, type RateLimitOptions } from "./rate-limit-options.js";
 
 /** One version of a middleware's rules. */
@@ -17,44 +19,61 @@ export interface Version<Req> {
 
 /** The rules of a middleware: the same for good, or those of a live source, swapped whole. */
 export class RulesInForce<Req> {
-  #current: Version<Req>;
-  #leave: (() => void) | undefined;
+  #current!: Version<Req>;
+  #leave: () => void = () => undefined;
+  /** Gives back the names of the version in force. */
+  #release: () => void = () => undefined;
 
   /** @throws FloodgateError where a rule is wrong. */
   constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
-    const make = (rules: CompiledRules<Req>["all"], source?: RuleSource): Version<Req> => {
-      // Of a live rule the source decides what its name means, version after version.
-      for (const rule of rules) claimName(where, store, rule.name, source ?? rule.meaning);
+    const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       const limiters = rules.map((rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent)] as const);
       return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {
-      this.#current = make(rules === undefined ? [ownRule(where, options, context)] : givenRules(where, options, rules, context));
+      const all = rules === undefined ? [ownRule(where, options, context)] : givenRules(where, options, rules, context);
+      checkPlans(where, options, all);
+      const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
+      this.#release = claimNames(where, store, claims);
+      this.#current = versionOf(all);
       return;
     }
-    const makeLive = (set: RuleSet): Version<Req> => {
+    // Of a live rule the source decides what its name means, version after version.
+    const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, meaning: rules, at: ["rules", i] }));
+    const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
-      return make(givenRules(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }), rules);
+      const next = versionOf(givenRules(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
+      checkNames(where, store, claimsOf(set));
+      return () => {
+        const release = claimNames(where, store, claimsOf(set));
+        this.#release();
+        this.#release = release;
+        this.#current = next;
+      };
     };
-    this.#current = makeLive(rules.current);
-    this.#leave = rules.subscribe({
-      prepare: (set) => {
-        const next = makeLive(set);
-        return () => {
-          this.#current = next;
-        };
-      },
-      tell: asking.onEvent,
-    });
+    prepare(rules.current)();
+    this.#leave = rules.subscribe({ prepare, tell: asking.onEvent });
   }
 
   get current(): Version<Req> {
     return this.#current;
   }
 
+  /** What is in force stays so; its names may be given to others. */
   close(): void {
-    this.#leave?.();
-    this.#leave = undefined;
+    this.#leave();
+    this.#release();
+    this.#leave = this.#release = () => undefined;
   }
+}
+
+/** Rules that change may have plans later; of those that do not, one who says a plan has meant something. */
+function checkPlans<Req>(where: string, options: RateLimitOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
+  if (options.plan === undefined || rules.some(({ plans }) => plans !== undefined)) return;
+  throw new FloodgateError(
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    `${where}: \`plan\` says which plan a request has, but no limit has \`plans\`. Write plans: { pro: { limit: 1000 } }.`,
+    { at: ["plan"] },
+  );
 }

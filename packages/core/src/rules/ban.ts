@@ -56,15 +56,17 @@ export class Ban {
     };
   }
 
-  /** Counts a rejection; the last of so many within the time begins a ban, and what was counted counts no more. */
-  strike(store: Store, key: string, told: () => void): unknown {
-    return andThen<Decision, unknown>(store.consume(this.rejections, key, 1), (counted) => {
-      if (counted.degraded || (counted.allowed && counted.remaining > 0)) return undefined;
-      return andThen<Decision, unknown>(store.consume(this.banned, key, 1), (banned) => {
+  /**
+   * Counts a rejection; the last of so many within the time begins a ban, and what was counted counts no more.
+   * @returns whether this one began it.
+   */
+  strike(store: Store, key: string): boolean | PromiseLike<boolean> {
+    return andThen<Decision, boolean>(store.consume(this.rejections, key, 1), (counted) => {
+      if (counted.degraded || (counted.allowed && counted.remaining > 0)) return false;
+      return andThen<Decision, boolean>(store.consume(this.banned, key, 1), (banned) => {
         // Of several processes that see the last rejection one begins the ban.
-        if (banned.degraded || !banned.allowed) return undefined;
-        told();
-        return store.reset(this.rejections, key);
+        if (banned.degraded || !banned.allowed) return false;
+        return andThen<void, boolean>(store.reset(this.rejections, key), () => true);
       });
     });
   }

@@ -1,6 +1,6 @@
 import type { FloodgateError } from "../errors.js";
 import type { RuleContext } from "./compiled-rule.js";
-import { attempt, mistakesOf } from "./compiled-rules.js";
+import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleSet } from "./source.js";
@@ -31,7 +31,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     plan: () => undefined,
     exempt: [],
   };
-  return [...mistakes, ...mistakesOf("rules", set.rules as readonly Rule<unknown, string>[], context)];
+  return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
 }
 
 const builtIn: readonly string[] = ["ip", "route", "global"];

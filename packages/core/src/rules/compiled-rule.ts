@@ -2,8 +2,8 @@ import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { FloodgateError, inside, shown } from "../errors.js";
 import { encodeKey, type Key } from "../key.js";
 import { checkName, createLimit, type Limit } from "../limit.js";
-import { type Meaning, meaningOf } from "../limiter.js";
-import { functionOrNothing, oneOf } from "../options.js";
+import { type Meaning, meaningOf } from "../names.js";
+import { oneOf } from "../options.js";
 import { type Policy, toPolicy } from "../policy.js";
 import { abandon, andThen, type Check, isPromise } from "../store.js";
 import { Ban } from "./ban.js";
@@ -87,9 +87,14 @@ export class CompiledRule<Req> {
       );
     }
     this.#cost = costOf(where, rule.cost ?? 1, context.costs);
-    if (typeof rule.settle === "string") this.settle = namedCost(where, "settle", rule.settle, context.costs);
-    else functionOrNothing(where, "settle", rule.settle, "(req) => req.tokensUsed");
-    if (typeof rule.settle === "function") this.settle = rule.settle;
+    this.settle = settleOf(where, rule.settle, context.costs);
+    if (this.settle !== undefined && this.#cost === 0) {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`cost: 0\` passes free of charge, so there is nothing for \`settle\` to settle. Reserve something: cost: 1.`,
+        { at: ["cost"] },
+      );
+    }
     const policy = policyOption(where, rule);
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);
@@ -176,7 +181,8 @@ export class CompiledRule<Req> {
         return new TurnedAway(this.name);
       case "ip":
         return andThen<Key | undefined, Found<Req>>(this.#sources.ip(request), (address) => {
-          if (address !== undefined) return this.#check(limit, encodeKey(address), units);
+          // A key that is made of a header, say, must not be able to name an address.
+          if (address !== undefined) return this.#check(limit, encodeKey(["ip", address as string]), units);
           if (this.shadow) return undefined;
           throw noClientIp();
         });
@@ -198,6 +204,16 @@ export class CompiledRule<Req> {
 function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): number | CostFunction<Req> {
   if (typeof cost === "function") return cost as CostFunction<Req>;
   return typeof cost === "string" ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
+}
+
+function settleOf<Req>(where: string, settle: unknown, costs: Costs<Req>): CostFunction<Req> | undefined {
+  if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
+  if (typeof settle === "string") return namedCost(where, "settle", settle, costs);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,
+    { at: ["settle"] },
+  );
 }
 
 function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Policy | ((request: Req) => unknown) {

@@ -22,25 +22,34 @@ export class CompiledRules<Req> {
   }
 }
 
-/** @throws FloodgateError where a rule is wrong or two rules have one name. */
+/**
+ * @throws FloodgateError where a rule is wrong or two rules have one name: the first mistake, and where several rules have one, all of
+ * them as `cause`, an AggregateError.
+ */
 export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], context: RuleContext<Req>): CompiledRule<Req>[] {
-  return inside(["rules"], () => {
-    checkList(where, rules);
-    const names = new Set<unknown>();
-    return rules.map((rule, i) => compileRule(where, rule, i, names, context));
-  });
+  const { compiled, mistakes } = tryRules(where, rules, context);
+  const [first] = mistakes;
+  if (first === undefined) return compiled;
+  if (mistakes.length === 1) throw first;
+  throw new FloodgateError(first.code, first.message, { at: first.at, cause: new AggregateError(mistakes) });
 }
 
-/** All mistakes of a list of rules, one a rule, in their order. */
-export function mistakesOf<Req>(where: string, rules: readonly Rule<Req, string>[], context: RuleContext<Req>): FloodgateError[] {
+/** All mistakes of a list of rules, one a rule, in their order; and what could be compiled. */
+export function tryRules<Req>(
+  where: string,
+  rules: readonly Rule<Req, string>[],
+  context: RuleContext<Req>,
+): { compiled: CompiledRule<Req>[]; mistakes: FloodgateError[] } {
+  const compiled: CompiledRule<Req>[] = [];
   const mistakes: FloodgateError[] = [];
   const names = new Set<unknown>();
   attempt(mistakes, () => inside(["rules"], () => checkList(where, rules)));
-  if (mistakes.length > 0) return mistakes;
+  if (mistakes.length > 0) return { compiled, mistakes };
   rules.forEach((rule, i) => {
-    attempt(mistakes, () => inside(["rules"], () => compileRule(where, rule, i, names, context)));
+    const place = `${where}: rules[${i}]`;
+    attempt(mistakes, () => compiled.push(placed(place, () => inside(["rules", i], () => compileRule(place, rule, names, context)))));
   });
-  return mistakes;
+  return { compiled, mistakes };
 }
 
 /** Adds the mistake that making something turns out to be, if it is one. */
@@ -53,6 +62,16 @@ export function attempt(mistakes: FloodgateError[], make: () => unknown): void {
   }
 }
 
+/** What a part of a rule says of itself (a policy, say) does not tell which rule's it is. */
+function placed<T>(place: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof FloodgateError && !error.message.startsWith(place)) error.message = `${place}: ${error.message}`;
+    throw error;
+  }
+}
+
 function checkList(where: string, rules: unknown): void {
   if (Array.isArray(rules) && rules.length > 0) return;
   throw new FloodgateError(
@@ -61,24 +80,15 @@ function checkList(where: string, rules: unknown): void {
   );
 }
 
-function compileRule<Req>(
-  where: string,
-  rule: Rule<Req, string>,
-  i: number,
-  names: Set<unknown>,
-  context: RuleContext<Req>,
-): CompiledRule<Req> {
-  const place = `${where}: rules[${i}]`;
-  return inside([i], () => {
-    checkOptions(place, rule, ["name", "match", ...limitWords], '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }');
-    if (names.has(rule.name)) {
-      throw new FloodgateError(
-        "FLOODGATE_DUPLICATE_NAME",
-        `${place}: the name ${shown(rule.name)} stands for an earlier rule already. Give each rule its own.`,
-        { at: ["name"] },
-      );
-    }
-    names.add(rule.name);
-    return new CompiledRule(place, rule, context);
-  });
+function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
+  checkOptions(place, rule, ["name", "match", ...limitWords], '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }');
+  if (names.has(rule.name)) {
+    throw new FloodgateError(
+      "FLOODGATE_DUPLICATE_NAME",
+      `${place}: the name ${shown(rule.name)} stands for an earlier rule already. Give each rule its own.`,
+      { at: ["name"] },
+    );
+  }
+  names.add(rule.name);
+  return new CompiledRule(place, rule, context);
 }

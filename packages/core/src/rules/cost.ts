@@ -1,5 +1,4 @@
 import { FloodgateError, shown } from "../errors.js";
-import { checkCost } from "../limiter.js";
 import { nearest } from "../options.js";
 import type { Promised } from "./rule.js";
 
@@ -22,16 +21,17 @@ export function namedCost<Req>(where: string, option: string, name: string, cost
   const near = nearest(name, known);
   throw new FloodgateError(
     "FLOODGATE_UNKNOWN_COST",
-    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => req.body.items.length }.`,
+    `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`,
     { at: [option] },
   );
 }
 
 /** What a request is asked for: a whole number, 0 where it is free. */
 export function checkRuleCost(where: string, cost: unknown): number {
-  try {
-    return cost === 0 ? 0 : checkCost(cost);
-  } catch (error) {
-    throw new FloodgateError("FLOODGATE_INVALID_COST", `${where}: ${(error as Error).message}`, { at: ["cost"] });
-  }
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `${where}: \`cost\` must be a whole number of at least 1, or 0 for a request that is free, but was ${shown(cost)}. Write cost: 1.`,
+    { at: ["cost"] },
+  );
 }

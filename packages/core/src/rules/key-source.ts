@@ -3,7 +3,7 @@ import { encodeKey, type Key, type KeyPart } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, isPromise } from "../store.js";
 import type { CompiledMatch } from "./match.js";
-import { segmentsOf } from "./path.js";
+import { readingsOf } from "./path.js";
 
 /** What a key function is told besides the request. */
 export interface KeyInfo {
@@ -109,7 +109,7 @@ class LazyInfo<Req> implements KeyInfo {
 }
 
 function routeOf<Req>(request: Req, sources: KeySources<Req>, match: CompiledMatch | undefined): string {
-  const own = match?.paths === undefined ? undefined : match.pattern(segmentsOf(sources.path(request)));
+  const own = match?.paths === undefined ? undefined : match.pattern(readingsOf(sources.path(request)));
   const route = own === undefined || own.includes("*") ? (sources.route(request) ?? own) : own;
   if (route !== undefined) return route;
   throw new FloodgateError(

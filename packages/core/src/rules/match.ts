@@ -1,6 +1,6 @@
 import { FloodgateError, inside, shown } from "../errors.js";
 import { checkOptions, nearest } from "../options.js";
-import { compilePath, type PathPattern } from "./path.js";
+import { compilePath, type PathPattern, type Readings } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
 /** Which requests a rule is for: all parts that are given must fit. */
@@ -29,8 +29,8 @@ export interface CompiledMatch {
   readonly methods: ReadonlySet<string> | undefined;
   readonly paths: readonly PathPattern[] | undefined;
   readonly headers: readonly HeaderTest[];
-  /** The first of the rule's paths that fits a request's segments, as the rule writes it. */
-  pattern(segments: readonly string[]): string | undefined;
+  /** The first of the rule's paths that fits the first reading that any fits, as the rule writes it. */
+  pattern(readings: Readings): string | undefined;
 }
 
 /** @throws FloodgateError where a part is none, or nothing can ever fit it. */
@@ -50,11 +50,14 @@ function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
   paths.forEach((path, i) => {
     trie.at(path, () => i);
   });
-  return (segments) => {
+  return (readings) => {
     let first = paths.length;
-    trie.walk(segments, (i) => {
-      if (i < first) first = i;
-    });
+    for (const segments of readings) {
+      trie.walk(segments, (i) => {
+        if (i < first) first = i;
+      });
+      if (first < paths.length) break;
+    }
     return paths[first]?.text;
   };
 }

@@ -36,9 +36,11 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
       name,
       inside([name], () => {
         if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
-        const { algorithm, ...numbers } = usual;
+        // Of what is no number the plans of a rule are alike.
+        const { algorithm, style, countRejected, ...numbers } = usual;
         checkOptions(place, plan, Object.keys(numbers), example);
-        return toPolicy(place, { algorithm, ...numbers, ...(plan as PlanNumbers) });
+        const kept = Object.fromEntries(Object.entries({ style, countRejected }).filter(([, value]) => value !== undefined));
+        return toPolicy(place, { algorithm, ...kept, ...numbers, ...(plan as PlanNumbers) });
       }),
     );
   }

@@ -1,5 +1,5 @@
 import type { CompiledMatch } from "./match.js";
-import { segmentsOf } from "./path.js";
+import { readingsOf } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
 /** How the parts of a request are read that rules match. */
@@ -74,11 +74,15 @@ export class RuleIndex {
   find<Req>(request: Req, parts: RequestParts<Req>): readonly number[] {
     const found: number[] = [];
     this.#everyPath.find(request, parts, found);
-    if (this.#hasPaths) this.#paths.walk(segmentsOf(parts.path(request)), (ends) => ends.find(request, parts, found));
+    if (this.#hasPaths) {
+      for (const segments of readingsOf(parts.path(request))) {
+        this.#paths.walk(segments, (ends) => ends.find(request, parts, found));
+      }
+    }
     if (found.length > 1) found.sort(ascending);
     let kept = 0;
     for (const place of found) {
-      // Several paths or values of one rule may have led here.
+      // Several paths, readings or values of one rule may have led here.
       if (kept > 0 && found[kept - 1] === place) continue;
       const headers = this.#matches[place]?.headers;
       if (headers === undefined || headers.every(({ name, fits }) => fits(parts.header(request, name)))) found[kept++] = place;

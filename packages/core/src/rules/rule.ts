@@ -10,7 +10,10 @@ import type { PlanOptions } from "./plans.js";
 /** What a function of the request may answer at once or by promise. */
 export type Promised<T> = T | PromiseLike<T>;
 
-/** What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP. */
+/**
+ * What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP, under the key
+ * `["ip", address]`, which no key of one part can be.
+ */
 export type OnMissingKey = "error" | "skip" | "reject" | "ip";
 
 /** What both a rule and a middleware with a single limit say. */
@@ -26,11 +29,15 @@ export interface LimitOptions<Req, Own extends string = never> {
   key?: KeyOption<Req, Own>;
   /** Default `"error"`. */
   onMissingKey?: OnMissingKey;
-  /** The units a request takes: a whole number, 0 passes free of charge; or the name of one of the middleware's `costs`. Default 1. */
+  /**
+   * The units a request takes: a whole number, 0 passes free of charge (and is not settled); or the name of one of the middleware's
+   * `costs`. Default 1.
+   */
   cost?: number | string | CostFunction<Req>;
   /**
    * The units that a request has really taken, known once its response is done: what was reserved by `cost` is made up to that, or
-   * given back, or owed. Undefined leaves it. A name is one of the middleware's `costs`.
+   * given back, or owed. Undefined leaves it; a promise is waited for, so that a client which hangs up early owes what its request
+   * goes on to cost. A name is one of the middleware's `costs`.
    */
   settle?: string | CostFunction<Req>;
   /** `"shadow"` counts and tells, but rejects nothing and stands in no header. Default `"enforce"`. */

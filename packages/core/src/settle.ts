@@ -6,11 +6,11 @@ import type { Limit } from "./limit.js";
 import { andThen, type Mode, type Store } from "./store.js";
 
 /** Decisions of which nothing can be changed (any more): looks, parts of a rejected whole, and those refunded or settled before. */
-const settled = new WeakSet<Decision>();
+const spent = new WeakSet<Decision>();
 
 /** Marks a decision that took nothing although it allows. */
 export function notCharged(decision: Decision): Decision {
-  if (decision.allowed) settled.add(decision);
+  if (decision.allowed) spent.add(decision);
   return decision;
 }
 
@@ -55,8 +55,8 @@ function settleOnce(store: Store<Mode>, limit: Limit, key: string, decision: Dec
     );
   }
   // A store without a guard has not made a degraded one.
-  if (!decision.allowed || settled.has(decision) || (decision.degraded && !(store instanceof StoreGuard))) return 0;
-  settled.add(decision);
+  if (!decision.allowed || spent.has(decision) || (decision.degraded && !(store instanceof StoreGuard))) return 0;
+  spent.add(decision);
   return store.settle(limit, key, decision, cost);
 }
 
@@ -64,6 +64,6 @@ function checkRealCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write limiter.settle(key, decision, 1200).`,
+    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write 1200, say; Math.ceil rounds up.`,
   );
 }

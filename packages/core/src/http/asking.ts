@@ -1,0 +1,27 @@
+import type { EventListener, FloodgateEvent } from "../events.js";
+import { isPromise, type Store } from "../store.js";
+
+/** How a middleware asks its store, and whom it tells. */
+export interface Asking {
+  readonly guard: Store;
+  readonly onEvent: EventListener | undefined;
+}
+
+/** Does what nobody waits for, now or later, and tells its fault, which is no request's. */
+export function unheard(work: () => unknown, fault: (error: unknown) => void): void {
+  try {
+    const done = work();
+    if (isPromise(done)) done.then(undefined, fault);
+  } catch (error) {
+    fault(error);
+  }
+}
+
+/** Tells of something when no request is left to fail: a listener that throws has nobody to tell. */
+export function tellQuietly(onEvent: EventListener | undefined, event: FloodgateEvent): void {
+  try {
+    onEvent?.(event);
+  } catch {
+    // What else could be done, harms who is not to blame.
+  }
+}
