@@ -25,7 +25,7 @@ export interface Check {
  * Where state lives, and where a decision is made in one atomic step.
  *
  * State belongs to a limit's name, its policy's `stateKind` and a key: limits that share all three share a count, and a
- * policy with other numbers takes the state over, clamped. An expired state and none at all are indistinguishable. What
+ * policy with other numbers takes the state over, and reads it clamped. An expired state and none at all are indistinguishable. What
  * is decided is the business of `limit.algorithm`; a store keeps its cells, serialises access to them, and tells the time.
  * A rejection is a result: only faults throw.
  *

@@ -13,8 +13,9 @@
 -- A decision that allows without any wait is answered by two numbers, what remains and the wait until the reset; any other by -1
 -- where it allows or -2 where not, what remains, the waits until a retry (-1: never) and the reset, the delay, and how far ahead of
 -- the clock the charge counts. After a rejection there follows how many numbers of state it saw, and those. 'a' is answered by 1 where it charged, and its decisions; or by 0 and its decisions, each with its state.
--- A settlement is answered by what it charged in addition or, below 0, gave back, in the smallest parts of the policy's unit; 'd' by 0. A step that fails is answered
--- by a text and fails alone; only where this server takes no writes at all does the whole batch fail, with nothing written.
+-- A settlement is answered by what it charged in addition or, below 0, gave back, in parts of a unit, and by how many parts a unit
+-- has; 'd' by 0. A step that fails is answered by a text and fails alone; only where this server takes no writes at all does the
+-- whole batch fail, with nothing written.
 
 -- Tables are made with room for what comes: to grow them takes longer than to decide.
 local answer, size = { server_ms, nil, nil, nil, nil, nil }, 1
@@ -130,10 +131,11 @@ while arg <= last do
       arg = arg + 1
     elseif step == 's' then
       local reserved, charged_at, cost = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-      local ok, change = pcall(policy.settle, KEYS[key], policy, charged_at, reserved, cost)
+      local ok, change, parts = pcall(policy.settle, KEYS[key], policy, charged_at, reserved, cost)
       if ok then
-        size = size + 1
-        answer[size] = change
+        answer[size + 1] = change
+        answer[size + 2] = parts or 1
+        size = size + 2
       else
         tell(false, change)
       end

@@ -16,7 +16,7 @@ end
 local function decide(key, policy, cost, commit)
   local limit, window = policy[1], policy[2]
   local start, found = load(key, window)
-  local count = counted(found, limit)
+  local count = found
   local allowed = cost <= limit - count
   local reset = start + window - now
   if allowed and commit then
@@ -36,15 +36,14 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local limit, window = policy[1], policy[2]
+  local window = policy[2]
   local start, count = load(key, window)
   if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
-  count = counted(count, limit)
-  local change = max(-count, min(cost - reserved, largest - count))
+  local change = max(-count, min(change_of(reserved, cost), largest - count))
   if change == -count then
     call('DEL', key)
   elseif change ~= 0 then
-    write(key, pack(fields, layout, start, count_of(count + change, limit)), start + window - now)
+    write(key, pack(fields, layout, start, count + change), start + window - now)
   end
   return change
 end

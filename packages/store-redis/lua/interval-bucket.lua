@@ -15,6 +15,11 @@ local function tokens_of(stored, policy)
   return stored < 0 and max(stored, fewest(policy)) or min(stored, policy[1])
 end
 
+-- When the refills that come after the last one have filled the bucket.
+local function full_at_of(policy, tokens, last)
+  return last + ceil((policy[1] - tokens) / policy[2]) * policy[3]
+end
+
 -- The tokens now, how many refills have come since the state's last one, and the state: the last numbers are nil where there is none.
 local function load(key, policy)
   local capacity, refill, every = policy[1], policy[2], policy[3]
@@ -37,11 +42,11 @@ local function decide(key, policy, cost, commit)
   local full_at = now
   if allowed and commit then
     tokens = tokens - cost
-    full_at = last + ceil((capacity - tokens) / refill) * every
+    full_at = full_at_of(policy, tokens, last)
     write(key, pack(fields, layout, tokens, last, full_at), full_at - now)
   elseif tokens < capacity then
     -- A state written under another policy is as good as none when that policy said so, or earlier.
-    full_at = min(last + ceil((capacity - tokens) / refill) * every, stored_full_at)
+    full_at = min(full_at_of(policy, tokens, last), stored_full_at)
   end
   local retry = 0
   if cost > capacity then
@@ -58,27 +63,32 @@ end
 
 local function settle(key, policy, charged_at, reserved, cost)
   local capacity, refill, every = policy[1], policy[2], policy[3]
-  local tokens, count, stored, stored_last, stored_full_at = load(key, policy)
-  local last = tokens == capacity and now or stored_last + count * every
+  -- The state keeps its own time, so it changes by as much for every policy.
+  local tokens, count, stored, last, stored_full_at = load(key, policy)
+  local exists = count >= 0
+  if not exists then stored, last, stored_full_at = capacity, now, now end
+  local own = stored_full_at == full_at_of(policy, stored, last)
   if cost > reserved then
-    local units = min(cost - reserved, tokens - fewest(policy))
+    local units = max(min(change_of(reserved, cost), min(stored, capacity) - fewest(policy)), 0)
     if units == 0 then return 0 end
-    local full_at = last + ceil((capacity - tokens + units) / refill) * every
-    write(key, pack(fields, layout, tokens - units, last, full_at), full_at - now)
+    stored = stored - units
+    local over = over_at(own, full_at_of(policy, stored, last), stored_full_at, ceil(units / refill) * every)
+    write(key, pack(fields, layout, stored, last, over), over - now)
     return units
   end
   -- A charge after the refill that follows the last charge is of a state that a clock's jump made void.
-  if tokens == capacity or charged_at - stored_last >= every then return 0 end
-  -- Refills lie at last - k * every: those after the charge have put something in already.
-  local since = charged_at >= last and 0 or ceil((last - charged_at) / every)
-  local back = min(given(reserved, cost, capacity, 1, since * refill), capacity - tokens)
+  if not exists or charged_at - last >= every then return 0 end
+  -- Refills lie at last + k * every: those after the charge have put something in already.
+  local since = max(ceil((last + count * every - charged_at) / every), 0)
+  local missing = capacity - tokens
+  local back = min(given(reserved, cost, capacity, 1, since * refill), missing, deepest)
   if back == 0 then return 0 end
-  if tokens + back == capacity then
+  if own and back == missing then
     call('DEL', key)
   else
-    stored = tokens_of(stored, policy) + back
-    local full_at = min(stored_last + ceil((capacity - stored) / refill) * every, stored_full_at)
-    write(key, pack(fields, layout, stored, stored_last, full_at), full_at - now)
+    stored = stored + back
+    local over = own and full_at_of(policy, stored, last) or stored_full_at
+    write(key, pack(fields, layout, stored, last, over), over - now)
   end
   return -back
 end

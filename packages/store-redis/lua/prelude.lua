@@ -46,18 +46,29 @@ local function write(key, value, reset_ms)
   call('SET', key, value, 'PX', ttl(reset_ms))
 end
 
--- Debts, as core's debt.ts counts them: what exact arithmetic goes up to, and how deep a log and a bucket may go.
+-- Settlements, as core's debt.ts knows them: what exact arithmetic goes up to, and how deep a log and a bucket may go.
 local largest, deepest = 9007199254740991, 4503599627370496
 
--- The units that a count stands for: a negative one is a debt, others are cut to the limit.
+-- What a settlement is to change.
+local function change_of(reserved, cost)
+  return max(-deepest, min(cost - reserved, deepest))
+end
+
+-- When a bucket's state is over, once more is owed: its own policy says so anew, another puts it off.
+local function over_at(own, own_at, stored_at, takes_ms)
+  return own and own_at or min(stored_at + takes_ms, now + deepest)
+end
+
+-- The units that a sliding counter's count stands for: a negative one is a debt, others are cut to the limit.
 local function counted(count, limit)
   if count < 0 then return -count end
   return count > limit and limit or count
 end
 
--- So many units as a count.
-local function count_of(units, limit)
-  return units > limit and -units or units
+-- Such a count once so many units more, or below 0 less, were taken: see core's sliding-window-counter.ts.
+local function settled(count, change, limit)
+  local units = math.abs(count) + change
+  return units > 0 and (count < 0 or count <= limit and units > limit) and -units or units
 end
 
 -- What a bucket gets back of a charge that cost less than was reserved, in parts.

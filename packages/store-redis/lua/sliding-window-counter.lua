@@ -98,14 +98,14 @@ local function settle(key, policy, charged_at, reserved, cost)
   local cells, value, past = load(key, policy)
   local age = ceil((cells[1] - charged_at) / width)
   if age < past or age > buckets then return 0 end
-  local count = counted(cells[age + 2], limit)
+  local count = cells[age + 2]
   if count == 0 then return 0 end
   -- All counts together times the width stay below 2^53.
   local room = floor(largest / width)
   for i = 2, buckets + 2 do room = room - math.abs(cells[i]) end
-  local change = max(-count, min(cost - reserved, max(room, 0)))
+  local change = max(-math.abs(count), min(change_of(reserved, cost), max(room, 0)))
   if change == 0 then return 0 end
-  count = count_of(count + change, limit)
+  count = settled(count, change, limit)
   cells[age + 2] = count
   local before = 8 + 7 * (age - past)
   value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)

@@ -2,12 +2,11 @@
 --
 -- Parameters  limit, window in ms, whether rejected requests are logged (1) or not (0)
 -- State       layout 3: how many units before the first entry that counts count no more; the place of that entry, from 0 on; and
---             to the end the entries in order of time, each a time and the number of units logged up to and with it. A log in debt,
---             which is not cut to the limit, has -1 less the units in place of the units
+--             to the end the entries in order of time, each a time and the number of units logged up to and with it
 --
 -- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others. Only a settlement
 -- writes anew all that came after.
-local layout, head, head_size, fields, entry_size = 3, '>Bi7I7', 15, '>i7I7', 14
+local layout, head, head_size, fields, entry_size = 3, '>BI7I7', 15, '>i7I7', 14
 
 -- So much of a log is read at once, and so many entries of one that is longer.
 local page, page_end, near = 256, '255', 16
@@ -71,11 +70,6 @@ local function open(key)
   return to, first, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
 end
 
--- Units before those that count, as they are stored.
-local function base_of(base, debt)
-  return debt and -1 - base or base
-end
-
 -- The state as core's cells. Of many entries the eight oldest, the one that is waited for and the newest are told as they are;
 -- those between as one, of the time of the oldest of them: so a request may seem to pass too early, never too late.
 local function cells_of(key, from, to, base, waited)
@@ -101,7 +95,7 @@ end
 local function decide(key, policy, cost, commit)
   local limit, window, counts_rejected = policy[1], policy[2], policy[3] == 1
   local to, first, stored, newest, total = open(key)
-  local at, from, dropped, debt = now, to, 0, false
+  local at, from, dropped = now, to, 0
   if to > 0 and newest - now <= window then
     at = max(now, newest)
     if newest > at - window then from = first_above(key, first, to, false, at - window) end
@@ -109,16 +103,13 @@ local function decide(key, policy, cost, commit)
   if from == to then
     total = 0
   else
-    debt = stored < 0
-    dropped = from == first and (debt and -1 - stored or stored) or units_of(key, from - 1)
+    dropped = from == first and stored or units_of(key, from - 1)
   end
-  -- A lower limit keeps the newest units.
-  local base = debt and dropped or max(dropped, total - limit)
-  local most = max(limit, total - base)
+  local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or counts_rejected)
   if logs then
-    -- What is logged of a rejected request pushes out as much: a log in debt keeps its debt.
+    -- What is logged of a rejected request pushes out as much: more than the limit stays as much more.
     total = total + min(cost, limit)
     base = max(base, total - most)
   end
@@ -135,20 +126,19 @@ local function decide(key, policy, cost, commit)
     retry = (waited < to and entry(key, waited) or at) + window - now
   end
   if not logs then
-    local state = wants_state and not counts_rejected and cells_of(key, from, to, base_of(dropped, debt), waited) or nil
+    local state = wants_state and not counts_rejected and cells_of(key, from, to, base, waited) or nil
     return allowed, remaining, retry, reset, 0, at - now, state
   end
 
   -- Entries that do not count make room as soon as they are half of all.
   if base > dropped then from = first_above(key, from, to, true, base) end
-  local base = base_of(base, kept > limit)
   local made = pack(fields, at, total)
   local again = newest == at
   if from * 2 >= to then
     write(key, pack(head, layout, base, 0) .. slice(key, from, again and to - 1 or to) .. made, reset)
   else
     if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
-    if base ~= stored then call('SETRANGE', key, '1', pack('>i7I7', base, from)) end
+    if base ~= stored then call('SETRANGE', key, '1', pack('>I7I7', base, from)) end
     -- Within a millisecond the expiry stays where it is.
     if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
   end
@@ -156,22 +146,15 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local limit, window = policy[1], policy[2]
-  local to, first, stored, newest, total = open(key)
+  local window = policy[2]
+  local to, from, base, newest, total = open(key)
   if to == 0 or newest - now > window or charged_at <= max(now, newest) - window then return 0 end
-  local base, from = stored, first
-  if stored < 0 then
-    base = -1 - stored
-  elseif total - base > limit then
-    base = total - limit
-    from = first_above(key, first, to, true, base)
-  end
   local place = first_above(key, from, to, false, charged_at - 1)
   if place == to then return 0 end
   local time, units = entry(key, place)
   if time ~= charged_at then return 0 end
   units = units - (place == from and base or units_of(key, place - 1))
-  local change = max(-units, min(cost - reserved, max(deepest - (total - base), 0)))
+  local change = max(-units, min(change_of(reserved, cost), max(deepest - (total - base), 0)))
   if change == 0 then return 0 end
 
   -- From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
@@ -187,8 +170,7 @@ local function settle(key, policy, charged_at, reserved, cost)
     call('DEL', key)
   else
     newest = unpack(fields, left[#left])
-    local kept = base_of(0, total - base + change > limit)
-    write(key, pack(head, layout, kept, 0) .. table.concat(left), newest + window - now)
+    write(key, pack(head, layout, 0, 0) .. table.concat(left), newest + window - now)
   end
   return change
 end

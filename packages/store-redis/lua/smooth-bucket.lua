@@ -10,21 +10,22 @@ local function level_of(stored, stored_unit, unit, full)
   return level < 0 and max(level, min(full - deepest, 0)) or level
 end
 
--- The level now, and the state: zeros where there is none.
+-- The level now, and the state: zeros where there is no text of one. The last says whether there is a state.
 local function load(key, policy)
   local unit, flow = policy[2], policy[3]
   local full = policy[1] * unit
   local value = read(key, layout, state_size)
-  if not value then return full, 0, 0, 0, 0 end
+  if not value then return full, 0, 0, 0, 0, false end
   local _, stored, time, stored_unit, full_at = unpack(fields, value)
   local level, since = full, now - time
-  if now < full_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow)) then
+  local exists = now < full_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow))
+  if exists then
     level = level_of(stored, stored_unit, unit, full)
     -- A product above 2^53 is rounded, and more than there is room for all the same.
     local gained = since > 0 and since * flow or 0
     level = gained >= full - level and full or level + gained
   end
-  return level, stored, time, stored_unit, full_at
+  return level, stored, time, stored_unit, full_at, exists
 end
 
 local function decide(key, policy, cost, commit)
@@ -56,29 +57,33 @@ end
 local function settle(key, policy, charged_at, reserved, cost)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
-  local level, stored, time, stored_unit, full_at = load(key, policy)
+  -- The state keeps its own time and parts, so it changes by as much for every policy.
+  local level, stored, time, parts, stored_full_at, exists = load(key, policy)
+  if not exists then stored, time, parts, stored_full_at = full, now, unit, now end
+  local function full_at(level) return time + ceil((full - level) / flow) end
+  local own = parts == unit and stored_full_at == full_at(stored)
   if cost > reserved then
-    local parts = min(cost - reserved, floor((level - min(full - deepest, 0)) / unit)) * unit
-    if parts == 0 then return 0 end
-    local at = level < full and max(now, time) or now
-    level = level - parts
-    full_at = at + ceil((full - level) / flow)
-    write(key, pack(fields, layout, level, at, unit, full_at), full_at - now)
-    return parts
+    local most = max(min(stored - min(full - deepest, 0), deepest), 0)
+    local units = min(change_of(reserved, cost), floor(most / parts), floor(deepest / unit))
+    if units == 0 then return 0 end
+    stored = stored - units * parts
+    local over = over_at(own, full_at(stored), stored_full_at, ceil(units * unit / flow))
+    write(key, pack(fields, layout, stored, time, parts, over), over - now)
+    return units * parts, parts
   end
   -- A charge after the last one is of a state that a clock's jump made void.
-  if level == full or charged_at > time then return 0 end
-  local back = min(given(reserved, cost, quota, unit, (max(now, time) - charged_at) * flow), full - level)
+  if not exists or charged_at > time then return 0 end
+  local missing = full - level
+  local due = given(reserved, cost, quota, unit, (max(now, time) - charged_at) * flow)
+  local back = min(rescale(min(due, missing), unit, parts), deepest, largest - stored)
   if back == 0 then return 0 end
-  if level + back == full then
+  if own and back == missing then
     call('DEL', key)
   else
-    -- The state keeps its own time, so the level is raised as of then.
-    level = level_of(stored, stored_unit, unit, full) + back
-    full_at = min(time + ceil((full - level) / flow), full_at)
-    write(key, pack(fields, layout, level, time, unit, full_at), full_at - now)
+    local over = own and full_at(stored + back) or stored_full_at
+    write(key, pack(fields, layout, stored + back, time, parts, over), over - now)
   end
-  return -back
+  return -back, parts
 end
 
 return 3, decide, settle

@@ -69,12 +69,12 @@ local function settle(key, policy, charged_at, reserved, cost)
   -- Of which of both windows the charge was. Once the next one has begun, the older does not count any more.
   local age, passed = ceil((start - charged_at) / window), away >= window
   if age < 0 or age > (passed and 0 or 1) then return 0 end
-  local count = counted(age == 0 and newest or oldest, limit)
+  local count = age == 0 and newest or oldest
   if count == 0 then return 0 end
   local others = math.abs(newest) + (passed and 0 or math.abs(oldest))
-  local change = max(-count, min(cost - reserved, max(floor(largest / window) - others, 0)))
+  local change = max(-math.abs(count), min(change_of(reserved, cost), max(floor(largest / window) - others, 0)))
   if change == 0 then return 0 end
-  count = count_of(count + change, limit)
+  count = settled(count, change, limit)
   if age == 0 then newest = count else oldest = count end
   if newest == 0 and oldest == 0 then
     call('DEL', key)

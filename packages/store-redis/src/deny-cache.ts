@@ -21,18 +21,24 @@ export interface DeniedState {
   readonly receivedMs: number;
 }
 
+interface KnownState extends DeniedState {
+  /** Whether the key may have more left by now: no reason to reject any more, but good enough to tell of beside one. */
+  doubtful: boolean;
+}
+
 /** So many entries of a log are handed over as they are (see lua/sliding-window-log.lua), of a longer one only those waited for. */
 const wholeLog = 8;
 
 /**
  * Keys whose last request Redis has rejected, with the state that it met. While core's own algorithm says of that state that a
  * request would be rejected, so does Redis: until the key is reset or something is given back, a state only fills.
- * So a key under attack costs a round trip a second, whatever each request costs.
+ * So a key under attack costs a round trip a second, whatever each request costs, and however busy the limits beside it are: of
+ * a neighbour that has let others through meanwhile, what was seen last is told.
  */
 export class DenyCache {
   readonly #options: DenyCacheOptions;
-  readonly #states = new Map<string, DeniedState>();
-  /** Keys of which something is being forgotten, and how often: what was seen before may not come back. */
+  readonly #states = new Map<string, KnownState>();
+  /** Keys of which something is being forgotten, and how often: what is seen meanwhile may have been before. */
   readonly #forgetting = new Map<string, number>();
 
   constructor(options: DenyCacheOptions) {
@@ -40,23 +46,25 @@ export class DenyCache {
   }
 
   add(key: string, state: DeniedState): void {
-    if (this.#forgetting.has(key)) return;
     // A key that is there already becomes the newest.
     this.#states.delete(key);
     if (this.#states.size >= this.#options.maxKeys) this.#states.delete(this.#states.keys().next().value as string);
-    this.#states.set(key, state);
+    this.#states.set(key, { ...state, doubtful: this.#forgetting.has(key) });
   }
 
-  delete(key: string): void {
-    if (this.#states.size > 0) this.#states.delete(key);
+  /** What is known of a key is no reason to reject any more. */
+  doubt(key: string): void {
+    if (this.#states.size === 0) return;
+    const state = this.#states.get(key);
+    if (state !== undefined) state.doubtful = true;
   }
 
-  /** Nothing that is known of a key holds until `done` has settled. */
+  /** Nothing that is known of a key is certain until `done` has settled. */
   forget(key: string, done: Promise<unknown>): void {
-    this.delete(key);
+    this.doubt(key);
     this.#forgetting.set(key, (this.#forgetting.get(key) ?? 0) + 1);
     const end = (): void => {
-      this.delete(key);
+      this.doubt(key);
       const left = (this.#forgetting.get(key) as number) - 1;
       if (left === 0) this.#forgetting.delete(key);
       else this.#forgetting.set(key, left);
@@ -64,13 +72,16 @@ export class DenyCache {
     done.then(end, end);
   }
 
-  /** What Redis would say of a request, as far as is known; undefined where it is not, or would not be rejected for certain. */
+  /** What Redis would say of a request that it would reject for certain; undefined of any other. */
   rejection(limit: Limit, key: string, cost: number): Decision | undefined {
     const decision = this.look(limit, key, cost);
     return decision?.allowed === false ? decision : undefined;
   }
 
-  /** What the state that is known of a key makes of a request; undefined where none is, or it does not tell for certain. */
+  /**
+   * What the state that is known of a key makes of a request; undefined where none is, or it tells the wait too roughly. A rejection
+   * is certain; one that is not is told as let through.
+   */
   look(limit: Limit, key: string, cost: number): Decision | undefined {
     if (this.#states.size === 0) return undefined;
     const state = this.#states.get(key);
@@ -93,10 +104,8 @@ export class DenyCache {
     }
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-    if (isRough(limit, state, cost)) return undefined;
-    if (decision.retryAfterMs > slackMs) return decision;
-    this.#states.delete(key);
-    return undefined;
+    if (state.doubtful || decision.retryAfterMs <= slackMs) return { ...decision, allowed: true, retryAfterMs: 0 };
+    return isRough(limit, state, cost) ? undefined : decision;
   }
 }
 

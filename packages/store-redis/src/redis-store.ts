@@ -108,7 +108,10 @@ class RedisStore implements Store<"async"> {
   }
 }
 
-/** What is certain of several limits: of a whole that one of them rejects the others are as last seen. */
+/**
+ * What is certain of several limits: of a whole that one of them rejects the others are as last seen. A log that counts rejected
+ * requests is never known, so a whole with one is always asked for: it might be among those that reject, and has to log that.
+ */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
   let rejected = false;

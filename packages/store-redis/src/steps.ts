@@ -71,7 +71,7 @@ export abstract class Step<T = unknown> implements Waiter {
     if (state !== undefined) {
       const spare = decision.limit - decision.cost;
       known.denied.add(key, { cells: state, spare, atMs: reply.nowMs, sentMs: reply.sentMs, receivedMs: reply.receivedMs });
-    } else if (decision.allowed) known.denied.delete(key);
+    } else if (decision.allowed) known.denied.doubt(key);
   }
 }
 
@@ -172,8 +172,8 @@ export class Settle extends Step<number> {
   }
 
   protected readAnswer(reply: Reply): number {
-    const { policy } = this.#known.limit;
-    return "unit" in policy ? reply.number() / policy.unit : reply.number();
+    const parts = reply.number();
+    return parts / reply.number();
   }
 }
 

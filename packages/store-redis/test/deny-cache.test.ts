@@ -1,26 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type Check,
-  createLimit,
-  type Decision,
-  fixedWindow,
-  type Limit,
-  type Policy,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import { createLimit, type Decision, fixedWindow, type Limit, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { type RedisStoreOptions, redisStore } from "../src/index.js";
+import type { RedisStoreOptions } from "../src/index.js";
 import { runsDuring } from "./commands.js";
+import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-const patienceMs = 20_000;
 
 let server: RedisServer;
 let redis: Redis;
@@ -36,21 +26,7 @@ afterAll(async () => {
 let nowMs = 1_789_948_800_000;
 const clock = (): number => nowMs;
 
-let names = 0;
-const limitOf = (policy: Policy) => createLimit(`limit-${names++}`, policy);
-const yearly = (limit: number) => fixedWindow({ limit, window: "365d" });
-
-/** A store that has a long memory, is asked patiently, and knows what time it is at the server. */
-async function storeOf(options: RedisStoreOptions = {}, client: Redis = redis) {
-  const store = redisStore(client, { denyCache: { maxAgeMs: patienceMs }, ...options });
-  await store.peek(limitOf(yearly(1)), "none", patienceMs);
-  return {
-    consume: (limit: Limit, key: string, cost = 1) => store.consume(limit, key, cost, patienceMs),
-    consumeAll: (checks: readonly Check[]) => store.consumeAll(checks, patienceMs),
-    settle: (limit: Limit, key: string, decision: Decision, cost: number) => store.settle(limit, key, decision, cost, patienceMs),
-    reset: (limit: Limit, key: string) => store.reset(limit, key, patienceMs),
-  };
-}
+const storeOf = (options?: RedisStoreOptions, client: Redis = redis) => patientStore(client, options);
 
 describe("a key that was rejected", () => {
   it.each(tenAnHour)("is rejected again without a round trip: $stateKind", async (policy) => {
@@ -163,8 +139,7 @@ describe("a key that was rejected", () => {
 });
 
 describe("what is known of a key ends", () => {
-  type Asked = Awaited<ReturnType<typeof storeOf>>;
-  it.each<[string, (store: Asked, limit: Limit, charge: Decision) => Promise<unknown>]>([
+  it.each<[string, (store: PatientStore, limit: Limit, charge: Decision) => Promise<unknown>]>([
     ["with a reset", (store, limit) => store.reset(limit, "k")],
     ["with a settlement", (store, limit, charge) => store.settle(limit, "k", charge, 0)],
   ])("%s, and already while that is under way", async (_, end) => {
@@ -279,44 +254,5 @@ describe("by the server's clock", () => {
       expect(await runsDuring(server, async () => expect((await store.consume(slow, "k")).allowed).toBe(false))).toBe(0);
       await expect.poll(async () => (await store.consume(quick, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
     }
-  });
-});
-
-describe("a request under several limits", () => {
-  it("is rejected without a round trip where that is certain, the others as last seen", async () => {
-    const [store, other] = [await storeOf(), await storeOf()];
-    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
-    const checks = [narrow, wide].map((limit): Check => ({ limit, key: "k", cost: 1 }));
-    await store.consumeAll(checks);
-    expect(await runsDuring(server, () => store.consumeAll(checks))).toBe(1);
-    await other.consume(wide, "k", 5);
-    let answers: Decision[] = [];
-    const runs = await runsDuring(server, async () => {
-      answers = await store.consumeAll(checks);
-    });
-    expect(runs).toBe(0);
-    expect(answers).toMatchObject([
-      { allowed: false, limit: 1 },
-      { allowed: true, remaining: 9 },
-    ]);
-  });
-
-  it("goes to Redis where one of them is unknown, or only a shadow limit would reject", async () => {
-    const store = await storeOf();
-    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
-    await store.consume(narrow, "k");
-    await store.consume(narrow, "k");
-    const both: Check[] = [
-      { limit: narrow, key: "k", cost: 1 },
-      { limit: wide, key: "k", cost: 1 },
-    ];
-    expect(await runsDuring(server, () => store.consumeAll(both))).toBe(1);
-    const shadow = both.map((check) => ({ ...check, shadow: check.limit === narrow }));
-    let answers: Decision[] = [];
-    const runs = await runsDuring(server, async () => {
-      answers = await store.consumeAll(shadow);
-    });
-    expect(runs).toBe(1);
-    expect(answers).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }]);
   });
 });

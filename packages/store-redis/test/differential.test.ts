@@ -1,11 +1,12 @@
-import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
+import { consumeAll, createLimit, createLimiter, type Decision, type Limit, type Limiter, type Policy } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { redisStore } from "../src/index.js";
-import { policies } from "./policies.js";
+import { smallPlans } from "./plans.js";
+import { policies, tenAnHour } from "./policies.js";
 
 let server: RedisServer;
 let redis: Redis;
@@ -105,6 +106,53 @@ describe("beside the memory store", () => {
       fc.asyncProperty(lives, (life) => compare(life, false, (there, here) => expect(there).toEqual(here))),
       { numRuns: 400 },
     );
+  });
+
+  test("every settlement is equal, and what each plan of a key then has left", { timeout: 120_000 }, async () => {
+    const plan = fc.nat(2);
+    const acts = fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.record({ afterMs, plan, cost }) },
+        { weight: 2, arbitrary: fc.record({ afterMs, plan, which: fc.nat(3), cost: fc.oneof(fc.constant(0), realCost) }) },
+      ),
+      { minLength: 2, maxLength: 25 },
+    );
+    await fc.assert(
+      fc.asyncProperty(smallPlans, acts, async (plans, life) => {
+        let nowMs = 1_789_948_800_000;
+        const clock = (): number => nowMs;
+        const [there, here] = [redisStore(redis, { clock, denyCache: false, prefix: `run-${runs++}` }), memoryStore({ clock })];
+        const limits = plans.map((policy) => createLimit("plans", policy));
+        const charged: Decision[] = [];
+        for (const act of life) {
+          nowMs += act.afterMs;
+          const limit = limits[act.plan % limits.length] as Limit;
+          if ("which" in act) {
+            const [decision] = charged.splice(-1 - act.which, 1);
+            if (decision === undefined) continue;
+            expect(await there.settle(limit, "key", decision, act.cost, 60_000)).toBe(here.settle(limit, "key", decision, act.cost));
+          } else {
+            const decision = here.consume(limit, "key", act.cost);
+            expect(await there.consume(limit, "key", act.cost, 60_000)).toEqual(decision);
+            if (decision.allowed) charged.push(decision);
+          }
+          const looks = limits.map((other) => there.peek(other, "key", 60_000));
+          expect(await Promise.all(looks)).toEqual(limits.map((other) => here.peek(other, "key")));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each(tenAnHour)("a settlement to any cost answers the same number over the wire: $stateKind", async (policy) => {
+    const clock = (): number => 1_789_948_800_000;
+    const limit = createLimit("large", policy);
+    for (const realCost of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 5, 2 ** 52 + 1]) {
+      const [there, here] = [redisStore(redis, { clock, prefix: `run-${runs++}` }), memoryStore({ clock })];
+      const decision = await there.consume(limit, "key", 4, 60_000);
+      expect(here.consume(limit, "key", 4)).toEqual(decision);
+      expect(await there.settle(limit, "key", decision, realCost, 60_000)).toBe(here.settle(limit, "key", decision, realCost));
+    }
   });
 
   test("with the deny cache every verdict is equal", { timeout: 120_000 }, async () => {

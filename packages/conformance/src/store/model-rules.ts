@@ -26,15 +26,69 @@ export interface Rules<S> {
   /** The wait of a request that is accepted. */
   delayMs?(state: S, atMs: number): number;
   /**
-   * The state once a charge has been cut to its real cost as far as it still counts (full or empty again is none), and the units
-   * given back.
+   * The state once a charge has been cut to its real cost as far as it still counts, the units given back, and whether nothing is left:
+   * full or empty again, by these rules.
    */
-  give(state: S, atMs: number, charge: Charge, cost: number): [S | undefined, number];
+  give(state: S, atMs: number, charge: Charge, cost: number): [next: S, units: number, over: boolean];
   /** The state once a charge has cost so many units more; undefined where there is nothing to charge them to. */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number): S | undefined;
+  /** The time in which so many units come in or drain; none where they all end with a window. */
+  takesMs?(units: number): number;
 }
 
-/** Units that were taken: of those above the limit a debt is kept, others are cut, for the limit was higher. */
+function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
+  const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
+  return {
+    quota: limit,
+    spanMs: windowMs,
+    ownMs: (state) => state.windowAtMs,
+    counts: (state, atMs) => state.units > 0 && windowOf(atMs) === state.windowAtMs,
+    fits: (state, _atMs, cost) => (state?.units ?? 0) + cost <= limit,
+    take: (state, atMs, cost) => ({ windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + cost }),
+    give(state, _atMs, charge, cost) {
+      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
+      return [{ ...state, units: state.units - units }, units, units === state.units];
+    },
+    owe(state, _atMs, charge, more) {
+      if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
+      return { ...state, units: state.units + more };
+    },
+  };
+}
+
+/** The state is the times of the units, one by one: more than the limit where it was higher, or where they are owed. */
+function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<readonly number[]> {
+  const inWindow = (times: readonly number[] | undefined, atMs: number) => (times ?? []).filter((time) => time > atMs - windowMs);
+  const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
+  const rules: Rules<readonly number[]> = {
+    quota: limit,
+    spanMs: windowMs,
+    ownMs: (times) => Math.max(...times),
+    counts: (times, atMs) => inWindow(times, atMs).length > 0,
+    fits: (times, atMs, cost) => inWindow(times, atMs).length + cost <= limit,
+    take: (times, atMs, cost) => [...inWindow(times, atMs), ...several(atMs, cost)],
+    give(times, atMs, charge, cost) {
+      const still = inWindow(times, atMs).filter((time) => time === charge.atMs).length;
+      const units = Math.min(charge.cost - cost, still);
+      const first = times.indexOf(charge.atMs);
+      return [times.filter((_, i) => i < first || i >= first + units), units, units === times.length];
+    },
+    owe(times, atMs, charge, more) {
+      if (!inWindow(times, atMs).includes(charge.atMs)) return undefined;
+      return [...(times ?? []), ...several(charge.atMs, more)].sort((a, b) => a - b);
+    },
+  };
+  if (countRejected) {
+    // A log of more than the limit keeps as many.
+    rules.reject = (times, atMs, cost) => {
+      const before = inWindow(times, atMs);
+      return [...before, ...several(atMs, Math.min(cost, limit))].slice(-Math.max(limit, before.length));
+    };
+  }
+  return rules;
+}
+
+/** Units that were taken: of those above the limit a debt weighs in full, others are cut, for the limit was higher. */
 interface Count {
   readonly units: number;
   readonly debt: boolean;
@@ -42,68 +96,6 @@ interface Count {
 
 const unitsOf = (count: Count | undefined, limit: number): number =>
   count === undefined ? 0 : count.debt ? count.units : Math.min(count.units, limit);
-const countOf = (units: number, limit: number): Count => ({ units, debt: units > limit });
-
-function fixedWindowRules(limit: number, windowMs: number): Rules<Count & { windowAtMs: number }> {
-  const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
-  const counted = (windowAtMs: number, units: number) => ({ windowAtMs, ...countOf(units, limit) });
-  return {
-    quota: limit,
-    spanMs: windowMs,
-    ownMs: (state) => state.windowAtMs,
-    counts: (state, atMs) => state.units > 0 && windowOf(atMs) === state.windowAtMs,
-    fits: (state, _atMs, cost) => unitsOf(state, limit) + cost <= limit,
-    take: (state, atMs, cost) => counted(windowOf(atMs), unitsOf(state, limit) + cost),
-    give(state, _atMs, charge, cost) {
-      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, unitsOf(state, limit)) : 0;
-      return [counted(state.windowAtMs, unitsOf(state, limit) - units), units];
-    },
-    owe(state, _atMs, charge, more) {
-      if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
-      return counted(state.windowAtMs, unitsOf(state, limit) + more);
-    },
-  };
-}
-
-/** The state is the times of the units, one by one; as many of the newest as the limit says, but for a debt. */
-function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<{ times: readonly number[]; debt: boolean }> {
-  type Log = { times: readonly number[]; debt: boolean };
-  const log = (times: readonly number[]): Log => ({ times, debt: times.length > limit });
-  const inWindow = (times: readonly number[], atMs: number) => times.filter((time) => time > atMs - windowMs);
-  const newest = ({ times, debt }: Log) => (debt ? times : times.slice(-limit));
-  const kept = (state: Log | undefined, atMs: number) =>
-    state === undefined ? [] : newest({ ...state, times: inWindow(state.times, atMs) });
-  const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
-  const rules: Rules<Log> = {
-    quota: limit,
-    spanMs: windowMs,
-    ownMs: ({ times }) => Math.max(...times),
-    counts: ({ times }, atMs) => inWindow(times, atMs).length > 0,
-    fits: (state, atMs, cost) => kept(state, atMs).length + cost <= limit,
-    take: (state, atMs, cost) => log([...kept(state, atMs), ...several(atMs, cost)]),
-    give(state, atMs, charge, cost) {
-      const times = newest(state);
-      const still = inWindow(times, atMs).filter((time) => time === charge.atMs).length;
-      const units = Math.min(charge.cost - cost, still);
-      const first = times.indexOf(charge.atMs);
-      const left = times.filter((_, i) => i < first || i >= first + units);
-      return [left.length === 0 ? undefined : log(left), units];
-    },
-    owe(state, atMs, charge, more) {
-      const times = state === undefined ? [] : newest(state);
-      if (!inWindow(times, atMs).includes(charge.atMs)) return undefined;
-      return log([...times, ...several(charge.atMs, more)].sort((a, b) => a - b));
-    },
-  };
-  if (countRejected) {
-    // A log in debt stays as deep in it.
-    rules.reject = (state, atMs, cost) => {
-      const before = kept(state, atMs);
-      return log([...before, ...several(atMs, Math.min(cost, limit))].slice(-Math.max(limit, before.length)));
-    };
-  }
-  return rules;
-}
 
 /** The state is a count for each sub-window that saw a charge, by its start. */
 function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
@@ -125,24 +117,28 @@ function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy):
     },
     take(counts, atMs, cost) {
       const next = new Map([...(counts ?? [])].filter(([startMs]) => overlaps(startMs, atMs)));
-      return next.set(startOf(atMs), countOf(unitsOf(next.get(startOf(atMs)), limit) + cost, limit));
+      return next.set(startOf(atMs), { units: unitsOf(next.get(startOf(atMs)), limit) + cost, debt: false });
     },
     give(counts, atMs, charge, cost) {
       const startMs = startOf(charge.atMs);
-      const before = overlaps(startMs, atMs) ? unitsOf(counts.get(startMs), limit) : 0;
-      const units = Math.min(charge.cost - cost, before);
-      if (units === 0) return [counts, 0];
-      const next = new Map(counts).set(startMs, countOf(before - units, limit));
-      return [[...next.values()].some((count) => count.units > 0) ? next : undefined, units];
+      const before = overlaps(startMs, atMs) ? counts.get(startMs) : undefined;
+      const units = Math.min(charge.cost - cost, before?.units ?? 0);
+      if (before === undefined || units === 0) return [counts, 0, false];
+      const left = before.units - units;
+      const next = new Map(counts).set(startMs, { units: left, debt: before.debt && left > 0 });
+      return [next, units, [...next.values()].every((count) => count.units === 0)];
     },
     owe(counts, atMs, charge, more) {
       const startMs = startOf(charge.atMs);
-      const before = overlaps(startMs, atMs) ? unitsOf(counts?.get(startMs), limit) : 0;
-      return before === 0 ? undefined : new Map(counts).set(startMs, countOf(before + more, limit));
+      const before = overlaps(startMs, atMs) ? counts?.get(startMs) : undefined;
+      if (before === undefined || before.units === 0) return undefined;
+      const units = before.units + more;
+      return new Map(counts).set(startMs, { units, debt: before.debt || (before.units <= limit && units > limit) });
     },
   };
 }
 
+const dividedUp = (a: bigint, b: bigint): number => Number((a + b - 1n) / b);
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
@@ -177,20 +173,22 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
   });
   return {
     quota: capacity,
-    spanMs: Number((full + BigInt(amount) - 1n) / BigInt(amount)),
+    spanMs: dividedUp(full, BigInt(amount)),
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => levelAt(state, atMs) < full,
     fits: (state, atMs, cost) => BigInt(cost) * unit <= levelAt(state, atMs),
     take,
     give(state, atMs, charge, cost) {
       // A charge after the last one is of a state that a clock's jump made void.
-      if (charge.atMs > state.timeMs) return [state, 0];
+      if (charge.atMs > state.timeMs) return [state, 0, false];
       const due = dueOf(charge.cost, cost, capacity, unit, BigInt(atMs - charge.atMs) * BigInt(amount));
       const missing = full - levelAt(state, atMs);
       const back = smaller(due, missing);
-      return [back === missing ? undefined : { ...state, parts: smaller(state.parts, full) + back }, Number(back) / everyMs];
+      return [{ ...state, parts: state.parts + back }, Number(back) / everyMs, back === missing];
     },
-    owe: (state, atMs, _charge, more) => take(state, atMs, more),
+    owe: (state, atMs, _charge, more) =>
+      state === undefined ? take(state, atMs, more) : { ...state, parts: state.parts - BigInt(more) * unit },
+    takesMs: (units) => dividedUp(BigInt(units) * unit, BigInt(amount)),
   };
 }
 
@@ -215,15 +213,15 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
     take,
     give(state, atMs, charge, cost) {
       // A charge after the next refill is of a state that a clock's jump made void.
-      if (charge.atMs >= state.refilledMs + everyMs) return [state, 0];
+      if (charge.atMs >= state.refilledMs + everyMs) return [state, 0, false];
       const now = refilled(state, atMs);
       const refills = Math.max(0, Math.ceil((now.refilledMs - charge.atMs) / everyMs));
       const due = Number(dueOf(charge.cost, cost, capacity, 1n, BigInt(refills) * BigInt(refill)));
       const back = Math.min(due, capacity - now.tokens);
-      const tokens = Math.min(state.tokens, capacity) + back;
-      return [now.tokens + back === capacity ? undefined : { ...state, tokens }, back];
+      return [{ ...state, tokens: state.tokens + back }, back, now.tokens + back === capacity];
     },
-    owe: (state, atMs, _charge, more) => take(state, atMs, more),
+    owe: (state, atMs, _charge, more) => (state === undefined ? take(state, atMs, more) : { ...state, tokens: state.tokens - more }),
+    takesMs: (units) => Math.ceil(units / refill) * everyMs,
   };
 }
 
@@ -238,20 +236,24 @@ function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy):
     return backlog > 0n ? backlog : 0n;
   };
   const take = (state: Backlog | undefined, atMs: number, cost: number) => {
-    const parts = backlogAt(state, atMs) + BigInt(cost) * unit;
-    return { parts, timeMs: atMs, debt: parts > full };
+    return { parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs, debt: false };
   };
   return {
     quota: capacity,
-    spanMs: Number((full + pace - 1n) / pace),
+    spanMs: dividedUp(full, pace),
     maxDelayMs,
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => backlogAt(state, atMs) > 0n,
     fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full,
     take,
-    delayMs: (state, atMs) => Number((backlogAt(state, atMs) + pace - 1n) / pace),
-    give: (state) => [state, 0],
-    owe: (state, atMs, _charge, more) => take(state, atMs, more),
+    delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),
+    give: (state) => [state, 0, false],
+    owe(state, atMs, _charge, more) {
+      const before = state ?? { parts: 0n, timeMs: atMs, debt: false };
+      const parts = before.parts + BigInt(more) * unit;
+      return { parts, timeMs: before.timeMs, debt: before.debt || (before.parts <= full && parts > full) };
+    },
+    takesMs: (units) => dividedUp(BigInt(units) * unit, pace),
   };
 }
 

@@ -37,8 +37,8 @@ export class Model {
     const atMs = this.#countingFrom(before, nowMs);
     const allowed = this.#fits(before, atMs, cost);
     const delayMs = allowed ? this.#delayMs(before, atMs) : 0;
-    if (allowed) this.#write(nowMs, rules.take(before, atMs, cost));
-    else if (rules.reject !== undefined) this.#write(nowMs, rules.reject(before, atMs, cost));
+    if (allowed) this.#write(rules.take(before, atMs, cost));
+    else if (rules.reject !== undefined) this.#write(rules.reject(before, atMs, cost));
     return this.#verdict(nowMs, allowed, delayMs, atMs, cost);
   }
 
@@ -51,34 +51,57 @@ export class Model {
 
   /** Answers the units charged in addition, or below 0 those given back. */
   settle(nowMs: number, charge: Charge, cost: number): number {
-    const state = this.#at(nowMs);
+    const state = this.#stored(nowMs);
     const atMs = this.#countingFrom(state, nowMs);
     if (cost > charge.cost) {
-      const more = this.#rules.owe(state, atMs, charge, cost - charge.cost);
-      if (more === undefined) return 0;
-      this.#write(nowMs, more);
-      return cost - charge.cost;
+      const more = cost - charge.cost;
+      const next = this.#rules.owe(state, atMs, charge, more);
+      if (next === undefined) return 0;
+      this.#change(state, next, this.#rules.takesMs?.(more) ?? 0, false);
+      return more;
     }
     if (state === undefined) return 0;
-    const [next, units] = this.#rules.give(state, atMs, charge, cost);
-    if (units === 0) return 0;
-    const noneAtMs = this.#noneAtMs;
-    this.#write(nowMs, next);
-    this.#noneAtMs = Math.min(this.#noneAtMs, noneAtMs);
-    return -units;
+    const [next, units, over] = this.#rules.give(state, atMs, charge, cost);
+    if (units > 0) this.#change(state, next, 0, over);
+    return 0 - units;
   }
 
-  #write(nowMs: number, state: unknown): void {
+  #write(state: unknown): void {
     this.#state = state;
-    this.#noneAtMs = Number.POSITIVE_INFINITY;
-    this.#noneAtMs = nowMs + leastWait((ms) => !this.#counts(state, nowMs + ms));
+    this.#noneAtMs = this.#endMs(state);
   }
 
-  /** The state as of that time; a full one and one from more than a span ahead are none. */
+  /**
+   * What is settled changes a state by so much and no more. Where it ends just when this policy says, it is this policy's own, and ends
+   * when that says of what is left. Another policy's ends later by what is owed, and no sooner for what is given back.
+   */
+  #change(before: unknown, next: unknown, longerMs: number, over: boolean): void {
+    const own = before === undefined || this.#endMs(before) === this.#noneAtMs;
+    if (!own) {
+      this.#state = next;
+      this.#noneAtMs += longerMs;
+    } else if (over) this.#state = undefined;
+    else this.#write(next);
+  }
+
+  /** When nothing of a state is left by this policy's rules. */
+  #endMs(state: unknown): number {
+    const rules = this.#rules;
+    const fromMs = rules.ownMs(state);
+    return fromMs + leastWait((ms) => !rules.counts(state, fromMs + ms));
+  }
+
+  /** The state as of that time; one that is full by this policy's rules is none. */
   #at(nowMs: number): unknown {
-    const state = this.#state;
-    if (state === undefined || this.#rules.ownMs(state) - nowMs > this.#rules.spanMs) return undefined;
+    const state = this.#stored(nowMs);
     return this.#counts(state, nowMs) ? state : undefined;
+  }
+
+  /** The state as it was left, also where it is full by this policy's rules; one from more than a span ahead is none. */
+  #stored(nowMs: number): unknown {
+    const state = this.#state;
+    if (state === undefined || nowMs >= this.#noneAtMs || this.#rules.ownMs(state) - nowMs > this.#rules.spanMs) return undefined;
+    return state;
   }
 
   #counts(state: unknown, nowMs: number): boolean {

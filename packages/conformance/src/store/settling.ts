@@ -18,6 +18,38 @@ export function settlingCases(suite: Suite): void {
       );
     });
 
+    for (const family of families) {
+      suite.it(`${family.name}: by as much for every plan, whatever others have charged since`, async (world) => {
+        const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
+        const share = fc.double({ min: 0, max: 1, noNaN: true });
+        const realCost = fc.oneof(fc.constant(0), fc.nat(60), fc.nat(2000));
+        await fc.assert(
+          fc.asyncProperty(some, some, share, share, realCost, fc.boolean(), async (one, other, first, second, cost, later) => {
+            const [settling, charging, wide] = [one, other, [wideQuota, 1] as const].map(([quota, pace]) =>
+              createLimit("plans", family.plan(quota, pace)),
+            ) as [Limit, Limit, Limit];
+            const key = world.fresh();
+            const left = async (limit: Limit): Promise<number> => (await world.store.peek(limit, key)).remaining;
+            const decision = await world.store.consume(settling, key, Math.ceil(first * (one[0] - 1)) + 1);
+            // By then nothing of it counts; a bucket's settlement is charged all the same.
+            if (later) world.nowMs += 86_400_000;
+            const room = await left(charging);
+            if (room === 0) return;
+            await world.store.consume(charging, key, Math.ceil(second * (room - 1)) + 1);
+
+            const before = await left(wide);
+            const units = await world.store.settle(settling, key, decision, cost);
+            if (cost > decision.cost) assert.equal(units, later && isWindow(settling.policy) ? 0 : cost - decision.cost);
+            else assert.ok(units <= 0 && units >= cost - decision.cost, `${units} of ${cost - decision.cost} were given back`);
+            const after = await left(wide);
+            assert.equal(after, Math.max(0, before - units));
+            if (after > 0) assert.equal(await left(charging), family.left(other[0], wideQuota - after, wideQuota));
+          }),
+          { numRuns: 60 },
+        );
+      });
+    }
+
     suite.it("what was reserved without a trace, and nothing as a refund", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true }), fc.nat(24), async ([policy, steps], which) => {
@@ -158,6 +190,9 @@ export function settlingCases(suite: Suite): void {
     });
   });
 }
+
+/** So large a plan that it sees all that others have charged, and what they have left. */
+const wideQuota = 100_000;
 
 function isWindow(policy: Policy): boolean {
   return "windowMs" in policy && policy.algorithm !== "gcra";

@@ -22,7 +22,9 @@ export interface Algorithm<P> {
   /**
    * Changes what a decision of `reserved` units at `chargedAtMs` charged to its real `cost`, from 0 on. What is less is given back
    * as far as it still counts; what is more is charged, even into debt: a window's where the charge still counts, a bucket's always,
-   * as of now, so that a state may come of none. A debt is counted as far as exact arithmetic goes.
+   * so that a state may come of none. The state changes by what is answered, whatever other policies have charged to it since: it is
+   * not clamped. No more than 2^52 changes at once, units of a window or parts of a bucket's, and a debt is counted as far as exact
+   * arithmetic goes.
    * @returns the units charged in addition, or below 0 those given back, a fraction where a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;

@@ -1,14 +1,18 @@
 /** How deep a debt may go, in units of a log and parts of a bucket: with an instant or a quota added it stays below 2^53. */
 export const deepest: number = 2 ** 52;
 
-/** The units that a count stands for. Those above the limit are cut, for the limit was higher; a count below 0 is a debt, which is not. */
-export function counted(count: number, limit: number): number {
-  return count < 0 ? -count : Math.min(count, limit);
+/** What a settlement is to change, up to 2^52 units either way: what it answers stays far enough from 2^53 to travel as a number. */
+export function changeOf(reserved: number, cost: number): number {
+  return Math.max(-deepest, Math.min(cost - reserved, deepest));
 }
 
-/** So many units as a count: more than the limit are a debt. */
-export function countOf(units: number, limit: number): number {
-  return units > limit ? -units : units;
+/**
+ * When a bucket's state is over, once more is owed. One that was over just when the settling policy says is its `own`, and over when
+ * it says so of what is left. Another's is put off by the time that the units take at this policy's pace; what is given back does
+ * not bring it nearer, for its own policy's bucket may be far from full.
+ */
+export function overAt(own: boolean, ownAtMs: number, storedMs: number, takesMs: number, nowMs: number): number {
+  return own ? ownAtMs : Math.min(storedMs + takesMs, nowMs + deepest);
 }
 
 /**

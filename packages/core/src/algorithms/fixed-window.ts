@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
-import { counted, countOf } from "./debt.js";
+import { changeOf } from "./debt.js";
 
 /** A count that starts anew at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -28,7 +28,7 @@ export function fixedWindow(options: { limit: number; window: Duration }): Fixed
   });
 }
 
-/** The window's start, and how many units were taken in it: below 0 where they are a debt, more than the limit. */
+/** The window's start, and how many units were taken in it: more than the limit where it was higher, or where they are owed. */
 const START = 0;
 const COUNT = 1;
 
@@ -42,8 +42,6 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
       start = Math.floor(nowMs / windowMs) * windowMs;
       count = 0;
-    } else if (count > quota || count < 0) {
-      count = counted(count, quota);
     }
     const allowed = cost <= quota - count;
     if (allowed && commit) {
@@ -58,13 +56,13 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const { limit, windowMs } = policy;
+    const { windowMs } = policy;
     const start = cells[at + START] as number;
-    const count = counted(cells[at + COUNT] as number, limit);
+    const count = cells[at + COUNT] as number;
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
     if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
-    const change = Math.max(-count, Math.min(cost - reserved, Number.MAX_SAFE_INTEGER - count));
-    if (change !== 0) cells[at + COUNT] = countOf(count + change, limit);
+    const change = Math.max(-count, Math.min(changeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
+    cells[at + COUNT] = count + change;
     return change;
   },
 };

@@ -1,5 +1,5 @@
 import { type Algorithm, type Cells, decision } from "./algorithm.js";
-import { deepest, given } from "./debt.js";
+import { changeOf, deepest, given, overAt } from "./debt.js";
 import type { TokenBucketPolicy } from "./token-bucket.js";
 
 /** The tokens after the last charge, below 0 in debt, the last refill before it, when the bucket is full; and a mark that there is a state. */
@@ -44,10 +44,11 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     let fullAt = nowMs;
     if (allowed && commit) {
       tokens -= cost;
-      fullAt = keep(limit.policy, cells, at, tokens, last);
+      fullAt = fullAtOf(limit.policy, tokens, last);
+      keep(cells, at, tokens, last, fullAt);
     } else if (tokens < capacity) {
       // A state written under another policy is as good as none when that policy said so, or earlier.
-      fullAt = Math.min(last + Math.ceil((capacity - tokens) / refill) * everyMs, cells[at + FULL_AT] as number);
+      fullAt = Math.min(fullAtOf(limit.policy, tokens, last), cells[at + FULL_AT] as number);
     }
     let retryAfterMs = 0;
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
@@ -60,36 +61,40 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { capacity, refill, everyMs } = policy;
     const count = refills(policy, cells, at, nowMs);
-    const tokens = tokensAfter(policy, cells, at, count);
-    const stored = cells[at + LAST] as number;
-    const last = tokens === capacity ? nowMs : stored + count * everyMs;
+    const exists = count >= 0;
+    // The state keeps its own time, so it changes by as much for every policy.
+    const stored = exists ? (cells[at + TOKENS] as number) : capacity;
+    const last = exists ? (cells[at + LAST] as number) : nowMs;
+    const storedFullAt = exists ? (cells[at + FULL_AT] as number) : nowMs;
+    const own = storedFullAt === fullAtOf(policy, stored, last);
     if (cost > reserved) {
-      const units = Math.min(cost - reserved, tokens - fewest(policy));
-      if (units > 0) keep(policy, cells, at, tokens - units, last);
+      const units = Math.max(Math.min(changeOf(reserved, cost), Math.min(stored, capacity) - fewest(policy)), 0);
+      const tokens = stored - units;
+      const takesMs = Math.ceil(units / refill) * everyMs;
+      if (units > 0) keep(cells, at, tokens, last, overAt(own, fullAtOf(policy, tokens, last), storedFullAt, takesMs, nowMs));
       return units;
     }
     // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
-    if (tokens === capacity || chargedAtMs - stored >= everyMs) return 0;
-    // Refills lie at last - k · every: those after the charge have put something in already.
-    const since = chargedAtMs >= last ? 0 : Math.ceil((last - chargedAtMs) / everyMs);
-    const back = Math.min(given(reserved, cost, capacity, 1, since * refill), capacity - tokens);
+    if (!exists || chargedAtMs - last >= everyMs) return 0;
+    // Refills lie at last + k · every: those after the charge have put something in already.
+    const since = Math.max(Math.ceil((last + count * everyMs - chargedAtMs) / everyMs), 0);
+    const missing = capacity - tokensAfter(policy, cells, at, count);
+    const back = Math.min(given(reserved, cost, capacity, 1, since * refill), missing, deepest);
     if (back === 0) return 0;
-    if (tokens + back === capacity) {
-      cells.fill(0, at, at + 4);
-    } else {
-      const fullAt = cells[at + FULL_AT] as number;
-      cells[at + FULL_AT] = Math.min(keep(policy, cells, at, tokensThen(policy, cells, at) + back, stored), fullAt);
-    }
+    if (own && back === missing) cells.fill(0, at, at + 4);
+    else keep(cells, at, stored + back, last, own ? fullAtOf(policy, stored + back, last) : storedFullAt);
     return -back;
   },
 };
 
-/** Writes a state, and says when the bucket will be full. */
-function keep({ capacity, refill, everyMs }: TokenBucketPolicy, cells: Cells, at: number, tokens: number, last: number): number {
-  const fullAt = last + Math.ceil((capacity - tokens) / refill) * everyMs;
+/** When the refills that come after the last one have filled the bucket. */
+function fullAtOf({ capacity, refill, everyMs }: TokenBucketPolicy, tokens: number, last: number): number {
+  return last + Math.ceil((capacity - tokens) / refill) * everyMs;
+}
+
+function keep(cells: Cells, at: number, tokens: number, last: number, fullAt: number): void {
   cells[at + TOKENS] = tokens;
   cells[at + LAST] = last;
   cells[at + MARK] = 1;
   cells[at + FULL_AT] = fullAt;
-  return fullAt;
 }

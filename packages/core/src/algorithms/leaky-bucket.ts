@@ -2,7 +2,7 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { deepest } from "./debt.js";
+import { changeOf, deepest, overAt } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
@@ -59,12 +59,15 @@ const TIME = 1;
 const UNIT = 2;
 const EMPTY_AT = 3;
 
+function isState({ spanMs }: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): boolean {
+  return cells[at + UNIT] !== 0 && (cells[at + TIME] as number) - nowMs <= spanMs && nowMs < (cells[at + EMPTY_AT] as number);
+}
+
 function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow, full, spanMs } = policy;
+  const { unit, flow, full } = policy;
+  if (!isState(policy, cells, at, nowMs)) return 0;
   const stateUnit = cells[at + UNIT] as number;
-  if (stateUnit === 0) return 0;
   const time = cells[at + TIME] as number;
-  if (time - nowMs > spanMs || nowMs >= (cells[at + EMPTY_AT] as number)) return 0;
   const most = stateUnit < 0 ? Math.max(full, deepest) : full;
   const backlog = Math.min(rescale(cells[at + BACKLOG] as number, Math.abs(stateUnit), unit), most);
   // A product above 2^53 is rounded, and more than there is to drain all the same.
@@ -87,7 +90,8 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
       backlog += cost * unit;
-      drainMs = keep(limit.policy, cells, at, backlog, atMs);
+      drainMs = Math.ceil(backlog / flow);
+      keep(cells, at, backlog, atMs, unit, atMs + drainMs);
     }
     const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
     const aheadMs = atMs - nowMs;
@@ -106,20 +110,32 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
     // A place passes with its turn: nothing is given back.
     if (cost <= reserved) return 0;
-    const backlog = backlogAt(policy, cells, at, nowMs);
-    const units = Math.min(cost - reserved, Math.floor((Math.max(policy.full, deepest) - backlog) / policy.unit));
-    const atMs = backlog > 0 ? Math.max(nowMs, cells[at + TIME] as number) : nowMs;
-    if (units > 0) keep(policy, cells, at, backlog + units * policy.unit, atMs);
+    const { unit, flow, full } = policy;
+    // The state keeps its own time and parts, so it changes by as much for every policy.
+    const exists = isState(policy, cells, at, nowMs);
+    const stored = exists ? (cells[at + BACKLOG] as number) : 0;
+    const time = exists ? (cells[at + TIME] as number) : nowMs;
+    const stateUnit = exists ? (cells[at + UNIT] as number) : unit;
+    const storedEmptyAt = exists ? (cells[at + EMPTY_AT] as number) : nowMs;
+    const parts = Math.abs(stateUnit);
+    const room = Math.max(Math.min(Math.max(full, deepest) - stored, deepest), 0);
+    const units = Math.min(changeOf(reserved, cost), Math.floor(room / parts), Math.floor(deepest / unit));
+    if (units === 0) return 0;
+    // A debt stays one, and what passes the capacity becomes one; what another policy has let in, and was above it before, does not.
+    const backlog = stored + units * parts;
+    const before = rescale(stored, parts, unit);
+    const debt = stateUnit < 0 || (before <= full && rescale(backlog, parts, unit) > full);
+    const emptyAt = (amount: number, owed: boolean): number => time + Math.ceil((owed ? amount : Math.min(amount, full)) / flow);
+    const own = parts === unit && storedEmptyAt === emptyAt(stored, stateUnit < 0);
+    const takesMs = Math.ceil((units * unit) / flow);
+    keep(cells, at, backlog, time, debt ? -parts : parts, overAt(own, emptyAt(backlog, debt), storedEmptyAt, takesMs, nowMs));
     return units;
   },
 };
 
-/** Writes a state, and says how long the queue will take to drain. */
-function keep({ unit, flow, full }: LeakyBucketPolicy, cells: Cells, at: number, backlog: number, atMs: number): number {
-  const drainMs = Math.ceil(backlog / flow);
+function keep(cells: Cells, at: number, backlog: number, time: number, unit: number, emptyAt: number): void {
   cells[at + BACKLOG] = backlog;
-  cells[at + TIME] = atMs;
-  cells[at + UNIT] = backlog > full ? -unit : unit;
-  cells[at + EMPTY_AT] = atMs + drainMs;
-  return drainMs;
+  cells[at + TIME] = time;
+  cells[at + UNIT] = unit;
+  cells[at + EMPTY_AT] = emptyAt;
 }

@@ -2,7 +2,7 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
-import { counted, countOf } from "./debt.js";
+import { changeOf } from "./debt.js";
 
 /** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
@@ -58,6 +58,20 @@ function nearestDivisor(windowMs: number, wanted: number): number {
 /** The start of the newest sub-window; then its count, then those of the ones before it, newest first, each below 0 where it is a debt. */
 const START = 0;
 const COUNTS = 1;
+
+/** The units that a count stands for. Those above the limit are cut, for the limit was higher; a debt is not. */
+function counted(count: number, limit: number): number {
+  return count < 0 ? -count : Math.min(count, limit);
+}
+
+/**
+ * A count once so many units more, or below 0 less, were taken: all that it stood for and no other. A debt stays one as long as
+ * anything of it is left; what passes the limit becomes one; what another policy allowed, and was above the limit before, does not.
+ */
+function settled(count: number, change: number, limit: number): number {
+  const units = Math.abs(count) + change;
+  return units > 0 && (count < 0 || (count <= limit && units > limit)) ? -units : units;
+}
 
 /** How many sub-windows the state lies back: a number past the last bucket where nothing of it counts. */
 function passed(policy: SlidingWindowCounterPolicy, start: number, nowMs: number): number {
@@ -125,13 +139,13 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     const age = Math.ceil((start - chargedAtMs) / bucketMs);
     if (chargedAtMs - start >= bucketMs || age > buckets - past) return 0;
     const cell = counts + Math.max(age, 0);
-    const count = counted(cells[cell] as number, limit);
+    const count = cells[cell] as number;
     if (count === 0) return 0;
     // All counts together times the width stay below 2^53.
     let room = Math.floor(Number.MAX_SAFE_INTEGER / bucketMs);
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
-    const change = Math.max(-count, Math.min(cost - reserved, Math.max(room, 0)));
-    if (change !== 0) cells[cell] = countOf(count + change, limit);
+    const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
+    cells[cell] = settled(count, change, limit);
     return change;
   },
 };

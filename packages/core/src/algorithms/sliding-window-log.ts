@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, flag, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { deepest } from "./debt.js";
+import { changeOf, deepest } from "./debt.js";
 
 /** The times of the units taken: the one algorithm that is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -34,8 +34,8 @@ export function slidingWindowLog(options: { limit: number; window: Duration; cou
 
 /**
  * Entries are pairs, in order of time: an instant, and the number of units logged up to and with it. A unit's place is
- * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`. A log in
- * debt, which holds more than the limit and is not cut to it, has -1 - base in place of its base.
+ * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`. They may be
+ * more units than the limit, where it was higher or they are owed: none is let in until the newest `limit` have become fewer.
  */
 const BASE = 0;
 const FROM = 1;
@@ -52,13 +52,6 @@ function firstAbove(cells: Cells, entries: number, from: number, to: number, col
     else low = middle + 1;
   }
   return low;
-}
-
-/** The units before those that count where the entries from `from` on are in the window. A lower limit keeps the newest units. */
-function baseAt(limit: number, cells: Cells, at: number, from: number, total: number): number {
-  const stored = cells[at + BASE] as number;
-  const base = from > (cells[at + FROM] as number) ? (cells[at + ENTRIES + 2 * from - 1] as number) : stored < 0 ? -1 - stored : stored;
-  return stored >= 0 && total - base > limit ? total - limit : base;
 }
 
 export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
@@ -78,7 +71,7 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (exists) {
       total = cells[entries + 2 * to - 1] as number;
       from = firstAbove(cells, entries, cells[at + FROM] as number, to, 0, atMs - windowMs);
-      base = baseAt(quota, cells, at, from, total);
+      base = (from > (cells[at + FROM] as number) ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number;
     }
     const most = Math.max(quota, total - base);
     const allowed = cost <= quota - (total - base);
@@ -90,10 +83,9 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
         total = 0;
       }
       total += Math.min(cost, quota);
-      // What is logged of a rejected request pushes out as much: a log in debt keeps its debt.
+      // What is logged of a rejected request pushes out as much: more than the limit stays as much more.
       if (total - base > most) base = total - most;
       last = append(cells, at, from, to, base, atMs, total);
-      if (total - base > quota) cells[at + BASE] = -1 - base;
       from = cells[at + FROM] as number;
       latest = atMs;
     }
@@ -113,26 +105,24 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const { limit, windowMs } = policy;
+    const { windowMs } = policy;
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
     if (to === 0) return 0;
     const newest = cells[entries + 2 * to - 2] as number;
     if (newest - nowMs > windowMs || chargedAtMs <= Math.max(nowMs, newest) - windowMs) return 0;
     const total = cells[entries + 2 * to - 1] as number;
-    const first = cells[at + FROM] as number;
-    const base = baseAt(limit, cells, at, first, total);
-    const from = firstAbove(cells, entries, first, to, 1, base);
+    const base = cells[at + BASE] as number;
+    const from = cells[at + FROM] as number;
     const entry = firstAbove(cells, entries, from, to, 0, chargedAtMs - 1);
     if (entry === to || cells[entries + 2 * entry] !== chargedAtMs) return 0;
     const before = entry === from ? base : (cells[entries + 2 * entry - 1] as number);
     const units = (cells[entries + 2 * entry + 1] as number) - before;
-    const change = Math.max(-units, Math.min(cost - reserved, Math.max(deepest - (total - base), 0)));
+    const change = Math.max(-units, Math.min(changeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
     // From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
     for (let i = from; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - base;
-    cells[at + BASE] = total - base + change > limit ? -1 : 0;
-    cells[at + FROM] = from;
+    cells[at + BASE] = 0;
     if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;

@@ -1,5 +1,5 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { deepest, given } from "./debt.js";
+import { changeOf, deepest, given, overAt } from "./debt.js";
 import { type Rate, rescale } from "./rate.js";
 
 /** The whole numbers that a smooth bucket computes with. */
@@ -24,12 +24,15 @@ function lowest(full: number): number {
   return Math.min(full - deepest, 0);
 }
 
+function isState({ spanMs }: SmoothPolicy, cells: Cells, at: number, nowMs: number): boolean {
+  return cells[at + UNIT] !== 0 && (cells[at + TIME] as number) - nowMs <= spanMs && nowMs < (cells[at + FULL_AT] as number);
+}
+
 /** The level at `nowMs` in the policy's own parts; a full bucket is no state. */
 function levelAt(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow, full, spanMs } = policy;
-  if (cells[at + UNIT] === 0) return full;
+  const { unit, flow, full } = policy;
+  if (!isState(policy, cells, at, nowMs)) return full;
   const time = cells[at + TIME] as number;
-  if (time - nowMs > spanMs || nowMs >= (cells[at + FULL_AT] as number)) return full;
   const level = levelThen(unit, full, cells, at);
   if (level >= full) return full;
   // A product above 2^53 is rounded, and more than there is room for all the same.
@@ -65,28 +68,31 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { quota, unit, flow, full } = policy;
-    let level = levelAt(policy, cells, at, nowMs);
-    const time = cells[at + TIME] as number;
-    const atMs = level < full ? Math.max(nowMs, time) : nowMs;
+    const exists = isState(policy, cells, at, nowMs);
+    // The state keeps its own time and parts, so it changes by as much for every policy.
+    const stored = exists ? (cells[at + LEVEL] as number) : full;
+    const time = exists ? (cells[at + TIME] as number) : nowMs;
+    const parts = exists ? (cells[at + UNIT] as number) : unit;
+    const storedFullAt = exists ? (cells[at + FULL_AT] as number) : nowMs;
+    const fullAt = (level: number): number => time + Math.ceil((full - level) / flow);
+    const own = parts === unit && storedFullAt === fullAt(stored);
     if (cost > reserved) {
-      const units = Math.min(cost - reserved, Math.floor((level - lowest(full)) / unit));
-      if (units === 0) return 0;
-      level -= units * unit;
-      keep(cells, at, level, atMs, unit, atMs + Math.ceil((full - level) / flow));
+      const most = Math.max(Math.min(stored - lowest(full), deepest), 0);
+      const units = Math.min(changeOf(reserved, cost), Math.floor(most / parts), Math.floor(deepest / unit));
+      const level = stored - units * parts;
+      const takesMs = Math.ceil((units * unit) / flow);
+      if (units > 0) keep(cells, at, level, time, parts, overAt(own, fullAt(level), storedFullAt, takesMs, nowMs));
       return units;
     }
     // A charge after the last one is of a state that a clock's jump made void.
-    if (level === full || chargedAtMs > time) return 0;
-    const back = Math.min(given(reserved, cost, quota, unit, (atMs - chargedAtMs) * flow), full - level);
+    if (!exists || chargedAtMs > time) return 0;
+    const missing = full - levelAt(policy, cells, at, nowMs);
+    const due = given(reserved, cost, quota, unit, (Math.max(nowMs, time) - chargedAtMs) * flow);
+    const back = Math.min(rescale(Math.min(due, missing), unit, parts), deepest, Number.MAX_SAFE_INTEGER - stored);
     if (back === 0) return 0;
-    if (level + back === full) {
-      cells.fill(0, at, at + 4);
-    } else {
-      // The state keeps its own time, so the level is raised as of then.
-      level = levelThen(unit, full, cells, at) + back;
-      keep(cells, at, level, time, unit, Math.min(time + Math.ceil((full - level) / flow), cells[at + FULL_AT] as number));
-    }
-    return -back / unit;
+    if (own && back === missing) cells.fill(0, at, at + 4);
+    else keep(cells, at, stored + back, time, parts, own ? fullAt(stored + back) : storedFullAt);
+    return -back / parts;
   },
 };
 

@@ -1,0 +1,110 @@
+import { type Check, type Decision, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { RedisStoreOptions } from "../src/index.js";
+import { runsDuring } from "./commands.js";
+import { limitOf, type PatientStore, patientStore, yearly } from "./patient-store.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let server: RedisServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.port);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+
+let nowMs = 1_789_948_800_000;
+const clock = (): number => nowMs;
+
+const storeOf = (options?: RedisStoreOptions) => patientStore(redis, options);
+
+describe("a request under several limits", () => {
+  it("is rejected without a round trip where that is certain, the others as last seen", async () => {
+    const [store, other] = [await storeOf(), await storeOf()];
+    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
+    const checks = [narrow, wide].map((limit): Check => ({ limit, key: "k", cost: 1 }));
+    await store.consumeAll(checks);
+    expect(await runsDuring(server, () => store.consumeAll(checks))).toBe(1);
+    await other.consume(wide, "k", 5);
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await store.consumeAll(checks);
+    });
+    expect(runs).toBe(0);
+    expect(answers).toMatchObject([
+      { allowed: false, limit: 1 },
+      { allowed: true, remaining: 9 },
+    ]);
+  });
+
+  it.each([
+    ["pass", async () => undefined],
+    ["settle what they charged to", (store: PatientStore, { limit, key }: Check, charge: Decision) => store.settle(limit, key, charge, 2)],
+    ["use up", (store: PatientStore, { limit, key }: Check, { remaining }: Decision) => store.consume(limit, key, Math.max(remaining, 1))],
+  ])("is rejected without a round trip while others %s a limit beside it", async (_, goOn) => {
+    const [cached, plain] = [
+      await storeOf({ clock, denyCache: { maxAgeMs: 1000 } }),
+      await storeOf({ clock, denyCache: false, prefix: "plain" }),
+    ];
+    const [perUser, global] = [limitOf(yearly(3)), limitOf(tokenBucket({ capacity: 1000, refill: 1000, every: "1s" }))];
+    const checks = (key: string): [Check, Check] => [
+      { limit: perUser, key, cost: 1 },
+      { limit: global, key: "global", cost: 1 },
+    ];
+    for (const store of [cached, plain]) for (let i = 0; i < 4; i++) await store.consumeAll(checks("denied"));
+    let runs = 0;
+    for (let i = 0; i < 200; i++) {
+      nowMs += 5;
+      if (i % 2 === 0) {
+        for (const store of [cached, plain]) {
+          const [own, all] = checks(`user-${i}`);
+          const [, charge] = await store.consumeAll([own, all]);
+          expect(charge?.allowed).toBe(true);
+          await goOn(store, all, charge as Decision);
+        }
+      }
+      const trips = await runsDuring(server, async () => {
+        const [denied, beside] = (await cached.consumeAll(checks("denied"))) as [Decision, Decision];
+        const { limit, name } = beside;
+        expect({ limit, name, allowed: denied.allowed }).toEqual({ limit: 1000, name: global.name, allowed: false });
+        expect(denied).toEqual((await plain.consumeAll(checks("denied")))[0]);
+      });
+      runs += trips - 1;
+    }
+    expect(runs).toBeLessThanOrEqual(2);
+  });
+
+  it("asks each time where one of them counts what it rejects", async () => {
+    const store = await storeOf();
+    const [narrow, counting] = [limitOf(yearly(1)), limitOf(slidingWindowLog({ limit: 10, window: "1h", countRejected: true }))];
+    const checks = [narrow, counting].map((limit): Check => ({ limit, key: "k", cost: 1 }));
+    await store.consumeAll(checks);
+    for (let i = 0; i < 3; i++) expect(await runsDuring(server, () => store.consumeAll(checks))).toBe(1);
+  });
+
+  it("goes to Redis where one of them is unknown, or only a shadow limit would reject", async () => {
+    const store = await storeOf();
+    const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
+    await store.consume(narrow, "k");
+    await store.consume(narrow, "k");
+    const both: Check[] = [
+      { limit: narrow, key: "k", cost: 1 },
+      { limit: wide, key: "k", cost: 1 },
+    ];
+    expect(await runsDuring(server, () => store.consumeAll(both))).toBe(1);
+    const shadow = both.map((check) => ({ ...check, shadow: check.limit === narrow }));
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await store.consumeAll(shadow);
+    });
+    expect(runs).toBe(1);
+    expect(answers).toMatchObject([{ allowed: false }, { allowed: true, remaining: 9 }]);
+  });
+});

@@ -1,0 +1,38 @@
+import { type Check, createLimit, type Decision, fixedWindow, type Limit, type Policy } from "@floodgate/core";
+import type { Redis } from "ioredis";
+import { type RedisStoreOptions, redisStore } from "../src/index.js";
+
+/** A machine that is busy with other tests may take its time. */
+export const patienceMs = 20_000;
+
+let names = 0;
+
+/** A limit of a name of its own. */
+export function limitOf(policy: Policy): Limit {
+  return createLimit(`limit-${names++}`, policy);
+}
+
+/** So many units a year: what is used up stays so. */
+export function yearly(limit: number): Policy {
+  return fixedWindow({ limit, window: "365d" });
+}
+
+/** What a store is asked for, without the time to wait. */
+export interface PatientStore {
+  consume(limit: Limit, key: string, cost?: number): Promise<Decision>;
+  consumeAll(checks: readonly Check[]): Promise<Decision[]>;
+  settle(limit: Limit, key: string, decision: Decision, cost: number): Promise<number>;
+  reset(limit: Limit, key: string): Promise<void>;
+}
+
+/** A store that has a long memory, is asked patiently, and knows what time it is at the server. */
+export async function patientStore(redis: Redis, options: RedisStoreOptions = {}): Promise<PatientStore> {
+  const store = redisStore(redis, { denyCache: { maxAgeMs: patienceMs }, ...options });
+  await store.peek(limitOf(yearly(1)), "none", patienceMs);
+  return {
+    consume: (limit, key, cost = 1) => store.consume(limit, key, cost, patienceMs),
+    consumeAll: (checks) => store.consumeAll(checks, patienceMs),
+    settle: (limit, key, decision, cost) => store.settle(limit, key, decision, cost, patienceMs),
+    reset: (limit, key) => store.reset(limit, key, patienceMs),
+  };
+}
