@@ -1,23 +1,20 @@
 import { type Check, type Decision, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import { type RedisServer, startRedis } from "@floodgate/test-servers";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { RedisServer } from "@floodgate/test-servers";
+import type { Redis } from "ioredis";
+import { describe, expect, it, vi } from "vitest";
 import type { RedisStoreOptions } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patientStore, yearly } from "./patient-store.js";
+import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.port);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
+useRedis((started, client) => {
+  server = started;
+  redis = client;
 });
 
 let nowMs = 1_789_948_800_000;

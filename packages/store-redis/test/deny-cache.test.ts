@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLimit, type Decision, fixedWindow, type Limit, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
+import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -8,19 +8,16 @@ import type { RedisStoreOptions } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
+import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.port);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
+useRedis((started, client) => {
+  server = started;
+  redis = client;
 });
 
 let nowMs = 1_789_948_800_000;

@@ -1,22 +1,16 @@
 import { consumeAll, createLimit, createLimiter, type Decision, type Limit, type Limiter, type Policy } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import * as fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Redis } from "ioredis";
+import { describe, expect, test } from "vitest";
 import { redisStore } from "../src/index.js";
 import { smallPlans } from "./plans.js";
 import { policies, tenAnHour } from "./policies.js";
+import { useRedis } from "./use-redis.js";
 
-let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.port);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
+useRedis((_server, client) => {
+  redis = client;
 });
 
 /** Something that happens to the limits, a while after what happened before. */

@@ -13,12 +13,13 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
-import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import type { RedisServer } from "@floodgate/test-servers";
 import * as fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Redis } from "ioredis";
+import { describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
 import { policies } from "./policies.js";
+import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -27,13 +28,9 @@ const timeoutMs = 20_000;
 
 let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.port);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
+useRedis((started, client) => {
+  server = started;
+  redis = client;
 });
 
 /** Something that is done to one of two limits, or to both, after a while. */

@@ -9,12 +9,12 @@ import {
   slidingWindowCounter,
   slidingWindowLog,
 } from "@floodgate/core";
-import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import * as fc from "fast-check";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Redis } from "ioredis";
+import { describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
 import { tenAnHour } from "./policies.js";
+import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -26,15 +26,9 @@ const kinds: readonly Policy[] = [
   slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
 ];
 
-let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new Redis(server.port);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
+useRedis((_server, client) => {
+  redis = client;
 });
 
 const startMs = 1_789_948_800_000;

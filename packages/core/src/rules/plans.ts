@@ -29,6 +29,8 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     );
   }
   const usual = optionsOf(base);
+  // In what is no number the plans of a rule are alike.
+  const numbers = Object.keys(usual).filter((word) => !["algorithm", "style", "countRejected"].includes(word));
   const compiled = new Map<string, Policy>();
   for (const [name, plan] of Object.entries(plans)) {
     const place = `${where}: plans.${name}`;
@@ -36,11 +38,8 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
       name,
       inside([name], () => {
         if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
-        // Of what is no number the plans of a rule are alike.
-        const { algorithm, style, countRejected, ...numbers } = usual;
-        checkOptions(place, plan, Object.keys(numbers), example);
-        const kept = Object.fromEntries(Object.entries({ style, countRejected }).filter(([, value]) => value !== undefined));
-        return toPolicy(place, { algorithm, ...kept, ...numbers, ...(plan as PlanNumbers) });
+        checkOptions(place, plan, numbers, example);
+        return toPolicy(place, { ...usual, ...(plan as PlanNumbers) });
       }),
     );
   }

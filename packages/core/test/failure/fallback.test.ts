@@ -1,10 +1,6 @@
-import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
-import { mostIn } from "../../../conformance/src/store/bounds.js";
-import { policies, type Step, scripts } from "../../../conformance/src/store/scripts.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { shareOf } from "../../src/failure/share.js";
 import {
   consumeAll,
   createLimiter,
@@ -12,66 +8,27 @@ import {
   FloodgateError,
   type FloodgateEvent,
   fixedWindow,
-  type Limiter,
   leakyBucket,
-  type Policy,
   type Store,
   slidingWindowLog,
 } from "../../src/index.js";
+import {
+  allowed,
+  away,
+  fallback,
+  inner,
+  inTime,
+  limiter,
+  pausedMs,
+  policy,
+  replaceStore,
+  store,
+  timeoutMs,
+  used,
+  useFallback,
+} from "./fallback-world.js";
 
-const policy = fixedWindow({ limit: 12, window: "1h" });
-const timeoutMs = 50;
-const startMs = 1_789_948_800_000;
-/** A machine that is busy with other tests may take its time. */
-const patienceMs = 60_000;
-/** Longer than the breaker pauses. */
-const pausedMs = 400;
-
-/** What stands where the limiter asks, and what decides in its stead. */
-let inner: Store<"sync">;
-let store: FaultyStore;
-let fallback: Store<"sync">;
-
-function setUp(): void {
-  inner = simpleStore();
-  store = new FaultyStore(inner);
-  fallback = simpleStore();
-}
-
-beforeEach(() => {
-  vi.useFakeTimers();
-  vi.setSystemTime(startMs);
-  setUp();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-function limiter(of: Policy = policy, processes = 1, name = "api"): Limiter<"async"> {
-  return createLimiter({ name, policy: of, store, timeoutMs, onStoreError: { store: fallback, share: 1 / processes } });
-}
-
-async function inTime<T>(answer: T | Promise<T>): Promise<T> {
-  const [value] = await Promise.all([answer, vi.advanceTimersByTimeAsync(timeoutMs)]);
-  return value;
-}
-
-/** The store fails for so many requests, one after the other. */
-async function away(api: Limiter<"async">, requests: number, fault: Fault = "rejects"): Promise<Decision[]> {
-  store.fault = fault;
-  const decisions: Decision[] = [];
-  for (let i = 0; i < requests; i++) decisions.push(await inTime(api.consume("k")));
-  store.fault = undefined;
-  return decisions;
-}
-
-const allowed = (decisions: readonly Decision[]): number => decisions.filter((decision) => decision.allowed).length;
-
-/** What a key has used in a store. */
-const used = (of: Store<"sync">, { limit }: Limiter, key = "k"): number => {
-  const decision = of.peek(limit, key);
-  return decision.limit - decision.remaining;
-};
+useFallback();
 
 describe("while the store is away, a fallback", () => {
   it("limits each process to its share, and says whose numbers these are", async () => {
@@ -167,7 +124,7 @@ describe("while the store is away, a fallback", () => {
         throw new FloodgateError("FLOODGATE_FOREIGN_VALUE", "The key holds something else.");
       },
     };
-    store = new FaultyStore(foreign);
+    replaceStore(new FaultyStore(foreign));
     expect(allowed(await away(limiter(), 20))).toBe(12);
     const api = limiter();
     const decisions: Decision[] = [];
@@ -332,7 +289,7 @@ describe("when the store is back, a fallback", () => {
       await new Promise((resolve) => setTimeout(resolve, 15));
       return consume.apply(slow, args);
     };
-    store = slow;
+    replaceStore(slow);
     const api = limiter();
     await inTime(api.consume("k", { cost: 8 }));
     await away(api, 7);
@@ -341,100 +298,4 @@ describe("when the store is back, a fallback", () => {
     expect(await inTime(api.consume("k"))).toMatchObject({ degraded: false, allowed: false });
     expect(slow.timeouts).toEqual([50, 35, 20]);
   });
-});
-
-describe("of all the units that one process lets pass", () => {
-  const kinds: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
-
-  /** Plays requests on a key, the store failing as it is told, and answers the decisions that let pass. */
-  async function play(
-    api: Limiter<"async">,
-    steps: readonly { step: Step; fault: Fault | undefined; times: number }[],
-  ): Promise<Decision[]> {
-    const passed: Decision[] = [];
-    for (const { step, fault, times } of steps) {
-      vi.advanceTimersByTime(Math.max(0, step.atMs - Date.now()));
-      store.fault = fault;
-      const cost = "cost" in step ? step.cost : 1;
-      const decisions = await inTime(Promise.all(Array.from({ length: times }, () => api.consume("k", { cost }))));
-      passed.push(...decisions.filter((decision) => decision.allowed));
-    }
-    // Those asked together are answered in an order of their own.
-    return passed.sort((one, other) => one.atMs - other.atMs);
-  }
-
-  function assertBound(passed: readonly Decision[], most: (fromMs: number, stretchMs: number) => bigint): void {
-    passed.forEach((first, i) => {
-      let units = 0;
-      for (const { atMs, cost } of passed.slice(i)) {
-        units += cost;
-        expect(BigInt(units) <= most(first.atMs, atMs - first.atMs)).toBe(true);
-      }
-    });
-  }
-
-  it(
-    "no stretch that begins with an outage or later has more than the policy allows, whatever was used before it",
-    async () => {
-      const outage = policies.chain((policy) =>
-        fc.record({
-          policy: fc.constant(policy),
-          steps: scripts(policy, { longest: 40 }),
-          from: fc.nat(15),
-          requests: fc.integer({ min: 1, max: 20 }),
-          fault: fc.constantFrom(...kinds),
-        }),
-      );
-      await fc.assert(
-        fc.asyncProperty(outage, async ({ policy, steps, from, requests, fault }) => {
-          vi.setSystemTime(startMs);
-          setUp();
-          const passed = await play(
-            limiter(policy),
-            steps.map((step, i) => ({ step, fault: i >= from && i < from + requests ? fault : undefined, times: 1 })),
-          );
-          const begun = passed.findIndex(({ degraded }) => degraded);
-          // Two buckets that are filled at moments of their own may be filled once more than one.
-          const more = policy.algorithm === "token-bucket" && policy.style === "interval" ? BigInt(policy.refill) : 0n;
-          if (begun >= 0) assertBound(passed.slice(begun), (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + more);
-        }),
-        { numRuns: 200 },
-      );
-    },
-    patienceMs,
-  );
-
-  it(
-    "no stretch at all has more than the policy and this process's share allow together, however often the store comes and goes",
-    async () => {
-      const flapping = policies.chain((policy) =>
-        fc.record({
-          policy: fc.constant(policy),
-          processes: fc.integer({ min: 1, max: 3 }),
-          steps: scripts(policy, { longest: 40 }).chain((steps) =>
-            fc.tuple(
-              ...steps.map((step) =>
-                fc.record({
-                  step: fc.constant(step),
-                  fault: fc.option(fc.constantFrom(...kinds), { nil: undefined }),
-                  times: fc.integer({ min: 1, max: 3 }),
-                }),
-              ),
-            ),
-          ),
-        }),
-      );
-      await fc.assert(
-        fc.asyncProperty(flapping, async ({ policy, processes, steps }) => {
-          vi.setSystemTime(startMs);
-          setUp();
-          const share = shareOf(policy, processes);
-          const passed = await play(limiter(policy, processes), steps);
-          assertBound(passed, (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + mostIn(share, fromMs, stretchMs));
-        }),
-        { numRuns: 200 },
-      );
-    },
-    patienceMs,
-  );
 });

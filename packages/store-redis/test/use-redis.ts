@@ -1,0 +1,18 @@
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll } from "vitest";
+
+/** A Redis of the test file's own, handed over once it runs, and stopped in the end. */
+export function useRedis(use: (server: RedisServer, redis: Redis) => void): void {
+  let server: RedisServer | undefined;
+  let redis: Redis | undefined;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.port);
+    use(server, redis);
+  });
+  afterAll(async () => {
+    redis?.disconnect();
+    await server?.stop();
+  });
+}
