@@ -1,4 +1,13 @@
-import type { CostFunction, Key, KeyFunction, PlainRule, RateLimitOptions, RequestReader, RuleSet } from "@floodgate/core";
+import {
+  type CostFunction,
+  isBuiltInKey,
+  type Key,
+  type KeyFunction,
+  type PlainRule,
+  type RateLimitOptions,
+  type RequestReader,
+  type RuleSet,
+} from "@floodgate/core";
 
 /** A request as the command line tells it. */
 export interface AskedRequest {
@@ -31,7 +40,7 @@ export function keyNames({ key = "ip" }: PlainRule): readonly string[] {
 
 /** Whether a key is one that the app defines. */
 export function isOwnKey(name: string): boolean {
-  return !["ip", "route", "global"].includes(name) && !name.startsWith("header:");
+  return !isBuiltInKey(name);
 }
 
 /** The options of the app that these rules are for, as far as the command line knows it. */

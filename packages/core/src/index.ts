@@ -55,7 +55,7 @@ export { problemType } from "./http/problem.js";
 export { decisionOf } from "./http/visits.js";
 export { type RateLimitControls, withControls } from "./http/controls.js";
 export { Waiting } from "./http/waiting.js";
-export type { KeyFunction, KeyInfo, KeyName, KeyOption } from "./rules/key-source.js";
+export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption } from "./rules/key-source.js";
 export type { Match } from "./rules/match.js";
 export type { BanOptions } from "./rules/ban.js";
 export type { CostFunction, ResponseInfo } from "./rules/cost.js";

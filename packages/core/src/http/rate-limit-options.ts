@@ -7,7 +7,7 @@ import { CompiledRule, type RuleContext } from "../rules/compiled-rule.js";
 import { compileRules } from "../rules/compiled-rules.js";
 import type { CostFunction } from "../rules/cost.js";
 import { compileExempt } from "../rules/exempt.js";
-import type { KeyFunction, KeySources } from "../rules/key-source.js";
+import { isBuiltInKey, type KeyFunction, type KeySources } from "../rules/key-source.js";
 import { type LimitOptions, limitWords, type Promised, type Rule } from "../rules/rule.js";
 import type { RuleSource } from "../rules/source.js";
 import { isPromise, type Store } from "../store.js";
@@ -104,7 +104,7 @@ export function keySources<Req>(where: string, options: RateLimitOptions<Req, st
   const keys = options.keys ?? {};
   for (const [name, key] of Object.entries(keys)) {
     functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
-    if (["ip", "route", "global"].includes(name) || name.startsWith("header:")) {
+    if (isBuiltInKey(name)) {
       throw new FloodgateError(
         "FLOODGATE_CONFLICTING_OPTIONS",
         `${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`,

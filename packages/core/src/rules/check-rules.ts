@@ -2,6 +2,7 @@ import type { FloodgateError } from "../errors.js";
 import type { RuleContext } from "./compiled-rule.js";
 import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
+import { isBuiltInKey } from "./key-source.js";
 import type { Rule } from "./rule.js";
 import type { RuleSet } from "./source.js";
 
@@ -34,10 +35,8 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
 }
 
-const builtIn: readonly string[] = ["ip", "route", "global"];
-
 function isName(name: unknown): name is string {
-  return typeof name === "string" && /^[A-Za-z_$][\w$.-]*$/.test(name) && !builtIn.includes(name);
+  return typeof name === "string" && /^[A-Za-z_$][\w$.-]*$/.test(name) && !isBuiltInKey(name);
 }
 
 function named(names: readonly string[]): Readonly<Record<string, () => undefined>> {

@@ -22,6 +22,13 @@ export type KeyFunction<Req> = (request: Req, info: KeyInfo) => Key | undefined 
 /** The names of keys that need no definition, and those the app defines. */
 export type KeyName<Own extends string = never> = "ip" | "route" | "global" | `header:${string}` | Own;
 
+const builtIn: readonly string[] = ["ip", "route", "global"];
+
+/** Whether a key's name needs no definition, and can have none. */
+export function isBuiltInKey(name: string): boolean {
+  return builtIn.includes(name) || name.startsWith("header:");
+}
+
 /** A function of the request, a name, or a tuple of names. */
 export type KeyOption<Req, Own extends string = never> = KeyFunction<Req> | KeyName<Own> | readonly KeyName<Own>[];
 
@@ -126,7 +133,7 @@ export function noClientIp(): FloodgateError {
 }
 
 function unknownKey<Req>(where: string, key: unknown, sources: KeySources<Req>): FloodgateError {
-  const known = ["ip", "route", "global", ...Object.keys(sources.keys)];
+  const known = [...builtIn, ...Object.keys(sources.keys)];
   const near = typeof key === "string" ? nearest(key, known) : undefined;
   return new FloodgateError(
     "FLOODGATE_UNKNOWN_KEY",
