@@ -66,10 +66,22 @@ function ofNodeRedis(redis: NodeRedis, key: string): Database {
 
     subscribe(heard) {
       const second = redis.duplicate();
-      second.on("error", ignore);
-      second.on("ready", heard);
       let connected = false;
       let closed = false;
+      let asked = false;
+      // What it has subscribed to it renews by itself, but not what a lost connection cut short.
+      const subscribe = (): void => {
+        if (asked) return;
+        asked = true;
+        second.subscribe(key, heard).then(heard, () => {
+          asked = false;
+        });
+      };
+      second.on("error", ignore);
+      second.on("ready", () => {
+        heard();
+        if (connected && !closed) subscribe();
+      });
       const destroy = (): Promise<void> =>
         Promise.resolve()
           .then(() => second.destroy())
@@ -78,7 +90,8 @@ function ofNodeRedis(redis: NodeRedis, key: string): Database {
         .connect()
         .then(() => {
           connected = true;
-          return closed ? destroy() : second.subscribe(key, heard).then(heard);
+          if (!closed) subscribe();
+          return closed ? destroy() : undefined;
         })
         .catch(ignore);
       return async () => {
