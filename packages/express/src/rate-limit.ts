@@ -70,7 +70,7 @@ export function rateLimit<
     }
     const { sent } = outcome;
     if (sent !== undefined) {
-      const closed = (): void => sent(response.writableFinished ? response.statusCode : clientClosedRequest);
+      const closed = () => sent(response.writableFinished ? response.statusCode : clientClosedRequest);
       if (response.closed) closed();
       else response.once("close", closed);
     }

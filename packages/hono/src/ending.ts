@@ -1,4 +1,4 @@
-import { clientClosedRequest } from "@floodgate/core";
+import { type Afterwards, clientClosedRequest } from "@floodgate/core";
 import type { Context } from "hono";
 import { nodeOf } from "./connection.js";
 
@@ -19,13 +19,27 @@ export function whenGone(c: Context, gone: () => void): void {
  * Tells the status of a response once it has been sent, or 499 where the client has gone away before: on Node when its own response
  * closes, elsewhere when the body has been read to its end.
  */
-export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: (status: number) => void): Promise<T> {
+export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: Afterwards): Promise<T> {
   const outgoing = nodeOf(c)?.outgoing;
-  if (outgoing === undefined) return answered.finally(() => whenRead(c, tell));
-  const closed = (): void => tell(outgoing.writableFinished ? outgoing.statusCode : clientClosedRequest);
+  if (outgoing === undefined) {
+    return answered.finally(() => keepAlive(c, new Promise((resolve) => whenRead(c, (status) => resolve(tell(status))))));
+  }
+  const closed = () => tell(outgoing.writableFinished ? outgoing.statusCode : clientClosedRequest);
   if (outgoing.closed) closed();
   else outgoing.once("close", closed);
   return answered;
+}
+
+/** Where a runtime ends what nobody waits for, has it wait. */
+function keepAlive(c: Context, work: Promise<unknown>): void {
+  let context: Pick<Context["executionCtx"], "waitUntil">;
+  try {
+    context = c.executionCtx;
+  } catch {
+    // There is none elsewhere, which Hono says by an error.
+    return;
+  }
+  context.waitUntil(work);
 }
 
 function whenRead(c: Context, tell: (status: number) => void): void {

@@ -1,4 +1,6 @@
-import { fixedWindow, tokenBucket } from "@floodgate/core";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fixedWindow, type Store, tokenBucket } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { compress } from "hono/compress";
 import { describe, expect, it, vi } from "vitest";
@@ -187,4 +189,34 @@ it("settle charges what is counted while the response streams", async () => {
   });
   expect(await (await app.request("/")).text()).toHaveLength(90);
   expect(await settled).toBe(500);
+});
+
+describe("where a runtime ends what nobody waits for", () => {
+  it("it is asked to wait until the store has been told what a response has cost", async () => {
+    const waitedFor: Promise<unknown>[] = [];
+    const runtime = {
+      waitUntil: (work: Promise<unknown>) => void waitedFor.push(work),
+      passThroughOnException: () => undefined,
+      props: {},
+    };
+    const told: number[] = [];
+    const memory = memoryStore();
+    const store: Store<"async"> = {
+      mode: "async",
+      consume: async (limit, key, cost) => memory.consume(limit, key, cost),
+      peek: async (limit, key) => memory.peek(limit, key),
+      consumeAll: async (checks) => memory.consumeAll(checks),
+      settle: async (_limit, _key, _decision, cost) => sleep(5).then(() => told.push(cost)),
+      reset: async (limit, key) => memory.reset(limit, key),
+    };
+    const policy = tokenBucket({ capacity: 1000, refill: 1, every: "365d" });
+    const limit = rateLimit({ policy, store, key: "global", cost: 10, settle: async () => 25 });
+    const app = new Hono().get("/", limit, (c) => c.text("ok"));
+
+    const response = await app.request("/", {}, {}, runtime);
+    expect(waitedFor).toHaveLength(1);
+    expect(await response.text()).toBe("ok");
+    await Promise.all(waitedFor);
+    expect(told).toEqual([25]);
+  });
 });

@@ -2,18 +2,24 @@ import type { Decision } from "../decision.js";
 import { shown } from "../errors.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { giveBack, settle } from "../settle.js";
-import { andThen } from "../store.js";
+import { andThen, isPromise } from "../store.js";
 import { type Asking, tellQuietly, unheard } from "./asking.js";
 import { warnOnce } from "./warn.js";
 
-/** What is to be done once the response has been sent, of which the status is known then; undefined where nothing is. */
+/**
+ * Does what is to be done once the response has been sent, of which the status is known then. Answers a promise where that takes
+ * longer; nobody needs to wait for it, but where a runtime ends what nobody waits for.
+ */
+export type Afterwards = (status: number) => Promise<unknown> | undefined;
+
+/** Of a request that may be refunded or settled; undefined of any other. */
 export function afterwards<Req>(
   request: Req,
   checks: readonly RuleCheck<Req>[],
   all: readonly Decision[],
   refundWhen: ((status: number) => boolean) | undefined,
   asking: Asking,
-): ((status: number) => void) | undefined {
+): Afterwards | undefined {
   if (refundWhen === undefined && !checks.some(({ rule }) => rule.settle !== undefined)) return undefined;
   return (status) => {
     let refunds = false;
@@ -23,25 +29,32 @@ export function afterwards<Req>(
       },
       (error) => failed("refund-failed", undefined, asking, error),
     );
-    checks.forEach((check, i) => {
+    const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
-      if (refunds) refund(check, decision, asking);
-      else if (decision.allowed) charge(request, status, check, decision, asking);
+      if (refunds) return refund(check, decision, asking);
+      return decision.allowed ? charge(request, status, check, decision, asking) : undefined;
     });
+    return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
 }
 
-function refund<Req>(check: RuleCheck<Req>, decision: Decision, asking: Asking): void {
-  unheard(
+function refund<Req>(check: RuleCheck<Req>, decision: Decision, asking: Asking): PromiseLike<unknown> | undefined {
+  return unheard(
     () => giveBack(asking.guard, check.limit, check.key, decision, asking.onEvent),
     (error) => failed("refund-failed", check, asking, error),
   );
 }
 
 /** Charges what the request has really cost, where its rule says so. */
-function charge<Req>(request: Req, status: number, check: RuleCheck<Req>, decision: Decision, asking: Asking): void {
+function charge<Req>(
+  request: Req,
+  status: number,
+  check: RuleCheck<Req>,
+  decision: Decision,
+  asking: Asking,
+): PromiseLike<unknown> | undefined {
   const { rule, limit, key } = check;
-  unheard(
+  return unheard(
     () =>
       andThen<unknown, unknown>(rule.settle?.(request, { status }), (cost) =>
         cost === undefined ? undefined : settle(asking.guard, limit, key, decision, cost as number, asking.onEvent),

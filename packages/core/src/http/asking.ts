@@ -7,13 +7,14 @@ export interface Asking {
   readonly onEvent: EventListener | undefined;
 }
 
-/** Does what nobody waits for, now or later, and tells its fault, which is no request's. */
-export function unheard(work: () => unknown, fault: (error: unknown) => void): void {
+/** Does what no request waits for, and tells its fault, which is no request's. Answers a promise where it is not done at once. */
+export function unheard(work: () => unknown, fault: (error: unknown) => void): PromiseLike<unknown> | undefined {
   try {
     const done = work();
-    if (isPromise(done)) done.then(undefined, fault);
+    return isPromise(done) ? done.then(undefined, fault) : undefined;
   } catch (error) {
     fault(error);
+    return undefined;
   }
 }
 

@@ -7,7 +7,7 @@ import type { Limiter } from "../limiter.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
 import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
-import { afterwards } from "./afterwards.js";
+import { type Afterwards, afterwards } from "./afterwards.js";
 import type { Asking } from "./asking.js";
 import { heedBans, withBans } from "./bans.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
@@ -28,8 +28,8 @@ export interface Outcome {
   /** Of a rejection: its status, and a body of `problemType` where nobody else answers it. */
   readonly status: number;
   readonly body: string;
-  /** To be called with the response's status once it has been sent, where it may mean a refund. */
-  readonly sent: ((status: number) => void) | undefined;
+  /** To be called once the response has been sent, where that may mean a refund or a settlement. */
+  readonly sent: Afterwards | undefined;
 }
 
 /** The status for a response that nobody waited for, as nginx logs it. */
