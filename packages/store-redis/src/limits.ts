@@ -18,7 +18,8 @@ export interface KnownLimit {
 export class KnownLimits {
   readonly #denyCache: DenyCacheOptions | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
-  readonly #denied = new Map<string, DenyCache>();
+  /** By suffix; a cache goes with the last of its limits, for rules may come and go. */
+  readonly #denied = new Map<string, WeakRef<DenyCache>>();
   /** The one asked for last: most requests ask for the same. */
   #last: KnownLimit | undefined;
 
@@ -41,11 +42,10 @@ export class KnownLimits {
   /** A rejection that counts must reach Redis. */
   #deniedOf({ policy }: Limit, suffix: string): DenyCache | undefined {
     if (this.#denyCache === undefined || (policy.algorithm === "sliding-window-log" && policy.countRejected)) return undefined;
-    let denied = this.#denied.get(suffix);
-    if (denied === undefined) {
-      denied = new DenyCache(this.#denyCache);
-      this.#denied.set(suffix, denied);
-    }
+    const known = this.#denied.get(suffix)?.deref();
+    if (known !== undefined) return known;
+    const denied = new DenyCache(this.#denyCache);
+    this.#denied.set(suffix, new WeakRef(denied));
     return denied;
   }
 }

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { createLimit, type Decision, fixedWindow, type Limit, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
@@ -252,4 +254,22 @@ describe("by the server's clock", () => {
       await expect.poll(async () => (await store.consume(quick, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
     }
   });
+});
+
+it("what is known of the keys of a limit is forgotten with the limit, as rules come and go", async () => {
+  setFlagsFromString("--expose_gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const keys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
+  const store = await storeOf();
+  const heapAfter = async (limits: number): Promise<number> => {
+    for (let i = 0; i < limits; i++) {
+      const limit = limitOf(yearly(1));
+      for (let visit = 0; visit < 2; visit++) await Promise.all(keys.map((key) => store.consume(limit, key)));
+    }
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await heapAfter(10);
+  const bytesAKey = ((await heapAfter(40)) - before) / (40 * keys.length);
+  expect(bytesAKey).toBeLessThan(100);
 });
