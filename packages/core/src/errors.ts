@@ -16,6 +16,7 @@ export type ErrorCode =
   | "FLOODGATE_MISSING_PLAN"
   | "FLOODGATE_NAME_TAKEN"
   | "FLOODGATE_NO_CLIENT_IP"
+  | "FLOODGATE_NO_ERROR"
   | "FLOODGATE_NO_POLICY"
   | "FLOODGATE_NO_ROUTE"
   | "FLOODGATE_POLICY_TOO_LARGE"
@@ -63,6 +64,8 @@ export function shown(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   if (typeof (value as { then?: unknown }).then === "function") return "a promise: await it first";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
+  const kind = Object.prototype.toString.call(value).slice(8, -1);
+  if (kind !== "Object") return `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${kind}`;
   const keys = Object.keys(value);
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
 }

@@ -47,6 +47,7 @@ export { type Clock, wholeMsClock } from "./clock.js";
 
 // For adapters: the rate limit of a web app without its framework
 export type { Afterwards } from "./http/afterwards.js";
+export { withFaults } from "./http/faults.js";
 export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.js";
 export type { RateLimitOptions } from "./http/rate-limit-options.js";
 export type { RequestReader } from "./http/request-reader.js";

@@ -2,13 +2,14 @@ import { type ErrorCode, FloodgateError, shown } from "./errors.js";
 
 /** Refuses options that are no object or hold a word that means nothing, naming the nearest that does. */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  // A map or a regular expression has no words of its own to look at. (Instances of a class and objects of another realm will do.)
+  if (Object.prototype.toString.call(options) !== "[object Object]") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
       `${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`,
     );
   }
-  for (const word of Object.keys(options)) {
+  for (const word of Object.keys(options as object)) {
     if (known.includes(word)) continue;
     const near = nearest(word, known);
     const hint =

@@ -10,6 +10,7 @@ import {
   type RateLimitOptions,
   Waiting,
   withControls,
+  withFaults,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { showDecision } from "./prototype.js";
@@ -102,7 +103,7 @@ function setHeaders(response: ExpressResponse, outcome: Outcome): void {
 /** Runs a handler of the user's, whose fault, now or later, is the framework's to handle. */
 function answer(handler: () => unknown, next: (error?: unknown) => void): void {
   try {
-    const result = handler();
+    const result = withFaults(handler);
     if (isPromise(result)) result.then(undefined, next);
   } catch (error) {
     next(error);

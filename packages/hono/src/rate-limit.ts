@@ -12,6 +12,7 @@ import {
   type RateLimitOptions,
   Waiting,
   withControls,
+  withFaults,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
@@ -111,7 +112,7 @@ function problem(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    c.res = (await onLimited(c, outcome.decision)) ?? problem(c, outcome);
+    c.res = (await withFaults(() => onLimited(c, outcome.decision))) ?? problem(c, outcome);
   } catch (error) {
     // What error handling answers gets the headers of the response that there is, so there must be one.
     void c.res;

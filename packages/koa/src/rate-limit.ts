@@ -10,6 +10,7 @@ import {
   type RateLimitOptions,
   Waiting,
   withControls,
+  withFaults,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { type KoaContext, type KoaResponse, koaReader, type RateLimitState } from "./context.js";
@@ -77,7 +78,7 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   ctx.status = outcome.status;
   // A middleware further out may have left the response to one that is not reached now.
   ctx.respond = true;
-  if (onLimited !== undefined) return onLimited(ctx, outcome.decision);
+  if (onLimited !== undefined) return withFaults(() => onLimited(ctx, outcome.decision));
   ctx.type = problemType;
   ctx.body = outcome.body;
   return undefined;

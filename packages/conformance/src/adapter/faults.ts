@@ -24,6 +24,7 @@ function faulty(fail: () => never | Promise<never>): [string, LimitSetup][] {
     ["policy", { policy: fail }],
     ["cost", { policy, cost: fail }],
     ["skip", { policy, skip: fail }],
+    ["plan", { policy, plans: { pro: { limit: 10 } }, plan: fail }],
     ["clientIp", { policy, clientIp: fail }],
     ["clientIp that stands in for a key", { policy, key: () => undefined, onMissingKey: "ip", clientIp: fail }],
     [
@@ -32,6 +33,15 @@ function faulty(fail: () => never | Promise<never>): [string, LimitSetup][] {
         rules: [
           { name: "all", policy, key: "global" },
           { name: "one", policy, key: fail },
+        ],
+      },
+    ],
+    [
+      "a rule's match",
+      {
+        rules: [
+          { name: "all", policy, key: "global" },
+          { name: "one", policy, match: fail },
         ],
       },
     ],
@@ -77,6 +87,33 @@ export function faultCases({ describe, it }: AdapterSuite): void {
           assert.deepEqual(web.events, []);
         });
       }
+    }
+
+    // What a framework may take for no error at all, or for a word of its own.
+    for (const reason of [undefined, null, 0, "", "route", "router"]) {
+      const fail = (): never => {
+        throw reason;
+      };
+      it(`what fails with ${JSON.stringify(reason)} is an error all the same, and the request is not served`, async (web) => {
+        for (const [what, limit] of [...faulty(fail), ...faulty(async () => fail())]) {
+          let served = 0;
+          const app = await web.start({ limits: [limit], ownStores: true, handler: () => ({ body: ++served }) });
+          assert.equal((await app.get()).status, 500, what);
+          assert.equal(served, 0, what);
+          assert.deepEqual(app.errors.map(codeOf), ["FLOODGATE_NO_ERROR"], what);
+        }
+      });
+
+      it(`onLimited that fails with ${JSON.stringify(reason)} is an error all the same, and the request is not served`, async (web) => {
+        for (const onLimited of [fail, async () => fail()]) {
+          let served = 0;
+          const policy = fixedWindow({ limit: 1, window: "1m" });
+          const app = await web.start({ limits: [{ policy, onLimited }], ownStores: true, handler: () => ({ body: ++served }) });
+          assert.deepEqual(await app.statuses(2), [200, 500]);
+          assert.equal(served, 1);
+          assert.deepEqual(app.errors.map(codeOf), ["FLOODGATE_NO_ERROR"]);
+        }
+      });
     }
 
     it("one request's fault is not the next one's", async (web) => {
@@ -146,6 +183,8 @@ export function faultCases({ describe, it }: AdapterSuite): void {
     });
   });
 }
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
 /** The rejections that nobody handled while something ran. */
 export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {

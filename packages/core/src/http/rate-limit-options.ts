@@ -143,7 +143,7 @@ export function ruleContext<Req>(where: string, options: RateLimitOptions<Req, s
 
 /** The one rule that a middleware's own options make. */
 export function ownRule<Req>(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
-  return new CompiledRule(where, { ...options, name: options.name ?? "default" }, context);
+  return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name }, context);
 }
 
 /**

@@ -10,6 +10,7 @@ import { abandon, andThen, type Check, checkStore, isPromise, type Store } from 
 import { type Afterwards, afterwards } from "./afterwards.js";
 import type { Asking } from "./asking.js";
 import { heedBans, withBans } from "./bans.js";
+import { throwFault } from "./faults.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions, ruleContext } from "./rate-limit-options.js";
@@ -88,8 +89,20 @@ export class RateLimit<Req> {
     this.#rules.close();
   }
 
-  /** Decides a request; one that this middleware has met before is not charged again. */
+  /**
+   * Decides a request; one that this middleware has met before is not charged again.
+   * @throws what functions of the request throw, now or later, and always an error.
+   */
   decide(request: Req): Promised<Outcome> {
+    try {
+      const outcome = this.#decide(request);
+      return isPromise(outcome) ? outcome.then(undefined, throwFault) : outcome;
+    } catch (reason) {
+      throwFault(reason);
+    }
+  }
+
+  #decide(request: Req): Promised<Outcome> {
     const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
     if (visit === undefined) return unlimited;
     const skip = this.#skip === undefined ? false : this.#skip(request);

@@ -75,10 +75,10 @@ export class CompiledRule<Req> {
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     if (typeof rule.match === "function") this.test = rule.match;
     else if (rule.match !== undefined) this.match = compileMatch(where, rule.match);
-    const key = rule.key ?? "ip";
+    const { key = "ip", onMissingKey = "error", cost = 1 } = rule;
     this.#byIp = key === "ip";
     this.#key = inside(["key"], () => keySource(where, key, sources, this.match));
-    this.#onMissingKey = oneOf(where, "onMissingKey", rule.onMissingKey ?? "error", ["error", "skip", "reject", "ip"]);
+    this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["error", "skip", "reject", "ip"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
       throw new FloodgateError(
         "FLOODGATE_CONFLICTING_OPTIONS",
@@ -86,7 +86,7 @@ export class CompiledRule<Req> {
         { at: ["onMissingKey"] },
       );
     }
-    this.#cost = costOf(where, rule.cost ?? 1, context.costs);
+    this.#cost = costOf(where, cost, context.costs);
     this.settle = settleOf(where, rule.settle, context.costs);
     if (this.settle !== undefined && this.#cost === 0) {
       throw new FloodgateError(
