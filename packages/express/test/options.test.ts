@@ -111,6 +111,17 @@ test.each<[string, unknown, string, RegExp]>([
     /`skip` must be a function, but was true/,
   ],
   ["unknown headers", { limit: 1, window: "1m", headers: "draft-9" }, "FLOODGATE_INVALID_OPTION", /Did you mean "draft-7"|must be one of/],
+  [
+    "a regular expression in place of what matches",
+    { rules: [{ ...rule, match: /^\/posts/ }] },
+    "FLOODGATE_INVALID_OPTION",
+    /match takes an object of options, but was given a RegExp. Write match: \{ method: "POST", path: "\/posts" \}/,
+  ],
+  ["a map in place of options", new Map([["limit", 1]]), "FLOODGATE_INVALID_OPTION", /but was given a Map/],
+  ["null in place of a key", { limit: 1, window: "1m", key: null }, "FLOODGATE_UNKNOWN_KEY", /but was null/],
+  ["null in place of a cost", { limit: 1, window: "1m", cost: null }, "FLOODGATE_INVALID_COST", /but was null/],
+  ["null in place of a name", { limit: 1, window: "1m", name: null }, "FLOODGATE_INVALID_OPTION", /`name` must be/],
+  ["null in place of a word", { limit: 1, window: "1m", onMissingKey: null }, "FLOODGATE_INVALID_OPTION", /must be one of .* but was null/],
   ["a path without its slash", { rules: [{ ...rule, match: { path: "posts" } }] }, "FLOODGATE_INVALID_OPTION", /begins with "\/"/],
 ])("%s is refused when the limit is made, with what to write", (_, options, code, message) => {
   expect(() => rateLimit(options as never)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }));
