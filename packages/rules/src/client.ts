@@ -1,4 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
+import { reasonOf } from "./reason.js";
 
 /** What is used of `Redis` and `Cluster` of ioredis 5 and 6. */
 interface Ioredis {
@@ -25,7 +26,10 @@ export type RulesRedis = Ioredis | NodeRedis;
 
 /** What rules need of Redis. */
 export interface Database {
-  /** @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where Redis does not answer in time, or answers an error. */
+  /**
+   * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where Redis does not answer in time, or answers an error;
+   * `FLOODGATE_FOREIGN_VALUE` where what the key holds cannot be rules.
+   */
   command(name: string, ...words: string[]): Promise<unknown>;
   /**
    * Subscribes to the channel that has the key's name, on a connection of its own. `heard` is also called whenever the subscription
@@ -36,7 +40,8 @@ export interface Database {
 
 /** @throws FloodgateError `FLOODGATE_INVALID_OPTION` where these are no client and no key. */
 export function databaseOf(where: string, redis: RulesRedis, key: string): Database {
-  if (typeof key !== "string" || key === "") throw invalid(where, "`key` must be a text, the name of a key in Redis", '"floodgate:rules"');
+  if (typeof key !== "string" || key === "")
+    throw invalid(where, "`key` must be a text that is not empty, the name of a key in Redis", '"floodgate:rules"');
   if (has<Ioredis>(redis, "call") && typeof redis.status === "string") return ofIoredis(redis, key);
   if (has<NodeRedis>(redis, "sendCommand") && typeof redis.isOpen === "boolean") return ofNodeRedis(redis, key);
   throw invalid(where, "`redis` must be a connected client of ioredis or of redis (node-redis)", 'new Redis("redis://127.0.0.1:6379")');
@@ -115,14 +120,26 @@ async function inTime(key: string, reply: Promise<unknown>): Promise<unknown> {
   try {
     return await Promise.race([reply, late]);
   } catch (error) {
-    const { message } = error as Error;
-    const why = /^WRONGTYPE/.test(message)
-      ? "the key holds a value of another type. Use another key, or delete it"
-      : message.replace(/\.$/, "");
-    throw new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${key}: the rules in Redis cannot be reached: ${why}.`, { cause: error });
+    throw faultOf(key, error);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What Redis answers where the key holds something else than rules; within a script it says more before and after it. */
+const foreign: readonly (readonly [says: RegExp, what: string])[] = [
+  [/\bWRONGTYPE\b/, "a value of another type than rules have"],
+  [/\bhash value is not an integer\b/, "a hash whose `version` is no whole number"],
+];
+
+function faultOf(key: string, error: unknown): FloodgateError {
+  const why = reasonOf(error);
+  for (const [says, what] of foreign) {
+    if (!says.test(why)) continue;
+    const message = `${key}: this key of Redis holds ${what}. Use another key, or delete it (DEL ${key}).`;
+    return new FloodgateError("FLOODGATE_FOREIGN_VALUE", message, { cause: error });
+  }
+  return new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${key}: the rules in Redis cannot be reached: ${why}.`, { cause: error });
 }
 
 function has<Client>(client: unknown, method: string): client is Client {
@@ -130,10 +147,7 @@ function has<Client>(client: unknown, method: string): client is Client {
 }
 
 function invalid(where: string, what: string, example: string): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: ${what}. Write ${where}(redis, "floodgate:rules"), with redis = ${example}.`,
-  );
+  return new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: ${what}. Write ${example}.`);
 }
 
 function ignore(): void {}

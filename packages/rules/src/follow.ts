@@ -1,4 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
+import { reasonOf } from "./reason.js";
 
 /** A version of the rules as its origin holds it. */
 export interface RulesText {
@@ -12,8 +13,8 @@ export interface RulesOrigin {
   /** Names the origin in problems and events: a file, a key. */
   readonly source: string;
   /**
-   * Answers the text that there is now. It must end: nothing else is read meanwhile. What it rejects with is told once, and the
-   * read is tried again at the next poll.
+   * Answers the text that there is now. It must end: nothing else is read meanwhile. What it rejects with is told, once where its
+   * message stays the same, and the read is tried again at the next poll.
    */
   read(): Promise<RulesText>;
   /**
@@ -28,6 +29,7 @@ export interface RulesOrigin {
 /** Who is told what was found. */
 export interface Listener {
   take(read: RulesText): void;
+  /** With what a read has failed: at each poll, as long as it does. */
   refuse(error: unknown): void;
 }
 
@@ -50,8 +52,6 @@ export class Follower {
   #revision: string | undefined;
   #reading = false;
   #changed = false;
-  /** Whether it has been told that there is nothing to read. */
-  #told = false;
   #closed: Promise<void> | undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, { revision }: FirstText, listener: Listener) {
@@ -98,14 +98,10 @@ export class Follower {
       read = await readNew(this.#origin, known);
     } catch (error) {
       this.#revision = undefined;
-      if (this.#closed !== undefined || this.#told) return;
-      this.#told = true;
-      this.#listener.refuse(error);
+      if (this.#closed === undefined) this.#listener.refuse(error);
       return;
     }
-    if (this.#closed !== undefined) return;
-    this.#told = false;
-    if (read === undefined) return;
+    if (this.#closed !== undefined || read === undefined) return;
     this.#revision = read.revision;
     this.#listener.take(read);
   }
@@ -124,7 +120,7 @@ async function readNew(origin: RulesOrigin, known: string | undefined): Promise<
     return { text, version, revision };
   } catch (error) {
     if (error instanceof FloodgateError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${origin.source}: the rules cannot be read: ${why}.`, { cause: error });
+    const message = `${origin.source}: the rules cannot be read: ${reasonOf(error)}.`;
+    throw new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", message, { cause: error });
   }
 }

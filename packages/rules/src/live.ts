@@ -11,7 +11,8 @@ import {
 } from "@floodgate/core";
 import { type FirstText, Follower, firstOf, type Listener, type RulesOrigin, type RulesText } from "./follow.js";
 import { type ReadRules, readRules } from "./parse.js";
-import { RulesError, type RulesProblem } from "./problems.js";
+import { messageOf } from "./reason.js";
+import { refusalOf } from "./refusal.js";
 
 export interface LiveOptions {
   /** The time between two looks for a new version. Default 5000; of a file 500. */
@@ -59,7 +60,9 @@ class Live implements LiveRules, Listener {
   readonly #follower: Follower;
   /** The text in force, and the one that has been refused since, with the users who did, if it was not bad in itself. */
   #text: string;
-  #refused: { readonly text: string; readonly by: Set<RuleUser> } | undefined;
+  #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
+  /** The message of the refusal that was told last, until it is over. */
+  #told: string | undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
     this.#source = origin.source;
@@ -92,10 +95,14 @@ class Live implements LiveRules, Listener {
     if (text === this.#text) {
       this.version = version;
       this.#refused = undefined;
+      if (this.#told !== undefined) this.#tellReloaded();
       return;
     }
-    if (text === this.#refused?.text) return;
-    const refusers = new Set<RuleUser>();
+    if (text === this.#refused?.text) {
+      this.refuse(this.#refused.error);
+      return;
+    }
+    const refusers = new Map<RuleUser, unknown>();
     let rules: RuleSet;
     let ready: readonly (() => void)[];
     try {
@@ -103,8 +110,8 @@ class Live implements LiveRules, Listener {
       ready = this.#prepare(parsed, refusers);
       rules = parsed.rules;
     } catch (error) {
-      this.#refused = { text, by: refusers };
-      this.refuse(error);
+      this.#refused = { text, error, by: refusers };
+      this.#tellRefused(error);
       return;
     }
     this.current = rules;
@@ -112,39 +119,46 @@ class Live implements LiveRules, Listener {
     this.#text = text;
     this.#refused = undefined;
     for (const putInForce of ready) harmless(putInForce);
-    this.#tell({ type: "rules-reloaded", source: this.#source, version });
+    this.#tellReloaded();
   }
 
-  /** Tells that a version cannot be taken, or that none can be read. */
+  /** Tells what is wrong with what there is, unless that is what was told last. */
   refuse(error: unknown): void {
-    this.#tell({ type: "rules-refused", source: this.#source, error });
+    if (messageOf(error) !== this.#told) this.#tellRefused(error);
+  }
+
+  explain(refusal: unknown): unknown {
+    // What stands nowhere in the rules is wrong with the user's own options.
+    if (!(refusal instanceof FloodgateError) || refusal.at.length === 0) return refusal;
+    return refusalOf(this.#source, readRules(this.#text, this.#source), [refusal]);
   }
 
   /**
-   * @param refusers is where users that refuse these rules are added.
-   * @throws RulesError with what users find wrong, each where it stands.
+   * @param refusers is where users that refuse these rules are added, with what they throw.
+   * @throws RulesError with what users find wrong.
    */
-  #prepare({ rules, problemAt }: ReadRules, refusers: Set<RuleUser>): (() => void)[] {
+  #prepare(read: ReadRules, refusers: Map<RuleUser, unknown>): (() => void)[] {
     const ready: (() => void)[] = [];
-    const problems = new Map<string, RulesProblem>();
-    let cause: unknown;
     for (const user of [...this.#users]) {
       try {
-        ready.push(user.prepare(rules));
+        ready.push(user.prepare(read.rules));
       } catch (error) {
-        cause ??= error;
-        refusers.add(user);
-        for (const mistake of mistakesIn(error)) {
-          const { message } = mistake instanceof Error ? mistake : new Error(String(mistake));
-          const problem = problemAt(mistake instanceof FloodgateError ? mistake.at : [], message);
-          // Several users may find the same, each saying its own name before it.
-          const same = JSON.stringify([problem.path, message.replace(/^\w+: /, "")]);
-          if (!problems.has(same)) problems.set(same, problem);
-        }
+        refusers.set(user, error);
       }
     }
-    if (refusers.size > 0) throw new RulesError(this.#source, [...problems.values()], { cause });
+    if (refusers.size > 0) throw refusalOf(this.#source, read, [...refusers.values()]);
     return ready;
+  }
+
+  #tellRefused(error: unknown): void {
+    this.#told = messageOf(error);
+    this.#tell({ type: "rules-refused", source: this.#source, error });
+  }
+
+  /** Tells what is in force, where that is new or a refusal is over. */
+  #tellReloaded(): void {
+    this.#told = undefined;
+    this.#tell({ type: "rules-reloaded", source: this.#source, version: this.version });
   }
 
   #tell(event: RulesEvent): void {
@@ -156,17 +170,9 @@ class Live implements LiveRules, Listener {
   }
 }
 
-/** All mistakes that a user has found, which may be the cause of what it throws; or what it throws. */
-function mistakesIn(error: unknown): readonly unknown[] {
-  const { cause } = error instanceof Error ? error : {};
-  const all: unknown[] = cause instanceof AggregateError ? cause.errors : [];
-  return all.length > 0 && all.every((one) => one instanceof FloodgateError) ? all : [error];
-}
-
 function warn(error: unknown): void {
-  const { message } = error instanceof Error ? error : new Error(String(error));
   const code = error instanceof FloodgateError ? error.code : "FLOODGATE_INVALID_RULES";
-  process.emitWarning(`New rules were refused, the last ones stay in force:\n${message}`, { type: "FloodgateWarning", code });
+  process.emitWarning(`New rules were refused, the last ones stay in force:\n${messageOf(error)}`, { type: "FloodgateWarning", code });
 }
 
 /** One user's fault is no other's, and none of the rules'. */

@@ -12,8 +12,9 @@ export interface ReadRules {
 
 /**
  * The rules that a text of YAML (or JSON) says.
- * `file` is how problems name the text; `app`, which keys and costs there are for rules to name, any where it does not say.
- * @throws RulesError with all that is wrong in it.
+ * `file` is how problems name the text; `app`, which keys and costs there are for rules to name, as lists of names or as the objects that
+ * `rateLimit` takes; any where it does not say.
+ * @throws RulesError with all that is wrong in it; another FloodgateError where `app` is none.
  */
 export function parseRules(text: string, file = "rules", app: AppNames = {}): RuleSet {
   if (typeof text !== "string") {

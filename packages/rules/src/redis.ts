@@ -7,13 +7,14 @@ import { parseRules } from "./parse.js";
 /**
  * The rules under a key of Redis, as `pushRules` puts them there. A second connection, `redis.duplicate()`, hears of new versions
  * at once; every `pollMs` (default 5000) a look at the version makes up for what it has missed.
- * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where there are none, or Redis does not answer, a RulesError where they are bad.
+ * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where there are none, or Redis does not answer, `FLOODGATE_FOREIGN_VALUE` where
+ * the key holds something else, a RulesError where they are bad.
  */
 export async function redisRules(redis: RulesRedis, key: string, options: LiveOptions = {}): Promise<LiveRules> {
   const database = databaseOf("redisRules", redis, key);
   const origin: RulesOrigin = {
     source: key,
-    revision: () => versionIn(database, key),
+    revision: () => revisionIn(database, key),
     async read() {
       const found = await rulesIn(database, key);
       if (found !== undefined) return found;
@@ -37,7 +38,7 @@ export async function pullRules(redis: RulesRedis, key: string): Promise<{ text:
  * Puts rules under a key, for all that follow it, and answers their version. With `ifVersion` only where that is the version there
  * (`"0"`: none yet), so that nobody's work is overwritten.
  * @throws RulesError where the rules are bad; FloodgateError `FLOODGATE_RULES_CONFLICT` where the version is another,
- * `FLOODGATE_RULES_UNAVAILABLE` where Redis does not take them.
+ * `FLOODGATE_RULES_UNAVAILABLE` where Redis does not take them, `FLOODGATE_FOREIGN_VALUE` where the key holds something else.
  */
 export async function pushRules(redis: RulesRedis, key: string, text: string, options: { ifVersion?: string } = {}): Promise<string> {
   const database = databaseOf("pushRules", redis, key);
@@ -54,19 +55,23 @@ export async function pushRules(redis: RulesRedis, key: string, text: string, op
   );
 }
 
-/** A hash: `version` is raised by each push, `rules` is the text. The new version is published on a channel of the key's name. */
+/**
+ * A hash: `version` is raised by each push, `rules` is the text, `sha1` its digest. The new version is published on a channel of the
+ * key's name, if the user of Redis may: what is written is in force at the next poll all the same.
+ */
 const pushScript = `
 local version = redis.call("HGET", KEYS[1], "version") or "0"
 if ARGV[2] and ARGV[2] ~= version then return { "conflict", version } end
 version = string.format("%.0f", redis.call("HINCRBY", KEYS[1], "version", 1))
-redis.call("HSET", KEYS[1], "rules", ARGV[1])
-redis.call("PUBLISH", KEYS[1], version)
+redis.call("HSET", KEYS[1], "rules", ARGV[1], "sha1", redis.sha1hex(ARGV[1]))
+redis.pcall("PUBLISH", KEYS[1], version)
 return { "pushed", version }
 `;
 
-async function versionIn(database: Database, key: string): Promise<string | undefined> {
-  const version = await database.command("hget", key, "version");
-  return isNothing(version) ? undefined : String(version);
+/** With the digest: a key that was deleted and filled anew may be at the same version. */
+async function revisionIn(database: Database, key: string): Promise<string | undefined> {
+  const [version, sha1] = (await database.command("hmget", key, "version", "sha1")) as [unknown, unknown];
+  return isNothing(version) ? undefined : `${version} ${sha1}`;
 }
 
 async function rulesIn(database: Database, key: string): Promise<{ text: string; version: string | undefined } | undefined> {

@@ -36,7 +36,7 @@ function whole(example: string, description: string, minimum = 1): z.ZodType {
 }
 
 function duration(word: string, example: string, description: string): z.ZodType {
-  const unit = z.string().meta({ pattern: "^[0-9]{1,16}(ms|s|m|h|d)$" });
+  const unit = z.string().meta({ pattern: "^0*[1-9][0-9]*(ms|s|m|h|d)$" });
   const ms = z.number().meta({ type: "integer", minimum: 1 });
   const what = "a duration: a whole number with a unit (ms, s, m, h, d), or of milliseconds";
   return expect(z.union([unit, ms]), what, `${word}: ${example}`, { description, examples: [example] });
@@ -50,8 +50,8 @@ function oneOrMore(item: z.ZodType, what: string, example: string, description: 
   return expect(z.union([item, expect(z.array(item).min(1), what, example)]), what, example, { description });
 }
 
-function map(shape: Shape, example: string, description: string): z.ZodObject {
-  return expect(z.strictObject(shape), "a map", example, { description });
+function map(shape: Shape, example: string, description: string, meta: Meta = {}): z.ZodObject {
+  return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
 
 const limit = whole("limit: 100", "The most units in a window.");
@@ -180,9 +180,12 @@ const match = map(
   "Which requests the rule is for: all parts must fit. Default: every request.",
 );
 
-const cost = expect(z.union([z.number().meta({ type: "integer", minimum: 1 }), z.string()]), "a whole number or a name", "cost: 5", {
-  description: "The units that a request takes: a whole number, or the name of one of the app's `costs`. Default 1.",
-});
+const cost = expect(
+  z.union([z.number().meta({ type: "integer", minimum: 1 }), z.string().meta({ minLength: 1 })]),
+  "a whole number or a name",
+  "cost: 5",
+  { description: "The units that a request takes: a whole number, or the name of one of the app's `costs`. Default 1." },
+);
 
 const ban = map(
   {
@@ -202,6 +205,7 @@ const rule = map(
     match: match.optional(),
     key: oneOrMore(
       text("key: user", "ip, route, global, header:<name>, or one of the app's `keys`.", {
+        minLength: 1,
         examples: ["ip", "global", "route", "header:x-api-key"],
       }),
       "a name or a list of names",
@@ -219,13 +223,14 @@ const rule = map(
     window: window.optional(),
     policy: algorithmOf(policies, "policy", "How the limit counts: an algorithm with its numbers.").optional(),
     plans: expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
-      description: "Other numbers for the plans that the app names; any other plan has the policy's own.",
+      description: "Other numbers for the plans that the app's `plan` tells; any other plan has the policy's own.",
       minProperties: 1,
     }).optional(),
     cost: cost.optional(),
     settle: text(
       "settle: tokens",
       "The name of one of the app's `costs`: what the request has really taken, known once its response is done.",
+      { minLength: 1 },
     ).optional(),
     mode: text("mode: shadow", "shadow counts and tells, but rejects nothing. Default enforce.", {
       enum: ["enforce", "shadow"],
@@ -235,6 +240,12 @@ const rule = map(
   },
   "- { name: per-ip, key: ip, limit: 100, window: 1m }",
   "One limit: a name, what it matches, whom it counts and how.",
+  {
+    oneOf: [
+      { required: ["limit", "window"], properties: { limit: true, window: true, policy: false } },
+      { required: ["policy"], properties: { policy: true, limit: false, window: false } },
+    ],
+  },
 );
 
 /** A whole file. */

@@ -70,7 +70,7 @@ const own: Readonly<Record<string, string>> = {
   NON_STRING_KEY: "A word is a text, not a list, a map or an alias.",
   RESOURCE_EXHAUSTION: "This is nested too deep to be rules.",
   TAG_RESOLVE_FAILED:
-    "Rules are plain data, so no tag stands here but !!str, !!int, !!float, !!bool, !!null, !!map and !!seq. Take it away.",
+    "Rules are plain data: a tag is one of !!str, !!int, !!float, !!bool, !!null, !!map and !!seq, before a value that is written as one. Take it away.",
 };
 
 function refused(problems: readonly RulesProblem[]): PlainText {

@@ -123,6 +123,27 @@ describe("a file of rules that has changed", () => {
     expect(user.told.slice(1)).toEqual(["reloaded"]);
   });
 
+  it("may be followed by things that are no file: each is told, and so is its return, as it was", async () => {
+    writeFileSync(file, limited(1));
+    const { rules, user } = await follow();
+    const steps: [() => void, RegExp][] = [
+      [() => execFileSync("mkfifo", [file]), /it is no regular file/],
+      [() => mkdirSync(file), /it is a directory/],
+      [() => symlinkSync(file, file), /ELOOP/],
+    ];
+    for (const [i, [put, message]] of steps.entries()) {
+      rmSync(file, { recursive: true });
+      await user.hears(2 * i + 1);
+      put();
+      expect((await user.hears(2 * i + 2)).slice(2 * i)).toEqual([expect.stringMatching(/ENOENT/), expect.stringMatching(message)]);
+    }
+    rmSync(file);
+    await user.hears(7);
+    writeFileSync(file, limited(1));
+    await user.hears(8);
+    expect(user.events.at(-1)).toEqual({ type: "rules-reloaded", source: file, version: rules.version });
+  });
+
   it("may be read half-written: the half is refused, the whole is taken", async () => {
     writeFileSync(file, limited(1));
     const { rules, user } = await follow();

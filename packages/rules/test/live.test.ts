@@ -1,4 +1,5 @@
 import { FloodgateError, type RulesEvent, type RuleUser } from "@floodgate/core";
+import { rateLimit } from "@floodgate/express";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type LiveRules, liveRules, RulesError, type RulesOrigin, type RulesText } from "../src/index.js";
 import { limited, User } from "./harness.js";
@@ -173,12 +174,19 @@ describe("a bad version", () => {
     await rules.close();
   });
 
+  it("is told though the one before it was bad for the same reason", async () => {
+    const { origin, users } = await start();
+    await origin.becomes(limited(0));
+    await origin.becomes(`${limited(0)}# not yet`);
+    expect(users[0].told).toEqual([expect.stringMatching(/^limits:2:27: /), users[0].told[0]]);
+  });
+
   it("is told again where it comes again, after the good one", async () => {
     const { origin, events } = await start();
     await origin.becomes(limited(0));
     await origin.becomes(limited(1));
     await origin.becomes(limited(0));
-    expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-refused"]);
+    expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
   it("is one that a single user refuses: it is refused for all, where the mistake stands", async () => {
@@ -313,6 +321,42 @@ describe("reads", () => {
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
+  it("that fail for another reason than before are told anew", async () => {
+    const { origin, users } = await start();
+    for (const reason of ["no route to host", "no route to host", "no such bucket", "no route to host"]) {
+      origin.failure = new Error(reason);
+      await vi.advanceTimersByTimeAsync(pollMs);
+    }
+    const told = (reason: string): string => `limits: the rules cannot be read: ${reason}.`;
+    expect(users[0].told).toEqual([told("no route to host"), told("no such bucket"), told("no route to host")]);
+  });
+
+  it("that fail after a bad version, and find it again, are told as what there is each time", async () => {
+    const { origin, users } = await start();
+    await origin.becomes(limited(0));
+    const bad = users[0].told[0];
+    origin.failure = new Error("no route to host");
+    await vi.advanceTimersByTimeAsync(2 * pollMs);
+    origin.failure = undefined;
+    await vi.advanceTimersByTimeAsync(2 * pollMs);
+    expect(users[0].told).toEqual([bad, "limits: the rules cannot be read: no route to host.", bad]);
+  });
+
+  it.each<[string, Partial<Origin>]>([
+    ["that fail", { failure: new Error("no route to host") }],
+    ["of a bad version", { text: limited(0) }],
+  ])("%s, until they find the version in force again: that is told, once", async (_, trouble) => {
+    const { origin, rules, users, events } = await start();
+    const { current, version } = rules;
+    Object.assign(origin, trouble);
+    await vi.advanceTimersByTimeAsync(2 * pollMs);
+    Object.assign(origin, { text: limited(1), failure: undefined });
+    await vi.advanceTimersByTimeAsync(3 * pollMs);
+    expect(events).toEqual([expect.objectContaining({ type: "rules-refused" }), { type: "rules-reloaded", source: "limits", version }]);
+    expect(rules.current).toBe(current);
+    expect(users[0]).toMatchObject({ inForce: [], events });
+  });
+
   it("end with the source: what comes later changes nothing", async () => {
     const { origin, rules, users } = await start();
     origin.pending = [];
@@ -385,6 +429,31 @@ describe("a first version", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it("that a middleware cannot take is refused as a later one would be: each mistake where it stands", async () => {
+    const text = "rules:\n  - { name: a, limit: 1, window: 1m, key: tenannt }\n  - { name: b, limit: 1, window: 1m, cost: rows }\n";
+    const keys = { tenant: () => "acme" };
+    const first = await liveRules(new Origin(text));
+    const refusal = thrownBy(() => rateLimit({ rules: first, keys })) as RulesError;
+    expect(refusal).toBeInstanceOf(RulesError);
+    expect(refusal.message).toMatch(
+      /^limits:2:43: rateLimit: rules\[0\]: `key` .*"tenannt".*\nlimits:3:44: rateLimit: rules\[1\]: `cost` .*"rows"/,
+    );
+
+    const { origin, rules, events } = await start();
+    rateLimit({ rules, keys });
+    await origin.becomes(text);
+    expect(events).toMatchObject([{ type: "rules-refused", error: { message: refusal.message, problems: refusal.problems } }]);
+  });
+
+  it("is not blamed for what is wrong with a middleware's own options", async () => {
+    const rules = await liveRules(new Origin(limited(1)));
+    const error = thrownBy(() => rateLimit({ rules, limit: 5, window: "1m" }));
+    expect(error).toMatchObject({
+      code: "FLOODGATE_CONFLICTING_OPTIONS",
+      message: expect.stringMatching(/^rateLimit: with `rules` each rule says/),
+    });
+  });
+
   it.each([
     [{ pollMs: 0 }, /`pollMs` must be a whole number of at least 1/],
     [{ pollms: 5 }, /Did you mean `pollMs`/],
@@ -393,3 +462,12 @@ describe("a first version", () => {
     await expect(liveRules(new Origin(limited(1)), options as never)).rejects.toThrow(message);
   });
 });
+
+function thrownBy(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("Nothing was thrown.");
+}

@@ -8,6 +8,42 @@ const inherited = ["constructor", "toString", "hasOwnProperty", "valueOf"];
 const word = fc.constantFrom(...inherited);
 const name = fc.constantFrom(...inherited, "__proto__");
 
+describe("the names of an app", () => {
+  const text = "rules: [{ name: a, limit: 1, window: 1m, key: user, cost: items }]";
+  const user = (): string => "ann";
+
+  it.each([
+    [{ keys: ["user"], costs: ["items"] }],
+    [{ keys: { user }, costs: { items: () => 1 } }],
+    [{ keys: Object.assign(Object.create(null), { user }) }],
+    [{ costs: ["items"] }],
+    [{}],
+  ])("are lists, or the objects that `rateLimit` takes; any will do where they are not said: %o", (app) => {
+    expect(parseRules(text, "rules", app).rules).toHaveLength(1);
+  });
+
+  it.each([[{ keys: ["usr"] }], [{ keys: { usr: user } }], [{ keys: {} }], [{ costs: { itms: user } }], [{ costs: [] }]])(
+    "are all that there are where they are said: %o",
+    (app) => {
+      expect(() => parseRules(text, "rules", app)).toThrow(RulesError);
+    },
+  );
+
+  it.each([
+    [null, "FLOODGATE_INVALID_OPTION", "`app` takes an object of options, but was given null. Write { keys: "],
+    [["user"], "FLOODGATE_INVALID_OPTION", "`app` takes an object of options, but was given an array of 1."],
+    [{ keyz: ["user"] }, "FLOODGATE_UNKNOWN_OPTION", "`app` has no option `keyz`. Did you mean `keys`?"],
+    [{ keys: "user" }, "FLOODGATE_INVALID_OPTION", "`app`: `keys` must be a list of names, or an object whose properties they are"],
+    [{ keys: new Set(["user"]) }, "FLOODGATE_INVALID_OPTION", 'Write keys: ["user"].'],
+    [{ keys: user }, "FLOODGATE_INVALID_OPTION", "but was the function user."],
+    [{ costs: ["items", 1] }, "FLOODGATE_INVALID_OPTION", 'Write costs: ["items"].'],
+  ])("are nothing else: %o", (app, code, message) => {
+    expect(() => parseRules(text, "rules", app as never)).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    );
+  });
+});
+
 describe("names that every object of JavaScript has", () => {
   it("are names like any other, where the app has them", () => {
     fc.assert(

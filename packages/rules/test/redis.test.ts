@@ -1,7 +1,7 @@
 import { type RedisCluster, type RedisServer, startCluster, startProxy, startRedis, startSentinel } from "@floodgate/test-servers";
 import { type Cluster, Redis } from "ioredis";
 import type { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
-import { createClient, type createCluster, createSentinel } from "redis";
+import { createClient, type createCluster, createSentinel, TimeoutError } from "redis";
 import type { createClient as createClient5, createCluster as createCluster5 } from "redis5";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Connected, type LibraryName, libraries } from "../../store-redis/test/libraries.js";
@@ -103,14 +103,25 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
     await expect(redisRules(undefined as never, "key")).rejects.toThrow("redisRules: `redis` must be a connected client");
   });
 
-  it("of another type under the key are a fault that says so", async () => {
+  it("are not what something else has put under the key: a fault says so, and what to do", async () => {
     const client = await connected();
-    const key = `{${freshKey()}}`;
-    for (const node of [server, ...cluster.nodes]) await node.command("SET", key, "text").catch(() => "this slot is another's");
-    const fault = { code: "FLOODGATE_RULES_UNAVAILABLE", message: expect.stringMatching(/holds a value of another type/) };
-    await expect(redisRules(client, key)).rejects.toMatchObject(fault);
-    await expect(pullRules(client, key)).rejects.toMatchObject(fault);
-    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault);
+    const key = freshKey();
+    const everywhere = async (...command: string[]) => {
+      for (const node of [server, ...cluster.nodes]) await node.command(...command).catch(() => "this slot is another's");
+    };
+    const fault = (what: string) => ({
+      code: "FLOODGATE_FOREIGN_VALUE",
+      message: `${key}: this key of Redis holds ${what}. Use another key, or delete it (DEL ${key}).`,
+    });
+    await everywhere("SET", key, "text");
+    const anotherType = fault("a value of another type than rules have");
+    await expect(redisRules(client, key)).rejects.toMatchObject(anotherType);
+    await expect(pullRules(client, key)).rejects.toMatchObject(anotherType);
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(anotherType);
+    await everywhere("DEL", key);
+    await everywhere("HSET", key, "version", "1.2.3");
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault("a hash whose `version` is no whole number"));
+    expect(await pullRules(client, key)).toBeUndefined();
   });
 
   it("leave nothing open when their source is closed", async () => {
@@ -220,9 +231,48 @@ it("a Redis that does not answer is told once, in time, and the last good rules 
   expect(await user.hears(1)).toEqual([`${key}: the rules in Redis cannot be reached: Redis has not answered within 5000 ms.`]);
   expect(rules.current.rules[0]?.limit).toBe(1);
   lost.resume();
+  expect((await user.hears(2)).slice(1)).toEqual(["reloaded"]);
   await pushRules(client, key, limited(2));
   await becomes(rules, 2);
-  expect(user.told.slice(1)).toEqual(["reloaded"]);
+  expect(user.told.slice(1)).toEqual(["reloaded", "reloaded"]);
+});
+
+it("a Redis that cannot be reached has a reason also where its client gives none", async () => {
+  const sendCommand = (): Promise<never> => Promise.reject(new TimeoutError());
+  await expect(pullRules({ isOpen: true, sendCommand, duplicate: () => undefined }, "rules")).rejects.toMatchObject({
+    code: "FLOODGATE_RULES_UNAVAILABLE",
+    message: "rules: the rules in Redis cannot be reached: TimeoutError.",
+  });
+});
+
+describe("a user of Redis without rights to channels, which is what a new one has", () => {
+  async function connectWithoutChannels(): Promise<Redis> {
+    await server.command("ACL", "SETUSER", "ops", "on", ">secret", "~*", "+@all", "resetchannels");
+    const client = new Redis({ port: server.port, username: "ops", password: "secret" });
+    open.push({ close: () => client.quit() });
+    return client;
+  }
+
+  it("pushes all the same, and a poll finds it", async () => {
+    const client = await connectWithoutChannels();
+    const key = freshKey();
+    expect(await pushRules(client, key, limited(1), { ifVersion: "0" })).toBe("1");
+    const { rules } = await follow(client, key, { pollMs: 20 });
+    expect(await pushRules(client, key, limited(2), { ifVersion: "1" })).toBe("2");
+    await becomes(rules, 2);
+  });
+
+  it("finds by a poll what was deleted and pushed anew, up to the version that is known", async () => {
+    const client = await connectWithoutChannels();
+    const [key, other] = [freshKey(), freshKey()];
+    for (const limit of [1, 2]) await pushRules(client, key, limited(limit));
+    for (const limit of [3, 4]) await pushRules(client, other, limited(limit));
+    const { rules } = await follow(client, key, { pollMs: 20 });
+    // In one step, so that no poll meets another version.
+    await client.rename(other, key);
+    await becomes(rules, 4);
+    expect(rules.version).toBe("2");
+  });
 });
 
 describe("a push", () => {
@@ -248,7 +298,7 @@ describe("a push", () => {
   it.each([
     ["no client", {} as RulesRedis, "key", /`redis` must be a connected client of ioredis or of redis/],
     ["a promise", Promise.resolve() as unknown as RulesRedis, "key", /`redis` must be a connected client/],
-    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be a text/],
+    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be a text that is not empty.*Write "floodgate:rules"\.$/],
   ])("needs a client and a key, not %s", async (_, client, key, message) => {
     const fault = { code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) };
     await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault);

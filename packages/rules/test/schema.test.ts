@@ -4,7 +4,7 @@ import { checkRules } from "@floodgate/core";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rulesSchema } from "../src/index.js";
+import { parseRules, RulesError, rulesSchema } from "../src/index.js";
 import { mistakesOf } from "../src/messages.js";
 import { readYaml } from "../src/yaml.js";
 import { ruleSets } from "./arbitraries.js";
@@ -43,12 +43,30 @@ describe("the JSON Schema", () => {
     expect(validate(read(file).value)).toBe(false);
   });
 
+  it.each([
+    ["no limit", "name: a"],
+    ["a limit without its window", "name: a, limit: 1"],
+    ["a window without its limit", "name: a, window: 1m"],
+    ["a limit beside a policy", "name: a, limit: 1, window: 1m, policy: { algorithm: gcra, limit: 1, window: 1m }"],
+    ["a window beside a policy", "name: a, window: 1m, policy: { algorithm: gcra, limit: 1, window: 1m }"],
+    ["a window of no time", "name: a, limit: 1, window: 0s"],
+    ["an empty name of a key", "name: a, limit: 1, window: 1m, key: ''"],
+    ["an empty name among keys", "name: a, limit: 1, window: 1m, key: [ip, '']"],
+    ["an empty name of a cost", "name: a, limit: 1, window: 1m, cost: ''"],
+    ["an empty name of a real cost", "name: a, limit: 1, window: 1m, settle: ''"],
+  ])("refuses as the check does: %s", (_, rule) => {
+    const text = `rules: [{ ${rule} }]`;
+    expect(() => parseRules(text)).toThrow(RulesError);
+    expect(validate(readYaml(text).value)).toBe(false);
+  });
+
   it("explains every word", () => {
     const unexplained: string[] = [];
     const look = (schema: unknown, at: string): void => {
       if (typeof schema !== "object" || schema === null) return;
-      for (const [word, inner] of Object.entries((schema as { properties?: Record<string, { description?: string }> }).properties ?? {})) {
-        if (inner.description === undefined && !("not" in inner)) unexplained.push(`${at}.${word}`);
+      const { properties = {} } = schema as { properties?: Record<string, { description?: string } | boolean> };
+      for (const [word, inner] of Object.entries(properties)) {
+        if (typeof inner === "object" && inner.description === undefined && !("not" in inner)) unexplained.push(`${at}.${word}`);
       }
       for (const [part, inner] of Object.entries(schema)) look(inner, `${at}.${part}`);
     };

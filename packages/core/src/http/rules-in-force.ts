@@ -52,7 +52,11 @@ export class RulesInForce<Req> {
         this.#current = next;
       };
     };
-    prepare(rules.current)();
+    try {
+      prepare(rules.current)();
+    } catch (error) {
+      throw rules.explain?.(error) ?? error;
+    }
     this.#leave = rules.subscribe({ prepare, tell: asking.onEvent });
   }
 

@@ -1,4 +1,5 @@
-import type { FloodgateError } from "../errors.js";
+import { FloodgateError, shown } from "../errors.js";
+import { checkOptions } from "../options.js";
 import type { RuleContext } from "./compiled-rule.js";
 import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
@@ -6,29 +7,34 @@ import { isBuiltInKey } from "./key-source.js";
 import type { Rule } from "./rule.js";
 import type { RuleSet } from "./source.js";
 
+/** A list of names, or an object whose properties they are, as `rateLimit` takes it. */
+type Names = readonly string[] | Readonly<Record<string, unknown>>;
+
 /** The names that an app gives its rules to use. */
 export interface AppNames {
-  readonly keys?: readonly string[];
-  readonly costs?: readonly string[];
+  readonly keys?: Names;
+  readonly costs?: Names;
 }
 
 /**
  * All mistakes of a version of the rules, at most one a rule, as a middleware would refuse them; `at` says where.
  * Names of keys and costs are taken to be the app's where it is not said which it has.
+ * @throws FloodgateError where `app` is none.
  */
 export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
+  checkOptions("`app`", app, ["keys", "costs"], '{ keys: ["user"], costs: ["items"] }');
   const mistakes: FloodgateError[] = [];
   attempt(mistakes, () => compileExempt("rules", set.exempt));
   const context: RuleContext<unknown> = {
     sources: {
-      keys: named(app.keys ?? set.rules.flatMap(({ key }) => key ?? []).filter(isName)),
+      keys: named("keys", app.keys ?? set.rules.flatMap(({ key }) => key ?? []).filter(isName)),
       ip: () => undefined,
       address: () => undefined,
       path: () => "/",
       route: () => undefined,
       header: () => undefined,
     },
-    costs: named(app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
+    costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
     plan: () => undefined,
     exempt: [],
   };
@@ -39,6 +45,14 @@ function isName(name: unknown): name is string {
   return typeof name === "string" && /^[A-Za-z_$][\w$.-]*$/.test(name) && !isBuiltInKey(name);
 }
 
-function named(names: readonly string[]): Readonly<Record<string, () => undefined>> {
-  return Object.fromEntries(names.map((name) => [name, () => undefined]));
+function named(option: keyof AppNames, names: Names): Readonly<Record<string, () => undefined>> {
+  const list = Object.prototype.toString.call(names) === "[object Object]" ? Object.keys(names) : names;
+  if (Array.isArray(list) && list.every((name) => typeof name === "string")) {
+    return Object.fromEntries(list.map((name) => [name, () => undefined]));
+  }
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `\`app\`: \`${option}\` must be a list of names, or an object whose properties they are, but was ${shown(names)}. Write ${option}: [${option === "keys" ? '"user"' : '"items"'}].`,
+    { at: [option] },
+  );
 }

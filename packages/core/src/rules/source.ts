@@ -18,6 +18,11 @@ export interface RuleSource {
   readonly current: RuleSet;
   /** Adds who is asked about each version that comes after `current`. Answers how to leave. */
   subscribe(user: RuleUser): () => void;
+  /**
+   * Makes of what `prepare` has thrown at `current` what the app is told: a source that knows in which file and line the mistakes
+   * stand says so. Default: what was thrown.
+   */
+  explain?(refusal: unknown): unknown;
 }
 
 /** Who puts rules in force: a middleware. */
