@@ -78,7 +78,10 @@ export interface BreakerEvent {
   readonly state: BreakerState;
 }
 
-/** A new version of the rules is in force; `version` is the source's own name for it. */
+/**
+ * A new version of the rules is in force, or, after a refusal, the one in force is what there is to read again; `version` is the
+ * source's own name for it.
+ */
 export interface RulesReloadedEvent {
   readonly type: "rules-reloaded";
   readonly source: string;
