@@ -21,10 +21,16 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 const given = process.env.REDIS_URL;
 const server = given === undefined ? await startRedis() : undefined;
 const url = given ?? `redis://${server.host}:${server.port}`;
-console.log(`Redis at ${new URL(url).host}${given === undefined ? ", started for this" : ""}`);
 
-const redis = new Redis(url);
+const redis = new Redis(url, { lazyConnect: true });
 redis.on("error", (error) => console.error(`Redis: ${error.message}`));
+await redis.connect().catch(() => {
+  console.error("There must be a Redis at REDIS_URL: start one there, or unset it, and this starts a redis-server of its own.");
+  process.exit(1);
+});
+const { host, port } = redis.options;
+console.log(`Redis at ${host}:${port}${given === undefined ? ", started for this" : ""}`);
+
 // A prefix of this run's own, so that a Redis that is there already counts from none.
 const prefix = `floodgate-demo-${process.pid}`;
 const rulesKey = `${prefix}:rules`;

@@ -1,45 +1,43 @@
 import { ipKey, type Key, type PlainRule } from "@floodgate/core";
+import { clientAddress } from "./address.js";
 import { isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
 
+/** Whom a rule counts, as the command line tells it. */
+export interface KeyOptions {
+  /** What the rule counts by, in its order: without the address where that is told by `ip`. */
+  readonly key?: readonly string[];
+  readonly ip?: string;
+  readonly ipv6Prefix: number;
+}
+
 /**
- * The key that a rule counts, of the texts that stand for its parts: an address as the middleware normalises it.
- * @throws Failure where they are too few or too many, or an address is none.
+ * The key that a rule counts: an address as the middleware normalises it, all else as it is.
+ * @throws Failure where its parts are too few or too many, or an address is none.
  */
-export function countedKey(rule: PlainRule, texts: readonly string[], ipv6Prefix: number): Key {
-  const names = keyNames(rule);
-  if (texts.length === 1 && names.join() !== "ip" && rule.onMissingKey === "ip") {
-    const address = addressOf(texts[0] as string, ipv6Prefix);
-    if (address !== undefined) return ["ip", address];
-  }
-  const wanted = names.filter((name) => name !== "global");
+export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): Key {
+  const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix), ipv6Prefix) as string;
+  // Without a key of its own, a request is counted by its address.
+  if (ip !== undefined && texts.length === 0 && rule.onMissingKey === "ip") return ["ip", counted(ip)];
   // What an app's own key answers may be a tuple.
-  const [only] = names;
-  if (names.length === 1 && only !== undefined && isOwnKey(only) && texts.length > 1) return texts;
-  if (texts.length !== wanted.length) {
-    const write = wanted.length === 0 ? "Write none" : `Write ${wanted.map((name) => `--key <${name}>`).join(" ")}`;
-    throw new Failure(
-      "usage",
-      `${JSON.stringify(rule.name)} counts by ${names.join(", ")}, and ${texts.length} --key were given. ${write}.`,
-    );
-  }
+  if (typeof rule.key === "string" && isOwnKey(rule.key) && ip === undefined && texts.length > 1) return texts;
+  const names = keyNames(rule);
+  const wanted = names.filter((name) => name !== "global" && (name !== "ip" || ip === undefined));
+  if (texts.length !== wanted.length || (ip !== undefined && !names.includes("ip"))) throw miscounted(rule, texts, ip);
   let next = 0;
   const parts = names.map((name): string => {
     if (name === "global") return name;
-    const text = texts[next++] as string;
-    if (name !== "ip") return text;
-    const address = addressOf(text, ipv6Prefix);
-    if (address !== undefined) return address;
-    throw new Failure(
-      "usage",
-      `${JSON.stringify(rule.name)} counts by ip, and ${JSON.stringify(text)} is no address. Write --key 203.0.113.9.`,
-    );
+    if (name === "ip") return counted(ip ?? (texts[next++] as string));
+    return texts[next++] as string;
   });
   return Array.isArray(rule.key) ? parts : (parts[0] as string);
 }
 
-/** An address, or what it is counted as already: `2001:db8:0:100::/56`. */
-function addressOf(text: string, ipv6Prefix: number): string | undefined {
-  const suffix = `/${ipv6Prefix}`;
-  return ipKey(text.endsWith(suffix) ? text.slice(0, -suffix.length) : text, ipv6Prefix);
+function miscounted(rule: PlainRule, texts: readonly string[], ip: string | undefined): Failure {
+  const names = keyNames(rule);
+  const wanted = names.filter((name) => name !== "global").map((name) => (name === "ip" ? "--ip <address>" : `--key <${name}>`));
+  const own = wanted.length === 0 ? "neither --key nor --ip" : wanted.join(" ");
+  const other = rule.onMissingKey === "ip" ? ", or only --ip <address> for who is counted by it for want of a key" : "";
+  const given = `${texts.length} --key${ip === undefined ? "" : " and --ip"} were given`;
+  return new Failure("usage", `${JSON.stringify(rule.name)} counts by ${names.join(", ")}, and ${given}. Write ${own}${other}.`);
 }

@@ -1,5 +1,8 @@
-/** What the command ends with: all is well, no (bad rules, another version), Redis does not answer, or it was called wrongly. */
-export const exitCodes = { ok: 0, refused: 1, unreachable: 2, usage: 64 } as const;
+/**
+ * What the command ends with: all is well, no (bad rules, another version), Redis does not answer, it was called wrongly, or what it
+ * has to say cannot be written. The last two are those of sysexits.
+ */
+export const exitCodes = { ok: 0, refused: 1, unreachable: 2, usage: 64, unwritable: 74 } as const;
 
 type Why = Exclude<keyof typeof exitCodes, "ok">;
 

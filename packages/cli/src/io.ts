@@ -9,7 +9,9 @@ export interface Io {
   err(text: string): void;
   /** All of standard input. */
   readInput(): Promise<string>;
-  /** Whether standard output is a terminal that shows colours. */
+  /** Whether standard output is a terminal. */
+  readonly isTerminal: boolean;
+  /** Whether it is one that shows colours. */
   readonly hasColors: boolean;
 }
 
@@ -18,8 +20,9 @@ export const processIo: Io = {
   out: (words) => process.stdout.write(words),
   err: (words) => process.stderr.write(words),
   readInput: () => text(process.stdin),
+  isTerminal: process.stdout.isTTY === true,
   get hasColors() {
-    return process.stdout.isTTY === true && process.stdout.hasColors();
+    return this.isTerminal && process.stdout.hasColors();
   },
 };
 

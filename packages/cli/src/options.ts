@@ -18,7 +18,7 @@ export function redisOptions(command: Command): Command {
   return command
     .addOption(new Option("--redis <url>", "redis:// or rediss://, with user, password and database").env("FLOODGATE_REDIS"))
     .option("--cluster", "Redis is a Cluster")
-    .option("--rules-key <key>", "the key that holds the rules", "floodgate:rules");
+    .option("--rules-key <key>", "the key that holds the rules", formed(/./s, "It is the name of a key in Redis."), "floodgate:rules");
 }
 
 export function namesOptions(command: Command): Command {
@@ -29,6 +29,14 @@ export function namesOptions(command: Command): Command {
 
 export function ipv6PrefixOption(command: Command): Command {
   return command.option("--ipv6-prefix <bits>", "how many bits of an IPv6 address make one client", bits, 56);
+}
+
+/** For options whose values have a form; what it is goes into the refusal. */
+export function formed(form: RegExp, what: string): (value: string) => string {
+  return (value) => {
+    if (form.test(value)) return value;
+    throw new InvalidArgumentError(what);
+  };
 }
 
 /** For options that may be given several times. */

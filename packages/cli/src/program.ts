@@ -7,6 +7,7 @@ import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
 import { addStatus } from "./commands/status.js";
 import type { Io } from "./io.js";
+import { harmlessLines } from "./output/terminal.js";
 
 /** The commands, wired. It throws a CommanderError where commander would end the process. */
 export function createProgram(io: Io): Command {
@@ -19,11 +20,15 @@ export function createProgram(io: Io): Command {
     .showHelpAfterError("See --help.")
     .configureOutput({
       writeOut: (text) => io.out(text),
-      writeErr: (text) => io.err(text),
+      // It shows what it does not understand.
+      writeErr: (text) => io.err(harmlessLines(text)),
       getOutHasColors: () => io.hasColors,
       getErrHasColors: () => io.hasColors,
     })
-    .addHelpText("after", "\nExit codes: 0 done, 1 refused (bad rules, another version), 2 Redis does not answer, 64 called wrongly.");
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 refused (bad rules, another version), 2 Redis does not answer, 64 called wrongly, 74 output cannot be written.",
+    );
   for (const add of [addCheck, addPush, addPull, addStatus, addReset]) add(program, io);
   return program;
 }

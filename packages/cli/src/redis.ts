@@ -23,7 +23,8 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
 /** Nothing is sent twice: whoever called can call again. All answers have come when it is closed, so that nothing is waited for then. */
 const connection = { lazyConnect: true, disconnectTimeout: 0, maxRetriesPerRequest: 0 } as const;
 
-function clusterOf({ host, port, username, password, tls }: Address): Cluster {
+function clusterOf({ host, port, username, password, db, tls }: Address): Cluster {
+  if (db !== 0) throw new Failure("usage", `a Cluster has no database ${db}, only 0. Leave /${db} out of the address.`);
   return new Cluster([{ host, port }], {
     lazyConnect: true,
     clusterRetryStrategy: () => null,
@@ -45,8 +46,8 @@ function addressOf(text: string | undefined): Address {
   const example = "--redis redis://user:password@127.0.0.1:6379/0";
   if (text === undefined) throw new Failure("usage", `which Redis? Write ${example}, or set FLOODGATE_REDIS.`);
   try {
-    const { protocol, hostname, port, username, password, pathname } = new URL(text);
-    if (/^rediss?:$/.test(protocol) && hostname !== "" && /^(\/\d*)?$/.test(pathname)) {
+    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
+    if (/^rediss?:$/.test(protocol) && hostname !== "" && /^(\/\d*)?$/.test(pathname + search + hash)) {
       return {
         host: hostname.replace(/^\[|\]$/g, ""),
         port: Number(port || 6379),
@@ -62,7 +63,7 @@ function addressOf(text: string | undefined): Address {
   // Not shown, nor what the URL's parser says of it: it may hold a password.
   throw new Failure(
     "usage",
-    `that is no address of a Redis. Write ${example} (rediss:// for TLS; in a password what is neither a letter nor a digit as %xx).`,
+    `that is no address of a Redis. Write ${example} (rediss:// for TLS; the number is the database, and no ? or # follows; in a password what is neither a letter nor a digit as %xx).`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Key, RuleSet } from "@floodgate/core";
+import { clientAddress } from "./address.js";
 import { type AskedRequest, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
 import { didYouMean } from "./output/words.js";
@@ -6,6 +7,7 @@ import { didYouMean } from "./output/words.js";
 /** What the options of `check` tell of a request, besides its method and path. */
 export interface RequestOptions {
   readonly ip?: string;
+  readonly ipv6Prefix: number;
   readonly key?: readonly string[];
   readonly header?: readonly string[];
   readonly route?: string;
@@ -29,7 +31,8 @@ export function requestOf(line: string, options: RequestOptions, { rules }: Rule
     const lower = name.toLowerCase();
     headers[lower] = headers[lower] === undefined ? value : `${headers[lower]}, ${value}`;
   }
-  return { method: (parts[1] ?? "GET").toUpperCase(), path: parts[2] as string, headers, ip: options.ip, route: options.route, keys };
+  const ip = options.ip === undefined ? undefined : clientAddress(options.ip, options.ipv6Prefix);
+  return { method: (parts[1] ?? "GET").toUpperCase(), path: parts[2] as string, headers, ip, route: options.route, keys };
 }
 
 function pair(text: string, separator: string, example: string): [string, string] {

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core";
 import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
 import { Failure } from "./failure.js";
@@ -11,6 +11,9 @@ import { count } from "./output/words.js";
 export async function readText(io: Io, file: string): Promise<{ text: string; name: string }> {
   if (file === "-") return { text: await io.readInput(), name: "stdin" };
   try {
+    const found = await stat(file);
+    // Reading a pipe that nobody writes to would not end.
+    if (!found.isFile()) throw new Error(found.isDirectory() ? "it is a directory" : "it is no regular file. Write - for standard input");
     return { text: await readFile(file, "utf8"), name: file };
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
@@ -53,9 +56,9 @@ export interface Judged {
   readonly problems: readonly RulesProblem[];
 }
 
-export function judge(text: string, name: string, names: NamesOptions = {}): Judged {
+export function judge(text: string, name: string, { keys, costs }: NamesOptions = {}): Judged {
   try {
-    return { rules: parseRules(text, name, names), problems: [] };
+    return { rules: parseRules(text, name, { ...(keys && { keys }), ...(costs && { costs }) }), problems: [] };
   } catch (error) {
     if (!(error instanceof RulesError)) throw error;
     return { rules: undefined, problems: error.problems };

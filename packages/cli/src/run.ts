@@ -2,6 +2,7 @@ import { FloodgateError } from "@floodgate/core";
 import { CommanderError } from "commander";
 import { exitCodes, Failure } from "./failure.js";
 import type { Io } from "./io.js";
+import { harmless, harmlessLines } from "./output/terminal.js";
 import { createProgram } from "./program.js";
 
 /** Runs the command line with what follows the command's name; answers the exit code, and never rejects. */
@@ -13,7 +14,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { debug } = program.opts<{ debug?: boolean }>();
-    io.err(`floodgate: ${debug === true ? stackOf(error) : error instanceof Error ? error.message : String(error)}\n`);
+    io.err(`floodgate: ${debug === true ? harmlessLines(stackOf(error)) : harmless(messageOf(error))}\n`);
     return exitCodeOf(error);
   }
 }
@@ -24,6 +25,10 @@ function exitCodeOf(error: unknown): number {
 }
 
 const ofRedis: readonly string[] = ["FLOODGATE_STORE_TIMEOUT", "FLOODGATE_STORE_FAULT", "FLOODGATE_RULES_UNAVAILABLE"];
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

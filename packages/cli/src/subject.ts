@@ -3,11 +3,12 @@ import type { RulesRedis } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import { type AskedRequest, appOptions, askedReader } from "./app.js";
-import { countedKey } from "./counted-key.js";
+import { countedKey, type KeyOptions } from "./counted-key.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
-import { each, ipv6PrefixOption, type RedisOptions, redisOptions } from "./options.js";
+import { each, formed, ipv6PrefixOption, type RedisOptions, redisOptions } from "./options.js";
 import { didYouMean } from "./output/words.js";
+import { notePlan } from "./plan.js";
 import { withRedis } from "./redis.js";
 import { pullText, readText, soundRules } from "./rules-text.js";
 
@@ -15,23 +16,25 @@ import { pullText, readText, soundRules } from "./rules-text.js";
 export const timeoutMs = 5000;
 
 /** The options of `status` and `reset`. */
-export interface SubjectOptions extends RedisOptions {
+export interface SubjectOptions extends RedisOptions, KeyOptions {
   readonly rule: string;
-  readonly key?: readonly string[];
   readonly file?: string;
   readonly prefix: string;
   readonly plan?: string;
-  readonly ipv6Prefix: number;
   readonly json?: true;
 }
+
+/** What `redisStore` takes. */
+const prefix = formed(/^[^{}]{1,200}$/u, "It is 1 to 200 characters, and no braces.");
 
 export function subjectOptions(command: Command): Command {
   command
     .requiredOption("--rule <name>", "the rule")
-    .option("--key <value>", "whom it counts: a user, an address; once for each part where that is several", each);
+    .option("--key <value>", "whom it counts: a user, an address; once for each part where that is several", each)
+    .option("--ip <address>", "the address, where the rule counts by it or for want of a key");
   redisOptions(command)
     .option("--file <file>", "take the rules from a file; default: those in Redis")
-    .option("--prefix <prefix>", "what the store's keys begin with", "floodgate")
+    .option("--prefix <prefix>", "what the store's keys begin with", prefix, "floodgate")
     .option("--plan <name>", "the plan of the key; default: each that the rule has");
   return ipv6PrefixOption(command).option("--json", "print JSON");
 }
@@ -56,28 +59,14 @@ export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subj
     const { limiters } = new RateLimit("floodgate", { ...app, rules, store, timeoutMs }, [], askedReader, () => store);
     const { all } = new InspectedRules("floodgate", set, app, askedReader);
     const rule = all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>;
-    const { plan } = options;
-    if (plan !== undefined && rule.plans?.has(plan) !== true) io.err(noSuchPlan(plan, rule));
-    await use({
-      rule,
-      key: countedKey(plain, options.key ?? [], options.ipv6Prefix),
-      store,
-      limiter: limiters.get(options.rule) as Limiter,
-    });
+    notePlan(io, options.plan, [plain]);
+    await use({ rule, key: countedKey(plain, options), store, limiter: limiters.get(options.rule) as Limiter });
   });
 }
 
 async function rulesOf(io: Io, { file, rulesKey }: SubjectOptions, redis: RulesRedis): Promise<RuleSet> {
   const { text, name } = file === undefined ? { ...(await pullText(redis, rulesKey)), name: rulesKey } : await readText(io, file);
   return soundRules(io, text, name);
-}
-
-/** No mistake: an app may have plans that a rule does not name. */
-function noSuchPlan(plan: string, { name, plans = new Map() }: CompiledRule<AskedRequest>): string {
-  const known = [...plans.keys()];
-  const are = known.length === 0 ? "It has none" : `Its plans: ${known.join(", ")}`;
-  const missing = `floodgate: ${JSON.stringify(name)} has no plan ${JSON.stringify(plan)}.${didYouMean(plan, known)} ${are}.`;
-  return `${missing} Requests of other plans have the rule's own policy, which is shown.\n`;
 }
 
 function noSuchRule(name: string, { rules }: RuleSet): Failure {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it, test } from "vitest";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
@@ -88,13 +89,28 @@ describe("mistakes of usage end with 64 and what to write", () => {
     [["check", good, "--request", "/posts", "--key", "usr=42"], 'Did you mean "user"?'],
     [["check", good, "--request", "/posts", "--key", "42"], "--key user=42"],
     [["check", good, "--request", "/posts", "--header", "x-api-key"], '--header "x-api-key: abc"'],
+    [["check", good, "--request", "/posts", "--ip", "nonsense"], '"nonsense" is no address'],
     [["check", good, "--ipv6-prefix", "129"], "1 to 128"],
+    [["push", good, "--if-version", "abc"], "It is a number, as push and pull tell it."],
+    [["pull", "--rules-key", ""], "It is the name of a key in Redis."],
+    [["status", "--rule", "posts", "--key", "42", "--prefix", ""], "1 to 200 characters, and no braces"],
+    [["reset", "--rule", "posts", "--key", "42", "--prefix", "{x}"], "1 to 200 characters, and no braces"],
     [[], "Usage: floodgate"],
   ])("%o", async (args, said) => {
     const { code, out, err } = await floodgate(args);
     expect({ code, out }).toEqual({ code: 64, out: "" });
     expect(err).toContain(said);
     expect(err).not.toMatch(/^\s+at /m);
+  });
+});
+
+test("a pipe is not waited for", async () => {
+  const pipe = path("pipe");
+  execFileSync("mkfifo", [pipe]);
+  expect(await floodgate(["check", pipe])).toEqual({
+    code: 64,
+    out: "",
+    err: `floodgate: ${pipe} cannot be read: it is no regular file. Write - for standard input.\n`,
   });
 });
 

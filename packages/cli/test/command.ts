@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { run } from "../src/index.js";
 
@@ -10,7 +11,7 @@ export interface Ended {
 }
 
 /** Runs the command in this process. */
-export async function floodgate(args: readonly string[], input = ""): Promise<Ended> {
+export async function floodgate(args: readonly string[], input = "", isTerminal = false): Promise<Ended> {
   let out = "";
   let err = "";
   const code = await run(args, {
@@ -21,6 +22,7 @@ export async function floodgate(args: readonly string[], input = ""): Promise<En
       err += text;
     },
     readInput: async () => input,
+    isTerminal,
     hasColors: false,
   });
   return { code, out, err };
@@ -39,4 +41,19 @@ export function floodgateProcess(
     });
     child.stdin?.end(input);
   });
+}
+
+/** Runs it where nobody reads its standard output any more, or that or standard error is a file; answers its exit code and what it said. */
+export async function floodgateUnheard(
+  args: readonly string[],
+  { out = "pipe", err = "pipe" }: { out?: number | "pipe"; err?: number | "pipe" },
+): Promise<Omit<Ended, "out">> {
+  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", out, err] });
+  child.stdout?.destroy();
+  let said = "";
+  child.stderr?.on("data", (chunk) => {
+    said += chunk;
+  });
+  const [code] = await once(child, "close");
+  return { code, err: said };
 }

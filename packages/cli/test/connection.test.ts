@@ -1,9 +1,10 @@
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withRedis } from "../src/redis.js";
-import { floodgate, floodgateProcess } from "./command.js";
+import { floodgate, floodgateProcess, floodgateUnheard } from "./command.js";
 import { limits, tempFolder } from "./files.js";
 
 const file = tempFolder().write("limits.yaml", limits);
@@ -58,6 +59,29 @@ describe("the command's process", () => {
   });
 });
 
+describe("a process whose output", () => {
+  // It cannot be written to.
+  let full: number;
+  beforeAll(() => {
+    full = openSync(file, "r");
+  });
+  afterAll(() => closeSync(full));
+
+  it.each([[["check", file]], [["--help"]]])("cannot be written says so, and ends with 74: %o", async (args) => {
+    const { code, err } = await floodgateUnheard(args, { out: full });
+    expect(err).toMatch(/^floodgate: standard output cannot be written: .+\n$/);
+    expect(code).toBe(74);
+  });
+
+  it("nobody reads any more ends as if it were read", async () => {
+    expect(await floodgateUnheard(["check", file], {})).toEqual({ code: 0, err: "" });
+  });
+
+  it("is one of errors, and cannot be written, ends as if it were", async () => {
+    expect(await floodgateUnheard(["chek"], { err: full })).toEqual({ code: 64, err: "" });
+  });
+});
+
 describe("a Redis that is none", () => {
   it("where nobody listens", async () => {
     const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
@@ -73,15 +97,21 @@ describe("a Redis that is none", () => {
     silent.close();
   });
 
-  it.each(["localhost:6379", "http://:s3cret@127.0.0.1", "redis://", "redis://:s3cret@127.0.0.1/rules", "redis://:s3cret%@127.0.0.1"])(
-    "%s",
-    async (redis) => {
-      const { code, err } = await floodgate(["pull", "--redis", redis]);
-      expect(code).toBe(64);
-      expect(err).toContain("--redis redis://user:password@127.0.0.1:6379/0");
-      expect(err).not.toContain("s3cret");
-    },
-  );
+  it.each([
+    "localhost:6379",
+    "http://:s3cret@127.0.0.1",
+    "redis://",
+    "redis://:s3cret@127.0.0.1/rules",
+    "redis://:s3cret%@127.0.0.1",
+    "redis://127.0.0.1?db=3",
+    "redis://127.0.0.1/3?password=s3cret",
+    "redis://127.0.0.1#s3cret",
+  ])("%s", async (redis) => {
+    const { code, err } = await floodgate(["pull", "--redis", redis]);
+    expect(code).toBe(64);
+    expect(err).toContain("--redis redis://user:password@127.0.0.1:6379/0");
+    expect(err).not.toContain("s3cret");
+  });
 });
 
 describe("a Cluster", () => {
@@ -99,6 +129,11 @@ describe("a Cluster", () => {
       const subject = ["--rule", "posts", "--key", key, "--rules-key", key];
       expect(await floodgate(["reset", ...subject, "--redis", url, "--cluster"])).toMatchObject({ code: 0, err: "" });
     }
+  });
+
+  it("has one database", async () => {
+    const { code, err } = await floodgate(["pull", "--redis", `${url}/3`, "--cluster"]);
+    expect({ code, err }).toEqual({ code: 64, err: "floodgate: a Cluster has no database 3, only 0. Leave /3 out of the address.\n" });
   });
 
   it("is recognised where --cluster is missing", async () => {

@@ -36,6 +36,8 @@ describe("rules in Redis", () => {
     const output = path("pulled.yaml");
     expect(await command("pull", "--rules-key", "other", "--output", output)).toEqual({ code: 0, out: "", err: "other: version 1\n" });
     expect((await floodgate(["check", output])).out).toBe(`${output}: 3 rules, no problems\n`);
+    const { code, err } = await command("pull", "--rules-key", "other", "--output", path(""));
+    expect({ code, err }).toMatchObject({ code: 74, err: expect.stringContaining("cannot be written") });
   });
 
   it("are not overwritten where somebody else was there first", async () => {
@@ -46,6 +48,17 @@ describe("rules in Redis", () => {
       err: "floodgate: floodgate:rules is at version 1, not 0: somebody else has pushed. Pull that, make your change there, and push it with --if-version 1.\n",
     });
     expect((await command("push", file, "--if-version", "1")).code).toBe(0);
+  });
+
+  it.each([
+    [["SET", "floodgate:rules", "x"], "pull"],
+    [["SET", "floodgate:rules", "x"], "push"],
+    [["HSET", "floodgate:rules", "version", "abc"], "push"],
+  ])("are refused where something else stands: %j, %s", async (foreign, name) => {
+    await server.command("SELECT", 1);
+    await server.command(...foreign);
+    const { code, err } = await command(name, ...(name === "push" ? [file] : []));
+    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining("Use another key, or delete it") });
   });
 
   it("are not pushed where they are bad", async () => {
@@ -133,9 +146,9 @@ describe("a key that is blocked", () => {
   });
 
   it.each([
-    ["posts", "ann", "por", '"posts" has no plan "por". Did you mean "pro"? Its plans: pro. Requests of other plans have'],
-    ["posts", "ann", "constructor", '"posts" has no plan "constructor". Its plans: pro.'],
-    ["per-ip", "::1", "pro", '"per-ip" has no plan "pro". It has none.'],
+    ["posts", "ann", "por", '"posts" has no plan "por". Did you mean "pro"? Plans: pro. Requests of other plans have'],
+    ["posts", "ann", "constructor", '"posts" has no plan "constructor". Plans: pro.'],
+    ["per-ip", "::1", "pro", '"per-ip" has no plan "pro". Plans: none.'],
   ])("has the own policy of %s under a plan that this does not name", async (rule, key, plan, said) => {
     const { code, out, err } = await status("--rule", rule, "--key", key, "--plan", plan, "--json");
     expect(code).toBe(0);
@@ -152,10 +165,11 @@ describe("a key that is blocked", () => {
   });
 
   it.each([
-    [["--rule", "login", "--key", "ann"], "Write --key <ip> --key <user>."],
+    [["--rule", "login", "--key", "ann"], "Write --ip <address> --key <user>."],
     [["--rule", "login", "--key", "ann", "--key", "ann"], '"ann" is no address'],
     [["--rule", "post", "--key", "ann"], 'Did you mean "posts"?'],
     [["--rule", "posts"], "Write --key <user>."],
+    [["--rule", "per-ip", "--ip", "nonsense"], '"nonsense" is no address'],
   ])("or what to write: %o", async (args, said) => {
     const { code, err } = await status(...args);
     expect(code).toBe(64);

@@ -66,11 +66,22 @@ and not for
     [["GET /posts"], "posts   method: it is for POST"],
     [["POST /login", "--header", "x-app: tv"], "login   header: it is for x-app: web or ios"],
     [["POST /posts"], "posts   no key (--key user=...), so that it is an error of the app (FLOODGATE_MISSING_KEY)"],
+    [["POST /posts", "--ip", "::1"], "per-ip  posts decides for the whole request"],
     [["/"], "per-ip  no key (--ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
     [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...), so that it passes (mode: shadow)"],
   ])("or why not: %o", async (args, said) => {
     expect((await ask(...args)).out).toContain(said);
   });
+});
+
+test("a plan that no rule has is told, and the rules' own policies count", async () => {
+  const { code, out, err } = await ask("POST /posts", "--ip", "::1", "--key", "user=42", "--plan", "por");
+  expect(code).toBe(0);
+  expect(err).toBe(
+    'floodgate: the rules have no plan "por". Did you mean "pro"? Plans: pro. Requests of other plans have a rule\'s own policy, which is shown.\n',
+  );
+  expect(out).toContain("posts   user  42     1 per 1h");
+  expect((await ask("POST /posts", "--ip", "::1", "--key", "user=42", "--plan", "pro")).err).toBe("");
 });
 
 test("a header may have any name", async () => {
@@ -100,6 +111,7 @@ const ruleOf = fc.record(
     key: fc.constantFrom("ip", "user", "global", "header:x-tenant", ["ip", "user"], ["user", "header:x-tenant"]),
     plans: fc.constantFrom({ pro: { limit: 500 } }),
     exempt: fc.constantFrom({ ips: ["10.0.0.0/8"] }, { keys: ["ann", 42] }),
+    onMissingKey: fc.constantFrom("reject", "error"),
   },
   { requiredKeys: [] },
 );
@@ -133,7 +145,6 @@ test("the rules that it says count a request are those that an Express app of th
       const given = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
       const verb = method.toLowerCase() as "get" | "post" | "put" | "delete";
       const response = await supertest(app)[verb](path).set("x-forwarded-for", ip).set(Object.fromEntries(given));
-      expect(response.status).toBe(204);
       const told = parseList(response.get("RateLimit-Policy") ?? "").map(([name, parameters]) => `${name} ${parameters.get("q")}`);
 
       const { out } = await floodgate(
@@ -145,8 +156,11 @@ test("the rules that it says count a request are those that an Express app of th
         ],
         text,
       );
-      const { request } = JSON.parse(out) as { request: { rule: string; counts: boolean; policy: string }[] };
+      const { request } = JSON.parse(out) as { request: { rule: string; counts: boolean; policy: string; why?: string }[] };
       expect(request.filter(({ counts }) => counts).map(({ rule, policy }) => `${rule} ${Number.parseInt(policy, 10)}`)).toEqual(told);
+      const whys = request.flatMap(({ why }) => why ?? []);
+      const status = whys.some((why) => why.includes("error of the app")) ? 500 : whys.some((why) => why.includes("429")) ? 429 : 204;
+      expect(response.status).toBe(status);
     }),
     { numRuns: 100 },
   );

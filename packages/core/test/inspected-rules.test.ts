@@ -82,7 +82,10 @@ class AllowingStore implements Store<"sync"> {
 }
 
 const base = { limit: 10, window: "1m" } as const;
-const why = ({ says, ...rest }: Explanation<Request>) => ("because" in rest ? rest.because : says);
+const why = ({ says, ...rest }: Explanation<Request>) => {
+  if ("because" in rest) return rest.because;
+  return "by" in rest ? `${says} by ${rest.by.name}` : says;
+};
 
 describe("why a rule does not count a request", () => {
   it.each<[string, Partial<PlainRule>, Partial<Request>]>([
@@ -116,6 +119,22 @@ describe("why a rule does not count a request", () => {
       { ips: ["203.0.113.9"] },
     );
     expect(explanations.map(why)).toEqual(["exempt", "exempt"]);
+  });
+});
+
+describe("one rule decides for all that match", () => {
+  const posts: PlainRule = { name: "posts", ...base, match: { method: "POST" } };
+  const perIp: PlainRule = { name: "per-ip", ...base };
+  const rejecting: PlainRule = { name: "rejecting", ...base, key: "user", onMissingKey: "reject" };
+  const failing: PlainRule = { name: "failing", ...base, key: "user" };
+
+  it.each<[string, PlainRule[], string[]]>([
+    ["that rejects", [posts, perIp, rejecting], ["method", "overruled by rejecting", "rejects"]],
+    ["that fails", [failing, perIp, posts], ["fails", "overruled by failing", "method"]],
+    ["that fails, also where another rejects", [rejecting, failing, perIp], ["overruled by failing", "fails", "overruled by failing"]],
+    ["the first of those that reject", [rejecting, { ...rejecting, name: "b" }, perIp], ["rejects", "rejects", "overruled by rejecting"]],
+  ])("%s", async (_, rules, expected) => {
+    expect((await explain(rules, {})).map(why)).toEqual(expected);
   });
 });
 
@@ -164,13 +183,9 @@ it("says what a middleware of these rules does: whom it counts, by which policy,
       );
       const explanations = await explain(rules, request);
       const counted = explanations.flatMap((one) => (one.says === "counts" ? [one.check] : []));
-      if (explanations.some(({ says }) => says === "fails")) {
-        await expect((async () => limit.decide(request))()).rejects.toThrow();
-        return;
-      }
-      const { action } = await limit.decide(request);
-      expect(action).toBe(explanations.some(({ says }) => says === "rejects") ? "reject" : "pass");
-      if (action === "reject") return;
+      const decided = (async () => limit.decide(request))();
+      if (explanations.some(({ says }) => says === "fails")) await expect(decided).rejects.toThrow();
+      else expect((await decided).action).toBe(explanations.some(({ says }) => says === "rejects") ? "reject" : "pass");
       const told = ({ limit: { name, policy }, key, cost }: Check) => [name, policy.quota, key, cost];
       expect(store.asked.map(told)).toEqual(counted.map(told));
     }),

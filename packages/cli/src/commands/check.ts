@@ -5,14 +5,15 @@ import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { each, examples, ipv6PrefixOption, type NamesOptions, namesOptions } from "../options.js";
 import { type ExplainedRule, explained, explanationText } from "../output/explanation.js";
-import { count } from "../output/words.js";
+import { json } from "../output/terminal.js";
+import { soundWords } from "../output/words.js";
+import { notePlan } from "../plan.js";
 import { type RequestOptions, requestOf } from "../request.js";
 import { judge, problemsIn, readText, soundRules } from "../rules-text.js";
 
 interface CheckOptions extends NamesOptions, RequestOptions {
   readonly request?: string;
   readonly plan?: string;
-  readonly ipv6Prefix: number;
   readonly json?: true;
 }
 
@@ -44,8 +45,8 @@ async function check(io: Io, file: string, options: CheckOptions): Promise<void>
   if (options.json === true) return checkToJson(io, text, name, options);
   const set = soundRules(io, text, name, options);
   const asked =
-    options.request === undefined ? "" : `\n${explanationText(io, options.request, await explain(set, options, options.request))}`;
-  io.out(`${name}: ${count(set.rules.length, "rule")}, no problems\n${asked}`);
+    options.request === undefined ? "" : `\n${explanationText(io, options.request, await explain(io, set, options, options.request))}`;
+  io.out(soundWords(name, set.rules) + asked);
 }
 
 /** @throws Failure where there are parts of a request, and no request. */
@@ -57,12 +58,13 @@ function refuseParts(options: CheckOptions): void {
 
 async function checkToJson(io: Io, text: string, file: string, options: CheckOptions): Promise<void> {
   const { rules: set, problems } = judge(text, file, options);
-  const request = set && options.request !== undefined ? { request: await explain(set, options, options.request) } : {};
-  io.out(`${JSON.stringify({ file, rules: set?.rules.length ?? null, problems, ...request }, null, 2)}\n`);
+  const request = set && options.request !== undefined ? { request: await explain(io, set, options, options.request) } : {};
+  io.out(json({ file, rules: set?.rules.length ?? null, problems, ...request }));
   if (set === undefined) throw problemsIn(file, problems);
 }
 
-async function explain(set: RuleSet, options: CheckOptions, line: string): Promise<ExplainedRule[]> {
+async function explain(io: Io, set: RuleSet, options: CheckOptions, line: string): Promise<ExplainedRule[]> {
+  notePlan(io, options.plan, set.rules);
   const rules = new InspectedRules("check", set, appOptions(set, options), askedReader);
   return explained(set, await rules.explain(requestOf(line, options, set)));
 }

@@ -3,6 +3,8 @@ import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { examples, type RedisOptions, redisOptions } from "../options.js";
+import { harmlessLines } from "../output/terminal.js";
+import { versionWords } from "../output/words.js";
 import { withRedis } from "../redis.js";
 import { pullText } from "../rules-text.js";
 
@@ -22,15 +24,15 @@ export function addPull(program: Command, io: Io): void {
 
 async function pull(io: Io, options: PullOptions): Promise<void> {
   const { text, version } = await withRedis(options, (redis) => pullText(redis, options.rulesKey));
-  if (options.output === undefined) io.out(text);
+  if (options.output === undefined) io.out(io.isTerminal ? harmlessLines(text) : text);
   else await write(options.output, text);
-  io.err(`${options.rulesKey}: version ${version}\n`);
+  io.err(versionWords(options.rulesKey, version));
 }
 
 async function write(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
   } catch (cause) {
-    throw new Failure("usage", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
   }
 }

@@ -3,8 +3,8 @@ import { pullRules, pushRules } from "@floodgate/rules";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { examples, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
-import { count } from "../output/words.js";
+import { examples, formed, type NamesOptions, namesOptions, type RedisOptions, redisOptions } from "../options.js";
+import { soundWords, versionWords } from "../output/words.js";
 import { withRedis } from "../redis.js";
 import { readText, soundRules } from "../rules-text.js";
 
@@ -18,7 +18,11 @@ export function addPush(program: Command, io: Io): void {
     .description("Check a file of rules and put it in force: every app that follows the key takes it at once.")
     .argument("<file>", "YAML or JSON; - for standard input");
   namesOptions(redisOptions(command));
-  command.option("--if-version <version>", "only where this is the version there (0: none yet), so that nobody's work is lost");
+  command.option(
+    "--if-version <version>",
+    "only where this is the version there (0: none yet), so that nobody's work is lost",
+    formed(/^(0|[1-9]\d*)$/, "It is a number, as push and pull tell it."),
+  );
   examples(
     command,
     "push limits.yaml --redis redis://127.0.0.1:6379",
@@ -43,5 +47,5 @@ async function push(io: Io, file: string, options: PushOptions): Promise<void> {
       );
     }
   });
-  io.out(`${name}: ${count(rules.length, "rule")}, no problems\n${rulesKey}: version ${version}\n`);
+  io.out(soundWords(name, rules) + versionWords(rulesKey, version));
 }

@@ -3,6 +3,7 @@ import type { Io } from "../io.js";
 import { lookAt } from "../key-state.js";
 import { examples } from "../options.js";
 import { keyStateJson, keyStateText } from "../output/key-state.js";
+import { json } from "../output/terminal.js";
 import { type SubjectOptions, subjectOptions, withSubject } from "../subject.js";
 
 export function addReset(program: Command, io: Io): void {
@@ -22,7 +23,7 @@ function reset(io: Io, options: SubjectOptions): Promise<void> {
     await subject.limiter.reset(subject.key);
     const after = await lookAt(subject, options.plan);
     if (options.json === true) {
-      io.out(`${JSON.stringify({ before: keyStateJson(subject, before), after: keyStateJson(subject, after) }, null, 2)}\n`);
+      io.out(json({ before: keyStateJson(subject, before), after: keyStateJson(subject, after) }));
     } else {
       io.out(`Before: ${keyStateText(io, subject, before)}\nAfter: ${keyStateText(io, subject, after)}`);
     }

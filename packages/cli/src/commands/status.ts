@@ -3,6 +3,7 @@ import type { Io } from "../io.js";
 import { lookAt } from "../key-state.js";
 import { examples } from "../options.js";
 import { keyStateJson, keyStateText } from "../output/key-state.js";
+import { json } from "../output/terminal.js";
 import { type SubjectOptions, subjectOptions, withSubject } from "../subject.js";
 
 export function addStatus(program: Command, io: Io): void {
@@ -17,7 +18,7 @@ export function addStatus(program: Command, io: Io): void {
 function status(io: Io, options: SubjectOptions): Promise<void> {
   return withSubject(io, options, async (subject) => {
     const state = await lookAt(subject, options.plan);
-    if (options.json === true) io.out(`${JSON.stringify(keyStateJson(subject, state), null, 2)}\n`);
+    if (options.json === true) io.out(json(keyStateJson(subject, state)));
     else io.out(keyStateText(io, subject, state));
   });
 }

@@ -2,6 +2,7 @@ import { type Explanation, FloodgateError, type NotCounted, type PlainRule, type
 import { type AskedRequest, isOwnKey, keyNames } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { table } from "./table.js";
+import { harmless } from "./terminal.js";
 import { policyWords } from "./words.js";
 
 /** What a rule says of a request, in words. */
@@ -41,13 +42,14 @@ export function explanationText(io: Io, request: string, rules: readonly Explain
   const parts: string[] = [];
   if (applying.length > 0) {
     const rows = applying.map(({ rule, by, key, policy, cost, mode }) => [rule, by, `${key}`, `${policy}`, `${cost}`, mode]);
-    parts.push(`${paint(io, "bold", `${request} counts for`)}\n${table(io, ["rule", "by", "key", "policy", "cost", "mode"], rows)}`);
+    parts.push(
+      `${paint(io, "bold", `${harmless(request)} counts for`)}\n${table(io, ["rule", "by", "key", "policy", "cost", "mode"], rows)}`,
+    );
   }
   if (others.length > 0) {
     const rows = others.map(({ rule, why }) => [rule, `${why}`]);
-    parts.push(
-      `${paint(io, "bold", applying.length > 0 ? "and not for" : `${request} counts for no rule`)}\n${table(io, ["rule", "why"], rows)}`,
-    );
+    const heading = applying.length > 0 ? "and not for" : `${harmless(request)} counts for no rule`;
+    parts.push(`${paint(io, "bold", heading)}\n${table(io, ["rule", "why"], rows)}`);
   }
   return parts.join("\n");
 }
@@ -60,6 +62,8 @@ function why(rule: PlainRule, explanation: Exclude<Explanation<AskedRequest>, { 
       return `no key (${hint(rule)}), so that it is answered 429 (onMissingKey: reject)`;
     case "fails":
       return failure(rule, explanation.error);
+    case "overruled":
+      return `${explanation.by.name} decides for the whole request`;
   }
 }
 

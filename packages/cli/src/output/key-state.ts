@@ -3,6 +3,7 @@ import { type Io, paint } from "../io.js";
 import type { BanState, KeyState, PlanState } from "../key-state.js";
 import type { Subject } from "../subject.js";
 import { table } from "./table.js";
+import { harmless } from "./terminal.js";
 import { count, duration, localTime, policyWords, wait } from "./words.js";
 
 export function keyStateText(io: Io, { rule, key }: Subject, { atMs, plans, ban }: KeyState): string {
@@ -17,7 +18,7 @@ export function keyStateText(io: Io, { rule, key }: Subject, { atMs, plans, ban 
     when(decision.resetAfterMs, atMs),
   ]);
   const shadow = rule.shadow ? "The rule is only watched (mode: shadow): it rejects nothing.\n" : "";
-  const title = `${rule.name}, key ${keyText(key)}: ${verdict(io, plans)}`;
+  const title = `${rule.name}, key ${harmless(keyText(key))}: ${verdict(io, plans)}`;
   return `${paint(io, "bold", title)}\n${table(io, headings, rows)}${ban === undefined ? "" : banText(io, ban, atMs)}${shadow}`;
 }
 

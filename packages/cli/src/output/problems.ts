@@ -1,6 +1,6 @@
 import { describeProblem, type RulesProblem } from "@floodgate/rules";
 import { type Io, paint } from "../io.js";
-import { harmless } from "./words.js";
+import { harmless } from "./terminal.js";
 
 /** Problems as a compiler shows them: the place, what is wrong, and the line with a caret under the place. */
 export function problemsText(io: Io, name: string, text: string, problems: readonly RulesProblem[]): string {

@@ -1,5 +1,5 @@
 import { type Io, paint } from "../io.js";
-import { harmless } from "./words.js";
+import { harmless } from "./terminal.js";
 
 /** Rows of one heading each, as wide as they must be. */
 export function table(io: Io, headings: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,4 +1,5 @@
 import { nearest, type Policy } from "@floodgate/core";
+import { harmless } from "./terminal.js";
 
 const units = [
   ["d", 86_400_000],
@@ -11,6 +12,16 @@ const units = [
 /** `1 rule`, `2 rules`. */
 export function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+/** What is said of a file of rules without problems. */
+export function soundWords(name: string, rules: readonly unknown[]): string {
+  return `${harmless(name)}: ${count(rules.length, "rule")}, no problems\n`;
+}
+
+/** Which version is under a key of Redis. */
+export function versionWords(rulesKey: string, version: string): string {
+  return `${harmless(rulesKey)}: version ${harmless(version)}\n`;
 }
 
 /** The known word that is nearest to another, as a question. */
@@ -64,9 +75,4 @@ function numbers(policy: Policy): string {
       return `${policy.leak} each ${duration(policy.everyMs)} from a queue of ${policy.capacity}${most}`;
     }
   }
-}
-
-/** A terminal obeys control characters, also those of a text that somebody else has written. */
-export function harmless(text: string): string {
-  return text.replace(/[^\t\P{C}]/gu, "\u{fffd}");
 }

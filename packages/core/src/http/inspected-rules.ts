@@ -18,6 +18,8 @@ export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
   | { readonly says: "rejects" }
   /** It cannot be decided: an error of the app. */
   | { readonly says: "fails"; readonly error: unknown }
+  /** It says something else, but another rule decides for the whole request, which rejects it or fails: nothing is charged. */
+  | { readonly says: "overruled"; readonly by: CompiledRule<Req> }
 );
 
 /** Rules looked into beside a middleware, by the code with which one of the same options would decide. */
@@ -57,13 +59,14 @@ export class InspectedRules<Req> {
   async explain(request: Req): Promise<Explanation<Req>[]> {
     const fitting = new Set(this.#rules.find(request, this.#reader));
     const plan = (await this.#plan?.(request)) ?? undefined;
-    return Promise.all(
+    const explanations = await Promise.all(
       this.all.map((rule, i) =>
         fitting.has(rule)
           ? this.#explainFitting(rule, i, request, plan)
           : ({ rule, says: "passes", because: this.#misfit(rule, request) } as const),
       ),
     );
+    return asWhole(explanations);
   }
 
   async #explainFitting(rule: CompiledRule<Req>, i: number, request: Req, plan: string | undefined): Promise<Explanation<Req>> {
@@ -87,6 +90,15 @@ export class InspectedRules<Req> {
     if (match?.paths !== undefined && match.pattern(readingsOf(this.#reader.path(request))) === undefined) return "path";
     return "header";
   }
+}
+
+/** All that match are checked in one step: one that fails decides for the others, or else one that rejects. */
+function asWhole<Req>(explanations: Explanation<Req>[]): Explanation<Req>[] {
+  const decisive = explanations.find(({ says }) => says === "fails") ?? explanations.find(({ says }) => says === "rejects");
+  if (decisive === undefined) return explanations;
+  return explanations.map((one) =>
+    one.says === "passes" || one.says === decisive.says ? one : { rule: one.rule, says: "overruled", by: decisive.rule },
+  );
 }
 
 /** Whether a rule has anything to say of a request, and be it that it cannot be decided. */
