@@ -24,3 +24,15 @@ test("two processes follow a limit that is changed in Redis, a mistake changes n
 
   await expectAllStopped(printed, 3);
 });
+
+test("where there is no Redis at the URL it was given, the example says so, in words and without a stack", async () => {
+  const env = { ...process.env, REDIS_URL: "redis://127.0.0.1:1" };
+  const child = spawn(process.execPath, [demo], { stdio: ["ignore", "ignore", "pipe"], env });
+  const closed = once(child, "close");
+  let said = "";
+  for await (const chunk of child.stderr) said += chunk;
+  await closed;
+  expect(child.exitCode).toBe(1);
+  expect(said).toContain("There must be a Redis at REDIS_URL");
+  expect(said).not.toMatch(/^\s+at /m);
+});
