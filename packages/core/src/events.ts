@@ -132,6 +132,15 @@ export type FloodgateEvent =
 
 export type EventListener = (event: FloodgateEvent) => void;
 
+/** Tells of something that is no matter of one request: a listener that throws has nobody to tell. */
+export function tellQuietly(onEvent: EventListener | undefined, event: FloodgateEvent): void {
+  try {
+    onEvent?.(event);
+  } catch {
+    // What else could be done, harms who is not to blame.
+  }
+}
+
 /** Tells of one decision. */
 export function tell(onEvent: EventListener, key: string, decision: Decision, shadow: boolean): void {
   onEvent({ type: eventType(decision, shadow), name: decision.name, key, decision });

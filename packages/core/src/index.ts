@@ -67,6 +67,7 @@ export type { LimitOptions, OnMissingKey, Promised, Rule } from "./rules/rule.js
 
 // For sources of rules
 export { type AppNames, checkRules } from "./rules/check-rules.js";
+export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
 

@@ -10,7 +10,7 @@ import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
 import { giveBack, notCharged, settle } from "./settle.js";
-import { type Answer, andThen, type Check, checkStore, type Mode, type Store } from "./store.js";
+import { type Answer, andThen, type Check, checkStore, type Mode, type Store, scopeOf } from "./store.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -31,14 +31,19 @@ export interface Limiter<M extends Mode = Mode> {
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M>;
   /** Looks as a request of cost 1 would, and takes nothing. */
   peek(key: Key): Answer<Decision, M>;
-  /** Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back. */
+  /**
+   * Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back; 0 where there
+   * is nothing to give back (any more).
+   * @throws FloodgateError `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
+   */
   refund(key: Key, decision: Decision): Answer<number, M>;
   /**
    * Tells what the request of a decision has really cost (tokens, bytes), a whole number of at least 0, where `decision.cost` was
    * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
    * even into debt, which later requests wait for; in windows only where the charge still counts. Answers the units charged in
    * addition, or below 0 those given back.
-   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none.
+   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_STORE_FAULT` where it has failed before, as
+   * with a refund.
    */
   settle(key: Key, decision: Decision, cost: number): Answer<number, M>;
   /** Forgets what a key has used. */
@@ -67,7 +72,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const guard = guardStore(where, store, options);
-  claimNames(where, store, [{ name, meaning: meaningOf(policy) }]);
+  claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
@@ -142,7 +147,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
   }
   const list = checks.map(({ limiter, key, cost }, index): Check => {
-    if (limiter.store !== first.store) {
+    if (scopeOf(limiter.store) !== scopeOf(first.store)) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
         `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(first.name)}. Give both the same store.`,

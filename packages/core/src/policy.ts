@@ -1,5 +1,5 @@
 import { type FixedWindowPolicy, fixedWindow } from "./algorithms/fixed-window.js";
-import { type GcraPolicy, gcra } from "./algorithms/gcra.js";
+import { burstOption, type GcraPolicy, gcra } from "./algorithms/gcra.js";
 import { type LeakyBucketPolicy, leakyBucket } from "./algorithms/leaky-bucket.js";
 import { type SlidingWindowCounterPolicy, slidingWindowCounter } from "./algorithms/sliding-window-counter.js";
 import { type SlidingWindowLogPolicy, slidingWindowLog } from "./algorithms/sliding-window-log.js";
@@ -78,10 +78,8 @@ export function optionsOf(policy: Policy): { readonly algorithm: Policy["algorit
       return { algorithm, limit: policy.limit, window: policy.windowMs, countRejected: policy.countRejected };
     case "sliding-window-counter":
       return { algorithm, limit: policy.limit, window: policy.windowMs, buckets: policy.buckets };
-    case "gcra": {
-      const burst = policy.burst === policy.limit ? undefined : policy.burst;
-      return { algorithm, limit: policy.limit, window: policy.windowMs, burst };
-    }
+    case "gcra":
+      return { algorithm, limit: policy.limit, window: policy.windowMs, burst: burstOption(policy) };
     case "token-bucket":
       return { algorithm, capacity: policy.capacity, refill: policy.refill, every: policy.everyMs, style: policy.style };
     case "leaky-bucket": {

@@ -1,12 +1,15 @@
 import type { Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import type { EventListener } from "./events.js";
-import { StoreGuard } from "./failure/guard.js";
+import { guardOf } from "./failure/guard.js";
 import type { Limit } from "./limit.js";
-import { andThen, type Mode, type Store } from "./store.js";
+import { andThen, isPromise, type Mode, type Store } from "./store.js";
 
 /** Decisions of which nothing can be changed (any more): looks, parts of a rejected whole, and those refunded or settled before. */
 const spent = new WeakSet<Decision>();
+
+/** Decisions of which a change has failed, so that nobody knows whether it was made, and what with. */
+const doubtful = new WeakMap<Decision, unknown>();
 
 /** Marks a decision that took nothing although it allows. */
 export function notCharged(decision: Decision): Decision {
@@ -54,10 +57,27 @@ function settleOnce(store: Store<Mode>, limit: Limit, key: string, decision: Dec
       `${shown(limit.name)} refunds and settles its own decisions, but was given one of ${shown(decision.name)}. Call the limiter that decided.`,
     );
   }
-  // A store without a guard has not made a degraded one.
-  if (!decision.allowed || spent.has(decision) || (decision.degraded && !(store instanceof StoreGuard))) return 0;
+  if (doubtful.has(decision)) {
+    throw new FloodgateError(
+      "FLOODGATE_STORE_FAULT",
+      `A refund or settlement of this decision of ${shown(limit.name)} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
+      { cause: doubtful.get(decision) },
+    );
+  }
+  // What has decided in the store's stead has charged for it too.
+  const charged = decision.degraded ? guardOf(decision) : store;
+  if (!decision.allowed || spent.has(decision) || charged === undefined) return store.mode === "sync" ? 0 : Promise.resolve(0);
   spent.add(decision);
-  return store.settle(limit, key, decision, cost);
+  const failed = (error: unknown): never => {
+    doubtful.set(decision, error);
+    throw error;
+  };
+  try {
+    const answer = charged.settle(limit, key, decision, cost);
+    return isPromise(answer) ? answer.then(undefined, failed) : answer;
+  } catch (error) {
+    return failed(error);
+  }
 }
 
 function checkRealCost(cost: unknown): number {

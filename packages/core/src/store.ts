@@ -35,6 +35,12 @@ export interface Store<M extends Mode = Mode> {
   /** Whether it answers at once. */
   readonly mode: M;
 
+  /**
+   * What the counts belong to, where several store objects share them: the same object in each of them. They are one store then, of
+   * which a name is one count, and of which each knows what another has learned of its faults. Default: the store itself.
+   */
+  readonly scope?: object;
+
   /** Whether each answer settles within the `timeoutMs` that it was asked with; where not, the limiter sees to it. */
   readonly keepsDeadlines?: boolean;
 
@@ -60,6 +66,11 @@ export interface Store<M extends Mode = Mode> {
 
   /** Forgets the state of exactly this limit and key. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
+}
+
+/** The same for all store objects that share their counts. */
+export function scopeOf(store: Store): object {
+  return store.scope ?? store;
 }
 
 /** @throws FloodgateError unless it has a store's methods. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
 import { type HeadersOption, headerWriter } from "../src/http/headers.js";
+import { enter } from "../src/http/visits.js";
 import { createLimit, type Decision, fixedWindow, gcra, tokenBucket } from "../src/index.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
@@ -15,18 +16,11 @@ function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: n
   return limit.algorithm.decide(limit, new Float64Array(8), 0, 1_789_948_800_123, cost, true);
 }
 
-const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> =>
-  Object.fromEntries(
-    headerWriter(
-      "rateLimit",
-      option,
-    )({
-      decisions,
-      reported: decisions[0] as Decision,
-      visit: { by: { decisionName: "rateLimit" }, before: undefined, decision: undefined },
-      rejected: !decisions[0]?.allowed,
-    }).map(({ name, value }) => [name, value]),
-  );
+const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> => {
+  const visit = enter({}, { decisionName: "rateLimit" }, true);
+  const report = { decisions, reported: decisions[0] as Decision, visit, rejected: !decisions[0]?.allowed };
+  return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
+};
 
 test("a structured-field parser reads back every name and number of the standard headers", () => {
   fc.assert(

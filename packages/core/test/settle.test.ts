@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, test } from "vitest";
+import { type Fault, FaultyStore } from "../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../conformance/test/simple-store.js";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter } from "../src/index.js";
 
@@ -37,6 +38,40 @@ test("a refund is told as such, and is no settlement", () => {
   expect(tokens.refund("user", decision)).toBe(500);
   expect(settlements()).toEqual([{ type: "refunded", name: "tokens", key: "user", units: 500, decision }]);
 });
+
+test("where there is nothing to settle the answer comes like any other: at once, or by promise", async () => {
+  const later = createLimiter({ name: "tokens", policy: tokens.policy, store: new FaultyStore(simpleStore()) });
+  for (const [of, expected] of [
+    [tokens, 0],
+    [later, expect.any(Promise)],
+  ] as const) {
+    const decision = await of.peek("user");
+    expect([of.refund("user", decision), of.settle("user", decision, 800)]).toEqual([expected, expected]);
+  }
+});
+
+test.each<Fault>(["rejects", "throws", "answers late"])(
+  "one that failed, for the store %s, is not tried again: nobody knows whether it was made",
+  async (fault) => {
+    const store = new FaultyStore(simpleStore());
+    const later = createLimiter({ name: "tokens", policy: tokens.policy, store, timeoutMs: 5 });
+    const decision = await later.consume("user", { cost: 500 });
+    store.fault = fault;
+    const failure = await (async () => await later.settle("user", decision, 800))().catch((error: unknown) => error);
+    store.fault = undefined;
+    const { asked } = store;
+    for (const again of [() => later.settle("user", decision, 800), () => later.refund("user", decision)]) {
+      expect(again).toThrow(
+        expect.objectContaining({
+          code: "FLOODGATE_STORE_FAULT",
+          message: expect.stringMatching(/"tokens" has failed, and the store may have made it/),
+          cause: failure,
+        }),
+      );
+    }
+    expect(store.asked).toBe(asked);
+  },
+);
 
 describe("a mistake is an error, and the decision can still be settled", () => {
   it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "800", undefined, 8n])("a real cost of %s", (cost) => {

@@ -48,13 +48,12 @@ function cloudflareOf(c: Context): Cloudflare | null | undefined {
   return (c.req.raw as { readonly cf?: Cloudflare | null }).cf;
 }
 
-/** Node's request and response, where @hono/node-server has handed over both. */
-export function nodeOf(c: Context): { readonly incoming: object; readonly outgoing: Outgoing } | undefined {
+/** Node's response, where @hono/node-server has handed it over. */
+export function outgoingOf(c: Context): Outgoing | undefined {
   // On Workers `c.env` holds bindings of the app's choice, which answer to any name.
   if (cloudflareOf(c)) return undefined;
-
-  const runtime = runtimeOf(c);
-  return runtime.incoming && runtime.outgoing ? (runtime as { incoming: object; outgoing: Outgoing }) : undefined;
+  const { incoming, outgoing } = runtimeOf(c);
+  return incoming && outgoing;
 }
 
 /** The address at the other end of the socket, where the runtime hands over that: the client's, or that of the last proxy. */

@@ -1,10 +1,10 @@
 import { type Afterwards, clientClosedRequest } from "@floodgate/core";
 import type { Context } from "hono";
-import { nodeOf } from "./connection.js";
+import { outgoingOf } from "./connection.js";
 
 /** Calls back when the client has hung up; it may also be called when the response has been sent. */
 export function whenGone(c: Context, gone: () => void): void {
-  const outgoing = nodeOf(c)?.outgoing;
+  const outgoing = outgoingOf(c);
   if (outgoing !== undefined) {
     if (outgoing.closed) gone();
     else outgoing.once("close", gone);
@@ -20,7 +20,7 @@ export function whenGone(c: Context, gone: () => void): void {
  * closes, elsewhere when the body has been read to its end.
  */
 export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: Afterwards): Promise<T> {
-  const outgoing = nodeOf(c)?.outgoing;
+  const outgoing = outgoingOf(c);
   if (outgoing === undefined) {
     return answered.finally(() => keepAlive(c, new Promise((resolve) => whenRead(c, (status) => resolve(tell(status))))));
   }

@@ -1,6 +1,6 @@
 import type { Header } from "@floodgate/core";
 import type { Context } from "hono";
-import { nodeOf } from "./connection.js";
+import { outgoingOf } from "./connection.js";
 
 const append = { append: true };
 
@@ -41,5 +41,5 @@ function holds(list: string, items: string): boolean {
 
 /** A switch of protocols and a failure of the network cannot be copied, and what an app has sent through Node itself is gone. */
 function isSealed(c: Context): boolean {
-  return c.res.status < 200 || nodeOf(c)?.outgoing.headersSent === true;
+  return c.res.status < 200 || outgoingOf(c)?.headersSent === true;
 }

@@ -1,10 +1,10 @@
 import type { RequestReader } from "@floodgate/core";
 import type { Context } from "hono";
-import { edgeAddress, nodeOf, socketAddress } from "./connection.js";
+import { edgeAddress, socketAddress } from "./connection.js";
 
 export const honoReader: RequestReader<Context> = {
-  // A mounted app has a context of its own for the same request, of which only Node's message is known to be the same.
-  identity: (c) => nodeOf(c)?.incoming ?? c,
+  // Node's message would be that of each request too which the app sends to itself with the environment of one that came in.
+  identity: (c) => c,
   plainIdentity: true,
   method: (c) => c.req.method,
   path: (c) => c.req.path,

@@ -15,6 +15,9 @@ async function statuses(app: Pick<Hono, "request">, paths: readonly string[], en
   return all;
 }
 
+/** What a server on Node hands over with each request. */
+const node = () => ({ incoming: { socket: { remoteAddress: "192.0.2.1" } }, outgoing: { once: () => undefined } });
+
 describe("the key route", () => {
   const byRoute = () => rateLimit({ policy: fixedWindow({ limit: 1, window: "365d" }), key: "route" });
   /** The patterns that requests were counted for. */
@@ -91,8 +94,6 @@ describe("the key route", () => {
 });
 
 describe("an app that is mounted by app.mount()", () => {
-  const node = () => ({ incoming: { socket: { remoteAddress: "192.0.2.1" } }, outgoing: { once: () => undefined } });
-
   it("is a limit's own world, with its own context, paths and patterns", async () => {
     const seen: unknown[] = [];
     const inner = new Hono();
@@ -114,8 +115,8 @@ describe("an app that is mounted by app.mount()", () => {
     expect(response.headers.get("ratelimit-policy")).toBe('"outer";q=2;w=31536000, "inner";q=2;w=31536000');
   });
 
-  it("is charged once on Node for a limit that is around it too", async () => {
-    const limit = rateLimit({ policy });
+  it("is charged beside the app around it by a limit that both have", async () => {
+    const limit = rateLimit({ policy: fixedWindow({ limit: 4, window: "365d" }) });
     const app = new Hono().use(limit).mount("/v1", new Hono().use(limit).get("/", ok).fetch);
     expect(await statuses(app, ["/v1", "/v1", "/v1"], node)).toEqual([200, 200, 429]);
   });
@@ -130,18 +131,23 @@ describe("one request is charged once", () => {
     expect([(await post()).status, (await post()).status, (await post()).status]).toEqual([200, 200, 429]);
   });
 
-  it("on Node by a limit that it meets again when the app hands it to itself", async () => {
-    const limit = rateLimit({ policy });
+  it("by a limit behind what has the app handle it anew, as another method", async () => {
     const app = new Hono();
-    app.use(limit, methodOverride({ app, header: "x-method" }));
-    app.delete("/", ok);
-    const remove = () =>
-      app.request(
-        "/",
-        { method: "POST", headers: { "x-method": "DELETE" } },
-        { incoming: { socket: { remoteAddress: "::1" } }, outgoing: {} },
-      );
+    app.use(methodOverride({ app, header: "x-method" }), rateLimit({ policy })).delete("/", ok);
+    const remove = () => app.request("/", { method: "POST", headers: { "x-method": "DELETE" } }, node());
     expect([(await remove()).status, (await remove()).status, (await remove()).status]).toEqual([200, 200, 429]);
+  });
+
+  it("and each that the app sends to itself is another", async () => {
+    const rules = [{ name: "login", policy, match: { path: "/login" } }];
+    const app = new Hono().use(rateLimit({ rules })).get("/login", ok);
+    app.get("/batch/*", async (c) => c.json(await statuses(app, ["/login", "/login", "/login"], () => c.env as object)));
+    for (const statuses of [
+      [200, 200, 429],
+      [429, 429, 429],
+    ]) {
+      expect(await (await app.request("/batch/login", undefined, node())).json()).toEqual(statuses);
+    }
   });
 
   it("and tests may hand over one address for all requests", async () => {

@@ -139,6 +139,8 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
     return mount(prefix, app);
   };
 
+  const again = limitOf("/items");
+
   it.each<[string, Koa.Middleware[], string[]]>([
     ["of an app in an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1/items"), ok))], ["/api/v1/items", "/api/v1/items/"]],
     ["of the root of an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1"), ok))], ["/api/v1", "/api/v1/"]],
@@ -167,6 +169,7 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       ["/api/v1/items", "/api/v1/items"],
     ],
     ["that was rewritten", [rewritten("/v1/", "/"), limitOf("/items"), ok], ["/v1/items", "/items"]],
+    ["that was rewritten before it meets the limit again", [again, rewritten("/v1/", "/"), again, ok], ["/v1/items", "/items"]],
     [
       "that was rewritten for an app",
       [rewritten("/old/", "/api/"), mounted("/api", limitOf("/api/items"), ok)],

@@ -26,7 +26,7 @@ export interface MemoryStoreOptions {
   maxKeys?: number;
   /** The time in milliseconds since the epoch; default `Date.now`. */
   clock?: Clock;
-  /** Is told of each live key that a full store forgot. */
+  /** Is told of each live key that a full store forgot, once all is done that pushed it out. */
   onEvent?: EventListener;
 }
 
@@ -68,8 +68,8 @@ class SlabStore implements MemoryStore {
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
-  /** The key that had to go for the one that came: at most one does. */
-  #evicted: EvictionEvent | undefined;
+  /** Keys that had to go for those that came, and of which nobody has been told yet. */
+  readonly #evicted: EvictionEvent[] = [];
   #nowMs = 0;
 
   // The key used last is the most recently used of all, so it is found without the table. No limit: nothing is known.
@@ -110,7 +110,9 @@ class SlabStore implements MemoryStore {
       if (!this.#lastHeld) this.#hold(limit, key, this.#lastHandle, decision, nowMs);
       return decision;
     }
-    return this.#decide(limit, key, cost, nowMs, true);
+    const decision = this.#decide(limit, key, cost, nowMs, true);
+    this.#tellEvicted();
+    return decision;
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {
@@ -123,6 +125,7 @@ class SlabStore implements MemoryStore {
       // Committing a rejection writes nothing, or logs it where the policy says so.
       if (allowed || !(decisions[i] as Decision).allowed) decisions[i] = this.#decide(limit, key, cost, nowMs, true);
     }
+    this.#tellEvicted();
     return decisions;
   }
 
@@ -139,6 +142,7 @@ class SlabStore implements MemoryStore {
       const size = this.#makeScratch(limit);
       const units = algorithm.settle(policy, this.#scratch, 0, nowMs, atMs, reserved, cost);
       if (units > 0) this.#keep(limit, key, entry, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
+      this.#tellEvicted();
       return units;
     }
     this.#turnTo(limit, key, handle);
@@ -218,7 +222,6 @@ class SlabStore implements MemoryStore {
     }
     this.#table.add(entry, handle);
     this.#hold(limit, key, handle, decision, nowMs);
-    if (this.#evicted !== undefined) this.#tellEvicted();
   }
 
   /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
@@ -249,14 +252,12 @@ class SlabStore implements MemoryStore {
     if (!live) return;
     this.#evictions++;
     if (this.#onEvent === undefined) return;
-    this.#evicted = { type: "evicted", name: this.#kinds.of(entry).strictest.name, key: keyOf(entry) };
+    this.#evicted.push({ type: "evicted", name: this.#kinds.of(entry).strictest.name, key: keyOf(entry) });
   }
 
-  /** Only once the store is whole again: a listener may throw, or ask the store in turn. */
+  /** Only once all of a step is done: a listener may throw, or ask the store in turn. */
   #tellEvicted(): void {
-    const event = this.#evicted as EvictionEvent;
-    this.#evicted = undefined;
-    this.#onEvent?.(event);
+    while (this.#evicted.length > 0) this.#onEvent?.(this.#evicted.shift() as EvictionEvent);
   }
 }
 

@@ -1,4 +1,14 @@
-import { createLimit, createLimiter, type FloodgateEvent, fixedWindow, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  consumeAll,
+  createLimit,
+  createLimiter,
+  type FloodgateEvent,
+  fixedWindow,
+  type Limiter,
+  type Policy,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type MemoryStore, memoryStore } from "../src/memory-store.js";
@@ -283,37 +293,53 @@ describe("a memory store", () => {
   });
 });
 
-describe("a listener that is told of an eviction", () => {
-  it.each([
-    [
-      "throws",
-      () => {
-        throw new Error("from the listener");
-      },
-    ],
-    ["asks the store in turn", (limiter: { consume: (key: string) => unknown }) => void limiter.consume("asked by the listener")],
-  ])("and %s leaves the store whole: a fresh key starts fresh, and the bound holds", (_, listen) => {
+describe("a listener that is told of evictions", () => {
+  const policy = tokenBucket({ capacity: 10, refill: 10, every: "1m" });
+
+  /** A full store of two keys, and two limiters that have not been asked yet. */
+  function fullStore(listen: (limiters: readonly Limiter<"sync">[]) => void): { store: MemoryStore; limiters: Limiter<"sync">[] } {
+    const store = memoryStore({ maxKeys: 2, clock: () => startMs, onEvent: () => listen(limiters) });
+    const limiters = ["one", "other"].map((name) => createLimiter({ name, policy, store }));
+    const before = createLimiter({ name: "before", policy, store });
+    before.consume("a");
+    before.consume("b");
+    return { store, limiters };
+  }
+
+  const acts: [string, number[], (limiters: readonly Limiter<"sync">[]) => unknown][] = [
+    ["a request", [6, 10], ([one]) => one?.consume("k", { cost: 4 })],
+    ["one under several limits", [6, 6], (limiters) => consumeAll(limiters.map((limiter) => ({ limiter, key: "k", cost: 4 })))],
+    ["a settlement", [6, 10], ([one]) => one?.settle("k", { ...one.peek("k"), cost: 1 }, 5)],
+  ];
+
+  it.each(acts)("finds all done that %s does", (_, remaining, act) => {
+    const told: number[][] = [];
+    const { store, limiters } = fullStore((all) => told.push(all.map((limiter) => limiter.peek("k").remaining)));
+    act(limiters);
+    expect(told).toEqual(Array.from({ length: store.evictions }, () => remaining));
+    expect(store.evictions).toBeGreaterThan(0);
+  });
+
+  it.each(acts)("may throw: what %s does is done all the same, and it is told of the rest with the next", (_, remaining, act) => {
     let told = 0;
-    const store = memoryStore({
-      maxKeys: 2,
-      clock: () => 0,
-      onEvent: () => {
-        if (told++ === 0) listen(limiter);
-      },
+    const { store, limiters } = fullStore(() => {
+      if (told++ === 0) throw new Error("from the listener");
     });
-    const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 10, window: "1m" }), store });
-    limiter.consume("a");
-    limiter.consume("b");
-    try {
-      limiter.consume("c", { cost: 4 });
-    } catch (error) {
-      expect(error).toMatchObject({ message: "from the listener" });
-    }
-    expect(told).toBeGreaterThan(0);
+    expect(() => act(limiters)).toThrow("from the listener");
+    expect(limiters.map((limiter) => limiter.peek("k").remaining)).toEqual(remaining);
+    limiters[0]?.consume("next");
+    expect(told).toBe(store.evictions);
+  });
+
+  it.each(acts)("may ask the store in turn, which holds its bound and begins fresh keys afresh: %s", (_, _remaining, act) => {
+    let asked = 0;
+    const { store, limiters } = fullStore(([one]) => {
+      if (asked++ < 5) expect(one?.consume(`asked-${asked}`).remaining).toBe(9);
+    });
+    act(limiters);
+    expect(asked).toBe(store.evictions);
     expect(store.size).toBe(2);
-    expect(limiter.peek("c").remaining).toBe(6);
-    expect(limiter.consume("d").remaining).toBe(9);
-    expect(store.size).toBe(2);
+    expect(limiters[0]?.consume("fresh").remaining).toBe(9);
   });
 });
 

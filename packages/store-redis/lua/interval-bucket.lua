@@ -16,8 +16,12 @@ local function tokens_of(stored, policy)
 end
 
 -- When the refills that come after the last one have filled the bucket.
-local function full_at_of(policy, tokens, last)
+local function end_of(policy, tokens, last)
   return last + ceil((policy[1] - tokens) / policy[2]) * policy[3]
+end
+
+local function is_own(policy, stored, last, full_at)
+  return full_at == end_of(policy, stored, last)
 end
 
 -- The tokens now, how many refills have come since the state's last one, and the state: the last numbers are nil where there is none.
@@ -42,11 +46,12 @@ local function decide(key, policy, cost, commit)
   local full_at = now
   if allowed and commit then
     tokens = tokens - cost
-    full_at = full_at_of(policy, tokens, last)
-    write(key, pack(fields, layout, tokens, last, full_at), full_at - now)
+    full_at = end_of(policy, tokens, last)
+    local over = end_once_charged(count < 0 or is_own(policy, stored, stored_last, stored_full_at), full_at, stored_full_at)
+    write(key, pack(fields, layout, tokens, last, over), over - now)
   elseif tokens < capacity then
-    -- A state written under another policy is as good as none when that policy said so, or earlier.
-    full_at = min(full_at_of(policy, tokens, last), stored_full_at)
+    -- A state that other policies have charged may end before this one's bucket would be full.
+    full_at = min(end_of(policy, tokens, last), stored_full_at)
   end
   local retry = 0
   if cost > capacity then
@@ -67,12 +72,12 @@ local function settle(key, policy, charged_at, reserved, cost)
   local tokens, count, stored, last, stored_full_at = load(key, policy)
   local exists = count >= 0
   if not exists then stored, last, stored_full_at = capacity, now, now end
-  local own = stored_full_at == full_at_of(policy, stored, last)
+  local own = is_own(policy, stored, last, stored_full_at)
   if cost > reserved then
     local units = max(min(change_of(reserved, cost), min(stored, capacity) - fewest(policy)), 0)
     if units == 0 then return 0 end
     stored = stored - units
-    local over = over_at(own, full_at_of(policy, stored, last), stored_full_at, ceil(units / refill) * every)
+    local over = end_once_settled(own, end_of(policy, stored, last), stored_full_at, ceil(units / refill) * every)
     write(key, pack(fields, layout, stored, last, over), over - now)
     return units
   end
@@ -87,7 +92,7 @@ local function settle(key, policy, charged_at, reserved, cost)
     call('DEL', key)
   else
     stored = stored + back
-    local over = own and full_at_of(policy, stored, last) or stored_full_at
+    local over = end_once_settled(own, end_of(policy, stored, last), stored_full_at, 0)
     write(key, pack(fields, layout, stored, last, over), over - now)
   end
   return -back

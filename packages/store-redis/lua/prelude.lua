@@ -54,9 +54,13 @@ local function change_of(reserved, cost)
   return max(-deepest, min(cost - reserved, deepest))
 end
 
--- When a bucket's state is over, once more is owed: its own policy says so anew, another puts it off.
-local function over_at(own, own_at, stored_at, takes_ms)
-  return own and own_at or min(stored_at + takes_ms, now + deepest)
+-- When a bucket's state ends, once a policy has charged it, or settled a charge: see core's end.ts.
+local function end_once_charged(own, own_end, stored_end)
+  return own and own_end or max(own_end + 1, stored_end)
+end
+
+local function end_once_settled(own, own_end, stored_end, later_ms)
+  return own and own_end or min(stored_end + later_ms, now + deepest)
 end
 
 -- The units that a sliding counter's count stands for: a negative one is a debt, others are cut to the limit.

@@ -10,6 +10,15 @@ local function level_of(stored, stored_unit, unit, full)
   return level < 0 and max(level, min(full - deepest, 0)) or level
 end
 
+-- When a level has risen to the full.
+local function end_of(policy, level, time)
+  return time + ceil((policy[1] * policy[2] - level) / policy[3])
+end
+
+local function is_own(policy, stored, time, stored_unit, full_at)
+  return stored_unit == policy[2] and full_at == end_of(policy, stored, time)
+end
+
 -- The level now, and the state: zeros where there is no text of one. The last says whether there is a state.
 local function load(key, policy)
   local unit, flow = policy[2], policy[3]
@@ -31,17 +40,19 @@ end
 local function decide(key, policy, cost, commit)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
-  local level, stored, time, stored_unit, stored_full_at = load(key, policy)
+  local level, stored, time, stored_unit, stored_full_at, exists = load(key, policy)
   local at = level < full and time > now and time or now
   local allowed = cost <= quota and cost * unit <= level
   local full_at = at
   if allowed and commit then
     level = level - cost * unit
-    full_at = at + ceil((full - level) / flow)
-    write(key, pack(fields, layout, level, at, unit, full_at), full_at - now)
+    full_at = end_of(policy, level, at)
+    local own = not exists or is_own(policy, stored, time, stored_unit, stored_full_at)
+    local over = end_once_charged(own, full_at, stored_full_at)
+    write(key, pack(fields, layout, level, at, unit, over), over - now)
   elseif level < full then
-    -- A state written under another policy is as good as none when that policy said so, or earlier.
-    full_at = min(at + ceil((full - level) / flow), stored_full_at)
+    -- A state that other policies have charged may end before this one's bucket would be full.
+    full_at = min(end_of(policy, level, at), stored_full_at)
   end
   local remaining = level < 0 and 0 or floor(level / unit)
   local retry = 0
@@ -60,14 +71,13 @@ local function settle(key, policy, charged_at, reserved, cost)
   -- The state keeps its own time and parts, so it changes by as much for every policy.
   local level, stored, time, parts, stored_full_at, exists = load(key, policy)
   if not exists then stored, time, parts, stored_full_at = full, now, unit, now end
-  local function full_at(level) return time + ceil((full - level) / flow) end
-  local own = parts == unit and stored_full_at == full_at(stored)
+  local own = is_own(policy, stored, time, parts, stored_full_at)
   if cost > reserved then
     local most = max(min(stored - min(full - deepest, 0), deepest), 0)
     local units = min(change_of(reserved, cost), floor(most / parts), floor(deepest / unit))
     if units == 0 then return 0 end
     stored = stored - units * parts
-    local over = over_at(own, full_at(stored), stored_full_at, ceil(units * unit / flow))
+    local over = end_once_settled(own, end_of(policy, stored, time), stored_full_at, ceil(units * unit / flow))
     write(key, pack(fields, layout, stored, time, parts, over), over - now)
     return units * parts, parts
   end
@@ -80,7 +90,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   if own and back == missing then
     call('DEL', key)
   else
-    local over = own and full_at(stored + back) or stored_full_at
+    local over = end_once_settled(own, end_of(policy, stored + back, time), stored_full_at, 0)
     write(key, pack(fields, layout, stored + back, time, parts, over), over - now)
   end
   return -back, parts

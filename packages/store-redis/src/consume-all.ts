@@ -38,9 +38,9 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
     const group = slots[i] as KeyedCheck[];
     group.forEach((check, j) => {
       const decision = answer.value.decisions[j] as Decision;
-      const giveBack = !charged && answer.value.charged && decision.allowed && !check.look;
-      decided.set(check, giveBack ? uncharged(decision) : decision);
-      if (giveBack) givenBack.push(lanes.ask(new Settle(check.known, check.redisKey, decision, 0, leftMs)));
+      const inVain = !charged && answer.value.charged && decision.allowed && !check.look;
+      decided.set(check, inVain ? uncharged(decision) : decision);
+      if (inVain) givenBack.push(giveBack(lanes, check, decision, leftMs));
     });
   });
   // What could not be given back stays charged: the request is rejected all the same.
@@ -48,6 +48,13 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
   if (fault !== undefined) throw fault.reason;
   await settled;
   return decided;
+}
+
+/** Who has met the charge was rejected, but whoever comes next may pass. */
+function giveBack(lanes: Lanes, { known, key, redisKey }: KeyedCheck, decision: Decision, timeoutMs: number): Promise<unknown> {
+  const done = lanes.ask(new Settle(known, redisKey, decision, 0, timeoutMs));
+  known.denied?.forget(key, done);
+  return done;
 }
 
 /** A decision as it would have been without its charge. */

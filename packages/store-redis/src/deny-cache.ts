@@ -48,7 +48,7 @@ export class DenyCache {
   add(key: string, state: DeniedState): void {
     // A key that is there already becomes the newest.
     this.#states.delete(key);
-    if (this.#states.size >= this.#options.maxKeys) this.#states.delete(this.#states.keys().next().value as string);
+    this.#makeRoom(state);
     // Written out: an object made by spreading is read far more slowly, and this is what is read of a key under attack.
     const { cells, spare, atMs, sentMs, receivedMs } = state;
     this.#states.set(key, { cells, spare, atMs, sentMs, receivedMs, doubtful: this.#forgetting.has(key) });
@@ -66,7 +66,6 @@ export class DenyCache {
     this.doubt(key);
     this.#forgetting.set(key, (this.#forgetting.get(key) ?? 0) + 1);
     const end = (): void => {
-      this.doubt(key);
       const left = (this.#forgetting.get(key) as number) - 1;
       if (left === 0) this.#forgetting.delete(key);
       else this.#forgetting.set(key, left);
@@ -108,6 +107,16 @@ export class DenyCache {
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
     if (state.doubtful || decision.retryAfterMs <= slackMs) return { ...decision, allowed: true, retryAfterMs: 0 };
     return isRough(limit, state, cost) ? undefined : decision;
+  }
+
+  /** The oldest stand first: they go where there are too many, and once they are believed no more. */
+  #makeRoom(newest: DeniedState): void {
+    const { clock, maxAgeMs, maxKeys } = this.#options;
+    for (const [key, { atMs, receivedMs }] of this.#states) {
+      const ageMs = clock === undefined ? newest.receivedMs - receivedMs : newest.atMs - atMs;
+      if (ageMs <= maxAgeMs && this.#states.size < maxKeys) return;
+      this.#states.delete(key);
+    }
   }
 }
 

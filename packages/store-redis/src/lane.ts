@@ -75,6 +75,7 @@ export class Lane {
   }
 
   #flush(): void {
+    this.#clear();
     while (this.#waiting.length > 0 && this.#room() > 0) {
       if (!this.#client.isReady) {
         this.#awaitReady();
@@ -110,7 +111,6 @@ export class Lane {
 
   /** The next round: what waits, shared among the rounds that may still start, so that they overlap. */
   #next(): Step[] {
-    this.#clear();
     const waiting = this.#waiting.reduce((sum, { checks }) => sum + checks, 0);
     const most = Math.min(mostChecks, Math.ceil(waiting / this.#room()));
     let count = 0;

@@ -26,26 +26,35 @@ export interface RedisStoreOptions {
   /**
    * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
    * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
-   * another process's `reset`, `refund` or `settle` may go unnoticed (default 1000 ms). Default true.
+   * a `reset`, `refund` or `settle` of another process or store may go unnoticed (default 1000 ms). Default true.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
 }
 
 /**
  * A store in Redis or Valkey, shared by all processes that use it: each decision is one atomic step there. The client is yours:
- * it is never closed or set up anew, and nothing is sent before the first decision.
+ * it is never closed or set up anew, and nothing is sent before the first decision. Stores of one client and prefix are one: a name
+ * on them is one count, and so is that of other clients of that Redis, which cannot be known here.
  * @throws FloodgateError where the client or an option is none.
  */
 export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): Store<"async"> {
   const where = "redisStore";
   checkOptions(where, options, ["prefix", "clock", "denyCache"], 'redisStore(redis, { prefix: "floodgate" })');
   const clock = options.clock === undefined ? undefined : wholeMsClock(where, options.clock);
-  return new RedisStore(
-    clientOf(where, client),
-    checkPrefix(where, options.prefix ?? "floodgate"),
-    clock,
-    checkDenyCache(where, options.denyCache ?? true, clock),
-  );
+  const redis = clientOf(where, client);
+  const prefix = checkPrefix(where, options.prefix ?? "floodgate");
+  return new RedisStore(redis, prefix, scopeOf(client, prefix), clock, checkDenyCache(where, options.denyCache ?? true, clock));
+}
+
+/** What the keys of each client and prefix are known by. */
+const scopes = new WeakMap<AnyRedis, Map<string, object>>();
+
+function scopeOf(client: AnyRedis, prefix: string): object {
+  const known = scopes.get(client) ?? new Map<string, object>();
+  scopes.set(client, known);
+  const scope = known.get(prefix) ?? {};
+  known.set(prefix, scope);
+  return scope;
 }
 
 /** For who asks without a limiter, which says how long it waits. */
@@ -54,11 +63,13 @@ const usualTimeoutMs = 100;
 class RedisStore implements Store<"async"> {
   readonly mode = "async";
   readonly keepsDeadlines = true;
+  readonly scope: object;
   readonly #prefix: string;
   readonly #lanes: Lanes;
   readonly #limits: KnownLimits;
 
-  constructor(client: RedisClient, prefix: string, clock: Clock | undefined, denyCache: DenyCacheOptions | undefined) {
+  constructor(client: RedisClient, prefix: string, scope: object, clock: Clock | undefined, denyCache: DenyCacheOptions | undefined) {
+    this.scope = scope;
     this.#prefix = `${prefix}:`;
     this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
     this.#limits = new KnownLimits(denyCache);

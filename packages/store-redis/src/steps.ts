@@ -172,8 +172,9 @@ export class Settle extends Step<number> {
   }
 
   protected readAnswer(reply: Reply): number {
+    const change = reply.number();
     const parts = reply.number();
-    return parts / reply.number();
+    return change / parts;
   }
 }
 

@@ -94,8 +94,8 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect([await used(wide, keys[0]), await used(narrow, keys[1]), await used(widest, keys[2])]).toEqual([2, 1, 3]);
   });
 
-  it("never are more let through than every limit allows, and all that was not is given back", async () => {
-    const [global, each] = [limitOf(60), limitOf(9)];
+  it.each([9, 5])("never are more let through than all allow, and the rest is given back (60 of all, %i of each)", async (eachLimit) => {
+    const [global, each] = [limitOf(60), limitOf(eachLimit)];
     const users = Array.from({ length: 10 }, (_, i) => `user-${i}`);
     const requests = Array.from({ length: 300 }, (_, i) => users[i % users.length] as string);
     const answers = await Promise.all(
@@ -114,7 +114,47 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect(passed.length).toBeGreaterThan(0);
     expect(await used(global, "global")).toBe(passed.length);
     for (const user of users) expect(await used(each, user)).toBe(passed.filter((other) => other === user).length);
-    expect(Math.max(...(await Promise.all(users.map((user) => used(each, user)))))).toBeLessThanOrEqual(9);
+    expect(Math.max(...(await Promise.all(users.map((user) => used(each, user)))))).toBeLessThanOrEqual(eachLimit);
+    for (let i = passed.length; i < 60; i++) expect((await store.consume(global, "global", 1, timeoutMs)).allowed).toBe(true);
+  });
+
+  it("a request that met a charge which was given back is rejected, and the next one passes", async () => {
+    const [free, full] = [limitOf(1), limitOf(1)];
+    await store.consume(full, keys[1], 1, timeoutMs);
+    const whole: Check[] = [
+      { limit: free, key: keys[0], cost: 1 },
+      { limit: full, key: keys[1], cost: 1 },
+    ];
+    const [decisions, alone] = await Promise.all([store.consumeAll(whole, timeoutMs), store.consume(free, keys[0], 1, timeoutMs)]);
+    expect([...decisions, alone].map(({ allowed }) => allowed)).toEqual([true, false, false]);
+    expect((await store.consume(free, keys[0], 1, timeoutMs)).allowed).toBe(true);
+  });
+
+  it("what was charged is given back where another slot fails", async () => {
+    const [sound, foreign] = [limitOf(10), limitOf(10)];
+    const node = await cluster.masterOf(slotOf(keys[1]));
+    await store.consume(foreign, keys[1], 1, timeoutMs);
+    const [name] = (await node.command("KEYS", `*{${keys[1]}}:${foreign.name}:*`)) as [string];
+    await node.command("DEL", name);
+    await node.command("LPUSH", name, "foreign");
+    const whole: Check[] = [
+      { limit: sound, key: keys[0], cost: 3 },
+      { limit: foreign, key: keys[1], cost: 1 },
+    ];
+    await expect(store.consumeAll(whole, timeoutMs)).rejects.toMatchObject({ code: "FLOODGATE_FOREIGN_VALUE" });
+    expect(await used(sound, keys[0])).toBe(0);
+  });
+
+  it("a limit that was only looked at gets nothing back where another rejects", async () => {
+    const [looked, full] = [limitOf(10), limitOf(1)];
+    await store.consume(looked, keys[0], 4, timeoutMs);
+    await store.consume(full, keys[1], 1, timeoutMs);
+    const whole: Check[] = [
+      { limit: looked, key: keys[0], cost: 2, look: true },
+      { limit: full, key: keys[1], cost: 1 },
+    ];
+    expect(await store.consumeAll(whole, timeoutMs)).toMatchObject([{ allowed: true }, { allowed: false }]);
+    expect(await used(looked, keys[0])).toBe(4);
   });
 
   it("decisions for one node travel in one pipeline", async () => {

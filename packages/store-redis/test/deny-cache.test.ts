@@ -256,20 +256,35 @@ describe("by the server's clock", () => {
   });
 });
 
-it("what is known of the keys of a limit is forgotten with the limit, as rules come and go", async () => {
+describe("what is known of keys takes no memory any more", () => {
   setFlagsFromString("--expose_gc");
   const collectGarbage = runInNewContext("gc") as () => void;
-  const keys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
-  const store = await storeOf();
-  const heapAfter = async (limits: number): Promise<number> => {
-    for (let i = 0; i < limits; i++) {
-      const limit = limitOf(yearly(1));
-      for (let visit = 0; visit < 2; visit++) await Promise.all(keys.map((key) => store.consume(limit, key)));
-    }
-    collectGarbage();
-    return process.memoryUsage().heapUsed;
-  };
-  const before = await heapAfter(10);
-  const bytesAKey = ((await heapAfter(40)) - before) / (40 * keys.length);
-  expect(bytesAKey).toBeLessThan(100);
+  const lasting = limitOf(yearly(1));
+  let names = 0;
+
+  it.each<[string, RedisStoreOptions, () => Limit]>([
+    ["once their limit is gone, as rules come and go", {}, () => limitOf(yearly(1))],
+    [
+      "once it is not believed any more, as keys come and go",
+      { clock, denyCache: { maxAgeMs: 1000 } },
+      () => {
+        nowMs += 1001;
+        return lasting;
+      },
+    ],
+    ["likewise by the server's clock", { denyCache: { maxAgeMs: 1 } }, () => lasting],
+  ])("%s", async (_, options, next) => {
+    const store = await storeOf(options);
+    const heapAfter = async (turns: number): Promise<number> => {
+      for (let i = 0; i < turns; i++) {
+        const limit = next();
+        const denied = Array.from({ length: 200 }, () => `fleeting-${names++}`);
+        for (let visit = 0; visit < 2; visit++) await Promise.all(denied.map((key) => store.consume(limit, key)));
+      }
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = await heapAfter(10);
+    expect(((await heapAfter(35)) - before) / (35 * 200)).toBeLessThan(100);
+  });
 });

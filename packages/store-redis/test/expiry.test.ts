@@ -55,13 +55,15 @@ function lives(waitMs: fc.Arbitrary<number>): fc.Arbitrary<[[Policy, Policy], St
   return fc.tuple(fc.tuple(policies, policies), fc.array(step, { minLength: 1, maxLength: 15 }));
 }
 
+let lived = 0;
+
 /** Two limits on an empty server, and what was charged. */
 class Life {
   readonly limiters: readonly Limiter<"async">[];
   readonly #charged: [Limiter<"async">, string, Decision][] = [];
 
   constructor(policies: readonly Policy[], clock?: () => number) {
-    const store = redisStore(redis, clock === undefined ? {} : { clock });
+    const store = redisStore(redis, { prefix: `life-${lived++}`, ...(clock === undefined ? {} : { clock }) });
     this.limiters = policies.map((policy, i) => createLimiter({ name: `limit-${i}`, policy, store, timeoutMs }));
   }
 
@@ -188,10 +190,10 @@ describe.each<[string, Policy]>([
   ["an interval bucket", tokenBucket({ capacity: 5, refill: 5, every: "40ms", style: "interval" })],
   ["GCRA", gcra({ limit: 5, window: "40ms" })],
   ["a leaky bucket", leakyBucket({ capacity: 5, leak: 5, every: "40ms" })],
-])("a key of %s in parts of a second", (_, policy) => {
+])("a key of %s in parts of a second", (name, policy) => {
   it("expires with its debt, to the millisecond", async () => {
     await server.command("FLUSHALL");
-    const limiter = createLimiter({ name: "api", policy, store: redisStore(redis), timeoutMs });
+    const limiter = createLimiter({ name, policy, store: redisStore(redis), timeoutMs });
     const decision = await limiter.consume("k", { cost: 3 });
     if ((await limiter.settle("k", decision, 4000)) === 0) return;
     const { atMs, resetAfterMs } = await limiter.peek("k");
@@ -202,7 +204,7 @@ describe.each<[string, Policy]>([
 
   it("expires with its state, and a refund that comes later leaves none", async () => {
     await server.command("FLUSHALL");
-    const limiter = createLimiter({ name: "api", policy, store: redisStore(redis), timeoutMs });
+    const limiter = createLimiter({ name, policy, store: redisStore(redis), timeoutMs });
     const decision = await limiter.consume("k", { cost: 3 });
     const expiryMs = await expiryOf((await names())[0] ?? "none");
     if (expiryMs !== -2) expectAt(expiryMs, decision.atMs + decision.resetAfterMs);

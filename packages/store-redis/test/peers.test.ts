@@ -14,7 +14,7 @@ import {
 import { memoryStore } from "@floodgate/store-memory";
 import { availableServers, type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { redisStore } from "../src/index.js";
 import { libraries } from "./libraries.js";
 
@@ -30,14 +30,14 @@ let server: RedisServer;
 let redis: Redis;
 beforeAll(async () => {
   server = await startRedis();
+});
+beforeEach(async () => {
+  await server.command("FLUSHALL");
   redis = new Redis(server.port);
   redis.on("error", () => undefined);
 });
-beforeEach(() => server.command("FLUSHALL"));
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
-});
+afterEach(() => redis?.disconnect());
+afterAll(() => server?.stop());
 
 const limiter = (policy: Policy, name = "api", store = redisStore(redis)): Limiter<"async"> =>
   createLimiter({ name, policy, store, ...patience });

@@ -3,7 +3,7 @@ import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodg
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
-import { type Command, runsOf, watched } from "./commands.js";
+import { type Command, runsDuring, runsOf, watched } from "./commands.js";
 import { type Connected, libraries } from "./libraries.js";
 
 // A machine that is busy with other tests may take its time.
@@ -128,6 +128,17 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     await expect(store.consume(yearly, key, 1, shortMs)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
     proxy.replies.mode = "pass";
     expect(await store.consume(yearly, key, 1, patienceMs)).toMatchObject({ allowed: true });
+  });
+
+  it("whose rejection comes after its deadline is not remembered: the next is Redis's to decide", async () => {
+    const key = freshKey();
+    await store.consume(yearly, key, 100, patienceMs);
+    proxy.replies.mode = "hold";
+    await expect(store.consume(yearly, key, 1, shortMs)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    proxy.replies.mode = "pass";
+    // Its reply comes behind that one.
+    await store.peek(yearly, key, patienceMs);
+    expect(await runsDuring(server, () => store.consume(yearly, key, 1, patienceMs))).toBe(1);
   });
 
   it("of a limiter is made without the store, and says so", async () => {

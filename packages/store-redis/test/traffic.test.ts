@@ -106,6 +106,15 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     expect((await store.peek(yearly, key, patienceMs)).remaining).toBe(10);
   });
 
+  it("asks again what time it is after a fault, for whoever answers next may have another clock", async () => {
+    await server.command("ACL", "SETUSER", "default", "-evalsha");
+    const refused = store.peek(yearly, freshKey(), patienceMs).finally(() => server.command("ACL", "SETUSER", "default", "+evalsha"));
+    await expect(refused).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
+    for (const names of [["EVALSHA", "EVALSHA"], ["EVALSHA"]]) {
+      expect(namesOf((await watched(server, () => store.peek(yearly, freshKey(), patienceMs))).commands)).toEqual(names);
+    }
+  });
+
   it("goes on when the server has been started anew", async () => {
     await server.restart();
     const { answer, commands } = await watched(server, () => store.consume(yearly, freshKey(), 1, patienceMs));

@@ -1,19 +1,27 @@
 import assert from "node:assert/strict";
-import { type FloodgateEvent, fixedWindow } from "@floodgate/core";
+import { createLimiter, type FloodgateEvent, fixedWindow, type Store } from "@floodgate/core";
+import { FaultyStore, fault } from "../faulty-store.js";
 import { items } from "./headers.js";
-import { type AdapterSuite, later, self } from "./web.js";
+import { type AdapterSuite, gate, later, self, turn, type Web } from "./web.js";
 
 /** Keys that are turned away for a while. */
-export function banCases({ describe, it }: AdapterSuite): void {
+export function banCases({ adapter, describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 1, window: "1s" });
   const ban = { after: 3, within: "1m", for: "1h" } as const;
   const login = { name: "login", policy, ban };
 
+  const stores = [
+    ["at once", (web: Web) => web.store],
+    ["by promise", (web: Web) => later(web.store)],
+  ] as const;
+
+  const told = (web: Web, type: FloodgateEvent["type"]): number => web.events.filter((event) => event.type === type).length;
+
   describe("a ban", () => {
-    for (const kind of ["at once", "by promise"] as const) {
+    for (const [kind, storeOf] of stores) {
       it(`begins with the last of so many rejections within the time, and lasts as long as it says (a store that answers ${kind})`, async (web) => {
         const { onEvent, heard } = web.listen("banned");
-        const app = await web.start({ ...login, onEvent, ...(kind === "at once" ? {} : { store: later(web.store) }) });
+        const app = await web.start({ ...login, onEvent, store: storeOf(web) });
         assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
         assert.deepEqual(await heard, { type: "banned", name: "login", key: self, forMs: 3_600_000, shadow: false });
         // The limit itself would let it pass again.
@@ -30,6 +38,17 @@ export function banCases({ describe, it }: AdapterSuite): void {
         assert.deepEqual(await app.statuses(3), [200, 429, 429]);
       });
     }
+
+    it("that is over has to be begun anew, whatever was rejected before it and meanwhile", async (web) => {
+      const app = await web.start({ ...login, ban: { after: 3, within: "1h", for: "1m" } });
+      for (let i = 0; i < 2; i++) {
+        assert.deepEqual(await app.statuses(3), [200, 429, 429]);
+        assert.equal((await app.peek()).retryAfterMs, 1000);
+        assert.deepEqual(await app.statuses(4), [429, 429, 429, 429]);
+        assert.equal((await app.peek()).retryAfterMs, 60_000);
+        web.nowMs += 60_000;
+      }
+    });
 
     it("does not begin where the rejections lie further apart", async (web) => {
       const app = await web.start(login);
@@ -53,6 +72,28 @@ export function banCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek("global", "all")).remaining, 98);
     });
 
+    for (const mode of ["enforce", "shadow"] as const) {
+      for (const [kind, storeOf] of stores) {
+        it(`takes nothing from the limit of whom it turns away (mode ${mode}, a store that answers ${kind})`, async (web) => {
+          const wide = { ...login, policy: fixedWindow({ limit: 3, window: "1m" }), ban: { ...ban, after: 1 }, mode };
+          const never = { name: "never", match: { path: "/never" }, policy, cost: 2 };
+          const { onEvent } = web.listen("refunded");
+          const app = await web.start({ rules: [wide, never], store: storeOf(web), refundWhen: () => true, onEvent });
+          const limiter = createLimiter({ name: "login", policy: wide.policy, store: web.store });
+          limiter.consume(self, { cost: 3 });
+          await app.get();
+          web.nowMs += 60_000;
+          limiter.consume(self);
+          assert.equal((await app.peek(self, "login")).allowed, false);
+          for (const path of ["/", "/never", "/"]) {
+            await app.get(path);
+            assert.equal(limiter.peek(self).remaining, 2);
+          }
+          assert.equal(told(web, "refunded"), 0);
+        });
+      }
+    }
+
     it("counts no rejection that another rule has said", async (web) => {
       const rules = [
         { name: "strict", policy: fixedWindow({ limit: 1, window: "1h" }) },
@@ -74,35 +115,87 @@ export function banCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(3), [200, 429, 429]);
     });
 
-    it("of a rule that is only watched turns nobody away, and says so", async (web) => {
+    it("of a rule that is only watched turns nobody away, and says so; other rules count on", async (web) => {
       const { onEvent, heard } = web.listen("banned");
-      const app = await web.start({ ...login, mode: "shadow", onEvent });
+      const all = { name: "all", key: "global" as const, policy: fixedWindow({ limit: 100, window: "1h" }) };
+      const app = await web.start({ rules: [all, { ...login, mode: "shadow" }], onEvent });
       assert.deepEqual(await app.statuses(5), [200, 200, 200, 200, 200]);
       const event = await heard;
       assert.equal(event.type === "banned" && event.shadow, true);
       web.nowMs += 1000;
       assert.equal((await app.get()).status, 200);
       assert.equal(web.events.at(-1)?.type, "shadow-limited");
+      assert.equal((await app.peek("global", "all")).remaining, 94);
     });
 
     it("counts requests at the same moment one by one: it begins once", async (web) => {
-      const { onEvent } = web.listen("banned");
-      const app = await web.start({ ...login, store: later(web.store), onEvent });
+      const { onEvent, heard } = web.listen("banned");
+      const { opened, open } = gate();
+      const sound = later(web.store);
+      const consume: typeof sound.consume = async (...check) => {
+        const decision = await sound.consume(...check);
+        await opened;
+        return decision;
+      };
+      const app = await web.start({ ...login, store: { ...sound, consume }, onEvent, timeoutMs: 60_000 });
       await Promise.all(Array.from({ length: 20 }, () => app.get()));
-      assert.equal(web.events.filter(({ type }) => type === "banned").length, 1);
+      open();
+      await heard;
+      await turn();
+      assert.equal(told(web, "banned"), 1);
     });
 
-    for (const kind of ["at once", "by promise"] as const) {
+    for (const [kind, storeOf] of stores) {
       it(`a listener that throws at it harms no request (a store that answers ${kind})`, async (web) => {
         const onEvent = ({ type }: FloodgateEvent): void => {
           if (type === "banned" || type === "store-error") assert.fail("mine");
         };
-        const app = await web.start({ ...login, onEvent, ...(kind === "at once" ? {} : { store: later(web.store) }) });
+        const app = await web.start({ ...login, onEvent, store: storeOf(web) });
         assert.deepEqual(await app.statuses(5), [200, 429, 429, 429, 429]);
         web.nowMs += 1000;
         assert.equal((await app.get()).headers["retry-after"], "3599");
         assert.deepEqual(app.errors, []);
       });
+    }
+
+    it("counts no rejection that was decided without the store", async (web) => {
+      const store = new FaultyStore(web.store);
+      const { onEvent, heard } = web.listen("banned");
+      const onStoreError = adapter.store(() => web.nowMs);
+      const app = await web.start({ ...login, ban: { ...ban, after: 2 }, store, onStoreError, onEvent });
+      store.fault = "rejects";
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+      store.fault = undefined;
+      assert.deepEqual(await app.statuses(1), [429]);
+      assert.equal((await app.peek()).retryAfterMs, 1000);
+      assert.deepEqual(await app.statuses(1), [429]);
+      await heard;
+      assert.equal((await app.peek()).retryAfterMs, 3_600_000);
+    });
+
+    for (const [what, count] of [
+      ["its rejections", "login·rejections"],
+      ["the ban itself", "login·ban"],
+    ] as const) {
+      for (const standIn of ["nobody", "a fallback"] as const) {
+        it(`begins with the next rejection where the store failed to count ${what}, and ${standIn} stood in for it`, async (web) => {
+          let away = true;
+          const sound = later(web.store);
+          const store: Store<"async"> = {
+            ...sound,
+            consume: (...check) => (away && check[0].name === count ? Promise.reject(fault) : sound.consume(...check)),
+          };
+          const { onEvent, heard } = web.listen("banned");
+          const onStoreError = standIn === "nobody" ? "allow" : adapter.store(() => web.nowMs);
+          const app = await web.start({ ...login, ban: { ...ban, after: 1 }, store, onStoreError, onEvent });
+          assert.deepEqual(await app.statuses(3), [200, 429, 429]);
+          assert.equal(told(web, "banned"), 0);
+          away = false;
+          assert.equal((await app.get()).headers["retry-after"], "1");
+          await heard;
+          assert.equal((await app.get()).headers["retry-after"], "3600");
+        });
+      }
     }
 
     for (const [wrong, message] of [

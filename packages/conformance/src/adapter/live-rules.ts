@@ -117,6 +117,16 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       await web.start({ name: "one", limit: 3, window: "1m" });
     });
 
+    it("give back the name of one that is gone or has another name now", async (web) => {
+      const source = new HandSource(rule("stays", 5), rule("goes", 5), rule("old", 5));
+      await web.start({ rules: source });
+      source.offer({ rules: [rule("stays", 5), rule("new", 5)] });
+      for (const name of ["goes", "old"]) await web.start({ name, limit: 3, window: "1m" });
+      for (const name of ["stays", "new"]) {
+        await assert.rejects(web.start({ name, limit: 3, window: "1m" }), { code: "FLOODGATE_NAME_TAKEN" });
+      }
+    });
+
     it("that are still a promise are refused with what to write", async (web) => {
       await assert.rejects(web.start({ rules: Promise.resolve(new HandSource(rule("one", 5))) as never }), /was a promise: await it first/);
     });

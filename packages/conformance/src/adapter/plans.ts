@@ -88,6 +88,16 @@ export function planCases({ describe, it }: AdapterSuite): void {
       await assert.rejects(web.start({ policy, plan: () => "paid" }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["plan"] });
     });
 
+    it("are part of what a name stands for: one with other plans is another", async (web) => {
+      const plan = (): string => "paid";
+      for (let i = 0; i < 2; i++) await web.start({ ...limit, plan });
+      const { plans: _, ...unplanned } = limit;
+      const otherwise = [{ ...plans, paid: { limit: 4 } }, { paid: plans.paid }, { basic: plans.paid, partner: plans.partner }];
+      for (const options of [unplanned, ...otherwise.map((plans) => ({ ...limit, plan, plans }))]) {
+        await assert.rejects(web.start(options), { code: "FLOODGATE_NAME_TAKEN" });
+      }
+    });
+
     for (const [wrong, message] of [
       [{ paid: { countRejected: true } }, /no option `countRejected`/],
       [{ paid: { limit: 0 } }, /plans\.paid|limit.*at least 1/],

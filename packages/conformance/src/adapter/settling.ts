@@ -81,6 +81,19 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal(asked, 0);
     });
 
+    it("is not asked of a limit that is only watched and would have rejected", async (web) => {
+      let asked = 0;
+      const { onEvent, heard } = web.listen("settled");
+      const rules = [
+        { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: 2, settle: () => ++asked, mode: "shadow" as const },
+        { name: "enforced", policy, settle: () => 5 },
+      ];
+      const app = await web.start({ rules, onEvent });
+      assert.equal((await app.get()).status, 200);
+      await heard;
+      assert.equal(asked, 0);
+    });
+
     it("is told the status", async (web) => {
       const { onEvent, heard } = web.listen("settled");
       const app = await web.start({

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { type Decision, fixedWindow, type HeadersOption } from "@floodgate/core";
+import type { Response } from "supertest";
+import type { LimitSetup } from "./adapter.js";
 import { items } from "./headers.js";
 import type { AdapterSuite, App } from "./web.js";
 import { later, self } from "./web.js";
@@ -115,17 +117,32 @@ export function severalCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const headers of ["draft-7", "draft-6", "legacy"] satisfies HeadersOption[]) {
+      /** The limits that a response's headers tell. */
+      const limitsIn = (response: Response): string[] =>
+        Object.entries(response.headers as Record<string, string>)
+          .filter(([name]) => /^(x-)?ratelimit(-limit)?$/.test(name))
+          .map(([, value]) => value.replace(/^limit=|,.*/g, ""));
+
       for (const order of [
         [wide, tight],
         [tight, wide],
       ]) {
         it(`headers: "${headers}" show the more restrictive of ${order.map(({ name }) => name).join(", then ")}`, async (web) => {
           const app = await web.start({ limits: order.map((limit) => ({ ...limit, headers })) });
-          const text = Object.entries((await app.get()).headers as Record<string, string>)
-            .filter(([name]) => /^(x-)?ratelimit(-limit)?$/.test(name))
-            .map(([, value]) => value)
-            .join();
-          assert.match(text, /^(limit=)?1(,|$)/);
+          assert.deepEqual(limitsIn(await app.get()), ["1"]);
+        });
+      }
+
+      for (const [what, hidden] of [
+        ["is only watched", { ...tight, mode: "shadow", headers }],
+        ["has `headers: false`", { ...tight, policy: fixedWindow({ limit: 2, window: "1m" }), headers: false }],
+      ] satisfies [string, LimitSetup][]) {
+        it(`headers: "${headers}" show nothing of one before whose limit ${what}`, async (web) => {
+          const app = await web.start({ limits: [hidden, { ...wide, headers }] });
+          for (let i = 0; i < 2; i++) {
+            const response = await app.get();
+            assert.deepEqual([response.status, limitsIn(response)], [200, ["5"]]);
+          }
         });
       }
     }

@@ -84,6 +84,23 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
+    it("tells of its breaker all who listen, but for those that have closed, and none fails by what another's listener throws", async (web) => {
+      const { limit, store } = failing(web, "rejects");
+      const heard: string[] = [];
+      const starting = ["closed", "throwing", "sound"].map((name) => {
+        const onEvent: LimitSetup["onEvent"] = ({ type }) => {
+          if (type !== "breaker") return;
+          heard.push(name);
+          if (name === "throwing") throw new Error(name);
+        };
+        return web.start({ ...limit, name, onEvent });
+      });
+      const [closed, , sound] = (await Promise.all(starting)) as [App, App, App];
+      for (const middleware of closed.limits) middleware.close();
+      assert.deepEqual(await sound.statuses(6), [200, 200, 200, 200, 200, 200]);
+      assert.deepEqual([heard, store.asked, sound.errors], [["throwing", "sound"], 5, []]);
+    });
+
     it("tells of its limits again as soon as it answers", async (web) => {
       const { limit, store } = failing(web, "rejects");
       const app = await web.start(limit);

@@ -3,6 +3,7 @@ import { clockCases } from "./clocks.js";
 import { decisionCases } from "./decisions.js";
 import { keyCases } from "./keys.js";
 import { largeCases } from "./large.js";
+import { planTurnCases } from "./plan-turns.js";
 import { planCases } from "./plans.js";
 import { refundCases } from "./refunds.js";
 import { settlingCases } from "./settling.js";
@@ -45,6 +46,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     severalCases(suite);
     clockCases(suite);
     planCases(suite);
+    planTurnCases(suite);
     keyCases(suite);
   });
 }

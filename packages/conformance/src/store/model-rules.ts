@@ -19,6 +19,8 @@ export interface Rules<S> {
   ownMs(state: S): number;
   /** Whether anything of the state is left at that time. */
   counts(state: S, atMs: number): boolean;
+  /** What the policy sees of the state, where that is not all of it: as much as its own requests can have left. */
+  seen?(state: S): S;
   fits(state: S | undefined, atMs: number, cost: number): boolean;
   take(state: S | undefined, atMs: number, cost: number): S;
   /** What a rejection leaves, where it leaves something. */
@@ -232,26 +234,27 @@ function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy):
   const pace = BigInt(leak);
   const backlogAt = (state: Backlog | undefined, atMs: number) => {
     if (state === undefined) return 0n;
-    const backlog = (state.debt ? state.parts : smaller(state.parts, full)) - BigInt(atMs - state.timeMs) * pace;
+    const backlog = state.parts - BigInt(atMs - state.timeMs) * pace;
     return backlog > 0n ? backlog : 0n;
   };
-  const take = (state: Backlog | undefined, atMs: number, cost: number) => {
-    return { parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs, debt: false };
-  };
+  // A larger queue has let in the others. They stay in it, and this one takes itself for full.
+  const seen = (state: Backlog) => (state.debt ? state : { ...state, parts: smaller(state.parts, full) });
+  const seenAt = (state: Backlog | undefined, atMs: number) => backlogAt(state && seen(state), atMs);
   return {
     quota: capacity,
     spanMs: dividedUp(full, pace),
     maxDelayMs,
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => backlogAt(state, atMs) > 0n,
-    fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full,
-    take,
-    delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),
+    seen,
+    fits: (state, atMs, cost) => seenAt(state, atMs) + BigInt(cost) * unit <= full,
+    take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs, debt: false }),
+    delayMs: (state, atMs) => dividedUp(seenAt(state, atMs), pace),
     give: (state) => [state, 0, false],
     owe(state, atMs, _charge, more) {
       const before = state ?? { parts: 0n, timeMs: atMs, debt: false };
       const parts = before.parts + BigInt(more) * unit;
-      return { parts, timeMs: before.timeMs, debt: before.debt || (before.parts <= full && parts > full) };
+      return { parts, timeMs: before.timeMs, debt: before.debt || parts > full };
     },
     takesMs: (units) => dividedUp(BigInt(units) * unit, pace),
   };

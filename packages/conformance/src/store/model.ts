@@ -19,7 +19,7 @@ export interface Verdict {
 export class Model {
   #rules: Rules<unknown>;
   #state: unknown;
-  /** When the policy that the state was written under takes it for none. */
+  /** When the last of the policies that have charged the state takes it for none. */
   #noneAtMs = 0;
 
   constructor(policy: Policy) {
@@ -37,8 +37,8 @@ export class Model {
     const atMs = this.#countingFrom(before, nowMs);
     const allowed = this.#fits(before, atMs, cost);
     const delayMs = allowed ? this.#delayMs(before, atMs) : 0;
-    if (allowed) this.#write(rules.take(before, atMs, cost));
-    else if (rules.reject !== undefined) this.#write(rules.reject(before, atMs, cost));
+    if (allowed) this.#charge(nowMs, rules.take(before, atMs, cost));
+    else if (rules.reject !== undefined) this.#charge(nowMs, rules.reject(before, atMs, cost));
     return this.#verdict(nowMs, allowed, delayMs, atMs, cost);
   }
 
@@ -66,9 +66,12 @@ export class Model {
     return 0 - units;
   }
 
-  #write(state: unknown): void {
-    this.#state = state;
-    this.#noneAtMs = this.#endMs(state);
+  /** What others have charged too ends no sooner than they say, and never just when this policy says, as if it were its own. */
+  #charge(nowMs: number, next: unknown): void {
+    const own = this.#isOwn(this.#stored(nowMs));
+    const endMs = this.#endMs(next);
+    this.#state = next;
+    this.#noneAtMs = own ? endMs : Math.max(endMs + 1, this.#noneAtMs);
   }
 
   /**
@@ -76,19 +79,21 @@ export class Model {
    * when that says of what is left. Another policy's ends later by what is owed, and no sooner for what is given back.
    */
   #change(before: unknown, next: unknown, longerMs: number, over: boolean): void {
-    const own = before === undefined || this.#endMs(before) === this.#noneAtMs;
-    if (!own) {
-      this.#state = next;
-      this.#noneAtMs += longerMs;
-    } else if (over) this.#state = undefined;
-    else this.#write(next);
+    const own = this.#isOwn(before);
+    this.#state = own && over ? undefined : next;
+    this.#noneAtMs = own ? this.#endMs(next) : this.#noneAtMs + longerMs;
   }
 
-  /** When nothing of a state is left by this policy's rules. */
+  #isOwn(state: unknown): boolean {
+    return state === undefined || this.#endMs(state) === this.#noneAtMs;
+  }
+
+  /** When nothing is left of what this policy sees of a state, by its rules. */
   #endMs(state: unknown): number {
     const rules = this.#rules;
+    const seen = rules.seen?.(state) ?? state;
     const fromMs = rules.ownMs(state);
-    return fromMs + leastWait((ms) => !rules.counts(state, fromMs + ms));
+    return fromMs + leastWait((ms) => !rules.counts(seen, fromMs + ms));
   }
 
   /** The state as of that time; one that is full by this policy's rules is none. */

@@ -7,15 +7,6 @@ export function changeOf(reserved: number, cost: number): number {
 }
 
 /**
- * When a bucket's state is over, once more is owed. One that was over just when the settling policy says is its `own`, and over when
- * it says so of what is left. Another's is put off by the time that the units take at this policy's pace; what is given back does
- * not bring it nearer, for its own policy's bucket may be far from full.
- */
-export function overAt(own: boolean, ownAtMs: number, storedMs: number, takesMs: number, nowMs: number): number {
-  return own ? ownAtMs : Math.min(storedMs + takesMs, nowMs + deepest);
-}
-
-/**
  * What a bucket gets back of a charge that cost less than was reserved, in parts: so much more of what was reserved than of the
  * real cost still counts, now that `flowed` parts have come in. Of a charge from when the bucket was larger, what it holds now.
  */

@@ -12,6 +12,14 @@ export interface GcraPolicy extends PolicyBase, SmoothBucketParts {
   readonly burst: number;
 }
 
+/** Policies whose burst was left to the limit, and is another where a plan has another limit. */
+const withoutBurst = new WeakSet<GcraPolicy>();
+
+/** The burst as it was given. */
+export function burstOption(policy: GcraPolicy): number | undefined {
+  return withoutBurst.has(policy) ? undefined : policy.burst;
+}
+
 /**
  * `limit` units a `window` at an even pace, and up to `burst` (default: `limit`) at once. It decides exactly as a smooth
  * token bucket of capacity `burst` does. Source: ITU-T I.371, ATM Forum TM 4.0.
@@ -21,7 +29,7 @@ export function gcra(options: { limit: number; window: Duration; burst?: number 
   const limit = wholeNumber("gcra", "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   const burst = options.burst === undefined ? limit : wholeNumber("gcra", "burst", options.burst, 1, 20);
-  return Object.freeze({
+  const policy: GcraPolicy = Object.freeze({
     algorithm: "gcra",
     limit,
     windowMs,
@@ -30,4 +38,6 @@ export function gcra(options: { limit: number; window: Duration; burst?: number 
     stateKind: `gcra ${windowMs}`,
     ...rateOf("gcra", burst, limit, windowMs),
   });
+  if (options.burst === undefined) withoutBurst.add(policy);
+  return policy;
 }

@@ -1,5 +1,6 @@
 import { type Algorithm, type Cells, decision } from "./algorithm.js";
-import { changeOf, deepest, given, overAt } from "./debt.js";
+import { changeOf, deepest, given } from "./debt.js";
+import { endOnceCharged, endOnceSettled } from "./end.js";
 import type { TokenBucketPolicy } from "./token-bucket.js";
 
 /** The tokens after the last charge, below 0 in debt, the last refill before it, when the bucket is full; and a mark that there is a state. */
@@ -43,12 +44,13 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     const allowed = cost <= tokens;
     let fullAt = nowMs;
     if (allowed && commit) {
+      const own = count < 0 || isOwn(limit.policy, cells, at);
       tokens -= cost;
-      fullAt = fullAtOf(limit.policy, tokens, last);
-      keep(cells, at, tokens, last, fullAt);
+      fullAt = endOf(limit.policy, tokens, last);
+      keep(cells, at, tokens, last, endOnceCharged(own, fullAt, cells[at + FULL_AT] as number));
     } else if (tokens < capacity) {
-      // A state written under another policy is as good as none when that policy said so, or earlier.
-      fullAt = Math.min(fullAtOf(limit.policy, tokens, last), cells[at + FULL_AT] as number);
+      // A state that other policies have charged may end before this one's bucket would be full.
+      fullAt = Math.min(endOf(limit.policy, tokens, last), cells[at + FULL_AT] as number);
     }
     let retryAfterMs = 0;
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
@@ -66,12 +68,12 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     const stored = exists ? (cells[at + TOKENS] as number) : capacity;
     const last = exists ? (cells[at + LAST] as number) : nowMs;
     const storedFullAt = exists ? (cells[at + FULL_AT] as number) : nowMs;
-    const own = storedFullAt === fullAtOf(policy, stored, last);
+    const own = !exists || isOwn(policy, cells, at);
     if (cost > reserved) {
       const units = Math.max(Math.min(changeOf(reserved, cost), Math.min(stored, capacity) - fewest(policy)), 0);
       const tokens = stored - units;
       const takesMs = Math.ceil(units / refill) * everyMs;
-      if (units > 0) keep(cells, at, tokens, last, overAt(own, fullAtOf(policy, tokens, last), storedFullAt, takesMs, nowMs));
+      if (units > 0) keep(cells, at, tokens, last, endOnceSettled(own, endOf(policy, tokens, last), storedFullAt, takesMs, nowMs));
       return units;
     }
     // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
@@ -82,14 +84,18 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     const back = Math.min(given(reserved, cost, capacity, 1, since * refill), missing, deepest);
     if (back === 0) return 0;
     if (own && back === missing) cells.fill(0, at, at + 4);
-    else keep(cells, at, stored + back, last, own ? fullAtOf(policy, stored + back, last) : storedFullAt);
+    else keep(cells, at, stored + back, last, endOnceSettled(own, endOf(policy, stored + back, last), storedFullAt, 0, nowMs));
     return -back;
   },
 };
 
 /** When the refills that come after the last one have filled the bucket. */
-function fullAtOf({ capacity, refill, everyMs }: TokenBucketPolicy, tokens: number, last: number): number {
+function endOf({ capacity, refill, everyMs }: TokenBucketPolicy, tokens: number, last: number): number {
   return last + Math.ceil((capacity - tokens) / refill) * everyMs;
+}
+
+function isOwn(policy: TokenBucketPolicy, cells: Cells, at: number): boolean {
+  return cells[at + FULL_AT] === endOf(policy, cells[at + TOKENS] as number, cells[at + LAST] as number);
 }
 
 function keep(cells: Cells, at: number, tokens: number, last: number, fullAt: number): void {

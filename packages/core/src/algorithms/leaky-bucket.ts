@@ -2,7 +2,8 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf, deepest, overAt } from "./debt.js";
+import { changeOf, deepest } from "./debt.js";
+import { endOnceCharged, endOnceSettled } from "./end.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
@@ -51,8 +52,9 @@ export function leakyBucket(options: { capacity: number; leak: number; every: Du
 }
 
 /**
- * The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state; below 0: a debt, more than the queue
- * holds and not cut to that); drained at `EMPTY_AT`.
+ * The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state; below 0: a debt); drained at
+ * `EMPTY_AT`. The backlog may be more than the queue holds: what larger ones have let in, of which this one counts what it holds, or a
+ * debt, of which it counts all.
  */
 const BACKLOG = 0;
 const TIME = 1;
@@ -63,16 +65,20 @@ function isState({ spanMs }: LeakyBucketPolicy, cells: Cells, at: number, nowMs:
   return cells[at + UNIT] !== 0 && (cells[at + TIME] as number) - nowMs <= spanMs && nowMs < (cells[at + EMPTY_AT] as number);
 }
 
-function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow, full } = policy;
-  if (!isState(policy, cells, at, nowMs)) return 0;
-  const stateUnit = cells[at + UNIT] as number;
-  const time = cells[at + TIME] as number;
-  const most = stateUnit < 0 ? Math.max(full, deepest) : full;
-  const backlog = Math.min(rescale(cells[at + BACKLOG] as number, Math.abs(stateUnit), unit), most);
-  // A product above 2^53 is rounded, and more than there is to drain all the same.
-  const drained = nowMs > time ? (nowMs - time) * flow : 0;
-  return drained >= backlog ? 0 : backlog - drained;
+/** The backlog at the state's time in the policy's own parts, all of it. */
+function backlogThen({ unit, full }: LeakyBucketPolicy, cells: Cells, at: number): number {
+  return Math.min(rescale(cells[at + BACKLOG] as number, Math.abs(cells[at + UNIT] as number), unit), Math.max(full, deepest));
+}
+
+/** When what the queue holds of a backlog, or a debt, has drained. */
+function endOf({ flow, full }: LeakyBucketPolicy, backlog: number, debt: boolean, time: number): number {
+  return time + Math.ceil((debt ? backlog : Math.min(backlog, full)) / flow);
+}
+
+function isOwn(policy: LeakyBucketPolicy, cells: Cells, at: number): boolean {
+  const unit = cells[at + UNIT] as number;
+  const end = endOf(policy, cells[at + BACKLOG] as number, unit < 0, cells[at + TIME] as number);
+  return Math.abs(unit) === policy.unit && cells[at + EMPTY_AT] === end;
 }
 
 export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
@@ -80,18 +86,27 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, maxDelayMs, unit, flow, full } = limit.policy;
-    let backlog = backlogAt(limit.policy, cells, at, nowMs);
+    const exists = isState(limit.policy, cells, at, nowMs);
+    const stored = exists ? backlogThen(limit.policy, cells, at) : 0;
+    const held = (cells[at + UNIT] as number) < 0 ? stored : Math.min(stored, full);
     const time = cells[at + TIME] as number;
-    const atMs = backlog > 0 && time > nowMs ? time : nowMs;
+    // A product above 2^53 is rounded, and more than there is to drain all the same.
+    const drained = exists && nowMs > time ? (nowMs - time) * flow : 0;
+    // What this queue counts of the backlog, and all of it.
+    let backlog = Math.max(held - drained, 0);
+    let whole = Math.max(stored - drained, 0);
+    const atMs = whole > 0 && time > nowMs ? time : nowMs;
     // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset.
     let drainMs = Math.ceil(backlog / flow);
     if (backlog > 0) drainMs = Math.min(drainMs, (cells[at + EMPTY_AT] as number) - atMs);
     const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
-      backlog += cost * unit;
+      const own = !exists || isOwn(limit.policy, cells, at);
+      whole += cost * unit;
+      backlog = Math.min(whole, full);
       drainMs = Math.ceil(backlog / flow);
-      keep(cells, at, backlog, atMs, unit, atMs + drainMs);
+      keep(cells, at, whole, atMs, unit, endOnceCharged(own, atMs + drainMs, cells[at + EMPTY_AT] as number));
     }
     const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
     const aheadMs = atMs - nowMs;
@@ -103,7 +118,7 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
       const placeMs = over > 0 ? Math.min(Math.ceil(over / flow), drainMs) : 0;
       retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
     }
-    const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
+    const resetAfterMs = whole === 0 ? 0 : aheadMs + Math.min(Math.ceil(whole / flow), (cells[at + EMPTY_AT] as number) - atMs);
     return decision(limit, capacity, allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs);
   },
 
@@ -121,14 +136,13 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
     const room = Math.max(Math.min(Math.max(full, deepest) - stored, deepest), 0);
     const units = Math.min(changeOf(reserved, cost), Math.floor(room / parts), Math.floor(deepest / unit));
     if (units === 0) return 0;
-    // A debt stays one, and what passes the capacity becomes one; what another policy has let in, and was above it before, does not.
+    // What passes the capacity becomes a debt, and a debt stays one.
     const backlog = stored + units * parts;
-    const before = rescale(stored, parts, unit);
-    const debt = stateUnit < 0 || (before <= full && rescale(backlog, parts, unit) > full);
-    const emptyAt = (amount: number, owed: boolean): number => time + Math.ceil((owed ? amount : Math.min(amount, full)) / flow);
-    const own = parts === unit && storedEmptyAt === emptyAt(stored, stateUnit < 0);
+    const debt = stateUnit < 0 || rescale(backlog, parts, unit) > full;
+    const own = !exists || isOwn(policy, cells, at);
     const takesMs = Math.ceil((units * unit) / flow);
-    keep(cells, at, backlog, time, debt ? -parts : parts, overAt(own, emptyAt(backlog, debt), storedEmptyAt, takesMs, nowMs));
+    const emptyAt = endOnceSettled(own, endOf(policy, backlog, debt, time), storedEmptyAt, takesMs, nowMs);
+    keep(cells, at, backlog, time, debt ? -parts : parts, emptyAt);
     return units;
   },
 };

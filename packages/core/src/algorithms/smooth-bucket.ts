@@ -1,5 +1,6 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf, deepest, given, overAt } from "./debt.js";
+import { changeOf, deepest, given } from "./debt.js";
+import { endOnceCharged, endOnceSettled } from "./end.js";
 import { type Rate, rescale } from "./rate.js";
 
 /** The whole numbers that a smooth bucket computes with. */
@@ -28,10 +29,18 @@ function isState({ spanMs }: SmoothPolicy, cells: Cells, at: number, nowMs: numb
   return cells[at + UNIT] !== 0 && (cells[at + TIME] as number) - nowMs <= spanMs && nowMs < (cells[at + FULL_AT] as number);
 }
 
-/** The level at `nowMs` in the policy's own parts; a full bucket is no state. */
-function levelAt(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow, full } = policy;
-  if (!isState(policy, cells, at, nowMs)) return full;
+/** When a level has risen to the full. */
+function endOf({ flow, full }: SmoothPolicy, level: number, time: number): number {
+  return time + Math.ceil((full - level) / flow);
+}
+
+function isOwn(policy: SmoothPolicy, cells: Cells, at: number): boolean {
+  const end = endOf(policy, cells[at + LEVEL] as number, cells[at + TIME] as number);
+  return cells[at + UNIT] === policy.unit && cells[at + FULL_AT] === end;
+}
+
+/** A state's level at `nowMs` in the policy's own parts. */
+function levelAt({ unit, flow, full }: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
   const time = cells[at + TIME] as number;
   const level = levelThen(unit, full, cells, at);
   if (level >= full) return full;
@@ -46,18 +55,20 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { quota, unit, flow, full } = limit.policy;
-    let level = levelAt(limit.policy, cells, at, nowMs);
+    const exists = isState(limit.policy, cells, at, nowMs);
+    let level = exists ? levelAt(limit.policy, cells, at, nowMs) : full;
     const time = cells[at + TIME] as number;
     const atMs = level < full && time > nowMs ? time : nowMs;
     const allowed = cost <= quota && cost * unit <= level;
     let fullAt = atMs;
     if (allowed && commit) {
+      const own = !exists || isOwn(limit.policy, cells, at);
       level -= cost * unit;
-      fullAt = atMs + Math.ceil((full - level) / flow);
-      keep(cells, at, level, atMs, unit, fullAt);
+      fullAt = endOf(limit.policy, level, atMs);
+      keep(cells, at, level, atMs, unit, endOnceCharged(own, fullAt, cells[at + FULL_AT] as number));
     } else if (level < full) {
-      // A state written under another policy is as good as none when that policy said so, or earlier.
-      fullAt = Math.min(atMs + Math.ceil((full - level) / flow), cells[at + FULL_AT] as number);
+      // A state that other policies have charged may end before this one's bucket would be full.
+      fullAt = Math.min(endOf(limit.policy, level, atMs), cells[at + FULL_AT] as number);
     }
     const remaining = level < 0 ? 0 : Math.floor(level / unit);
     let retryAfterMs = 0;
@@ -74,14 +85,13 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
     const time = exists ? (cells[at + TIME] as number) : nowMs;
     const parts = exists ? (cells[at + UNIT] as number) : unit;
     const storedFullAt = exists ? (cells[at + FULL_AT] as number) : nowMs;
-    const fullAt = (level: number): number => time + Math.ceil((full - level) / flow);
-    const own = parts === unit && storedFullAt === fullAt(stored);
+    const own = !exists || isOwn(policy, cells, at);
     if (cost > reserved) {
       const most = Math.max(Math.min(stored - lowest(full), deepest), 0);
       const units = Math.min(changeOf(reserved, cost), Math.floor(most / parts), Math.floor(deepest / unit));
       const level = stored - units * parts;
       const takesMs = Math.ceil((units * unit) / flow);
-      if (units > 0) keep(cells, at, level, time, parts, overAt(own, fullAt(level), storedFullAt, takesMs, nowMs));
+      if (units > 0) keep(cells, at, level, time, parts, endOnceSettled(own, endOf(policy, level, time), storedFullAt, takesMs, nowMs));
       return units;
     }
     // A charge after the last one is of a state that a clock's jump made void.
@@ -91,7 +101,7 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
     const back = Math.min(rescale(Math.min(due, missing), unit, parts), deepest, Number.MAX_SAFE_INTEGER - stored);
     if (back === 0) return 0;
     if (own && back === missing) cells.fill(0, at, at + 4);
-    else keep(cells, at, stored + back, time, parts, own ? fullAt(stored + back) : storedFullAt);
+    else keep(cells, at, stored + back, time, parts, endOnceSettled(own, endOf(policy, stored + back, time), storedFullAt, 0, nowMs));
     return -back / parts;
   },
 };

@@ -1,6 +1,6 @@
-import type { EventListener } from "../events.js";
+import { type EventListener, tellQuietly } from "../events.js";
 import { steadyMs } from "../runtime.js";
-import type { Store } from "../store.js";
+import { type Store, scopeOf } from "../store.js";
 
 /** `closed`: the store is asked. `open`: it is not. `half-open`: one request tries whether it is back. */
 export type BreakerState = "closed" | "open" | "half-open";
@@ -18,16 +18,18 @@ export class Breaker {
   #period = 1;
   #faults = 0;
   #tryAtMs = 0;
-  readonly #listeners = new Set<EventListener>();
+  readonly #listeners = new Set<{ readonly onEvent: EventListener }>();
 
   /** Milliseconds until the store is tried again, at least 1; 0 where it is asked. */
   get waitMs(): number {
     return this.#state === "closed" ? 0 : Math.max(1, Math.ceil(this.#tryAtMs - steadyMs()));
   }
 
-  /** Tells of each change from now on, to one listener once however often it is given. */
-  listen(listener: EventListener): void {
-    this.#listeners.add(listener);
+  /** Tells of each change from now on, to one listener once however often it is given. Answers how to stop. */
+  listen(onEvent: EventListener): () => void {
+    const listening = { onEvent };
+    this.#listeners.add(listening);
+    return () => void this.#listeners.delete(listening);
   }
 
   /**
@@ -62,18 +64,21 @@ export class Breaker {
     this.#period++;
     if (state === this.#state) return;
     this.#state = state;
-    for (const listener of this.#listeners) listener({ type: "breaker", state });
+    const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
+    // Whoever's request it was that noticed, is not to blame for a listener of somebody else.
+    for (const onEvent of listeners) tellQuietly(onEvent, { type: "breaker", state });
   }
 }
 
 /** Of all who ask a store one breaker: what one learns of it the others need not learn again. */
-const breakers = new WeakMap<Store, Breaker>();
+const breakers = new WeakMap<object, Breaker>();
 
 export function breakerOf(store: Store): Breaker {
-  let breaker = breakers.get(store);
+  const scope = scopeOf(store);
+  let breaker = breakers.get(scope);
   if (breaker === undefined) {
     breaker = new Breaker();
-    breakers.set(store, breaker);
+    breakers.set(scope, breaker);
   }
   return breaker;
 }

@@ -1,6 +1,6 @@
 import { FloodgateError, shown } from "../errors.js";
 import { checkOptions, nearest, wholeNumber } from "../options.js";
-import { checkStore, type Store } from "../store.js";
+import { checkStore, type Store, scopeOf } from "../store.js";
 
 /** A store of this process that limits while the other is away. */
 export interface Fallback {
@@ -65,7 +65,7 @@ function checkFallback(what: string, store: Store<"sync">, failing: Store): Stor
       `${what} takes a store that answers at once, for the other has just failed to answer in time. Write onStoreError: memoryStore().`,
     );
   }
-  if ((store as Store) !== failing) return store;
+  if (scopeOf(store) !== scopeOf(failing)) return store;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${what} takes another store than the one that fails. Write onStoreError: memoryStore().`,

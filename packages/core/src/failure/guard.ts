@@ -3,12 +3,20 @@ import { FloodgateError } from "../errors.js";
 import type { EventListener } from "../events.js";
 import type { Limit } from "../limit.js";
 import { steadyMs } from "../runtime.js";
-import { type Answer, andThen, type Check, isPromise, type Mode, type Store } from "../store.js";
+import { type Answer, andThen, type Check, isPromise, type Mode, type Store, scopeOf } from "../store.js";
 import { type Breaker, breakerOf } from "./breaker.js";
 import { Deadlines, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { FallbackLimits } from "./fallback.js";
-import { Blind, type Charge, type Substitute } from "./substitute.js";
+import { type AskedStore, Blind, type Substitute } from "./substitute.js";
+
+/** Which guard has made a degraded decision: of several limiters' the first's has made them all. */
+const guards = new WeakMap<Decision, StoreGuard<Mode>>();
+
+/** Who can settle a degraded decision; undefined where nobody has charged anything for it. */
+export function guardOf(decision: Decision): StoreGuard<Mode> | undefined {
+  return guards.get(decision);
+}
 
 /**
  * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
@@ -17,6 +25,11 @@ import { Blind, type Charge, type Substitute } from "./substitute.js";
  */
 export class StoreGuard<M extends Mode> implements Store<M> {
   readonly mode: M;
+  readonly scope: object;
+  /** What limits where the store fails, if anything does. */
+  readonly fallback: FallbackLimits | undefined;
+  /** Listens to the breaker no more. */
+  readonly close: () => void;
   readonly #store: Store<M>;
   readonly #timeoutMs: number;
   readonly #breaker: Breaker;
@@ -30,11 +43,14 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     options: { timeoutMs: number; substitute: Substitute; onEvent: EventListener | undefined },
   ) {
     this.mode = store.mode;
+    this.scope = scopeOf(store);
     this.#store = store;
     this.#timeoutMs = options.timeoutMs;
     this.#breaker = breaker;
     this.#substitute = options.substitute;
+    this.fallback = options.substitute instanceof FallbackLimits ? options.substitute : undefined;
     this.#onEvent = options.onEvent;
+    this.close = options.onEvent === undefined ? () => undefined : breaker.listen(options.onEvent);
   }
 
   consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
@@ -62,7 +78,10 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   }
 
   settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
-    if (charged.degraded) return this.#answer(this.#substitute.settle(limit, key, charged, cost));
+    if (charged.degraded) {
+      const store = this.#until(steadyMs() + this.#timeoutMs);
+      return this.#answer(this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
+    }
     return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
   }
 
@@ -71,7 +90,11 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
   }
 
-  #decide<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>, decide: (substitute: Substitute) => T): Answer<T, M> {
+  #decide<T extends Decision | Decision[]>(
+    checks: readonly Check[],
+    ask: (timeoutMs: number) => Answer<T, M>,
+    decide: (substitute: Substitute) => T,
+  ): Answer<T, M> {
     const period = this.#breaker.admits(this.#timeoutMs);
     if (period === 0) return this.#answer(this.#instead(decide));
     const done = (value: T): T => {
@@ -95,16 +118,31 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
     if (!this.#substitute.owes) return this.#inTime(this.#timeoutMs, ask);
     const deadlineMs = steadyMs() + this.#timeoutMs;
-    const charge: Charge = (limit, key, units) =>
-      this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, units, timeoutMs));
-    const told = this.#substitute.handOver(checks, charge);
-    return andThen<void, T>(told, () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+    const told = this.#substitute.handOver(checks, this.#until(deadlineMs));
+    return andThen<void, T>(this.#waited(told), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+  }
+
+  /** The store for somebody who waits until then, however often it is asked. */
+  #until(deadlineMs: number): AskedStore {
+    return {
+      consume: (limit, key, cost) => this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs)),
+      settle: (limit, key, charged, cost) =>
+        this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs)),
+    };
+  }
+
+  /** What may wait for a store that is being told already, by a limiter that waits longer. */
+  #waited<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
+    return isPromise(answer) ? this.#atMost(this.#timeoutMs, answer) : answer;
   }
 
   #inTime<T>(timeoutMs: number, ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
     const answer = ask(timeoutMs);
     if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
-    const pending = answer as PromiseLike<T>;
+    return this.#atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
+  }
+
+  #atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiter = { deadlineMs: steadyMs() + timeoutMs, place: -1, expire: () => reject(timeoutError(this.#timeoutMs)) };
       this.#deadlines.add(waiter);
@@ -115,13 +153,15 @@ export class StoreGuard<M extends Mode> implements Store<M> {
           how(value);
         };
       pending.then(settle(resolve), settle(reject));
-    }) as Answer<T, M>;
+    });
   }
 
   /** Where the substitute fails too, the request passes: two faults of ours are none of its. */
-  #instead<T>(decide: (substitute: Substitute) => T): T {
+  #instead<T extends Decision | Decision[]>(decide: (substitute: Substitute) => T): T {
     try {
-      return decide(this.#substitute);
+      const made = decide(this.#substitute);
+      for (const decision of [made].flat() as Decision[]) guards.set(decision, this);
+      return made;
     } catch (error) {
       this.#onEvent?.({ type: "store-error", error });
       return decide(new Blind(true, this.#breaker));
@@ -138,7 +178,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     }
   }
 
-  #answer<T>(value: T): Answer<T, M> {
+  #answer<T>(value: T | PromiseLike<T>): Answer<T, M> {
     return (this.mode === "sync" ? value : Promise.resolve(value)) as Answer<T, M>;
   }
 }
@@ -161,8 +201,7 @@ export function guardStore<M extends Mode>(
   const when = checkOnStoreError(where, onStoreError, store);
   if (store.mode === "sync" && onStoreError === undefined) return store;
   const breaker = breakerOf(store);
-  if (onEvent !== undefined) breaker.listen(onEvent);
   const substitute =
-    typeof when === "string" ? new Blind(when === "allow", breaker) : new FallbackLimits(when.store, when.processes, breaker);
+    typeof when === "string" ? new Blind(when === "allow", breaker) : FallbackLimits.of(when.store, when.processes, breaker);
   return new StoreGuard(store, breaker, { timeoutMs, substitute, onEvent });
 }

@@ -4,15 +4,17 @@ import type { Limit } from "../limit.js";
 import type { Check, Store } from "../store.js";
 import type { Breaker } from "./breaker.js";
 
-/** Charges the store so many units of a key, in time, as a request of that cost. */
-export type Charge = (limit: Limit, key: string, units: number) => Decision | PromiseLike<Decision>;
+/** The store as long as somebody waits for it: what it is asked fails when that is over. */
+export type AskedStore = Pick<Store, "consume" | "settle">;
 
 /** Who decides what the store cannot. Each decision is `degraded`. */
-export interface Substitute extends Store<"sync"> {
+export interface Substitute extends Omit<Store<"sync">, "settle"> {
   /** Whether there may be something that the store has to be told once it is back. */
   readonly owes: boolean;
   /** Tells the store what these keys have used meanwhile; a fault of it is one of this too. */
-  handOver(checks: readonly Check[], charge: Charge): void | PromiseLike<void>;
+  handOver(checks: readonly Check[], store: AskedStore): void | PromiseLike<void>;
+  /** Settles a decision of its own, in the store if that has been told of it. */
+  settle(limit: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number>;
 }
 
 /** Decides without knowing anything: all pass, or none does. */
@@ -48,4 +50,10 @@ export class Blind implements Substitute {
   reset(): void {}
 
   handOver(): void {}
+}
+
+/** The units that still count of a key's. A queue with a longest wait has nothing left before it is full. */
+export function unitsOf({ limit, remaining, resetAfterMs, policy }: Decision): number {
+  const units = limit - remaining;
+  return policy.algorithm === "leaky-bucket" ? Math.min(units, Math.ceil((resetAfterMs * policy.flow) / policy.unit)) : units;
 }

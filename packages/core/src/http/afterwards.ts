@@ -1,9 +1,10 @@
 import type { Decision } from "../decision.js";
 import { shown } from "../errors.js";
+import { tellQuietly } from "../events.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { giveBack, settle } from "../settle.js";
 import { andThen, isPromise } from "../store.js";
-import { type Asking, tellQuietly, unheard } from "./asking.js";
+import { type Asking, unheard } from "./asking.js";
 import { warnOnce } from "./warn.js";
 
 /**
@@ -75,10 +76,12 @@ function failed<Req>(
     tellQuietly(onEvent, { type, ...whose, error });
     return;
   }
-  const { code = type, message = String(error) } = (error ?? {}) as { code?: string; message?: string };
+  // Whatever the app's function has thrown: an error of its own, or nothing that is one.
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   const rule = check === undefined ? "" : ` under ${shown(check.limit.name)}`;
+  const why = typeof message === "string" ? message : shown(error);
   warnOnce(
-    `${code}`,
-    `a request${rule} could not be ${type === "refund-failed" ? "refunded" : "settled"}: ${message} \`onEvent\` is told each time.`,
+    typeof code === "string" ? code : type,
+    `a request${rule} could not be ${type === "refund-failed" ? "refunded" : "settled"}: ${why} \`onEvent\` is told each time.`,
   );
 }

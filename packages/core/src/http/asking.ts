@@ -1,4 +1,4 @@
-import type { EventListener, FloodgateEvent } from "../events.js";
+import type { EventListener } from "../events.js";
 import { isPromise, type Store } from "../store.js";
 
 /** How a middleware asks its store, and whom it tells. */
@@ -15,14 +15,5 @@ export function unheard(work: () => unknown, fault: (error: unknown) => void): P
   } catch (error) {
     fault(error);
     return undefined;
-  }
-}
-
-/** Tells of something when no request is left to fail: a listener that throws has nobody to tell. */
-export function tellQuietly(onEvent: EventListener | undefined, event: FloodgateEvent): void {
-  try {
-    onEvent?.(event);
-  } catch {
-    // What else could be done, harms who is not to blame.
   }
 }

@@ -1,6 +1,7 @@
 import { FloodgateError, shown } from "../errors.js";
 import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../ip.js";
 import { checkOptions, nearest, wholeNumber } from "../options.js";
+import { isHeaderName } from "../rules/header-name.js";
 
 /** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
 export type ClientIpOption<Req> =
@@ -221,7 +222,7 @@ function proxyRange(what: string, value: unknown): IpRange {
 }
 
 function headerName(where: string, value: unknown): string {
-  if (typeof value !== "string" || !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)) {
+  if (!isHeaderName(value)) {
     throw invalid(
       `${where}: \`clientIp\`: \`header\` must be the name of a header, but was ${shown(value)}. Write header: "cf-connecting-ip".`,
     );

@@ -9,8 +9,8 @@ export interface RateLimitControls {
   /** The limiters of all rules in force, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
   /**
-   * Lets go at once the requests that are held (`leakyBucket`), and leaves the source of its rules, of which the last stay in force.
-   * The store and the source stay as they are: they may be shared.
+   * Lets go at once the requests that are held (`leakyBucket`), leaves the source of its rules, of which the last stay in force, and
+   * gives their names back to the store. The store and the source stay as they are: they may be shared.
    */
   close(): void;
 }

@@ -100,8 +100,7 @@ function single(write: Writer): Writer {
   return (report) => {
     let reported = report.reported;
     for (let visit = report.visit.before; visit !== undefined; visit = visit.before) {
-      const { decision } = visit;
-      if (decision?.degraded === false && moreRestrictive(decision, reported)) reported = decision;
+      if (visit.reported !== undefined && moreRestrictive(visit.reported, reported)) reported = visit.reported;
     }
     return write({ ...report, reported });
   };
@@ -145,10 +144,10 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
   return Math.max(1, seconds(decision.retryAfterMs));
 }
 
-/** The function that writes the headers of the formats chosen. */
-export function headerWriter(where: string, option: HeadersOption | undefined): Writer {
+/** The function that writes the headers of the formats chosen; undefined where none are. */
+export function headerWriter(where: string, option: HeadersOption | undefined): Writer | undefined {
   if (option === undefined) return writers.standard;
-  if (option === false) return () => [];
+  if (option === false) return undefined;
   const formats = Object.keys(writers) as HeaderFormat[];
   if (!Array.isArray(option)) return writers[oneOf(where, "headers", option, formats)];
   const [draft, legacy] = option.map((format) => oneOf(where, "headers", format, formats));

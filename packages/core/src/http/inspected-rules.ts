@@ -4,8 +4,10 @@ import { compileExempt } from "../rules/exempt.js";
 import { readingsOf } from "../rules/path.js";
 import type { Rule } from "../rules/rule.js";
 import type { RuleSet } from "../rules/source.js";
-import { givenRules, type RateLimitOptions, ruleContext } from "./rate-limit-options.js";
+import { givenRules } from "./given-rules.js";
+import type { RateLimitOptions } from "./rate-limit-options.js";
 import type { RequestReader } from "./request-reader.js";
+import { ruleContext } from "./rule-context.js";
 
 /** Why a rule does not count a request: its method, path or a header does not fit; it is exempt, free of charge or has no key. */
 export type NotCounted = "method" | "path" | "header" | "exempt" | "free" | "no-key";

@@ -2,7 +2,7 @@ import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, tell } from "../events.js";
-import { guardStore } from "../failure/guard.js";
+import { guardStore, StoreGuard } from "../failure/guard.js";
 import type { Limiter } from "../limiter.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
@@ -13,10 +13,11 @@ import { heedBans, withBans } from "./bans.js";
 import { throwFault } from "./faults.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
-import { checkRateLimitOptions, decisionName, type RateLimitOptions, ruleContext } from "./rate-limit-options.js";
+import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import type { RequestReader } from "./request-reader.js";
+import { ruleContext } from "./rule-context.js";
 import { RulesInForce } from "./rules-in-force.js";
-import { enter, type Visit } from "./visits.js";
+import { enter, isChecked, type Visit } from "./visits.js";
 
 /** What is to be done with a request. */
 export interface Outcome {
@@ -84,13 +85,15 @@ export class RateLimit<Req> {
     return this.#rules.current.limiters;
   }
 
-  /** Leaves the source of its rules: the last ones stay in force. */
+  /** Leaves the source of its rules, of which the last stay in force, and the store's breaker, and gives their names back to the store. */
   close(): void {
     this.#rules.close();
+    if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.close();
   }
 
   /**
-   * Decides a request; one that this middleware has met before is not charged again.
+   * Decides a request. One that this middleware has met before is checked only under rules that it has not been checked under yet:
+   * the app may have sent it on to another path, for which there are others.
    * @throws what functions of the request throw, now or later, and always an error.
    */
   decide(request: Req): Promised<Outcome> {
@@ -104,7 +107,6 @@ export class RateLimit<Req> {
 
   #decide(request: Req): Promised<Outcome> {
     const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
-    if (visit === undefined) return unlimited;
     const skip = this.#skip === undefined ? false : this.#skip(request);
     if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, visit)));
     return skip ? unlimited : this.#limit(request, visit);
@@ -112,7 +114,8 @@ export class RateLimit<Req> {
 
   #limit(request: Req, visit: Visit): Promised<Outcome> {
     // One version of the rules decides all of a request, whatever is put in force while its functions are waited for.
-    const rules = this.#rules.current.rules.find(request, this.#reader);
+    const fitting = this.#rules.current.rules.find(request, this.#reader);
+    const rules = visit.earlier === undefined ? fitting : fitting.filter(({ name }) => !isChecked(visit, name));
     if (this.#plan === undefined || rules.every(({ plans }) => plans === undefined)) return this.#check(request, visit, rules, undefined);
     return andThen<string | undefined, Outcome>(this.#plan(request), (plan) => this.#check(request, visit, rules, checkPlan(plan)));
   }
@@ -132,11 +135,11 @@ export class RateLimit<Req> {
       abandon(found);
       throw error;
     }
-    if (promised) return Promise.all(found).then((all) => this.#ask(request, visit, all));
-    return this.#ask(request, visit, found as Found<Req>[]);
+    if (promised) return Promise.all(found).then((all) => this.#ask(request, visit, rules, all));
+    return this.#ask(request, visit, rules, found as Found<Req>[]);
   }
 
-  #ask(request: Req, visit: Visit, found: readonly Found<Req>[]): Promised<Outcome> {
+  #ask(request: Req, visit: Visit, rules: readonly CompiledRule<Req>[], found: readonly Found<Req>[]): Promised<Outcome> {
     const checks = found.every(isCheck) ? found : found.filter(isCheck);
     const keyless = checks === found ? [] : found.filter((one) => one instanceof TurnedAway).map(({ name }) => name);
     if (keyless.length > 0) {
@@ -145,6 +148,7 @@ export class RateLimit<Req> {
     }
     const only = checks[0];
     if (only === undefined) return unlimited;
+    visit.rules = checks === found ? rules : checks.map(({ rule }) => rule);
     const { guard } = this.#asking;
     const asked = withBans(checks);
     if (asked.length > 1) {
@@ -165,8 +169,11 @@ export class RateLimit<Req> {
     if (onEvent !== undefined) tellAll(checks, combined, onEvent);
     const decisions = enforced(checks, all);
     // What was decided without the store tells nothing of it.
-    const told = decisions.length > 0 && !decision.degraded;
-    const headers = told ? this.#headers({ decisions, reported: decision, visit, rejected: !allowed }) : [];
+    let headers: Header[] = [];
+    if (this.#headers !== undefined && decisions.length > 0 && !decision.degraded) {
+      visit.reported = decision;
+      headers = this.#headers({ decisions, reported: decision, visit, rejected: !allowed });
+    }
     if (!allowed) {
       const retryAfter = retryAfterSeconds(decision);
       if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });

@@ -9,7 +9,8 @@ import { RuleLimiter } from "../rules/rule-limiter.js";
 import { isRuleSource, type RuleSet } from "../rules/source.js";
 import type { Store } from "../store.js";
 import type { Asking } from "./asking.js";
-import { givenRules, ownRule, type RateLimitOptions } from "./rate-limit-options.js";
+import { givenRules, ownRule } from "./given-rules.js";
+import type { RateLimitOptions } from "./rate-limit-options.js";
 
 /** One version of a middleware's rules. */
 export interface Version<Req> {
@@ -35,7 +36,7 @@ export class RulesInForce<Req> {
       const all = rules === undefined ? [ownRule(where, options, context)] : givenRules(where, options, rules, context);
       checkPlans(where, options, all);
       const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
-      this.#release = claimNames(where, store, claims);
+      this.#release = claimNames(where, asking.guard, claims);
       this.#current = versionOf(all);
       return;
     }
@@ -44,9 +45,9 @@ export class RulesInForce<Req> {
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
       const next = versionOf(givenRules(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
-      checkNames(where, store, claimsOf(set));
+      checkNames(where, asking.guard, claimsOf(set));
       return () => {
-        const release = claimNames(where, store, claimsOf(set));
+        const release = claimNames(where, asking.guard, claimsOf(set));
         this.#release();
         this.#release = release;
         this.#current = next;

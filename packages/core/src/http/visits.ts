@@ -4,7 +4,13 @@ import type { Decision } from "../decision.js";
 export interface Visit {
   readonly by: { readonly decisionName: string };
   readonly before: Visit | undefined;
+  /** The last meeting before with the same middleware: mounted twice, or met again where the app has sent the request on. */
+  readonly earlier: Visit | undefined;
+  /** What the request has been checked under. Its checks would tell too, but to keep them alive costs more than to make them. */
+  rules: readonly { readonly name: string }[];
   decision: Decision | undefined;
+  /** The decision where headers report it: not that of a limit which is only watched, say. */
+  reported: Decision | undefined;
 }
 
 /**
@@ -13,22 +19,32 @@ export interface Visit {
  */
 const met: unique symbol = Symbol("floodgate.visits");
 const visits = new WeakMap<object, Visit>();
+const none: Visit["rules"] = [];
 
 function visitsOf(request: { readonly [met]?: Visit }): Visit | undefined {
   return request[met] ?? visits.get(request);
 }
 
 /**
- * Enters a middleware in what a request has met, or answers undefined if it is there already.
+ * Adds a meeting to what a request has met.
  * @param onRequest whether it is cheap to keep that on the request.
  */
-export function enter(request: { [met]?: Visit }, by: Visit["by"], onRequest: boolean): Visit | undefined {
+export function enter(request: { [met]?: Visit }, by: Visit["by"], onRequest: boolean): Visit {
   const before = onRequest ? request[met] : visits.get(request);
-  for (let visit = before; visit !== undefined; visit = visit.before) if (visit.by === by) return undefined;
-  const visit = { by, before, decision: undefined };
+  let earlier = before;
+  while (earlier !== undefined && earlier.by !== by) earlier = earlier.before;
+  const visit: Visit = { by, before, earlier, rules: none, decision: undefined, reported: undefined };
   if (onRequest) request[met] = visit;
   else visits.set(request, visit);
   return visit;
+}
+
+/** Whether the request has been checked under a rule of that name at an earlier meeting with the same middleware. */
+export function isChecked({ earlier }: Visit, name: string): boolean {
+  for (let visit = earlier; visit !== undefined; visit = visit.earlier) {
+    if (visit.rules.some((rule) => rule.name === name)) return true;
+  }
+  return false;
 }
 
 /** The decision of the limit of that name for it that a request met last; undefined where none applied. */

@@ -4,6 +4,7 @@ import { type Duration, parseDuration } from "../duration.js";
 import { inside } from "../errors.js";
 import { createLimit, type Limit } from "../limit.js";
 import { checkOptions, wholeNumber } from "../options.js";
+import { giveBack } from "../settle.js";
 import { andThen, type Store } from "../store.js";
 
 /** A key that is rejected again and again is turned away for a while, whatever its limit would say. */
@@ -64,8 +65,10 @@ export class Ban {
     return andThen<Decision, boolean>(store.consume(this.rejections, key, 1), (counted) => {
       if (counted.degraded || (counted.allowed && counted.remaining > 0)) return false;
       return andThen<Decision, boolean>(store.consume(this.banned, key, 1), (banned) => {
+        // Without the store none begins, nor with what a fallback would tell it later: the next rejection begins it.
+        if (banned.degraded) return andThen(giveBack(store, this.banned, key, banned, undefined), () => false);
         // Of several processes that see the last rejection one begins the ban.
-        if (banned.degraded || !banned.allowed) return false;
+        if (!banned.allowed) return false;
         return andThen<void, boolean>(store.reset(this.rejections, key), () => true);
       });
     });

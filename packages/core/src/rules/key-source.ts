@@ -2,6 +2,7 @@ import { FloodgateError, inside, shown } from "../errors.js";
 import { encodeKey, type Key, type KeyPart } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, isPromise } from "../store.js";
+import { isHeaderName } from "./header-name.js";
 import type { CompiledMatch } from "./match.js";
 import { readingsOf } from "./path.js";
 
@@ -76,8 +77,8 @@ function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, m
   if (name === "ip") return (request) => sources.ip(request);
   if (name === "route") return (request) => routeOf(request, sources, match);
   if (name === "global") return () => "global";
-  const header = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(name)?.[1]?.toLowerCase();
-  if (header === undefined) throw unknownKey(where, name, sources);
+  const header = name.startsWith("header:") ? name.slice("header:".length).toLowerCase() : undefined;
+  if (!isHeaderName(header)) throw unknownKey(where, name, sources);
   return (request) => sources.header(request, header) || undefined;
 }
 

@@ -1,5 +1,6 @@
 import { FloodgateError, inside, shown } from "../errors.js";
 import { checkOptions, nearest } from "../options.js";
+import { isHeaderName } from "./header-name.js";
 import { compilePath, type PathPattern, type Readings } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
@@ -104,7 +105,7 @@ function compileHeaders(where: string, headers: NonNullable<Match["header"]>): H
       );
     }
     return Object.entries(headers).map(([name, value]) => {
-      if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return headerTest(where, name, value);
+      if (isHeaderName(name)) return headerTest(where, name, value);
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
         `${where}: \`match.header\` names ${shown(name)}, which can name no header. Write header: { "x-api-version": "2" }.`,

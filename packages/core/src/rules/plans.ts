@@ -19,7 +19,10 @@ export interface PlanNumbers {
 /** What a plan says: other numbers for the rule's policy, or a policy of its own. */
 export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
 
-/** @throws FloodgateError where a plan's numbers do not fit the policy, or are none. */
+/**
+ * The policy of each plan, by its name: one of its own, or the rule's with other numbers.
+ * @throws FloodgateError where a plan's numbers do not fit the policy, or are none.
+ */
 export function compilePlans(where: string, plans: Readonly<Record<string, unknown>>, base: Policy): Map<string, Policy> {
   const example = "plans: { pro: { limit: 1000 } }";
   if (typeof plans !== "object" || plans === null || Array.isArray(plans) || Object.keys(plans).length === 0) {

@@ -56,32 +56,31 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
 }
 
 /** A rule as a file or a config database says it: what is a function in code is a name there, which the app defines. */
-export interface PlainRule {
+export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy" | "key" | "cost" | "settle">> {
   readonly name: string;
   readonly match?: Match;
-  readonly limit?: number;
-  readonly window?: Duration;
   readonly policy?: PolicyOptions;
-  readonly plans?: Readonly<Record<string, PlanOptions>>;
   readonly key?: string | readonly string[];
-  readonly onMissingKey?: OnMissingKey;
   readonly cost?: number | string;
   readonly settle?: string;
-  readonly mode?: "enforce" | "shadow";
-  readonly exempt?: Exempt;
-  readonly ban?: BanOptions;
 }
 
-export const limitWords: readonly string[] = [
-  "limit",
-  "window",
-  "policy",
-  "plans",
-  "key",
-  "onMissingKey",
-  "cost",
-  "settle",
-  "mode",
-  "exempt",
-  "ban",
-];
+/** What a word means beside `rules`: that is an error, the default of rules that do not say it, or holds beside what they say. */
+type Beside = "error" | "default" | "addition";
+
+/** The words of a limit, and what they mean where a middleware says them beside its `rules`. */
+export const besideRules: Readonly<Record<string, Beside>> = {
+  limit: "error",
+  window: "error",
+  policy: "error",
+  plans: "error",
+  key: "default",
+  onMissingKey: "default",
+  cost: "default",
+  settle: "default",
+  mode: "default",
+  exempt: "addition",
+  ban: "default",
+} satisfies Record<keyof LimitOptions<unknown>, Beside>;
+
+export const limitWords: readonly string[] = Object.keys(besideRules);

@@ -122,24 +122,35 @@ describe("a breaker", () => {
     expect(other).toEqual(one);
   });
 
-  it("is not stuck by a listener that throws", () => {
+  it("tells nobody who has stopped listening, and one who has only once of two still", () => {
     const breaker = new Breaker();
+    const heard: string[] = [];
+    const twice = (): void => void heard.push("twice");
+    const stops = [breaker.listen(twice), breaker.listen(twice), breaker.listen(() => heard.push("once"))];
+    for (const stop of [stops[0], stops[2], stops[0]]) stop?.();
+    fail(breaker, 5);
+    expect(heard).toEqual(["twice"]);
+  });
+
+  it("tells the others what one cannot hear for its own fault, and harms nobody who asks", () => {
+    const breaker = new Breaker();
+    const heard: FloodgateEvent[] = [];
     breaker.listen(() => {
       throw new Error("listener");
     });
-    fail(breaker, 4);
-    expect(() => fail(breaker)).toThrow("listener");
+    breaker.listen((event) => heard.push(event));
+    fail(breaker, 5);
     vi.advanceTimersByTime(longestPauseMs);
-    expect(() => admits(breaker)).toThrow("listener");
-    vi.advanceTimersByTime(timeoutMs + longestPauseMs);
-    expect(() => breaker.succeeded(breaker.admits(timeoutMs))).toThrow("listener");
-    expect(admits(breaker)).toBe(true);
+    breaker.succeeded(breaker.admits(timeoutMs));
+    expect(heard).toEqual(["open", "half-open", "closed"].map((state) => ({ type: "breaker", state })));
   });
 
-  it("is one for all who ask a store, and another for another store", () => {
-    const [a, b] = [{}, {}] as [Store, Store];
+  it("is one for all who ask a store, or stores that share their counts, and another for another store", () => {
+    const scope = {};
+    const [a, b, one, other] = [{}, {}, { scope }, { scope }] as [Store, Store, Store, Store];
     expect(breakerOf(a)).toBe(breakerOf(a));
     expect(breakerOf(a)).not.toBe(breakerOf(b));
+    expect(breakerOf(one)).toBe(breakerOf(other));
   });
 
   it("whatever happens, asks again within the time of a try and a pause, and says when", () => {

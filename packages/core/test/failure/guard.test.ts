@@ -193,6 +193,18 @@ describe("the breaker", () => {
     expect(heard).toEqual(["a open", "b open", "a half-open", "b half-open", "a closed", "b closed"]);
   });
 
+  it("that one cannot hear of without throwing harms no request of another", async () => {
+    limiter({
+      name: "a",
+      onEvent: () => {
+        throw new Error("listener");
+      },
+    });
+    store.fault = "rejects";
+    expect((await consume(limiter({ name: "b" }), 6)).map(({ degraded }) => degraded)).not.toContain(false);
+    expect(kinds()).toContain("open");
+  });
+
   it("is of no other store", async () => {
     store.fault = "rejects";
     await consume(limiter(), 5);
@@ -288,7 +300,7 @@ describe("a store that answers at once", () => {
     expect(api.reset("k")).toBeUndefined();
   });
 
-  it("gives back nothing for a decision that it did not make", () => {
+  it("gives back nothing for a decision that nobody has charged for", () => {
     const down: Store<"sync"> = { ...simpleStore(), consumeAll: failing().consume as never };
     const [guarded, bare] = [
       createLimiter({ name: "guarded", policy, store: down, onStoreError: "allow" }),
@@ -297,6 +309,17 @@ describe("a store that answers at once", () => {
     bare.consume("k");
     const { all } = consumeAll([guarded, bare].map((one) => ({ limiter: one, key: "k" })));
     expect([bare.refund("k", all[1] as Decision), bare.peek("k").remaining]).toEqual([0, 4]);
+  });
+
+  it("gives back what the fallback of another limiter has charged for it", () => {
+    const down: Store<"sync"> = { ...simpleStore(), consumeAll: failing().consume as never };
+    const fallback = simpleStore();
+    const [guarded, bare] = [
+      createLimiter({ name: "guarded", policy, store: down, onStoreError: fallback }),
+      createLimiter({ name: "bare", policy, store: down }),
+    ];
+    const { all } = consumeAll([guarded, bare].map((one) => ({ limiter: one, key: "k", cost: 3 })));
+    expect([bare.refund("k", all[1] as Decision), fallback.peek(bare.limit, "k").remaining]).toEqual([3, 5]);
   });
 });
 

@@ -58,7 +58,7 @@ export class Load {
       const account = new Account(capacity, this.#options.share);
       const accounts = this.#accounts;
       accounts.set(client, account);
-      // What a fallback has let pass is known in its own app alone.
+      // What a fallback has let pass is not known to the apps of the other client.
       const alone = this.#options.share > 0 ? this.#nextApp() : undefined;
       for (let i = 0; i < capacity + 3 && this.#running && accounts === this.#accounts; i++) {
         await this.#ask(alone ?? this.#nextApp(), client, account, accounts);

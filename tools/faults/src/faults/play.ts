@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLimiter, type Decision } from "@floodgate/core";
+import { createLimit, type Decision, encodeKey } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import type { Client } from "./clients.js";
 import { type Fault, probe, type Scene } from "./fault.js";
@@ -80,14 +80,14 @@ export class Play {
   /** What is wrong in the end, when nobody asks any more: with what Redis has counted, and with what still waits. */
   async audit(): Promise<string[]> {
     const problems: string[] = [];
-    // A store of its own: what the apps' breaker thinks of theirs does not matter here.
+    // Without a limiter: what the apps' breaker thinks of the store does not matter here.
     const store = redisStore((this.#scene.clients[0] as Client).redis);
-    const limiter = createLimiter({ name: clientLimit, policy: clientPolicy, store, timeoutMs: patienceMs });
+    const limit = createLimit(clientLimit, clientPolicy);
     const { accounts } = this.load;
     await Promise.all(
       Array.from(accounts, async ([client, account]) => {
-        const { remaining, degraded } = await limiter.peek(client);
-        const problem = degraded ? "nothing is known" : account.audit(remaining);
+        const { remaining } = await store.peek(limit, encodeKey(client), patienceMs);
+        const problem = account.audit(remaining);
         if (problem !== undefined) problems.push(`${client}: ${problem}`);
       }),
     );

@@ -47,7 +47,6 @@ export class Traffic {
   decisions = 0;
   /** Of all requests, those of which nothing was heard, although nobody had hung up. */
   lost = 0;
-  readonly #fallback = memoryStore({ maxKeys: few.fallback });
   readonly #inMemory: readonly Limiter<"sync">[];
   readonly #inRedis: readonly (readonly Limiter<"async">[])[];
   readonly #apps: App[] = [];
@@ -56,8 +55,8 @@ export class Traffic {
 
   private constructor(redisPort: number) {
     this.clients = connect(redisPort);
-    this.#inMemory = limitersOf(this.memory, this.#fallback);
-    this.#inRedis = this.clients.map(({ redis }) => limitersOf(redisStore(redis, { denyCache: { maxKeys: few.denied } }), this.#fallback));
+    this.#inMemory = limitersOf(this.memory);
+    this.#inRedis = this.clients.map(({ redis }) => limitersOf(redisStore(redis, { denyCache: { maxKeys: few.denied } })));
   }
 
   static async start(redisPort: number): Promise<Traffic> {
@@ -79,7 +78,7 @@ export class Traffic {
         { name: "watched", key: ["ip", "global"], policy: fixedWindow({ limit: 1, window: "500ms" }), mode: "shadow" },
       ],
       refundWhen: (status) => status !== 200,
-      onStoreError: this.#fallback,
+      onStoreError: fallback(),
       onEvent: () => undefined,
     };
     const app = appOf[framework](limits);
@@ -133,7 +132,13 @@ export class Traffic {
   }
 }
 
-function limitersOf<M extends Mode>(store: Store<M>, onStoreError: MemoryStore): Limiter<M>[] {
+/** A new one for each store: a name on it is a count of one store. */
+function fallback(): MemoryStore {
+  return memoryStore({ maxKeys: few.fallback });
+}
+
+function limitersOf<M extends Mode>(store: Store<M>): Limiter<M>[] {
+  const onStoreError = fallback();
   return policies.map((policy, i) => createLimiter({ name: `limit-${i}`, policy, store, onStoreError }));
 }
 

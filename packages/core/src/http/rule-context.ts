@@ -1,0 +1,60 @@
+import { FloodgateError, shown } from "../errors.js";
+import { ipKey } from "../ip.js";
+import { functionOrNothing, wholeNumber } from "../options.js";
+import type { RuleContext } from "../rules/compiled-rule.js";
+import { compileExempt } from "../rules/exempt.js";
+import { isBuiltInKey, type KeySources } from "../rules/key-source.js";
+import { isPromise } from "../store.js";
+import { clientIpResolver } from "./client-ip.js";
+import { frameworkIp } from "./proxy-warning.js";
+import type { RateLimitOptions } from "./rate-limit-options.js";
+import type { RequestReader } from "./request-reader.js";
+
+/** What the rules of a middleware share. */
+export function ruleContext<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): RuleContext<Req> {
+  const costs = options.costs ?? {};
+  for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
+  return {
+    sources: keySources(where, options, reader),
+    costs,
+    plan: options.plan,
+    exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
+  };
+}
+
+/** Where the keys of a middleware's rules come from. */
+function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): KeySources<Req> {
+  const prefix = options.ipv6Prefix === undefined ? 56 : wholeNumber(where, "ipv6Prefix", options.ipv6Prefix, 1, 56);
+  if (prefix > 128) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
+    );
+  }
+  const keys = options.keys ?? {};
+  for (const [name, key] of Object.entries(keys)) {
+    functionOrNothing(where, `keys.${name}`, key, "(req) => req.user?.id");
+    if (isBuiltInKey(name)) {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`keys\` cannot define ${shown(name)} anew. Give it another name.`,
+      );
+    }
+  }
+  const resolve: KeySources<Req>["ip"] =
+    options.clientIp === undefined
+      ? frameworkIp(reader, options.onEvent)
+      : clientIpResolver<Req>(where, options.clientIp, reader.remoteAddress, reader.header);
+  const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
+  return {
+    keys,
+    address: resolve,
+    ip: (request) => {
+      const ip = resolve(request);
+      return isPromise(ip) ? ip.then(normalised) : normalised(ip);
+    },
+    path: (request) => reader.path(request),
+    route: (request) => reader.route(request),
+    header: (request, name) => reader.header(request, name),
+  };
+}

@@ -1,0 +1,219 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
+import { policies } from "../../../conformance/src/store/scripts.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import {
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Limiter,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "../../src/index.js";
+import {
+  away,
+  fallback,
+  inner,
+  inTime,
+  limiter,
+  patienceMs,
+  pausedMs,
+  policy,
+  replaceStore,
+  setUp,
+  startMs,
+  store,
+  timeoutMs,
+  used,
+  useFallback,
+} from "./fallback-world.js";
+
+useFallback();
+
+/** A decision of so many units while the store is away, and the store's return. */
+async function decidedAway(api: Limiter<"async">, cost = 1): Promise<Decision> {
+  store.fault = "rejects";
+  const decision = await api.consume("k", { cost });
+  store.fault = undefined;
+  await vi.advanceTimersByTimeAsync(pausedMs);
+  return decision;
+}
+
+describe("a decision without the store, once the store has been told of it", () => {
+  it.each<[string, Policy]>([
+    ["a fixed window", fixedWindow({ limit: 100, window: "1h" })],
+    ["a log", slidingWindowLog({ limit: 100, window: "1h" })],
+    ["a sliding window", slidingWindowCounter({ limit: 100, window: "1h" })],
+    ["an interval bucket", tokenBucket({ capacity: 100, refill: 1, every: "1h", style: "interval" })],
+  ])("is settled there, once: more, less, or to nothing, in %s", async (_, of) => {
+    for (const [cost, units] of [
+      [50, 45],
+      [500, 495],
+      [2, -3],
+      [0, -5],
+    ] as const) {
+      setUp();
+      const api = limiter(of, 2);
+      const decision = await decidedAway(api, 5);
+      await api.consume("k");
+      expect([await api.settle("k", decision, cost), await api.settle("k", decision, 99)]).toEqual([units, 0]);
+      expect([used(inner, api), used(fallback, api)]).toEqual([Math.min(1 + cost, 100), 0]);
+    }
+  });
+
+  it("is given back in whole units: of one that has begun to flow off, nothing", async () => {
+    const api = limiter(tokenBucket({ capacity: 100, refill: 1, every: "1h" }));
+    const decision = await decidedAway(api, 5);
+    await api.consume("k");
+    expect(await api.refund("k", decision)).toBe(4);
+  });
+
+  it("is settled by the clocks of both stores, however far apart they are", async () => {
+    for (const aheadMs of [-86_400_000, 0, 86_400_000]) {
+      const there = simpleStore(() => Date.now() + aheadMs);
+      replaceStore(new FaultyStore(there));
+      const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }), 1, `${aheadMs} ms`);
+      const decisions = await away(api, 3);
+      await vi.advanceTimersByTimeAsync(20 * 60_000);
+      await api.consume("k");
+      await vi.advanceTimersByTimeAsync(50 * 60_000);
+      // The decision is older than the window by now, and the charge that stands for it is not.
+      expect([await api.refund("k", decisions[0] as Decision), used(there, api)]).toEqual([1, 3]);
+    }
+  });
+
+  it("is settled here as far as the store has not been told of it", async () => {
+    const api = limiter();
+    await inTime(api.consume("k", { cost: 8 }));
+    const decision = await decidedAway(api, 7);
+    await api.consume("k");
+    expect([used(inner, api), used(fallback, api)]).toEqual([12, 3]);
+    expect(await api.refund("k", decision)).toBe(4);
+    await api.consume("k");
+    expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
+  });
+
+  it("gives back no more than the store was charged", async () => {
+    const api = limiter();
+    await inTime(api.consume("k", { cost: 10 }));
+    const decisions = await away(api, 5);
+    await vi.advanceTimersByTimeAsync(pausedMs);
+    await api.consume("k");
+    let units = 0;
+    for (const decision of decisions) units += await api.refund("k", decision);
+    expect(units).toBe(2);
+  });
+
+  it("is not confused with those of the next time", async () => {
+    const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
+    const first = await decidedAway(api, 2);
+    await api.consume("k");
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    const second = await decidedAway(api, 3);
+    await api.consume("k");
+    expect([await api.refund("k", second), await api.refund("k", first), used(inner, api)]).toEqual([3, 2, 2]);
+  });
+
+  it("is forgotten with its key", async () => {
+    const api = limiter();
+    const decision = await decidedAway(api, 5);
+    await api.reset("k");
+    await decidedAway(api, 4);
+    await api.consume("k");
+    expect([await api.refund("k", decision), used(inner, api)]).toEqual([0, 5]);
+  });
+
+  it.each<[Fault, number, number]>([
+    ["answers late", 9, 4],
+    ["answers late", 0, -5],
+    ["fails late", 9, 4],
+    ["fails late", 0, -5],
+  ])("waits for a store that %s while it is being told, and is settled to %d where it is then", async (fault, cost, units) => {
+    const api = limiter();
+    const decision = await decidedAway(api, 5);
+    store.fault = fault;
+    const asking = api.consume("k");
+    store.fault = undefined;
+    const settling = api.settle("k", decision, cost);
+    store.arrive();
+    expect([await settling, (await asking).allowed]).toEqual([units, true]);
+    expect((await api.peek("k")).degraded).toBe(false);
+    expect([used(inner, api), used(fallback, api)]).toEqual([cost + 1, 0]);
+  });
+
+  it("keeps nobody longer than they wait, also where the store is being told by a limiter that waits longer", async () => {
+    store.keepsDeadlines = true;
+    const [quick, patient] = [
+      limiter(),
+      createLimiter({ name: "api", policy, store, timeoutMs: 1000, onStoreError: { store: fallback, share: 1 } }),
+    ];
+    const decision = await decidedAway(quick, 5);
+    store.fault = "never answers";
+    void patient.consume("k");
+    store.fault = undefined;
+    await expect(inTime(quick.settle("k", decision, 9))).rejects.toThrow("did not answer within 50 ms");
+    expect((await inTime(quick.consume("k"))).degraded).toBe(true);
+  });
+
+  it("takes no longer than timeoutMs with all of it", async () => {
+    const api = limiter();
+    const decision = await decidedAway(api, 5);
+    store.fault = "answers late";
+    void api.consume("k");
+    await vi.advanceTimersByTimeAsync(timeoutMs - 20);
+    const settling = api.settle("k", decision, 9);
+    store.arrive();
+    await vi.advanceTimersByTimeAsync(10);
+    store.fault = "never answers";
+    await expect(inTime(settling)).rejects.toThrow("did not answer within 50 ms");
+  });
+});
+
+describe("a settlement after the return", () => {
+  it(
+    "gives back no more than the same one before it, and charges no less",
+    async () => {
+      const outage = policies.chain((of) =>
+        fc.record({
+          of: fc.constant(of),
+          processes: fc.integer({ min: 1, max: 3 }),
+          requests: fc.array(fc.record({ byMs: fc.nat(of.spanMs), cost: fc.integer({ min: 1, max: 4 }) }), {
+            minLength: 1,
+            maxLength: 8,
+          }),
+          which: fc.nat(7),
+          realCost: fc.nat(8),
+        }),
+      );
+      await fc.assert(
+        fc.asyncProperty(outage, async ({ of, processes, requests, which, realCost }) => {
+          const usedIn = async (order: "before" | "after"): Promise<number> => {
+            vi.setSystemTime(startMs);
+            setUp();
+            const api = limiter(of, processes);
+            store.fault = "rejects";
+            const decisions: Decision[] = [];
+            for (const { byMs, cost } of requests) {
+              vi.advanceTimersByTime(byMs);
+              decisions.push(await api.consume("k", { cost }));
+            }
+            const decision = decisions[which % decisions.length] as Decision;
+            await vi.advanceTimersByTimeAsync(pausedMs);
+            store.fault = undefined;
+            if (order === "before") await api.settle("k", decision, realCost);
+            await api.peek("k");
+            if (order === "after") await api.settle("k", decision, realCost);
+            await api.peek("k");
+            return used(inner, api);
+          };
+          expect(await usedIn("after")).toBeGreaterThanOrEqual(await usedIn("before"));
+        }),
+        { numRuns: 300 },
+      );
+    },
+    patienceMs,
+  );
+});

@@ -1,0 +1,40 @@
+import { createLimit, type Decision, decision, fixedWindow } from "@floodgate/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { consumeAll } from "../src/consume-all.js";
+import type { Lanes } from "../src/lanes.js";
+import { KnownLimits } from "../src/limits.js";
+import type { KeyedCheck, Step, Whole } from "../src/steps.js";
+
+const limit = createLimit("api", fixedWindow({ limit: 10, window: "1m" }));
+const known = new KnownLimits(undefined).get(limit);
+
+const checkOf = (key: string): KeyedCheck => ({ known, key, redisKey: key, cost: 1, shadow: false, look: false });
+const told = (allowed: boolean): Decision => decision(limit, 10, allowed, 9, allowed ? 0 : 1000, 1000, 0, 1, 0);
+const sixtyMs = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("what a request was charged in one slot and gets back", () => {
+  it.each<[string, number, () => Promise<Whole>]>([
+    ["shares the time of the decision where another slot rejects", 0, async () => ({ charged: false, decisions: [told(false)] })],
+    ["has all the time again where another slot fails", 60, () => Promise.reject(new Error("The other slot"))],
+  ])("%s", async (_, laterMs, other) => {
+    const asked: Step[] = [];
+    const answers = [async () => ({ charged: true, decisions: [told(true)] }), () => sixtyMs().then(other), async () => -1];
+    const lanes = {
+      slotOf: (redisKey: string) => redisKey.length,
+      ask: (step: Step) => answers[asked.push(step) - 1]?.(),
+    } as unknown as Lanes;
+    const whole = Promise.allSettled([consumeAll(lanes, [checkOf("a"), checkOf("bb")], 100)]);
+    await vi.advanceTimersByTimeAsync(60);
+    await whole;
+    const [charge, , giveBack] = asked as [Step, Step, Step];
+    expect(giveBack.redisKey).toBe("a");
+    expect(giveBack.deadlineMs - charge.deadlineMs).toBe(laterMs);
+  });
+});
