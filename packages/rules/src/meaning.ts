@@ -1,4 +1,4 @@
-import { type PlainRule, type Policy, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
+import { compilePlans, type PlainRule, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
 import { holdEverybody } from "./everybody.js";
 import type { Path } from "./problems.js";
 
@@ -50,12 +50,9 @@ function* costs(where: string, rule: PlainRule, at: Path): Generator<Slip> {
   }
   const { limit, window } = rule;
   const options = rule.policy ?? ({ algorithm: "sliding-window-counter", limit, window } as PolicyOptions);
-  const policies: [string, Policy][] = [["", toPolicy(where, options)]];
-  for (const [plan, numbers] of Object.entries(rule.plans ?? {})) {
-    // A policy of the plan's own, or the rule's with other numbers: what core makes of both.
-    const whole = "algorithm" in numbers ? numbers : { ...options, ...numbers };
-    policies.push([` of plan ${JSON.stringify(plan)}`, toPolicy(where, whole)]);
-  }
+  const policy = toPolicy(where, options);
+  const plans = rule.plans === undefined ? [] : [...compilePlans(where, rule.plans, policy)];
+  const policies = [["", policy] as const, ...plans.map(([plan, own]) => [` of plan ${JSON.stringify(plan)}`, own] as const)];
   for (const [whose, { quota }] of policies) {
     if (cost <= quota) continue;
     const message = `${where}: a \`cost\` of ${cost} is above the limit${whose}, ${quota}, so that every request would be rejected. Lower the cost or raise the limit.`;

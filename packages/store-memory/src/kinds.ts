@@ -3,11 +3,12 @@ import type { Limit } from "@floodgate/core";
 /** The limits that share a count: those of one name whose policies share a `stateKind`. */
 export interface Kind {
   readonly prefix: string;
-  /** The one with the smallest quota: by it a key's use is judged, so that plans cannot hide a blocked key. */
+  /** Those with the smallest and the largest quota: by both a key's use is judged, so that plans cannot hide a blocked key. */
   strictest: Limit;
+  roomiest: Limit;
 }
 
-const noKind: Kind = { prefix: "", strictest: undefined as never };
+const noKind: Kind = { prefix: "", strictest: undefined as never, roomiest: undefined as never };
 
 /** The kinds of a store's limits, and its keys with their kind before them. */
 export class Kinds {
@@ -40,11 +41,13 @@ export class Kinds {
     let kind = this.#byName.get(name);
     if (kind === undefined) {
       // The first kind's keys stand as they are: most stores have no other.
-      kind = { prefix: this.#kinds.length === 0 ? "" : `\0${this.#kinds.length}\0`, strictest: limit };
+      kind = { prefix: this.#kinds.length === 0 ? "" : `\0${this.#kinds.length}\0`, strictest: limit, roomiest: limit };
       this.#kinds.push(kind);
       this.#byName.set(name, kind);
     } else if (limit.policy.quota < kind.strictest.policy.quota) {
       kind.strictest = limit;
+    } else if (limit.policy.quota > kind.roomiest.policy.quota) {
+      kind.roomiest = limit;
     }
     this.#byLimit.set(limit, kind);
     return kind;

@@ -241,8 +241,17 @@ class SlabStore implements MemoryStore {
     this.#lastHeld = this.#table.hold(this.#kinds.entry(limit, key), handle, useOf(decision, nowMs));
   }
 
+  /** What a key has used, by the plan that has least left; undefined where no plan has anything to remember of it. */
   #use(entry: string, handle: number): Use | undefined {
-    const limit = this.#kinds.of(entry).strictest;
+    const { strictest, roomiest } = this.#kinds.of(entry);
+    const use = this.#useUnder(strictest, handle);
+    if (roomiest === strictest) return use;
+    // What a large bucket lacks, a small one may never have held.
+    const other = this.#useUnder(roomiest, handle);
+    return use === undefined || (other !== undefined && other.share > use.share) ? other : use;
+  }
+
+  #useUnder(limit: Limit, handle: number): Use | undefined {
     const look = limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
     return look.resetAfterMs === 0 ? undefined : useOf(look, this.#nowMs);
   }

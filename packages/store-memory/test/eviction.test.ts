@@ -4,6 +4,7 @@ import {
   createLimiter,
   type FloodgateEvent,
   fixedWindow,
+  type Limit,
   type Limiter,
   type Policy,
   slidingWindowLog,
@@ -184,6 +185,15 @@ describe("a full memory store", () => {
     expect(store.peek(small, "blocked").allowed).toBe(false);
     expect(store.peek(small, "blocked by the small plan").allowed).toBe(false);
     expect(store.size).toBe(500);
+  });
+
+  it("judges the plans of one name by the largest too, so that a small one's bucket, which is full soon, hides none of its keys", () => {
+    const { store, clock } = storeOf(500);
+    const [large, small] = [1000, 10].map((capacity) => createLimit("plans", tokenBucket({ capacity, refill: 10, every: "1m" })));
+    store.consume(large as Limit, "pays", 900);
+    clock.nowMs += 60_000;
+    for (let i = 0; i < 25_000; i++) store.consume(small as Limit, `sprayed-${i}`, 1);
+    expect(store.peek(large as Limit, "pays").remaining).toBe(110);
   });
 });
 
