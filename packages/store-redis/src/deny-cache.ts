@@ -31,7 +31,8 @@ const wholeLog = 8;
 
 /**
  * Keys whose last request Redis has rejected, with the state that it met. While core's own algorithm says of that state that a
- * request would be rejected, so does Redis: until the key is reset or something is given back, a state only fills.
+ * request would be rejected, so does Redis: until the key is reset, something is given back, or a plan asks whose bucket fills faster,
+ * a state only fills. Of what happens in this process the cache is told; what others do it notices when a state is too old.
  * So a key under attack costs a round trip a second, whatever each request costs, and however busy the limits beside it are: of
  * a neighbour that has let others through meanwhile, what was seen last is told.
  */

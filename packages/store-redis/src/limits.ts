@@ -20,6 +20,9 @@ export class KnownLimits {
   readonly #known = new WeakMap<Limit, KnownLimit>();
   /** By suffix; a cache goes with the last of its limits, for rules may come and go. */
   readonly #denied = new Map<string, WeakRef<DenyCache>>();
+  readonly #gone = new FinalizationRegistry<string>((suffix) => {
+    if (this.#denied.get(suffix)?.deref() === undefined) this.#denied.delete(suffix);
+  });
   /** The one asked for last: most requests ask for the same. */
   #last: KnownLimit | undefined;
 
@@ -46,6 +49,7 @@ export class KnownLimits {
     if (known !== undefined) return known;
     const denied = new DenyCache(this.#denyCache);
     this.#denied.set(suffix, new WeakRef(denied));
+    this.#gone.register(denied, suffix);
     return denied;
   }
 }

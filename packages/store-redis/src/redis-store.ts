@@ -26,7 +26,8 @@ export interface RedisStoreOptions {
   /**
    * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
    * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
-   * a `reset`, `refund` or `settle` of another process or store may go unnoticed (default 1000 ms). Default true.
+   * a `reset`, `refund` or `settle` of another process or store, or a request there of a plan whose bucket fills faster, may go
+   * unnoticed (default 1000 ms). Default true.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
 }
