@@ -2,6 +2,7 @@ import { ipKey, type Key, type PlainRule } from "@floodgate/core";
 import { clientAddress } from "./address.js";
 import { isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
+import { keyOf } from "./key-text.js";
 
 /** Whom a rule counts, as the command line tells it. */
 export interface KeyOptions {
@@ -12,25 +13,26 @@ export interface KeyOptions {
 }
 
 /**
- * The key that a rule counts: an address as the middleware normalises it, all else as it is.
+ * The key that a rule counts: an address as the middleware normalises it, of an app's own key what is printed so, all else as it is.
  * @throws Failure where its parts are too few or too many, or an address is none.
  */
 export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): Key {
   const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix), ipv6Prefix) as string;
   // Without a key of its own, a request is counted by its address.
   if (ip !== undefined && texts.length === 0 && rule.onMissingKey === "ip") return ["ip", counted(ip)];
-  // What an app's own key answers may be a tuple.
-  if (typeof rule.key === "string" && isOwnKey(rule.key) && ip === undefined && texts.length > 1) return texts;
+  // What an app's own key answers may be a tuple, given by its parts.
+  if (typeof rule.key === "string" && isOwnKey(rule.key) && ip === undefined && texts.length > 1) return texts.map(keyOf) as Key;
   const names = keyNames(rule);
   const wanted = names.filter((name) => name !== "global" && (name !== "ip" || ip === undefined));
   if (texts.length !== wanted.length || (ip !== undefined && !names.includes("ip"))) throw miscounted(rule, texts, ip);
   let next = 0;
-  const parts = names.map((name): string => {
+  const parts = names.map((name): Key => {
     if (name === "global") return name;
     if (name === "ip") return counted(ip ?? (texts[next++] as string));
-    return texts[next++] as string;
+    const text = texts[next++] as string;
+    return isOwnKey(name) ? keyOf(text) : text;
   });
-  return Array.isArray(rule.key) ? parts : (parts[0] as string);
+  return (Array.isArray(rule.key) ? parts : parts[0]) as Key;
 }
 
 function miscounted(rule: PlainRule, texts: readonly string[], ip: string | undefined): Failure {

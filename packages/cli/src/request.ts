@@ -2,6 +2,7 @@ import type { Key, RuleSet } from "@floodgate/core";
 import { clientAddress } from "./address.js";
 import { type AskedRequest, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
+import { keyOf } from "./key-text.js";
 import { didYouMean } from "./output/words.js";
 
 /** What the options of `check` tell of a request, besides its method and path. */
@@ -23,7 +24,7 @@ export function requestOf(line: string, options: RequestOptions, { rules }: Rule
   for (const text of options.key ?? []) {
     const [name, value] = pair(text, "=", "--key user=42");
     if (!known.includes(name)) throw new Failure("usage", noSuchKey(name, known));
-    keys[name] = value;
+    keys[name] = keyOf(value);
   }
   const headers: Record<string, string> = Object.create(null);
   for (const text of options.header ?? []) {

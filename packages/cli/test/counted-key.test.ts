@@ -1,3 +1,4 @@
+import { encodeKey } from "@floodgate/core";
 import { describe, expect, it } from "vitest";
 import { countedKey } from "../src/counted-key.js";
 
@@ -21,7 +22,12 @@ describe("what a rule counts, of the options that tell it", () => {
     [rule(["user"]), key("ann"), ["ann"]],
     // What an app's own key answers may be a tuple.
     [rule("login"), key("192.0.2.1", "ann"), ["192.0.2.1", "ann"]],
-    [rule(["ip", "login"]), key("192.0.2.1", "(ann,web)"), ["192.0.2.1", "(ann,web)"]],
+    [rule("login"), key("(192.0.2.1,ann)"), ["192.0.2.1", "ann"]],
+    [rule("login"), key("(ann,web)", "b"), [["ann", "web"], "b"]],
+    [rule(["ip", "login"]), key("192.0.2.1", "(ann,web)"), ["192.0.2.1", ["ann", "web"]]],
+    // What a client or a framework says is a text, whatever it looks like.
+    [rule("header:x-api-key"), key("(a,b)"), "(a,b)"],
+    [rule(["ip", "route"]), key("192.0.2.1", "(a,b)"), ["192.0.2.1", "(a,b)"]],
     // An address that stands in for a missing key is one; a key that reads as one is none.
     [rule("user", "ip"), { ip: "2001:db8::1" }, ["ip", "2001:db8::/56"]],
     [rule("user", "ip"), key("10.0.0.9"), "10.0.0.9"],
@@ -38,6 +44,7 @@ describe("what a rule counts, of the options that tell it", () => {
     [rule("user"), { ip: "192.0.2.1", ...key("ann") }, "1 --key and --ip were given. Write --key <user>."],
     [rule("user", "ip"), {}, "Write --key <user>, or only --ip <address> for who is counted by it for want of a key."],
     [rule("ip"), key("192.0.2.1", "192.0.2.2"), "Write --ip <address>."],
+    [rule("user"), key(encodeKey("a".repeat(201))), "is the hash of a key that is longer than 200 characters. Write the key itself."],
     [rule("ip"), key("192.0.2"), '"192.0.2" is no address'],
     [rule("ip"), { ip: "2001:db8::/48" }, '"2001:db8::/48" is no address'],
     [rule("global"), key("all"), "Write neither --key nor --ip."],

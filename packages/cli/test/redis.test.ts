@@ -1,3 +1,4 @@
+import { createLimiter, encodeKey, fixedWindow, type Key } from "@floodgate/core";
 import { rateLimit } from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
@@ -121,6 +122,34 @@ describe("a key that is blocked", () => {
     await close();
   });
 
+  it("is freed though something else stands in its place", async () => {
+    await server.command("SELECT", 1);
+    const foreign = () => server.command("LPUSH", "floodgate:{43}:posts:fw-3600000", "x");
+    const ask = ["--rule", "posts", "--key", "43"];
+    await foreign();
+    expect(await status(...ask)).toMatchObject({ code: 1, err: expect.stringContaining("holds a value of another type") });
+    const freed = await reset(...ask);
+    expect(freed).toMatchObject({ code: 0, err: "" });
+    expect(freed.out).toMatch(
+      /^Before: posts, key 43: unknown, for a value was there that is no state of a limit\n\nAfter: posts, key 43: not blocked\n/,
+    );
+    await foreign();
+    expect(JSON.parse((await reset(...ask, "--json")).out)).toMatchObject({ before: null, after: { key: "43" } });
+    expect(await status(...ask)).toMatchObject({ code: 0 });
+  });
+
+  it.each<{ key: Key }>([{ key: ["a2", "b"] }, { key: "(a2,b)" }])("is asked for as it is printed: $key", async ({ key }) => {
+    const redis = new Redis(url);
+    const store = redisStore(redis, { denyCache: false });
+    const limiter = createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
+    await limiter.consume(key);
+    const ask = ["--rule", "posts", "--key", encodeKey(key)];
+    expect((await status(...ask)).out).toContain(" 1 of 1 ");
+    expect((await reset(...ask)).code).toBe(0);
+    expect(await limiter.peek(key)).toMatchObject({ remaining: 1 });
+    redis.disconnect();
+  });
+
   it("is told to be banned, until when, and freed", async () => {
     const { post, close } = await app();
     const ip = "2001:db8::5";
@@ -181,7 +210,6 @@ test("status takes the rules in force, and finds counts under another prefix", a
   await command("push", file);
   const redis = new Redis(url);
   const store = redisStore(redis, { prefix: "mine" });
-  const { createLimiter, fixedWindow } = await import("@floodgate/core");
   await createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 }).consume(42);
   const used = async (...args: string[]) => {
     const { plans } = JSON.parse((await command("status", "--rule", "posts", "--key", "42", "--plan", "free", "--json", ...args)).out);

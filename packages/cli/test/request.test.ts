@@ -92,6 +92,12 @@ test("a header may have any name", async () => {
   expect(await counts("--header", "Constructor: 1")).toBe(true);
 });
 
+test.each(["42", "(a2,b)", "\\(a2,b)"])("a key of the app's is read as it is printed: %s", async (key) => {
+  const rules = "rules:\n  - { name: a, limit: 1, window: 1m, key: user }\n";
+  const { out } = await floodgate(["check", "-", "--request", "/", "--key", `user=${key}`, "--json"], rules);
+  expect(JSON.parse(out).request).toMatchObject([{ counts: true, key }]);
+});
+
 test("what the app alone knows of a cost is shown by its name", async () => {
   const rules = "rules:\n  - { name: a, limit: 1, window: 1m, cost: tokens }\n";
   const { out } = await floodgate(["check", "-", "--request", "/", "--ip", "::1", "--json"], rules);

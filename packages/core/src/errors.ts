@@ -69,3 +69,13 @@ export function shown(value: unknown): string {
   const keys = Object.keys(value);
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
 }
+
+/** What an app's function has thrown: an error of its own, or something that cannot even be looked at. */
+export function reasonOf(thrown: unknown): { readonly code: string | undefined; readonly why: string } {
+  try {
+    const { code, message } = (thrown ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    return { code: typeof code === "string" ? code : undefined, why: typeof message === "string" ? message : shown(thrown) };
+  } catch {
+    return { code: undefined, why: "what was thrown cannot be read." };
+  }
+}

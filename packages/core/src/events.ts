@@ -1,5 +1,8 @@
 import type { Decision } from "./decision.js";
+import { reasonOf } from "./errors.js";
 import type { BreakerState } from "./failure/breaker.js";
+import { isPromise } from "./store.js";
+import { warnOnce } from "./warn.js";
 
 /** What happened to one request under one limit. */
 export interface DecisionEvent {
@@ -130,15 +133,33 @@ export type FloodgateEvent =
   | BanEvent
   | WarningEvent;
 
+/** What it fails with, now or later, fails no request. */
 export type EventListener = (event: FloodgateEvent) => void;
 
-/** Tells of something that is no matter of one request: a listener that throws has nobody to tell. */
-export function tellQuietly(onEvent: EventListener | undefined, event: FloodgateEvent): void {
-  try {
-    onEvent?.(event);
-  } catch {
-    // What else could be done, harms who is not to blame.
-  }
+const listeners = new WeakMap<EventListener, EventListener>();
+
+/** A listener as it is told; the same for the same. What it fails with, now or later, harms nobody else: the console is told once. */
+export function listenerOf(onEvent: EventListener): EventListener;
+export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined;
+export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined {
+  if (onEvent === undefined) return undefined;
+  const known = listeners.get(onEvent);
+  if (known !== undefined) return known;
+  const listener = (event: FloodgateEvent): void => {
+    try {
+      const heard: unknown = onEvent(event);
+      if (isPromise(heard)) heard.then(undefined, deaf);
+    } catch (error) {
+      deaf(error);
+    }
+  };
+  listeners.set(onEvent, listener);
+  listeners.set(listener, listener);
+  return listener;
+}
+
+function deaf(error: unknown): void {
+  warnOnce("onEvent", `a listener has failed, which harms no request, and is not told again: ${reasonOf(error).why}`);
 }
 
 /** Tells of one decision. */

@@ -33,6 +33,7 @@ export type {
   StoreErrorEvent,
   WarningEvent,
 } from "./events.js";
+export { listenerOf } from "./events.js";
 
 // Where a store fails
 export type { BreakerState } from "./failure/breaker.js";
@@ -46,7 +47,7 @@ export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorit
 export { type Clock, wholeMsClock } from "./clock.js";
 
 // For adapters: the rate limit of a web app without its framework
-export type { Afterwards } from "./http/afterwards.js";
+export type { Afterwards, RefundWhen } from "./http/afterwards.js";
 export { withFaults } from "./http/faults.js";
 export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.js";
 export type { RateLimitOptions } from "./http/rate-limit-options.js";

@@ -1,9 +1,9 @@
 import { combine } from "./combine.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
-import { type EventListener, isTold, tell } from "./events.js";
+import { type EventListener, isTold, listenerOf, tell } from "./events.js";
 import { type FailureOptions, failureWords } from "./failure/failure-options.js";
-import { guardStore } from "./failure/guard.js";
+import { guardStore, StoreGuard } from "./failure/guard.js";
 import { encodeKey, type Key } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
@@ -73,6 +73,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const guard = guardStore(where, store, options);
   claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
+  if (guard instanceof StoreGuard) guard.listen();
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
@@ -87,7 +88,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     this.store = store;
     this.guard = guard;
     this.limit = limit;
-    this.onEvent = onEvent;
+    this.onEvent = listenerOf(onEvent);
   }
 
   get name(): string {

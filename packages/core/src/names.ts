@@ -75,7 +75,7 @@ function checkClaim({ where, scope, name, meaning, at }: PlacedClaim): void {
   if (known === undefined || known === meaning) return;
   throw new FloodgateError(
     "FLOODGATE_NAME_TAKEN",
-    `${where}: the name ${shown(name)} already stands for ${otherOf(known, meaning)} on this store, and one name on one store is one count. Give this one another name, or a store of its own.`,
+    `${where}: the name ${shown(name)} already stands for ${otherOf(known, meaning)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix); where it takes the place of the other, close() that first.`,
     { at: [...(at ?? []), "name"] },
   );
 }

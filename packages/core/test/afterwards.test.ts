@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../conformance/test/simple-store.js";
 import { fixedWindow, type Outcome, type RateLimit, type RateLimitOptions, type RequestReader } from "../src/index.js";
@@ -36,6 +37,7 @@ describe("what fails when the response is gone harms nobody, and is told to the 
     ["an error whose code is a symbol", Object.assign(new Error("mine"), { code: Symbol("mine") }), "mine"],
     ["an object whose message is none", { message: Object.create(null) }, "an object with message"],
     ["an object without a prototype", Object.create(null), "an empty object"],
+    ["an object that throws when it is looked at", new Proxy({}, { get: () => assert.fail() }), "what was thrown cannot be read."],
     ["a text", "mine", '"mine"'],
     ["a symbol", Symbol("mine"), "Symbol(mine)"],
     ["undefined", undefined, "undefined"],
@@ -48,6 +50,7 @@ describe("what fails when the response is gone harms nobody, and is told to the 
       ['under "default" could not be settled', { settle: fail }],
       ['under "default" could not be settled', { settle: async () => fail() }],
       ["could not be refunded", { refundWhen: fail }],
+      ["could not be refunded", { refundWhen: async () => fail() }],
     ] as const) {
       const code = what.endsWith("settled") ? "settle-failed" : "refund-failed";
       expect(await told(options)).toEqual([`[floodgate] ${code}: a request ${what}: ${text} \`onEvent\` is told each time.`]);

@@ -9,10 +9,12 @@ const part = fc.oneof(
   fc.constantFrom("", ",", "\\", "(", ")", "a,b", "(a,b)", "\\(a", "__proto__", "\ud800"),
   fc.integer(),
 );
-const anyKey = fc.oneof(part, fc.array(part, { minLength: 1, maxLength: 3 })) as fc.Arbitrary<Key>;
+const tuple = <T>(of: fc.Arbitrary<T>) => fc.array(of, { minLength: 1, maxLength: 3 });
+const anyKey = fc.oneof(part, tuple(part), tuple(fc.oneof(part, tuple(part)))) as fc.Arbitrary<Key>;
 
 /** What tells keys apart: the texts of their parts, and whether they are a tuple. */
-const meaning = (key: Key): string => JSON.stringify(Array.isArray(key) ? key.map(String) : String(key));
+const meaning = (key: Key): string => JSON.stringify(texts(key));
+const texts = (key: unknown): unknown => (Array.isArray(key) ? key.map(texts) : String(key));
 
 test("two keys have one text only if they are the same", () => {
   fc.assert(
@@ -46,7 +48,7 @@ test("a number, a bigint and their text are one key, so that a client's choice o
   expect(new Set([42, 42n, "42"].map(encodeKey)).size).toBe(1);
 });
 
-test.each([undefined, null, {}, Number.NaN, Number.POSITIVE_INFINITY, Symbol("s"), () => 1, [], [undefined], [["a"]], [{}]])(
+test.each([undefined, null, {}, Number.NaN, Number.POSITIVE_INFINITY, Symbol("s"), () => 1, [], [undefined], [[]], [[["a"]]], [{}]])(
   "%o is no key, and the error says what one is",
   (value) => {
     expect(() => encodeKey(value as Key)).toThrow(

@@ -126,9 +126,13 @@ async function inTime(key: string, reply: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** What Redis answers where the key holds something else than rules; within a script it says more before and after it. */
+/**
+ * What Redis, or the script of a push (`NORULES`), answers where the key holds something else than rules; within a script it says more
+ * before and after it.
+ */
 const foreign: readonly (readonly [says: RegExp, what: string])[] = [
   [/\bWRONGTYPE\b/, "a value of another type than rules have"],
+  [/\bNORULES\b/, "a hash that has neither `version` nor `rules`"],
   [/\bhash value is not an integer\b/, "a hash whose `version` is no whole number"],
 ];
 

@@ -22,14 +22,19 @@ export interface RulesOrigin {
    * undefined, or is not there, each poll reads.
    */
   revision?(): Promise<string | undefined>;
-  /** Calls `changed` when there may be a new text, where the origin can tell. Answers how to stop. */
-  watch?(changed: () => void): () => void | Promise<void>;
+  /**
+   * Calls `changed` when there may be a new text, where the origin can tell. Answers how to stop, or a promise of it, which must
+   * settle: `close` waits for it. What it throws or rejects with is told as a refusal, and the polls go on without it.
+   */
+  watch?(changed: () => void): Stop | Promise<Stop>;
 }
+
+type Stop = () => void | Promise<void>;
 
 /** Who is told what was found. */
 export interface Listener {
   take(read: RulesText): void;
-  /** With what a read has failed: at each poll, as long as it does. */
+  /** With what a read has failed: at each poll, as long as it does; or the watch, once. */
   refuse(error: unknown): void;
 }
 
@@ -48,7 +53,7 @@ export class Follower {
   readonly #origin: RulesOrigin;
   readonly #listener: Listener;
   readonly #timer: NodeJS.Timeout;
-  readonly #stop: (() => void | Promise<void>) | undefined;
+  readonly #watching: Promise<Stop | undefined>;
   #revision: string | undefined;
   #reading = false;
   #changed = false;
@@ -58,17 +63,16 @@ export class Follower {
     this.#origin = origin;
     this.#listener = listener;
     this.#revision = revision;
-    this.#stop = origin.watch?.(() => {
-      this.#changed = true;
-      void this.#follow();
-    });
+    this.#watching = this.#watch();
     this.#timer = setInterval(() => void this.#follow(), Math.min(pollMs, longestTimerMs)).unref();
   }
 
   close(): Promise<void> {
     this.#closed ??= (async () => {
       clearInterval(this.#timer);
-      await this.#stop?.();
+      const stop = await this.#watching;
+      // An origin in JavaScript may have nothing to stop.
+      if (typeof stop === "function") await stop();
     })();
     return this.#closed;
   }
@@ -76,6 +80,18 @@ export class Follower {
   /** Has the next poll read, whatever the revision. */
   forget(): void {
     this.#revision = undefined;
+  }
+
+  async #watch(): Promise<Stop | undefined> {
+    try {
+      return await this.#origin.watch?.(() => {
+        this.#changed = true;
+        void this.#follow();
+      });
+    } catch (error) {
+      if (this.#closed === undefined) this.#listener.refuse(unavailable(this.#origin, "changes of the rules cannot be watched", error));
+      return undefined;
+    }
   }
 
   /** A change during a read leads to one more; a poll does not. */
@@ -119,8 +135,12 @@ async function readNew(origin: RulesOrigin, known: string | undefined): Promise<
     if (typeof text !== "string") throw new TypeError("what was read has no `text`");
     return { text, version, revision };
   } catch (error) {
-    if (error instanceof FloodgateError) throw error;
-    const message = `${origin.source}: the rules cannot be read: ${reasonOf(error)}.`;
-    throw new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", message, { cause: error });
+    throw unavailable(origin, "the rules cannot be read", error);
   }
+}
+
+/** What an origin has failed with, as it is told. */
+function unavailable({ source }: RulesOrigin, what: string, error: unknown): FloodgateError {
+  if (error instanceof FloodgateError) return error;
+  return new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${source}: ${what}: ${reasonOf(error)}.`, { cause: error });
 }

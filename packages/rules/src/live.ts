@@ -3,6 +3,7 @@ import {
   checkOptions,
   FloodgateError,
   functionOrNothing,
+  isPromise,
   type RuleSet,
   type RuleSource,
   type RulesEvent,
@@ -175,10 +176,11 @@ function warn(error: unknown): void {
   process.emitWarning(`New rules were refused, the last ones stay in force:\n${messageOf(error)}`, { type: "FloodgateWarning", code });
 }
 
-/** One user's fault is no other's, and none of the rules'. */
-function harmless(call: () => void): void {
+/** One user's fault is no other's, and none of the rules', now or later. */
+function harmless(call: () => unknown): void {
   try {
-    call();
+    const done = call();
+    if (isPromise(done)) done.then(undefined, () => undefined);
   } catch {
     // There is nobody left to be told: who would tell has failed.
   }

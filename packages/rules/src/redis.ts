@@ -60,7 +60,9 @@ export async function pushRules(redis: RulesRedis, key: string, text: string, op
  * key's name, if the user of Redis may: what is written is in force at the next poll all the same.
  */
 const pushScript = `
-local version = redis.call("HGET", KEYS[1], "version") or "0"
+local version, rules = unpack(redis.call("HMGET", KEYS[1], "version", "rules"))
+if not version and not rules and redis.call("EXISTS", KEYS[1]) == 1 then return redis.error_reply("NORULES") end
+version = version or "0"
 if ARGV[2] and ARGV[2] ~= version then return { "conflict", version } end
 version = string.format("%.0f", redis.call("HINCRBY", KEYS[1], "version", 1))
 redis.call("HSET", KEYS[1], "rules", ARGV[1], "sha1", redis.sha1hex(ARGV[1]))

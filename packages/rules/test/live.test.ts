@@ -376,7 +376,75 @@ describe("reads", () => {
   });
 });
 
-describe("a user that throws", () => {
+describe("a watch", () => {
+  async function watching(watch: unknown): Promise<{ origin: Origin; rules: LiveRules; events: RulesEvent[] }> {
+    const origin = Object.assign(new Origin(limited(1)), { watch: watch as () => () => void });
+    const events: RulesEvent[] = [];
+    const rules = await liveRules(origin, { pollMs, onEvent: (event) => events.push(event) });
+    return { origin, rules, events };
+  }
+
+  const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it("may begin later: the source is closed once it has been stopped", async () => {
+    const steps: string[] = [];
+    const { rules } = await watching(async () => {
+      await after(2);
+      steps.push("begun");
+      return async () => {
+        await after(2);
+        steps.push("stopped");
+      };
+    });
+    const closing = rules.close().then(() => steps.push("closed"));
+    await vi.advanceTimersByTimeAsync(4);
+    await closing;
+    expect(steps).toEqual(["begun", "stopped", "closed"]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ["rejects", () => Promise.reject(new Error("no such channel."))],
+    [
+      "throws",
+      () => {
+        throw new Error("no such channel.");
+      },
+    ],
+  ])("that %s is told as a refusal, and the polls go on", async (_, watch) => {
+    const { origin, rules, events } = await watching(watch);
+    await settled();
+    expect(events).toMatchObject([
+      {
+        type: "rules-refused",
+        source: "limits",
+        error: { code: "FLOODGATE_RULES_UNAVAILABLE", message: "limits: changes of the rules cannot be watched: no such channel." },
+      },
+    ]);
+    origin.text = limited(2);
+    await vi.advanceTimersByTimeAsync(pollMs);
+    expect(rules.current.rules[0]?.limit).toBe(2);
+    await rules.close();
+  });
+
+  it("that fails once the source is closed is told to nobody", async () => {
+    const { rules, events } = await watching(async () => {
+      await after(2);
+      throw new Error("no such channel");
+    });
+    const closing = rules.close();
+    await vi.advanceTimersByTimeAsync(2);
+    await closing;
+    expect(events).toEqual([]);
+  });
+
+  it.each([undefined, 5])("that answers %o has nothing to stop", async (answer) => {
+    const { rules, events } = await watching(() => answer);
+    await rules.close();
+    expect(events).toEqual([]);
+  });
+});
+
+describe("a user that fails", () => {
   it("when it is told, or puts a version in force, harms no other", async () => {
     const { origin, users, rules } = await start();
     const rude: RuleUser = {
@@ -393,6 +461,23 @@ describe("a user that throws", () => {
     await origin.becomes(limited(2));
     expect(last.inForce).toEqual([2]);
     expect([...users, last].map(({ told }) => told)).toEqual([["reloaded"], ["reloaded"], ["reloaded"]]);
+  });
+
+  it("later, when it is told or puts a version in force, harms no other", async () => {
+    const origin = new Origin(limited(1));
+    let failed = 0;
+    // No spy: it would handle the rejection. One that nobody handles fails the run.
+    const late = async (): Promise<never> => {
+      failed++;
+      throw new Error("later");
+    };
+    const rules = await liveRules(origin, { pollMs, onEvent: late });
+    rules.subscribe({ prepare: () => late, tell: late });
+    const last = new User();
+    rules.subscribe(last);
+    await origin.becomes(limited(2));
+    expect(failed).toBe(3);
+    expect(last.told).toEqual(["reloaded"]);
   });
 
   it("may be the source's own listener", async () => {

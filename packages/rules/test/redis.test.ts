@@ -119,6 +119,12 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
     await expect(pullRules(client, key)).rejects.toMatchObject(anotherType);
     await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(anotherType);
     await everywhere("DEL", key);
+    await everywhere("HSET", key, "name", "ann");
+    for (const options of [{}, { ifVersion: "0" }]) {
+      await expect(pushRules(client, key, limited(1), options)).rejects.toMatchObject(
+        fault("a hash that has neither `version` nor `rules`"),
+      );
+    }
     await everywhere("HSET", key, "version", "1.2.3");
     await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault("a hash whose `version` is no whole number"));
     expect(await pullRules(client, key)).toBeUndefined();
@@ -276,6 +282,14 @@ describe("a user of Redis without rights to channels, which is what a new one ha
 });
 
 describe("a push", () => {
+  it("replaces rules that were written without a version", async () => {
+    const client = await connect("ioredis 6");
+    const key = freshKey();
+    await server.command("HSET", key, "rules", limited(1));
+    expect(await pullRules(client, key)).toEqual({ text: limited(1), version: "0" });
+    expect(await pushRules(client, key, limited(2), { ifVersion: "0" })).toBe("1");
+  });
+
   it("of bad rules is refused before anything is written", async () => {
     const client = await connect("ioredis 6");
     const key = freshKey();

@@ -9,6 +9,7 @@ import {
   FloodgateError,
   functionOrNothing,
   type Limit,
+  listenerOf,
   type Store,
   wholeMsClock,
   wholeNumber,
@@ -83,7 +84,7 @@ class SlabStore implements MemoryStore {
 
   constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
     this.#clock = clock;
-    this.#onEvent = onEvent;
+    this.#onEvent = listenerOf(onEvent);
     this.#table = new KeyTable(
       maxKeys,
       (entry, handle) => this.#use(entry, handle),

@@ -39,6 +39,7 @@ function perMinute(limit: number): Policy {
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 describe("a full memory store", () => {
@@ -330,24 +331,27 @@ describe("a listener that is told of evictions", () => {
     expect(store.evictions).toBeGreaterThan(0);
   });
 
-  it.each(acts)("may throw: what %s does is done all the same, and it is told of the rest with the next", (_, remaining, act) => {
+  it.each(acts)("may throw: what %s does is done all the same, and it is told of the rest", (_, remaining, act) => {
+    vi.spyOn(console, "warn").mockImplementation(() => undefined);
     let told = 0;
     const { store, limiters } = fullStore(() => {
-      if (told++ === 0) throw new Error("from the listener");
+      told++;
+      throw new Error("from the listener");
     });
-    expect(() => act(limiters)).toThrow("from the listener");
+    act(limiters);
     expect(limiters.map((limiter) => limiter.peek("k").remaining)).toEqual(remaining);
-    limiters[0]?.consume("next");
     expect(told).toBe(store.evictions);
   });
 
   it.each(acts)("may ask the store in turn, which holds its bound and begins fresh keys afresh: %s", (_, _remaining, act) => {
-    let asked = 0;
+    let told = 0;
+    const left: (number | undefined)[] = [];
     const { store, limiters } = fullStore(([one]) => {
-      if (asked++ < 5) expect(one?.consume(`asked-${asked}`).remaining).toBe(9);
+      if (told++ < 5) left.push(one?.consume(`asked-${told}`).remaining);
     });
     act(limiters);
-    expect(asked).toBe(store.evictions);
+    expect(told).toBe(store.evictions);
+    expect(left).toEqual(Array.from({ length: Math.min(told, 5) }, () => 9));
     expect(store.size).toBe(2);
     expect(limiters[0]?.consume("fresh").remaining).toBe(9);
   });

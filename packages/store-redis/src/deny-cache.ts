@@ -82,12 +82,12 @@ export class DenyCache {
 
   /**
    * What the state that is known of a key makes of a request; undefined where none is, or it tells the wait too roughly. A rejection
-   * is certain; one that is not is told as let through.
+   * is certain; one that is not is told as let through, or not at all where only what is certain will do.
    */
-  look(limit: Limit, key: string, cost: number): Decision | undefined {
+  look(limit: Limit, key: string, cost: number, certain = false): Decision | undefined {
     if (this.#states.size === 0) return undefined;
     const state = this.#states.get(key);
-    if (state === undefined) return undefined;
+    if (state === undefined || (certain && state.doubtful)) return undefined;
     const { clock, maxAgeMs } = this.#options;
     let nowMs: number;
     let slackMs = 0;
@@ -106,7 +106,7 @@ export class DenyCache {
     }
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-    if (state.doubtful || decision.retryAfterMs <= slackMs) return { ...decision, allowed: true, retryAfterMs: 0 };
+    if (state.doubtful || decision.retryAfterMs <= slackMs) return certain ? undefined : { ...decision, allowed: true, retryAfterMs: 0 };
     return isRough(limit, state, cost) ? undefined : decision;
   }
 

@@ -127,8 +127,9 @@ class RedisStore implements Store<"async"> {
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
   let rejected = false;
-  for (const { known, key, cost, shadow } of checks) {
-    const decision = known.denied?.look(known.limit, key, cost);
+  for (const { known, key, cost, shadow, look } of checks) {
+    // What is only looked at is looked at for its verdict: whether the key is banned, say.
+    const decision = known.denied?.look(known.limit, key, cost, look);
     if (decision === undefined) return undefined;
     rejected ||= !decision.allowed && !shadow;
     decisions.push(decision);

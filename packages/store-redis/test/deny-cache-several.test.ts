@@ -41,6 +41,21 @@ describe("a request under several limits", () => {
     ]);
   });
 
+  it("is asked for again once what it only looks at may reject it, as a ban that has just begun does", async () => {
+    const store = await storeOf();
+    const [limit, ban] = [limitOf(yearly(1)), limitOf(slidingWindowLog({ limit: 1, window: "1h" }))];
+    const checks: Check[] = [
+      { limit, key: "k", cost: 1 },
+      { limit: ban, key: "k", cost: 1, look: true },
+    ];
+    const verdicts = async () => (await store.consumeAll(checks)).map(({ allowed }) => allowed);
+    expect(await verdicts()).toEqual([true, true]);
+    for (let i = 0; i < 3; i++) expect(await verdicts()).toEqual([false, true]);
+    await store.consume(ban, "k");
+    expect(await runsDuring(server, async () => expect(await verdicts()).toEqual([false, false]))).toBe(1);
+    expect(await runsDuring(server, async () => expect(await verdicts()).toEqual([false, false]))).toBe(0);
+  });
+
   it.each([
     ["pass", async () => undefined],
     ["settle what they charged to", (store: PatientStore, { limit, key }: Check, charge: Decision) => store.settle(limit, key, charge, 2)],

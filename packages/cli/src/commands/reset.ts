@@ -1,8 +1,9 @@
+import { FloodgateError } from "@floodgate/core";
 import type { Command } from "commander";
 import type { Io } from "../io.js";
 import { lookAt } from "../key-state.js";
 import { examples } from "../options.js";
-import { keyStateJson, keyStateText } from "../output/key-state.js";
+import { foreignText, keyStateJson, keyStateText } from "../output/key-state.js";
 import { json } from "../output/terminal.js";
 import { type SubjectOptions, subjectOptions, withSubject } from "../subject.js";
 
@@ -19,13 +20,19 @@ export function addReset(program: Command, io: Io): void {
 
 function reset(io: Io, options: SubjectOptions): Promise<void> {
   return withSubject(io, options, async (subject) => {
-    const before = await lookAt(subject, options.plan);
+    const before = await lookAt(subject, options.plan).catch(nothingIfForeign);
     await subject.limiter.reset(subject.key);
     const after = await lookAt(subject, options.plan);
     if (options.json === true) {
-      io.out(json({ before: keyStateJson(subject, before), after: keyStateJson(subject, after) }));
+      io.out(json({ before: before === undefined ? null : keyStateJson(subject, before), after: keyStateJson(subject, after) }));
     } else {
-      io.out(`Before: ${keyStateText(io, subject, before)}\nAfter: ${keyStateText(io, subject, after)}`);
+      const was = before === undefined ? foreignText(io, subject) : keyStateText(io, subject, before);
+      io.out(`Before: ${was}\nAfter: ${keyStateText(io, subject, after)}`);
     }
   });
+}
+
+/** A reset is the way out where something else stands in the place of a state. */
+function nothingIfForeign(error: unknown): undefined {
+  if (!(error instanceof FloodgateError) || error.code !== "FLOODGATE_FOREIGN_VALUE") throw error;
 }

@@ -1,4 +1,4 @@
-import type { Key } from "@floodgate/core";
+import { encodeKey, type Key } from "@floodgate/core";
 import { type Io, paint } from "../io.js";
 import type { BanState, KeyState, PlanState } from "../key-state.js";
 import type { Subject } from "../subject.js";
@@ -6,7 +6,8 @@ import { table } from "./table.js";
 import { harmless } from "./terminal.js";
 import { count, duration, localTime, policyWords, wait } from "./words.js";
 
-export function keyStateText(io: Io, { rule, key }: Subject, { atMs, plans, ban }: KeyState): string {
+export function keyStateText(io: Io, subject: Subject, { atMs, plans, ban }: KeyState): string {
+  const { rule } = subject;
   const titled = rule.plans !== undefined;
   const headings = [...(titled ? ["plan"] : []), "policy", "used", "left", "next passes", "all forgotten"];
   const rows = plans.map(({ plan, used, decision }) => [
@@ -18,8 +19,16 @@ export function keyStateText(io: Io, { rule, key }: Subject, { atMs, plans, ban 
     when(decision.resetAfterMs, atMs),
   ]);
   const shadow = rule.shadow ? "The rule is only watched (mode: shadow): it rejects nothing.\n" : "";
-  const title = `${rule.name}, key ${harmless(keyText(key))}: ${verdict(io, plans)}`;
-  return `${paint(io, "bold", title)}\n${table(io, headings, rows)}${ban === undefined ? "" : banText(io, ban, atMs)}${shadow}`;
+  return `${title(io, subject, verdict(io, plans))}${table(io, headings, rows)}${ban === undefined ? "" : banText(io, ban, atMs)}${shadow}`;
+}
+
+/** What is said of a key under which something else was. */
+export function foreignText(io: Io, subject: Subject): string {
+  return title(io, subject, "unknown, for a value was there that is no state of a limit");
+}
+
+function title(io: Io, { rule, key }: Subject, verdict: string): string {
+  return `${paint(io, "bold", `${rule.name}, key ${harmless(keyText(key))}: ${verdict}`)}\n`;
 }
 
 function verdict(io: Io, plans: readonly PlanState[]): string {
@@ -40,7 +49,7 @@ function when(ms: number, atMs: number): string {
 }
 
 function keyText(key: Key): string {
-  return Array.isArray(key) ? key.join(", ") : String(key);
+  return Array.isArray(key) ? key.map((part) => (Array.isArray(part) ? encodeKey(part) : part)).join(", ") : String(key);
 }
 
 /** The same for programs: times in milliseconds, instants since the epoch. */

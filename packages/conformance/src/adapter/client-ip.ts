@@ -104,9 +104,20 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    for (const ip of ["", "unknown", "0177.0.0.1", "127.1", "2001:db8::g", "1.2.3.4, 5.6.7.8", "_hidden"]) {
+    for (const ip of [
+      "",
+      "unknown",
+      "0177.0.0.1",
+      "127.1",
+      "2001:db8::g",
+      "1.2.3.4, 5.6.7.8",
+      "_hidden",
+      null,
+      2_130_706_433,
+      ["127.0.0.1"],
+    ]) {
       it(`${JSON.stringify(ip)} is no address, and nobody is counted or let through for it`, async (web) => {
-        const app = await web.start({ policy, clientIp: () => ip });
+        const app = await web.start({ policy, clientIp: () => ip as string });
         assert.equal((await app.get()).status, 500);
         assert.deepEqual(app.codes, ["FLOODGATE_NO_CLIENT_IP"]);
       });

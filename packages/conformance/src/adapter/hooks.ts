@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
+import { unhandledDuring } from "./faults.js";
 import { type AdapterSuite, later } from "./web.js";
 
 /** `onLimited`, `skip` and `onEvent`. */
@@ -93,6 +94,25 @@ export function hookCases({ describe, it }: AdapterSuite): void {
   });
 
   describe("onEvent", () => {
+    for (const [how, fail] of [
+      ["at once", () => assert.fail("onEvent")],
+      ["later", async () => assert.fail("onEvent")],
+    ] as const) {
+      it(`that fails ${how} harms no request, and leaves nothing unhandled`, async (web) => {
+        const { warn } = console;
+        console.warn = () => undefined;
+        try {
+          const unhandled = await unhandledDuring(async () => {
+            const app = await web.start({ policy, onEvent: fail });
+            assert.deepEqual(await app.statuses(3), [200, 429, 429]);
+          });
+          assert.deepEqual(unhandled, []);
+        } finally {
+          console.warn = warn;
+        }
+      });
+    }
+
     it("hears of each decision by its rule and key", async (web) => {
       const { onEvent } = web.listen("limited");
       const app = await web.start({ name: "api", policy, key: "header:x-user", onEvent });

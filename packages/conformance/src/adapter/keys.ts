@@ -201,7 +201,8 @@ export function keyCases({ describe, it }: AdapterSuite): void {
     for (const body of [
       '{"key":{}}',
       '{"key":[]}',
-      '{"key":[["a"]]}',
+      '{"key":[[]]}',
+      '{"key":[[["a"]]]}',
       '{"key":[null]}',
       '{"key":null}',
       '{"key":["a",{"b":1}]}',

@@ -144,15 +144,25 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("that throws is told to who listens, and the response stands", async (web) => {
-      const { onEvent, heard } = web.listen("refund-failed");
-      const fault = new Error("refundWhen");
-      const refundWhen = (): never => {
-        throw fault;
-      };
-      const app = await web.start({ policy, refundWhen, onEvent });
+    it("may answer a promise", async (web) => {
+      const { onEvent, heard } = web.listen("refunded");
+      const app = await web.start({ policy, cost: 2, refundWhen: async (status) => status === 200, onEvent });
       assert.equal((await app.get()).status, 200);
-      assert.deepEqual(await heard, { type: "refund-failed", error: fault });
+      await heard;
+      assert.equal((await app.peek()).remaining, 5);
     });
+
+    for (const [how, fail] of [
+      ["throws", (fault: Error) => assert.fail(fault)],
+      ["rejects", (fault: Error) => Promise.reject(fault)],
+    ] as const) {
+      it(`that ${how} is told to who listens, and the response stands`, async (web) => {
+        const { onEvent, heard } = web.listen("refund-failed");
+        const fault = new Error("refundWhen");
+        const app = await web.start({ policy, refundWhen: () => fail(fault), onEvent });
+        assert.equal((await app.get()).status, 200);
+        assert.deepEqual(await heard, { type: "refund-failed", error: fault });
+      });
+    }
   });
 }

@@ -1,4 +1,4 @@
-import { type EventListener, tellQuietly } from "../events.js";
+import { type EventListener, listenerOf } from "../events.js";
 import { steadyMs } from "../runtime.js";
 import { type Store, scopeOf } from "../store.js";
 
@@ -27,7 +27,7 @@ export class Breaker {
 
   /** Tells of each change from now on, to one listener once however often it is given. Answers how to stop. */
   listen(onEvent: EventListener): () => void {
-    const listening = { onEvent };
+    const listening = { onEvent: listenerOf(onEvent) };
     this.#listeners.add(listening);
     return () => void this.#listeners.delete(listening);
   }
@@ -65,8 +65,7 @@ export class Breaker {
     if (state === this.#state) return;
     this.#state = state;
     const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
-    // Whoever's request it was that noticed, is not to blame for a listener of somebody else.
-    for (const onEvent of listeners) tellQuietly(onEvent, { type: "breaker", state });
+    for (const onEvent of listeners) onEvent({ type: "breaker", state });
   }
 }
 

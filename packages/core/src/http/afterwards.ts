@@ -1,11 +1,11 @@
 import type { Decision } from "../decision.js";
-import { shown } from "../errors.js";
-import { tellQuietly } from "../events.js";
+import { reasonOf, shown } from "../errors.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
+import type { Promised } from "../rules/rule.js";
 import { giveBack, settle } from "../settle.js";
 import { andThen, isPromise } from "../store.js";
+import { warnOnce } from "../warn.js";
 import { type Asking, unheard } from "./asking.js";
-import { warnOnce } from "./warn.js";
 
 /**
  * Does what is to be done once the response has been sent, of which the status is known then. Answers a promise where that takes
@@ -13,23 +13,19 @@ import { warnOnce } from "./warn.js";
  */
 export type Afterwards = (status: number) => Promise<unknown> | undefined;
 
+/** Whether to give back what a request took, by its response's status. */
+export type RefundWhen = (status: number) => Promised<boolean>;
+
 /** Of a request that may be refunded or settled; undefined of any other. */
 export function afterwards<Req>(
   request: Req,
   checks: readonly RuleCheck<Req>[],
   all: readonly Decision[],
-  refundWhen: ((status: number) => boolean) | undefined,
+  refundWhen: RefundWhen | undefined,
   asking: Asking,
 ): Afterwards | undefined {
   if (refundWhen === undefined && !checks.some(({ rule }) => rule.settle !== undefined)) return undefined;
-  return (status) => {
-    let refunds = false;
-    unheard(
-      () => {
-        refunds = refundWhen?.(status) === true;
-      },
-      (error) => failed("refund-failed", undefined, asking, error),
-    );
+  const change = (status: number, refunds: boolean): Promise<unknown> | undefined => {
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
       if (refunds) return refund(check, decision, asking);
@@ -37,6 +33,24 @@ export function afterwards<Req>(
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
+  return (status) => {
+    const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, asking);
+    return isPromise(refunds) ? refunds.then((answer) => change(status, answer)) : change(status, refunds);
+  };
+}
+
+/** Whether a response is one to refund: where that cannot be told, it is not. */
+function isRefunded(status: number, refundWhen: RefundWhen, asking: Asking): boolean | Promise<boolean> {
+  const fault = (error: unknown): boolean => {
+    failed("refund-failed", undefined, asking, error);
+    return false;
+  };
+  try {
+    const answer = refundWhen(status);
+    return isPromise(answer) ? Promise.resolve(answer).then((refunds) => refunds === true, fault) : answer === true;
+  } catch (error) {
+    return fault(error);
+  }
 }
 
 function refund<Req>(check: RuleCheck<Req>, decision: Decision, asking: Asking): PromiseLike<unknown> | undefined {
@@ -73,15 +87,13 @@ function failed<Req>(
 ): void {
   const whose = check === undefined ? {} : { name: check.limit.name, key: check.key };
   if (onEvent !== undefined) {
-    tellQuietly(onEvent, { type, ...whose, error });
+    onEvent({ type, ...whose, error });
     return;
   }
-  // Whatever the app's function has thrown: an error of its own, or nothing that is one.
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  const { code, why } = reasonOf(error);
   const rule = check === undefined ? "" : ` under ${shown(check.limit.name)}`;
-  const why = typeof message === "string" ? message : shown(error);
   warnOnce(
-    typeof code === "string" ? code : type,
+    code ?? type,
     `a request${rule} could not be ${type === "refund-failed" ? "refunded" : "settled"}: ${why} \`onEvent\` is told each time.`,
   );
 }

@@ -1,5 +1,4 @@
 import type { Decision } from "../decision.js";
-import { tellQuietly } from "../events.js";
 import type { Ban } from "../rules/ban.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { giveBack } from "../settle.js";
@@ -42,12 +41,12 @@ function strike<Req>({ rule: { name, shadow }, key }: RuleCheck<Req>, ban: Ban, 
   const { forMs } = ban;
   meanwhile(asking, () =>
     andThen<boolean, void>(ban.strike(guard, key), (begun) => {
-      if (begun) tellQuietly(onEvent, { type: "banned", name, key, forMs, shadow });
+      if (begun) onEvent?.({ type: "banned", name, key, forMs, shadow });
     }),
   );
 }
 
 /** Nobody waits for it: the request has its answer. */
 function meanwhile({ onEvent }: Asking, work: () => unknown): void {
-  unheard(work, (error) => tellQuietly(onEvent, { type: "store-error", error }));
+  unheard(work, (error) => onEvent?.({ type: "store-error", error }));
 }

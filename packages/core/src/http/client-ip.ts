@@ -2,6 +2,7 @@ import { FloodgateError, shown } from "../errors.js";
 import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../ip.js";
 import { checkOptions, nearest, wholeNumber } from "../options.js";
 import { isHeaderName } from "../rules/header-name.js";
+import { andThen } from "../store.js";
 
 /** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
 export type ClientIpOption<Req> =
@@ -61,7 +62,7 @@ export function clientIpResolver<Req>(
   remoteAddress: (request: Req) => string | undefined,
   header: (request: Req, lowerCaseName: string) => string | undefined,
 ): (request: Req) => string | undefined | PromiseLike<string | undefined> {
-  if (typeof option === "function") return option;
+  if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
   if (typeof option !== "object" || option === null || Array.isArray(option)) {
     throw invalid(`${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`);
   }
@@ -219,6 +220,19 @@ function proxyRange(what: string, value: unknown): IpRange {
     );
   }
   return range;
+}
+
+/** An address of the app's own: a text, or undefined where there is none. */
+function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) => string | undefined | PromiseLike<string | undefined> {
+  const checked = (address: unknown): string | undefined => {
+    if (typeof address === "string") return address;
+    if (address === undefined || address === null) return undefined;
+    throw new FloodgateError(
+      "FLOODGATE_NO_CLIENT_IP",
+      `\`clientIp\` must answer an address as a text, or undefined where there is none, but answered ${shown(address)}.`,
+    );
+  };
+  return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);
 }
 
 function headerName(where: string, value: unknown): string {

@@ -1,6 +1,6 @@
 import type { EventListener, WarningEvent } from "../events.js";
+import { warnOnce } from "../warn.js";
 import type { RequestReader } from "./request-reader.js";
-import { warnOnce } from "./warn.js";
 
 /** A proxy marks every request that it passes on, so the first ones tell; to look at all would cost each the reading of its headers. */
 const looksMost = 1000;

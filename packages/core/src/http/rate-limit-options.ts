@@ -7,6 +7,7 @@ import type { KeyFunction } from "../rules/key-source.js";
 import { type LimitOptions, limitWords, type Promised, type Rule } from "../rules/rule.js";
 import type { RuleSource } from "../rules/source.js";
 import type { Store } from "../store.js";
+import type { RefundWhen } from "./afterwards.js";
 import type { ClientIpOption } from "./client-ip.js";
 import type { HeadersOption } from "./headers.js";
 
@@ -29,7 +30,7 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
   /** Default `"standard"`. */
   headers?: HeadersOption;
   /** Whether to give back what a request took, by its response's status; 499 where the client went away before it was sent. */
-  refundWhen?: (status: number) => boolean;
+  refundWhen?: RefundWhen;
   /** Where the client's address comes from; default: the framework's own proxy setting. */
   clientIp?: ClientIpOption<Req>;
   /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */

@@ -1,7 +1,7 @@
 import { combine } from "../combine.js";
 import type { CombinedDecision, Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
-import { type EventListener, isTold, tell } from "../events.js";
+import { type EventListener, isTold, listenerOf, tell } from "../events.js";
 import { guardStore, StoreGuard } from "../failure/guard.js";
 import type { Limiter } from "../limiter.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
@@ -75,9 +75,10 @@ export class RateLimit<Req> {
     this.#refundWhen = options.refundWhen;
     this.#headers = headerWriter(where, options.headers);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
-    this.#asking = { guard: guardStore(where, this.store, options), onEvent: options.onEvent };
+    this.#asking = { guard: guardStore(where, this.store, options), onEvent: listenerOf(options.onEvent) };
     this.#denies = options.onStoreError === "deny";
     this.#rules = new RulesInForce(where, options, ruleContext(where, options, reader), this.store, this.#asking);
+    if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.listen();
   }
 
   /** One limiter a rule that is in force, by name. */

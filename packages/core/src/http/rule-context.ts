@@ -1,4 +1,5 @@
 import { FloodgateError, shown } from "../errors.js";
+import { listenerOf } from "../events.js";
 import { ipKey } from "../ip.js";
 import { functionOrNothing, wholeNumber } from "../options.js";
 import type { RuleContext } from "../rules/compiled-rule.js";
@@ -43,7 +44,7 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
   }
   const resolve: KeySources<Req>["ip"] =
     options.clientIp === undefined
-      ? frameworkIp(reader, options.onEvent)
+      ? frameworkIp(reader, listenerOf(options.onEvent))
       : clientIpResolver<Req>(where, options.clientIp, reader.remoteAddress, reader.header);
   const normalised = (ip: string | undefined): string | undefined => (ip === undefined ? undefined : ipKey(ip, prefix));
   return {

@@ -1,5 +1,5 @@
 import { FloodgateError, inside, shown } from "../errors.js";
-import { encodeKey, type Key, type KeyPart } from "../key.js";
+import type { Key, KeyPart } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, isPromise } from "../store.js";
 import { isHeaderName } from "./header-name.js";
@@ -66,9 +66,9 @@ export function keySource<Req>(where: string, key: unknown, sources: KeySources<
   };
 }
 
-/** A tuple that lacks a part is no key. A part that is a tuple itself counts as one, so that none runs into its neighbours. */
+/** A tuple that lacks a part is no key. */
 function tuple(values: readonly (Key | undefined)[]): Key | undefined {
-  return values.includes(undefined) ? undefined : values.map((value) => (Array.isArray(value) ? encodeKey(value) : (value as KeyPart)));
+  return values.includes(undefined) ? undefined : (values as KeyPart[]);
 }
 
 function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {

@@ -1,0 +1,24 @@
+import { encodeKey, type Key } from "@floodgate/core";
+import fc from "fast-check";
+import { expect, it, test } from "vitest";
+import { keyOf } from "../src/key-text.js";
+
+const text = fc.string({ unit: fc.constantFrom("a", "#", "(", ")", ",", "\\"), maxLength: 6 });
+const { key } = fc.letrec<{ key: unknown }>((tie) => ({
+  key: fc.oneof({ maxDepth: 2 }, text, fc.array(tie("key"), { minLength: 1, maxLength: 3 })),
+}));
+
+test("a key is read as it is printed", () => {
+  fc.assert(
+    fc.property(
+      key.filter((key) => encodeKey(key as Key).length < 60),
+      (key) => {
+        expect(keyOf(encodeKey(key as Key))).toEqual(key);
+      },
+    ),
+  );
+});
+
+it.each(["ann", "(ann", "a,b", "ann)", "\\ann", "CORP\\ann", ""])("is the text that it is where it is printed of no tuple: %j", (text) => {
+  expect(keyOf(text)).toBe(text);
+});
