@@ -4,10 +4,13 @@ import { abandon, andThen, type Check, isPromise, type Store, scopeOf } from "..
 import type { Breaker } from "./breaker.js";
 import { shareOf } from "./share.js";
 import { type AskedStore, type Substitute, unitsOf } from "./substitute.js";
-import { HandedOver, Tallies } from "./tallies.js";
+import { Tallies } from "./tallies.js";
 
-/** Of all who ask a store and have the same share of the same fallback, one: what one has used there another hands over. */
-const known = new WeakMap<object, FallbackLimits[]>();
+/**
+ * Of all who ask a store and have the same share of the same fallback, one: what one has used there another hands over. By the fallback,
+ * the store's breaker and the processes; a store that is gone leaves nothing here.
+ */
+const known = new WeakMap<object, WeakMap<Breaker, Map<number, FallbackLimits>>>();
 
 /**
  * Limits in this process while the store is away, each limit by this process's share of it. When the store is back, the first
@@ -22,16 +25,16 @@ export class FallbackLimits implements Substitute {
   /** What the store is being told now. A key of which more is used meanwhile is no longer here. */
   readonly #telling = new Map<string, Promise<void>>();
   readonly #tallies = new Tallies();
-  #used = false;
+  /** Until when something may count here, by the fallback's clock. */
+  #owesUntilMs = Number.NEGATIVE_INFINITY;
 
   static of(fallback: Store<"sync">, processes: number, breaker: Breaker): FallbackLimits {
-    const all = known.get(scopeOf(fallback)) ?? [];
-    known.set(scopeOf(fallback), all);
-    let one = all.find((other) => other.#breaker === breaker && other.#processes === processes);
-    if (one === undefined) {
-      one = new FallbackLimits(fallback, processes, breaker);
-      all.push(one);
-    }
+    const ofFallback = known.get(scopeOf(fallback)) ?? new WeakMap<Breaker, Map<number, FallbackLimits>>();
+    known.set(scopeOf(fallback), ofFallback);
+    const ofStore = ofFallback.get(breaker) ?? new Map<number, FallbackLimits>();
+    ofFallback.set(breaker, ofStore);
+    const one = ofStore.get(processes) ?? new FallbackLimits(fallback, processes, breaker);
+    ofStore.set(processes, one);
     return one;
   }
 
@@ -47,16 +50,14 @@ export class FallbackLimits implements Substitute {
   }
 
   get owes(): boolean {
-    return this.#used;
+    return this.#owesUntilMs > Number.NEGATIVE_INFINITY;
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
-    this.#used = true;
     return this.#charged(limit, key, this.#fallback.consume(this.#changing(limit, key), key, cost));
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {
-    this.#used = true;
     const decisions = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
     return decisions.map((decision, i) => {
       const { limit, key } = checks[i] as Check;
@@ -73,7 +74,9 @@ export class FallbackLimits implements Substitute {
     const settle = (): number | PromiseLike<number> => {
       const handedOver = this.#tallies.handedOver(decision);
       if (handedOver !== undefined) return handedOver.settle(limit, share, key, decision, cost, store);
-      return this.#fallback.settle(share, key, decision, cost);
+      const units = this.#fallback.settle(share, key, decision, cost);
+      if (units > 0) this.#counts(this.#fallback.peek(share, key));
+      return units;
     };
     // Where the store is being told, it will have been or not.
     const underWay = this.#telling.get(idOf(share, key));
@@ -83,31 +86,35 @@ export class FallbackLimits implements Substitute {
   reset(limit: Limit, key: string): void {
     const share = this.#changing(limit, key);
     this.#fallback.reset(share, key);
-    this.#tallies.close(idOf(share, key));
+    this.#tallies.forget(idOf(share, key));
   }
 
-  handOver(checks: readonly Check[], store: AskedStore): void | PromiseLike<void> {
+  handOver(checks: readonly Check[], store: () => AskedStore): void | PromiseLike<void> {
     const told = checks.map(({ limit, key }) => this.#tell(limit, key, store));
     if (told.some(isPromise)) return Promise.all(told).then(() => undefined);
   }
 
-  #tell(limit: Limit, key: string, store: AskedStore): void | Promise<void> {
-    const share = this.#shareOf(limit);
-    const id = idOf(share, key);
+  #tell(asking: Limit, key: string, store: () => AskedStore): void | Promise<void> {
+    const id = idOf(this.#shareOf(asking), key);
     const underWay = this.#telling.get(id);
     if (underWay !== undefined) return underWay;
-    const used = this.#fallback.peek(share, key);
-    if (unitsOf(used) === 0) return;
-    const charging = asMuchAs(unitsOf(used), (units) => store.consume(limit, key, units));
+    const limit = this.#tallies.limitOf(id) ?? asking;
+    const used = this.#fallback.peek(this.#shareOf(limit), key);
+    if (unitsOf(used) === 0) {
+      if (used.atMs > this.#owesUntilMs) this.#owesUntilMs = Number.NEGATIVE_INFINITY;
+      return;
+    }
+    const asked = store();
+    const charging = asMuchAs(unitsOf(used), (units) => asked.consume(limit, key, units));
     if (!isPromise(charging)) {
-      this.#told(share, key, used, charging);
+      this.#told(limit, key, used, charging);
       return;
     }
     const settled = async (): Promise<void> => {
       try {
         const charge = await charging;
         // What was used since is told next time, with all the rest: rather too much than too little.
-        if (this.#telling.get(id) === telling) this.#told(share, key, used, charge);
+        if (this.#telling.get(id) === telling) this.#told(limit, key, used, charge);
       } finally {
         if (this.#telling.get(id) === telling) this.#telling.delete(id);
       }
@@ -119,12 +126,20 @@ export class FallbackLimits implements Substitute {
   }
 
   /** What the store has been charged counts here no more. */
-  #told(share: Limit, key: string, used: Decision, charge: Decision | undefined): void {
+  #told(limit: Limit, key: string, used: Decision, charge: Decision | undefined): void {
     if (charge === undefined) return;
-    const rest = unitsOf(used) - charge.cost;
+    const share = this.#shareOf(limit);
     this.#fallback.reset(share, key);
-    if (rest > 0) this.#fallback.consume(share, key, rest);
-    this.#tallies.close(idOf(share, key), new HandedOver(charge, used.atMs));
+    this.#tallies.handOver(idOf(share, key), charge, used);
+    const rest = unitsOf(used) - charge.cost;
+    if (rest === 0) return;
+    this.#counts(this.#fallback.consume(share, key, rest));
+    this.#tallies.open(idOf(share, key), limit);
+  }
+
+  /** Something counts here until the last of these decisions says; a bucket of several limits, 1 ms longer. */
+  #counts({ atMs, resetAfterMs }: Decision): void {
+    this.#owesUntilMs = Math.max(this.#owesUntilMs, atMs + resetAfterMs);
   }
 
   /** The share of a limit. What is being told of the key no longer holds. */
@@ -147,7 +162,8 @@ export class FallbackLimits implements Substitute {
   /** A decision that has charged the key, if it allows. */
   #charged(limit: Limit, key: string, decision: Decision): Decision {
     const degraded = this.#degraded(limit, decision);
-    if (decision.allowed) this.#tallies.add(idOf(this.#shareOf(limit), key), degraded);
+    this.#counts(decision);
+    if (decision.allowed) this.#tallies.add(idOf(this.#shareOf(limit), key), limit, degraded);
     return degraded;
   }
 

@@ -1,6 +1,6 @@
 import type { Decision } from "../decision.js";
-import { FloodgateError } from "../errors.js";
-import type { EventListener } from "../events.js";
+import { FloodgateError, shown } from "../errors.js";
+import { type EventListener, listenerOf } from "../events.js";
 import type { Limit } from "../limit.js";
 import { steadyMs } from "../runtime.js";
 import { type Answer, andThen, type Check, isPromise, type Mode, type Store, scopeOf } from "../store.js";
@@ -28,14 +28,13 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   readonly scope: object;
   /** What limits where the store fails, if anything does. */
   readonly fallback: FallbackLimits | undefined;
-  /** Listens to the breaker no more. */
-  readonly close: () => void;
   readonly #store: Store<M>;
   readonly #timeoutMs: number;
   readonly #breaker: Breaker;
   readonly #substitute: Substitute;
   readonly #onEvent: EventListener | undefined;
   readonly #deadlines = new Deadlines();
+  #leave: () => void = () => undefined;
 
   constructor(
     store: Store<M>,
@@ -49,8 +48,17 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     this.#breaker = breaker;
     this.#substitute = options.substitute;
     this.fallback = options.substitute instanceof FallbackLimits ? options.substitute : undefined;
-    this.#onEvent = options.onEvent;
-    this.close = options.onEvent === undefined ? () => undefined : breaker.listen(options.onEvent);
+    this.#onEvent = listenerOf(options.onEvent);
+  }
+
+  /** Tells of the breaker until it is closed. To be called once the set-up is through: who is refused has nobody to close it. */
+  listen(): void {
+    if (this.#onEvent !== undefined) this.#leave = this.#breaker.listen(this.#onEvent);
+  }
+
+  /** Listens to the breaker no more. */
+  close(): void {
+    this.#leave();
   }
 
   consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
@@ -80,7 +88,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
     if (charged.degraded) {
       const store = this.#until(steadyMs() + this.#timeoutMs);
-      return this.#answer(this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
+      return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
     }
     return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
   }
@@ -96,8 +104,9 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     decide: (substitute: Substitute) => T,
   ): Answer<T, M> {
     const period = this.#breaker.admits(this.#timeoutMs);
-    if (period === 0) return this.#answer(this.#instead(decide));
+    if (period === 0) return this.#answer(() => this.#instead(decide));
     const done = (value: T): T => {
+      if (!isDecided(value)) return fault(wrongAnswer(value));
       this.#breaker.succeeded(period);
       return value;
     };
@@ -109,7 +118,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     try {
       answer = this.#ask(checks, ask) as T | PromiseLike<T>;
     } catch (error) {
-      return this.#answer(fault(error));
+      return this.#answer(() => fault(error));
     }
     return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Answer<T, M>;
   }
@@ -118,7 +127,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
     if (!this.#substitute.owes) return this.#inTime(this.#timeoutMs, ask);
     const deadlineMs = steadyMs() + this.#timeoutMs;
-    const told = this.#substitute.handOver(checks, this.#until(deadlineMs));
+    const told = this.#substitute.handOver(checks, () => this.#until(deadlineMs));
     return andThen<void, T>(this.#waited(told), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
   }
 
@@ -169,17 +178,15 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   }
 
   #failed(period: number, error: unknown): void {
-    try {
-      this.#onEvent?.({ type: "store-error", error });
-    } finally {
-      // What is wrong with one key is said by a store that answers.
-      if (error instanceof FloodgateError && error.code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
-      else this.#breaker.failed(period);
-    }
+    this.#onEvent?.({ type: "store-error", error });
+    // What is wrong with one key is said by a store that answers.
+    if (error instanceof FloodgateError && error.code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
+    else this.#breaker.failed(period);
   }
 
-  #answer<T>(value: T | PromiseLike<T>): Answer<T, M> {
-    return (this.mode === "sync" ? value : Promise.resolve(value)) as Answer<T, M>;
+  /** What is made in this process, and how that fails, as the store would answer it. */
+  #answer<T>(make: () => T | PromiseLike<T>): Answer<T, M> {
+    return (this.mode === "sync" ? make() : new Promise<T>((resolve) => resolve(make()))) as Answer<T, M>;
   }
 }
 
@@ -187,6 +194,23 @@ function timeoutError(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_STORE_TIMEOUT",
     `The store did not answer within ${timeoutMs} ms. Look at what it runs on, or raise \`timeoutMs\`.`,
+  );
+}
+
+/** Whether a store of somebody else's has decided at all. */
+function isDecided(answer: unknown): boolean {
+  return Array.isArray(answer) ? answer.every(isDecision) : isDecision(answer);
+}
+
+function isDecision(answer: unknown): boolean {
+  const { allowed, policy } = (answer ?? {}) as { readonly allowed?: unknown; readonly policy?: unknown };
+  return typeof allowed === "boolean" && typeof policy === "object";
+}
+
+function wrongAnswer(answer: unknown): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_STORE_FAULT",
+    `The store answered ${shown(answer)}, which is no decision. Run the suite of @floodgate/conformance on it.`,
   );
 }
 

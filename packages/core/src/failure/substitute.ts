@@ -11,8 +11,8 @@ export type AskedStore = Pick<Store, "consume" | "settle">;
 export interface Substitute extends Omit<Store<"sync">, "settle"> {
   /** Whether there may be something that the store has to be told once it is back. */
   readonly owes: boolean;
-  /** Tells the store what these keys have used meanwhile; a fault of it is one of this too. */
-  handOver(checks: readonly Check[], store: AskedStore): void | PromiseLike<void>;
+  /** Tells the store, if there is something to tell, what these keys have used meanwhile; a fault of it is one of this too. */
+  handOver(checks: readonly Check[], store: () => AskedStore): void | PromiseLike<void>;
   /** Settles a decision of its own, in the store if that has been told of it. */
   settle(limit: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number>;
 }

@@ -1,5 +1,6 @@
 import type { Decision } from "../decision.js";
 import type { Limit } from "../limit.js";
+import type { Policy } from "../policy.js";
 import { type AskedStore, unitsOf } from "./substitute.js";
 
 /** Of so many keys at most is known what the store has not been told of yet; the one that was first goes first. */
@@ -7,30 +8,52 @@ const mostKeys = 100_000;
 
 /** What a key has been charged here from one hand-over to the next. */
 interface Tally {
+  /** Of the limits that it was charged under, the one that holds the most: a smaller one does not see all that was used. */
+  limit: Limit;
+  decisions: number;
   handedOver?: HandedOver;
 }
 
-/** Which decisions the store has been told of, so that they can be settled there. */
+/** What each key is to be told of under, and which decisions the store has been told of, so that they can be settled there. */
 export class Tallies {
   readonly #open = new Map<string, Tally>();
   readonly #tallies = new WeakMap<Decision, Tally>();
 
-  /** A key has been charged by this decision. */
-  add(key: string, decision: Decision): void {
+  /** The limit that sees all that a key has used here; undefined where nothing is known of the key. */
+  limitOf(key: string): Limit | undefined {
+    return this.#open.get(key)?.limit;
+  }
+
+  /** Something of a key counts here under this limit. */
+  open(key: string, limit: Limit): Tally {
     let tally = this.#open.get(key);
     if (tally === undefined) {
       if (this.#open.size >= mostKeys) this.#open.delete(this.#open.keys().next().value as string);
-      tally = {};
+      tally = { limit, decisions: 0 };
       this.#open.set(key, tally);
+    } else if (limit.policy.quota > tally.limit.policy.quota) {
+      tally.limit = limit;
     }
+    return tally;
+  }
+
+  /** A key has been charged under this limit, by this decision. */
+  add(key: string, limit: Limit, decision: Decision): void {
+    const tally = this.open(key, limit);
+    tally.decisions++;
     this.#tallies.set(decision, tally);
   }
 
-  /** The store has been charged for the decisions of a key; without a charge, they count no more. */
-  close(key: string, handedOver?: HandedOver): void {
+  /** The store has been charged for what a key had used by its decisions. */
+  handOver(key: string, charge: Decision, used: Decision): void {
     const tally = this.#open.get(key);
+    if (tally !== undefined) tally.handedOver = new HandedOver(charge, used, tally.decisions);
     this.#open.delete(key);
-    if (tally !== undefined && handedOver !== undefined) tally.handedOver = handedOver;
+  }
+
+  /** The decisions of a key count no more. */
+  forget(key: string): void {
+    this.#open.delete(key);
   }
 
   /** What stands for a decision in the store; undefined where the store has not been told of it. */
@@ -42,37 +65,54 @@ export class Tallies {
 /** The store's charge for all that a key had used here. */
 export class HandedOver {
   readonly #charge: Decision;
-  /** When the store was told, by the fallback's clock. */
-  readonly #atMs: number;
+  /** What the key had used here when the store was told, by the fallback's clock. */
+  readonly #used: Decision;
+  /** How many decisions may still be settled. */
+  #decisions: number;
   /** What the charge comes to, with what has been settled of it since. */
   #units: number;
 
-  constructor(charge: Decision, atMs: number) {
+  constructor(charge: Decision, used: Decision, decisions: number) {
     this.#charge = charge;
-    this.#atMs = atMs;
+    this.#used = used;
+    this.#decisions = decisions;
     this.#units = charge.cost;
   }
 
   /**
    * Settles one of the decisions that the charge stands for, as a part of it: the change is what it would have been just before the
-   * hand-over, and counts from then on like the charge. All that is given back is never more than the store was charged.
+   * hand-over, and counts from then on like the charge. All that is given back is never more than the store was charged; and one unit stays
+   * as long as another decision may be settled, for nothing can be added to a charge that is gone.
    */
   settle(limit: Limit, share: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number> {
     const before = this.#units;
-    this.#units = Math.max(before + changeThen(share, decision, cost, this.#atMs), 0);
+    this.#decisions--;
+    this.#units = Math.max(before + changeThen(share, decision, cost, this.#used), Math.min(this.#decisions, 1));
     if (this.#units === before) return 0;
     return store.settle(limit, key, { ...this.#charge, cost: before }, this.#units);
   }
 }
 
-/** What a settlement would have changed at an earlier time, in whole units, of a charge that is alone: rather too much than too little. */
-function changeThen(share: Limit, { atMs, cost: reserved }: Decision, cost: number, thenMs: number): number {
+/** What a settlement would have changed when so much was used, in whole units, of a charge that is alone: rather too much than too little. */
+function changeThen(share: Limit, { atMs, cost: reserved }: Decision, cost: number, used: Decision): number {
   const { algorithm, policy } = share;
   const cells = new Float64Array(algorithm.size(policy, new Float64Array(3), 0));
-  const left = (): number => unitsOf(algorithm.decide(share, cells, 0, thenMs, 1, false));
-  algorithm.decide(share, cells, 0, atMs, reserved, true);
-  const before = left();
-  const change = algorithm.settle(policy, cells, 0, thenMs, atMs, reserved, cost);
-  // What is leaving a sliding window counted only in part, and in part had flowed off.
-  return change > 0 ? Math.ceil(change) : -Math.min(Math.floor(-change), before - left());
+  algorithm.decide(share, cells, 0, refilledMs(policy, atMs, used), reserved, true);
+  const change = algorithm.settle(policy, cells, 0, used.atMs, atMs, reserved, cost);
+  if (change > 0) return Math.ceil(change);
+  const back = Math.floor(-change);
+  // Rejected requests that were logged may have pushed the charge out.
+  if (policy.algorithm === "sliding-window-log" && policy.countRejected) return 0;
+  if (policy.algorithm !== "sliding-window-counter") return -back;
+  // What is leaving a sliding window counted only in part.
+  cells.fill(0);
+  algorithm.decide(share, cells, 0, atMs, back, true);
+  return -unitsOf(algorithm.decide(share, cells, 0, used.atMs, 1, false));
+}
+
+/** When the charge's bucket was last refilled: by interval, at a whole number of them before it is full; else it always is. */
+function refilledMs(policy: Policy, chargedMs: number, used: Decision): number {
+  if (policy.algorithm !== "token-bucket" || policy.style !== "interval") return chargedMs;
+  const fullMs = used.atMs + used.resetAfterMs;
+  return fullMs - Math.ceil((fullMs - chargedMs) / policy.everyMs) * policy.everyMs;
 }

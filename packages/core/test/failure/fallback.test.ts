@@ -128,6 +128,19 @@ describe("while the store is away, a fallback", () => {
     ]);
   });
 
+  it("that fails to settle fails the settlement as the store would: by promise", async () => {
+    const failing: Store<"sync"> = {
+      ...simpleStore(),
+      settle() {
+        throw new Error("no memory");
+      },
+    };
+    const api = createLimiter({ name: "api", policy, store, onStoreError: failing });
+    store.fault = "rejects";
+    const refunding = api.refund("k", await api.consume("k"));
+    await expect(refunding).rejects.toThrow("no memory");
+  });
+
   it("goes on limiting a key of which the store says that it is not its own", async () => {
     const foreign: Store<"sync"> = {
       ...inner,

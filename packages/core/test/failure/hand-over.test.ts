@@ -107,6 +107,17 @@ describe("a decision without the store, once the store has been told of it", () 
     expect(units).toBe(2);
   });
 
+  it("is charged in addition, also where others have been given back as far as the store was told of them all", async () => {
+    const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
+    await inTime(api.consume("k", { cost: 10 }));
+    const first = await decidedAway(api, 2);
+    const second = await decidedAway(api, 1);
+    await api.consume("k");
+    expect(used(fallback, api)).toBe(1);
+    await api.refund("k", first);
+    expect(await api.settle("k", second, 500)).toBe(499);
+  });
+
   it("is not confused with those of the next time", async () => {
     const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
     const first = await decidedAway(api, 2);
@@ -115,6 +126,17 @@ describe("a decision without the store, once the store has been told of it", () 
     const second = await decidedAway(api, 3);
     await api.consume("k");
     expect([await api.refund("k", second), await api.refund("k", first), used(inner, api)]).toEqual([3, 2, 2]);
+  });
+
+  it("is given back without what a refill has put in since, whichever request began the bucket's interval", async () => {
+    const api = limiter(tokenBucket({ capacity: 100, refill: 50, every: "1h", style: "interval" }));
+    store.fault = "rejects";
+    await api.consume("k", { cost: 50 });
+    await vi.advanceTimersByTimeAsync(3_500_000);
+    const decision = await decidedAway(api, 50);
+    await vi.advanceTimersByTimeAsync(200_000);
+    expect(await api.peek("k")).toMatchObject({ degraded: false, remaining: 50 });
+    expect([await api.refund("k", decision), used(inner, api)]).toEqual([0, 50]);
   });
 
   it("is forgotten with its key", async () => {
@@ -173,10 +195,27 @@ describe("a decision without the store, once the store has been told of it", () 
 });
 
 describe("a settlement after the return", () => {
-  it(
-    "gives back no more than the same one before it, and charges no less",
-    async () => {
-      const outage = policies.chain((of) =>
+  const few = fc.integer({ min: 1, max: 6 });
+  const timeMs = fc.integer({ min: 1, max: 60 });
+
+  it.each<[string, fc.Arbitrary<Policy>]>([
+    ["any policy", policies],
+    [
+      "a sliding window, of which a part has flowed off",
+      fc.record({ limit: fc.integer({ min: 10, max: 30 }), window: timeMs }).map(slidingWindowCounter),
+    ],
+    [
+      "an interval bucket, whose refills an earlier request may have begun",
+      fc.record({ capacity: few, refill: few, every: timeMs, style: fc.constant("interval" as const) }).map(tokenBucket),
+    ],
+    [
+      "a log that counts what it rejects, which may have pushed the charge out",
+      fc.record({ limit: few, window: timeMs, countRejected: fc.constant(true) }).map(slidingWindowLog),
+    ],
+  ])(
+    "gives back no more than the same one before it, and charges no less, under %s",
+    async (_, any) => {
+      const outage = any.chain((of) =>
         fc.record({
           of: fc.constant(of),
           processes: fc.integer({ min: 1, max: 3 }),
@@ -186,10 +225,11 @@ describe("a settlement after the return", () => {
           }),
           which: fc.nat(7),
           realCost: fc.nat(8),
+          backAfterMs: fc.nat(of.spanMs),
         }),
       );
       await fc.assert(
-        fc.asyncProperty(outage, async ({ of, processes, requests, which, realCost }) => {
+        fc.asyncProperty(outage, async ({ of, processes, requests, which, realCost, backAfterMs }) => {
           const usedIn = async (order: "before" | "after"): Promise<number> => {
             vi.setSystemTime(startMs);
             setUp();
@@ -202,6 +242,7 @@ describe("a settlement after the return", () => {
             }
             const decision = decisions[which % decisions.length] as Decision;
             await vi.advanceTimersByTimeAsync(pausedMs);
+            vi.setSystemTime(Date.now() - pausedMs + backAfterMs);
             store.fault = undefined;
             if (order === "before") await api.settle("k", decision, realCost);
             await api.peek("k");
@@ -211,7 +252,7 @@ describe("a settlement after the return", () => {
           };
           expect(await usedIn("after")).toBeGreaterThanOrEqual(await usedIn("before"));
         }),
-        { numRuns: 300 },
+        { numRuns: 1000 },
       );
     },
     patienceMs,
