@@ -58,11 +58,13 @@ function settleOnce(store: Store<Mode>, limit: Limit, key: string, decision: Dec
     );
   }
   if (doubtful.has(decision)) {
-    throw new FloodgateError(
+    const fault = new FloodgateError(
       "FLOODGATE_STORE_FAULT",
       `A refund or settlement of this decision of ${shown(limit.name)} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
       { cause: doubtful.get(decision) },
     );
+    if (store.mode === "sync") throw fault;
+    return Promise.reject(fault);
   }
   // What has decided in the store's stead has charged for it too.
   const charged = decision.degraded ? guardOf(decision) : store;

@@ -61,7 +61,7 @@ test.each<Fault>(["rejects", "throws", "answers late"])(
     store.fault = undefined;
     const { asked } = store;
     for (const again of [() => later.settle("user", decision, 800), () => later.refund("user", decision)]) {
-      expect(again).toThrow(
+      await expect(again()).rejects.toThrow(
         expect.objectContaining({
           code: "FLOODGATE_STORE_FAULT",
           message: expect.stringMatching(/"tokens" has failed, and the store may have made it/),
