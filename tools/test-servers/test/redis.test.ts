@@ -145,7 +145,9 @@ describe("a server that nobody stops", () => {
   it("ends with it where an exception ends that, and leaves nothing behind", async () => {
     const before = readdirSync(dir);
     const { child, port } = await owner();
+    const exited = once(child, "exit");
     child.send("fail");
+    await exited;
     await until("the server has ended", async () => !(await answers(port)));
     expect(readdirSync(dir)).toEqual(before);
   });
