@@ -1,0 +1,147 @@
+import { describe, expect, it, vi } from "vitest";
+import { FaultyStore } from "../../../conformance/src/faulty-store.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import {
+  consumeAll,
+  createLimiter,
+  FloodgateError,
+  type FloodgateEvent,
+  fixedWindow,
+  type Limiter,
+  RateLimit,
+  type RateLimitOptions,
+  type Store,
+} from "../../src/index.js";
+import { consume, inTime, kinds, limiter, policy, store, timeoutMs, useStore } from "./guard-world.js";
+
+useStore();
+
+describe("the breaker", () => {
+  it("is one for all limiters of a store: what one finds out the others know, and all are told", async () => {
+    const heard: string[] = [];
+    const [a, b] = ["a", "b"].map((name) =>
+      limiter({ name, onEvent: (event) => void (event.type === "breaker" && heard.push(`${name} ${event.state}`)) }),
+    ) as [ReturnType<typeof limiter>, ReturnType<typeof limiter>];
+    store.fault = "rejects";
+    await consume(a, 5);
+    const { asked } = store;
+    expect((await b.consume("k")).degraded).toBe(true);
+    expect(store.asked).toBe(asked);
+    store.fault = undefined;
+    vi.advanceTimersByTime(375);
+    expect([(await b.consume("k")).degraded, (await a.consume("k")).degraded]).toEqual([false, false]);
+    expect(heard).toEqual(["a open", "b open", "a half-open", "b half-open", "a closed", "b closed"]);
+  });
+
+  it("is not listened to by who was refused at set-up", async () => {
+    const api = limiter({ onEvent: () => undefined });
+    const heard: string[] = [];
+    const hearing = (who: string) => () => void heard.push(who);
+    expect(() => limiter({ policy: fixedWindow({ limit: 6, window: "1h" }), onEvent: hearing("limiter") })).toThrow(/name/);
+    const options: RateLimitOptions<object, string> = { limit: 0, window: "1h", store, onEvent: hearing("middleware") };
+    expect(() => new RateLimit("test", options, [], {} as never, () => simpleStore())).toThrow(/limit/);
+    store.fault = "rejects";
+    await consume(api, 5);
+    expect(heard).toEqual([]);
+  });
+
+  it("that one cannot hear of without throwing harms no request of another", async () => {
+    limiter({
+      name: "a",
+      onEvent: () => {
+        throw new Error("listener");
+      },
+    });
+    store.fault = "rejects";
+    expect((await consume(limiter({ name: "b" }), 6)).map(({ degraded }) => degraded)).not.toContain(false);
+    expect(kinds()).toContain("open");
+  });
+
+  it("is of no other store", async () => {
+    store.fault = "rejects";
+    await consume(limiter(), 5);
+    expect((await limiter({ store: new FaultyStore(simpleStore()) }).consume("k")).degraded).toBe(false);
+  });
+
+  it("lets one of many at the same moment try", async () => {
+    const api = limiter();
+    store.fault = "never answers";
+    await consume(api, 5);
+    vi.advanceTimersByTime(375);
+    const { asked } = store;
+    await inTime(Promise.all(Array.from({ length: 20 }, () => api.consume("k"))));
+    expect(store.asked).toBe(asked + 1);
+  });
+
+  it.each(["closed", "half-open"])("that is %s takes the fault of one key for an answer", async (state) => {
+    const inner = simpleStore();
+    const foreign: Store<"sync"> = {
+      ...inner,
+      consume(limit, key, cost) {
+        if (key === "foreign") throw new FloodgateError("FLOODGATE_FOREIGN_VALUE", "The key holds something else.");
+        return inner.consume(limit, key, cost);
+      },
+    };
+    const store = new FaultyStore(foreign);
+    const api = limiter({ store });
+    if (state === "half-open") {
+      store.fault = "rejects";
+      await consume(api, 5);
+      store.fault = undefined;
+      vi.advanceTimersByTime(375);
+    }
+    for (let i = 0; i < 10; i++) expect((await api.consume("foreign")).degraded).toBe(true);
+    expect((await api.consume("k")).degraded).toBe(false);
+  });
+
+  it("is closed by no answer to what was asked before it opened", async () => {
+    const api = limiter();
+    store.fault = "answers late";
+    const slow = api.consume("slow");
+    store.fault = "rejects";
+    await Promise.all(Array.from({ length: 5 }, () => api.consume("k")));
+    store.arrive();
+    expect((await slow).degraded).toBe(false);
+    expect((await api.consume("k")).degraded).toBe(true);
+    expect(kinds().filter((kind) => kind === "closed")).toEqual([]);
+  });
+
+  it.each([[undefined], [null], [true], [{}], [{ allowed: true }], [{ policy: {} }]])(
+    "takes an answer that is no decision for a fault, which is told, and decides without: %o",
+    async (answer) => {
+      const events: FloodgateEvent[] = [];
+      const said = async (): Promise<never> => answer as never;
+      const settle = async (): Promise<number> => 0;
+      const wrong: Store<"async"> = {
+        mode: "async",
+        consume: said,
+        peek: said,
+        consumeAll: async () => [await said()],
+        settle,
+        reset: said,
+      };
+      const options = { store: wrong, policy, timeoutMs, onEvent: (event: FloodgateEvent) => void events.push(event) };
+      const [one, other] = ["one", "other"].map((name) => createLimiter({ ...options, name })) as [Limiter<"async">, Limiter<"async">];
+      expect(await one.consume("k")).toMatchObject({ allowed: true, degraded: true });
+      const checks = [one, other].map((limiter) => ({ limiter, key: "k" }));
+      expect(await consumeAll(checks)).toMatchObject({ allowed: true, decision: { degraded: true } });
+      const error = expect.objectContaining({ code: "FLOODGATE_STORE_FAULT" });
+      expect(events.filter(({ type }) => type === "store-error")).toMatchObject([{ error }, { error }]);
+    },
+  );
+
+  it("is not stuck by a listener that throws, and neither is a request", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    const api = limiter({ onEvent: () => expect.unreachable("listener") });
+    const ask = async () => await inTime((async () => await api.consume("k"))());
+    store.fault = "rejects";
+    for (let i = 0; i < 5; i++) expect((await ask()).degraded).toBe(true);
+    const { asked } = store;
+    expect([(await ask()).degraded, store.asked]).toEqual([true, asked]);
+    vi.advanceTimersByTime(375);
+    expect([(await ask()).degraded, store.asked]).toEqual([true, asked + 1]);
+    store.fault = undefined;
+    vi.advanceTimersByTime(timeoutMs + 375);
+    expect((await ask()).degraded).toBe(false);
+  });
+});
