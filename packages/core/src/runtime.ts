@@ -2,6 +2,8 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
+/** In Node, Bun and Deno. */
+declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
 
 /** A clock that never steps, in milliseconds from some moment of this process. */
 export function steadyMs(): number {
@@ -17,4 +19,22 @@ export function startTimer(run: () => void, ms: number): unknown {
 
 export function stopTimer(timer: unknown): void {
   clearTimeout(timer);
+}
+
+/** The part of `node:crypto` that core uses. */
+export interface NodeCrypto {
+  /** Not in every version of Bun and Deno. */
+  readonly hash?: (algorithm: string, data: string | Uint8Array, encoding: "hex") => string;
+  createHash(algorithm: string): NodeHash;
+  createHmac(algorithm: string, key: string | Uint8Array): NodeHash;
+}
+
+interface NodeHash {
+  update(data: string | Uint8Array): NodeHash;
+  digest(encoding: "hex"): string;
+}
+
+/** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility. */
+export function nodeCrypto(): NodeCrypto | undefined {
+  return typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:crypto");
 }
