@@ -4,10 +4,12 @@ import {
   type Key,
   type KeyFunction,
   type PlainRule,
+  parseKeyName,
   type RateLimitOptions,
   type RequestReader,
   type RuleSet,
 } from "@floodgate/core";
+import { Failure } from "./failure.js";
 
 /** A request as the command line tells it. */
 export interface AskedRequest {
@@ -33,9 +35,19 @@ export const askedReader: RequestReader<AskedRequest> = {
   route: ({ route }) => route,
 };
 
-/** The names of what a rule counts by. */
-export function keyNames({ key = "ip" }: PlainRule): readonly string[] {
+/** The names of what a rule counts by, as the rules say them. */
+export function markedKeyNames({ key = "ip" }: PlainRule): readonly string[] {
   return typeof key === "string" ? [key] : key;
+}
+
+/** The names of what a rule counts by, without the mark of a secret. */
+export function keyNames(rule: PlainRule): readonly string[] {
+  return markedKeyNames(rule).map((name) => parseKeyName(name).name);
+}
+
+/** Whether only digests of what a rule counts by, or of a part of it, are stored and shown. */
+export function hasSecretKey(rule: PlainRule): boolean {
+  return markedKeyNames(rule).some((name) => parseKeyName(name).secret);
 }
 
 /** Whether a key is one that the app defines. */
@@ -56,5 +68,17 @@ export function appOptions(
     costs: Object.fromEntries(costs.map((name): [string, CostFunction<AskedRequest>] => [name, () => 1])),
     plan: () => plan,
     ipv6Prefix,
+    ...keySecret(),
   };
+}
+
+/** From the environment only: arguments stand in the list of processes. */
+function keySecret(): { keySecret?: string } {
+  const secret = process.env["FLOODGATE_KEY_SECRET"];
+  if (secret === undefined || secret === "") return {};
+  if (secret.length >= 32) return { keySecret: secret };
+  throw new Failure(
+    "usage",
+    `FLOODGATE_KEY_SECRET must have at least 32 characters, as the app's \`keySecret\`, but has ${secret.length}. Set it to the same text.`,
+  );
 }

@@ -1,6 +1,6 @@
-import { ipKey, type Key, type PlainRule } from "@floodgate/core";
+import { ipKey, type Key, type LimiterKey, type PlainRule } from "@floodgate/core";
 import { clientAddress } from "./address.js";
-import { isOwnKey, keyNames } from "./app.js";
+import { hasSecretKey, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
 import { keyOf } from "./key-text.js";
 
@@ -16,13 +16,15 @@ export interface KeyOptions {
  * The key that a rule counts: an address as the middleware normalises it, of an app's own key what is printed so, all else as it is.
  * @throws Failure where its parts are too few or too many, or an address is none.
  */
-export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): Key {
-  const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix), ipv6Prefix) as string;
-  // Without a key of its own, a request is counted by its address.
-  if (ip !== undefined && texts.length === 0 && rule.onMissingKey === "ip") return ["ip", counted(ip)];
-  // What an app's own key answers may be a tuple, given by its parts.
-  if (typeof rule.key === "string" && isOwnKey(rule.key) && ip === undefined && texts.length > 1) return texts.map(keyOf) as Key;
+export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): LimiterKey {
   const names = keyNames(rule);
+  // Who mixes up the order of the parts may give a secret for the address.
+  const shown = hasSecretKey(rule) ? "what is given for the address" : undefined;
+  const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix, shown), ipv6Prefix) as string;
+  // Without a key of its own, a request is counted by its address.
+  if (ip !== undefined && texts.length === 0 && rule.onMissingKey === "ip") return { missingKeyIp: counted(ip) };
+  // What an app's own key answers may be a tuple, given by its parts.
+  if (typeof rule.key === "string" && isOwnKey(names[0] as string) && ip === undefined && texts.length > 1) return texts.map(keyOf) as Key;
   const wanted = names.filter((name) => name !== "global" && (name !== "ip" || ip === undefined));
   if (texts.length !== wanted.length || (ip !== undefined && !names.includes("ip"))) throw miscounted(rule, texts, ip);
   let next = 0;

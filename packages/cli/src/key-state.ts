@@ -1,4 +1,4 @@
-import { type Ban, type CompiledRule, type Decision, encodeKey, type Limit } from "@floodgate/core";
+import type { Ban, CompiledRule, Decision, Limit } from "@floodgate/core";
 import type { AskedRequest } from "./app.js";
 import { type Subject, timeoutMs } from "./subject.js";
 
@@ -28,9 +28,8 @@ export interface BanState {
 }
 
 /** @param plan whose numbers are asked for; default: all. */
-export async function lookAt({ rule, store, key }: Subject, plan: string | undefined): Promise<KeyState> {
-  const text = encodeKey(key);
-  const look = async (limit: Limit): Promise<Decision> => store.peek(limit, text, timeoutMs);
+export async function lookAt({ rule, store, keyText }: Subject, plan: string | undefined): Promise<KeyState> {
+  const look = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
   const banned = ban && { ban, banned: await look(ban.banned), counted: await look(ban.rejections) };
   const plans = limitsOf(rule, plan).map(async ([name, limit]): Promise<PlanState> => {

@@ -12,7 +12,7 @@ export function keyOf(text: string): Key {
   }
   const [, parts] = /^\((.*)\)$/s.exec(text) ?? [];
   if (parts !== undefined) return partsOf(parts).map(keyOf) as Key;
-  return /^\\[(\\]/.test(text) ? text.slice(1) : text;
+  return /^\\(?:[(\\]|secret:|missing-key-ip:)/.test(text) ? text.slice(1) : text;
 }
 
 /** Between commas that are not escaped. */

@@ -22,13 +22,13 @@ export function requestOf(line: string, options: RequestOptions, { rules }: Rule
   // Without a prototype: a header may be called constructor.
   const keys: Record<string, Key> = Object.create(null);
   for (const text of options.key ?? []) {
-    const [name, value] = pair(text, "=", "--key user=42");
+    const [name, value] = pair("key", text, "=", "user=42");
     if (!known.includes(name)) throw new Failure("usage", noSuchKey(name, known));
     keys[name] = keyOf(value);
   }
   const headers: Record<string, string> = Object.create(null);
   for (const text of options.header ?? []) {
-    const [name, value] = pair(text, ":", '--header "x-api-key: abc"');
+    const [name, value] = pair("header", text, ":", '"x-api-key: abc"');
     const lower = name.toLowerCase();
     headers[lower] = headers[lower] === undefined ? value : `${headers[lower]}, ${value}`;
   }
@@ -36,10 +36,11 @@ export function requestOf(line: string, options: RequestOptions, { rules }: Rule
   return { method: (parts[1] ?? "GET").toUpperCase(), path: parts[2] as string, headers, ip, route: options.route, keys };
 }
 
-function pair(text: string, separator: string, example: string): [string, string] {
+function pair(option: string, text: string, separator: string, example: string): [string, string] {
   const at = text.indexOf(separator);
   if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-  throw new Failure("usage", `${JSON.stringify(text)} has no name and value. Write ${example}.`);
+  // What was given is not shown: it may be a secret.
+  throw new Failure("usage", `a --${option} has no name and value. Write --${option} ${example}.`);
 }
 
 function noSuchKey(name: string, known: readonly string[]): string {

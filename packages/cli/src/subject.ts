@@ -1,8 +1,8 @@
-import { type CompiledRule, InspectedRules, type Key, type Limiter, RateLimit, type RuleSet, type Store } from "@floodgate/core";
+import { type CompiledRule, InspectedRules, type Limiter, type LimiterKey, RateLimit, type RuleSet, type Store } from "@floodgate/core";
 import type { RulesRedis } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
-import { type AskedRequest, appOptions, askedReader } from "./app.js";
+import { type AskedRequest, appOptions, askedReader, hasSecretKey } from "./app.js";
 import { countedKey, type KeyOptions } from "./counted-key.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
@@ -30,7 +30,7 @@ const prefix = formed(/^[^{}]{1,200}$/u, "It is 1 to 200 characters, and no brac
 export function subjectOptions(command: Command): Command {
   command
     .requiredOption("--rule <name>", "the rule")
-    .option("--key <value>", "whom it counts: a user, an address; once for each part where that is several", each)
+    .option("--key <value>", "whom it counts: a user, an address, an API key or its digest; once for each part", each)
     .option("--ip <address>", "the address, where the rule counts by it or for want of a key");
   redisOptions(command)
     .option("--file <file>", "take the rules from a file; default: those in Redis")
@@ -42,7 +42,9 @@ export function subjectOptions(command: Command): Command {
 /** A rule and a key of it, and where they are counted. */
 export interface Subject {
   readonly rule: CompiledRule<AskedRequest>;
-  readonly key: Key;
+  readonly key: LimiterKey;
+  /** The key as events show it: a digest in place of a secret. */
+  readonly keyText: string;
   readonly store: Store;
   readonly limiter: Limiter;
 }
@@ -60,9 +62,17 @@ export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subj
     const { all } = new InspectedRules("floodgate", set, app, askedReader);
     const rule = all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>;
     notePlan(io, options.plan, [plain]);
-    await use({ rule, key: countedKey(plain, options), store, limiter: limiters.get(options.rule) as Limiter });
+    const limiter = limiters.get(options.rule) as Limiter;
+    const key = countedKey(plain, options);
+    if (hasSecretKey(plain) && app.keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
+      io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");
+    }
+    await use({ rule, key, keyText: limiter.keyText(key), store, limiter });
   });
 }
+
+/** A secret key as events show it. */
+const digest = /^secret:[\da-f]{64}$/;
 
 async function rulesOf(io: Io, { file, rulesKey }: SubjectOptions, redis: RulesRedis): Promise<RuleSet> {
   const { text, name } = file === undefined ? { ...(await pullText(redis, rulesKey)), name: rulesKey } : await readText(io, file);

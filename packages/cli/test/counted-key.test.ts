@@ -25,14 +25,17 @@ describe("what a rule counts, of the options that tell it", () => {
     [rule("login"), key("(192.0.2.1,ann)"), ["192.0.2.1", "ann"]],
     [rule("login"), key("(ann,web)", "b"), [["ann", "web"], "b"]],
     [rule(["ip", "login"]), key("192.0.2.1", "(ann,web)"), ["192.0.2.1", ["ann", "web"]]],
+    [rule("secret:login"), key("192.0.2.1", "ann"), ["192.0.2.1", "ann"]],
+    [rule(["ip", "secret:login"]), key("192.0.2.1", "(ann,web)"), ["192.0.2.1", ["ann", "web"]]],
     // What a client or a framework says is a text, whatever it looks like.
     [rule("header:x-api-key"), key("(a,b)"), "(a,b)"],
     [rule(["ip", "route"]), key("192.0.2.1", "(a,b)"), ["192.0.2.1", "(a,b)"]],
+    [rule("secret:header:x-token"), key("(a,b)"), "(a,b)"],
     // An address that stands in for a missing key is one; a key that reads as one is none.
-    [rule("user", "ip"), { ip: "2001:db8::1" }, ["ip", "2001:db8::/56"]],
+    [rule("user", "ip"), { ip: "2001:db8::1" }, { missingKeyIp: "2001:db8::/56" }],
     [rule("user", "ip"), key("10.0.0.9"), "10.0.0.9"],
-    [rule(["user", "route"], "ip"), { ip: "2001:db8::1" }, ["ip", "2001:db8::/56"]],
-    [rule(["ip", "user"], "ip"), { ip: "192.0.2.1" }, ["ip", "192.0.2.1"]],
+    [rule(["user", "route"], "ip"), { ip: "2001:db8::1" }, { missingKeyIp: "2001:db8::/56" }],
+    [rule(["ip", "user"], "ip"), { ip: "192.0.2.1" }, { missingKeyIp: "192.0.2.1" }],
     [rule(["ip", "user"], "ip"), { ip: "192.0.2.1", ...key("ann") }, ["192.0.2.1", "ann"]],
   ])("%o %o", (rule, told, counted) => {
     expect(countedKey(rule, { ...told, ipv6Prefix: 56 })).toEqual(counted);
@@ -47,6 +50,8 @@ describe("what a rule counts, of the options that tell it", () => {
     [rule("user"), key(encodeKey("a".repeat(201))), "is the hash of a key that is longer than 200 characters. Write the key itself."],
     [rule("ip"), key("192.0.2"), '"192.0.2" is no address'],
     [rule("ip"), { ip: "2001:db8::/48" }, '"2001:db8::/48" is no address'],
+    [rule(["ip", "header:x-api-key"]), key("token", "192.0.2.1"), "what is given for the address is no address"],
+    [rule("secret:user"), {}, "Write --key <user>."],
     [rule("global"), key("all"), "Write neither --key nor --ip."],
     [rule(["user"]), key("ann", "bob"), "Write --key <user>."],
     [rule(["ip", "user"], "ip"), key("ann"), "Write --ip <address> --key <user>, or only --ip <address>"],

@@ -189,7 +189,7 @@ describe("a key that is blocked", () => {
   it("is asked for by as many parts as it has", async () => {
     const { code, out } = await status("--rule", "login", "--key", "::ffff:192.0.2.1", "--key", "ann");
     expect(code).toBe(0);
-    expect(out).toMatch(/^login, key 192\.0\.2\.1, ann: not blocked\n/);
+    expect(out).toMatch(/^login, key \(192\.0\.2\.1,ann\): not blocked\n/);
     expect(out).toContain("mode: shadow");
   });
 

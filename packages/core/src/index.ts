@@ -13,7 +13,7 @@ export { type Duration, type DurationText, parseDuration } from "./duration.js";
 // Limiters and decisions
 export { type CombinedDecision, type Decision, moreRestrictive, mostRestrictive } from "./decision.js";
 export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limiter.js";
-export { encodeKey, type Key, type KeyPart } from "./key.js";
+export { encodeKey, type Key, type KeyPart, type LimiterKey, type MissingKeyIp } from "./key.js";
 export { type ErrorCode, FloodgateError } from "./errors.js";
 export type {
   BanEvent,
@@ -58,7 +58,7 @@ export { problemType } from "./http/problem.js";
 export { decisionOf } from "./http/visits.js";
 export { type RateLimitControls, withControls } from "./http/controls.js";
 export { Waiting } from "./http/waiting.js";
-export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption } from "./rules/key-source.js";
+export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption, parseKeyName } from "./rules/key-source.js";
 export type { Match } from "./rules/match.js";
 export type { BanOptions } from "./rules/ban.js";
 export type { CostFunction, ResponseInfo } from "./rules/cost.js";

@@ -4,7 +4,7 @@ import { FloodgateError, shown } from "./errors.js";
 import { type EventListener, isTold, listenerOf, tell } from "./events.js";
 import { type FailureOptions, failureWords } from "./failure/failure-options.js";
 import { guardStore, StoreGuard } from "./failure/guard.js";
-import { encodeKey, type Key } from "./key.js";
+import { encodeKey, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
@@ -25,18 +25,23 @@ export interface Limiter<M extends Mode = Mode> {
   readonly onEvent: EventListener | undefined;
 
   /**
+   * A key as the store and events know it. Of a rule with secret keys that is a digest.
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid.
+   */
+  keyText(key: LimiterKey): string;
+  /**
    * Asks for `cost` units (default 1, a whole number) for a key, and takes them if they are there.
    * @throws FloodgateError where the key or the cost is none; a rejection is a result.
    */
-  consume(key: Key, options?: { cost?: number }): Answer<Decision, M>;
+  consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M>;
   /** Looks as a request of cost 1 would, and takes nothing. */
-  peek(key: Key): Answer<Decision, M>;
+  peek(key: LimiterKey): Answer<Decision, M>;
   /**
    * Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back; 0 where there
    * is nothing to give back (any more).
    * @throws FloodgateError `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
    */
-  refund(key: Key, decision: Decision): Answer<number, M>;
+  refund(key: LimiterKey, decision: Decision): Answer<number, M>;
   /**
    * Tells what the request of a decision has really cost (tokens, bytes), a whole number of at least 0, where `decision.cost` was
    * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
@@ -45,9 +50,9 @@ export interface Limiter<M extends Mode = Mode> {
    * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_STORE_FAULT` where it has failed before, as
    * with a refund.
    */
-  settle(key: Key, decision: Decision, cost: number): Answer<number, M>;
+  settle(key: LimiterKey, decision: Decision, cost: number): Answer<number, M>;
   /** Forgets what a key has used. */
-  reset(key: Key): Answer<void, M>;
+  reset(key: LimiterKey): Answer<void, M>;
 }
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
@@ -77,18 +82,33 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
 }
 
+/** Middlewares take 56 bits of an IPv6 address for one client unless they are told otherwise. */
+const ipv6Prefix = 56;
+
+function plainKeyText(key: LimiterKey): string {
+  return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);
+}
+
 /** A limit bound to a store. */
 export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly store: Store<M>;
   readonly guard: Store<M>;
   readonly limit: Limit;
   readonly onEvent: EventListener | undefined;
+  readonly keyText: (key: LimiterKey) => string;
 
-  constructor(store: Store<M>, guard: Store<M>, limit: Limit, onEvent: EventListener | undefined) {
+  constructor(
+    store: Store<M>,
+    guard: Store<M>,
+    limit: Limit,
+    onEvent: EventListener | undefined,
+    keyText: (key: LimiterKey) => string = plainKeyText,
+  ) {
     this.store = store;
     this.guard = guard;
     this.limit = limit;
     this.onEvent = listenerOf(onEvent);
+    this.keyText = keyText;
   }
 
   get name(): string {
@@ -99,9 +119,9 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     return this.limit.policy;
   }
 
-  consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
+  consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
-    const text = encodeKey(key);
+    const text = this.keyText(key);
     const decision = this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
@@ -112,27 +132,27 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     return andThen<Decision, Decision>(decision, told) as Answer<Decision, M>;
   }
 
-  peek(key: Key): Answer<Decision, M> {
-    return andThen<Decision, Decision>(this.guard.peek(this.limit, encodeKey(key)), notCharged) as Answer<Decision, M>;
+  peek(key: LimiterKey): Answer<Decision, M> {
+    return andThen<Decision, Decision>(this.guard.peek(this.limit, this.keyText(key)), notCharged) as Answer<Decision, M>;
   }
 
-  refund(key: Key, decision: Decision): Answer<number, M> {
-    return giveBack(this.guard, this.limit, encodeKey(key), decision, this.onEvent) as Answer<number, M>;
+  refund(key: LimiterKey, decision: Decision): Answer<number, M> {
+    return giveBack(this.guard, this.limit, this.keyText(key), decision, this.onEvent) as Answer<number, M>;
   }
 
-  settle(key: Key, decision: Decision, cost: number): Answer<number, M> {
-    return settle(this.guard, this.limit, encodeKey(key), decision, cost, this.onEvent) as Answer<number, M>;
+  settle(key: LimiterKey, decision: Decision, cost: number): Answer<number, M> {
+    return settle(this.guard, this.limit, this.keyText(key), decision, cost, this.onEvent) as Answer<number, M>;
   }
 
-  reset(key: Key): Answer<void, M> {
-    return this.guard.reset(this.limit, encodeKey(key));
+  reset(key: LimiterKey): Answer<void, M> {
+    return this.guard.reset(this.limit, this.keyText(key));
   }
 }
 
 /** One limit of several that a request must pass. */
 export interface LimiterCheck<M extends Mode> {
   readonly limiter: Limiter<M>;
-  readonly key: Key;
+  readonly key: LimiterKey;
   /** A whole number of at least 1; default 1. */
   readonly cost?: number;
 }
@@ -154,9 +174,10 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
         `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(first.name)}. Give both the same store.`,
       );
     }
-    const check = { limit: limiter.limit, key: encodeKey(key), cost: cost === undefined ? 1 : checkCost(cost) };
+    const check = { limit: limiter.limit, key: limiter.keyText(key), cost: cost === undefined ? 1 : checkCost(cost) };
     for (let i = 0; i < index; i++) {
-      if (checks[i]?.limiter.name === limiter.name && encodeKey(checks[i]?.key as Key) === check.key) {
+      const other = checks[i];
+      if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {
         throw new FloodgateError(
           "FLOODGATE_DUPLICATE_NAME",
           `consumeAll was given ${shown(limiter.name)} twice with the same key. Give it once, with the sum of the costs.`,

@@ -113,6 +113,8 @@ test("a misspelt key name is an error, in rules on that rule", () => {
       { name: "a", key: "user", policy },
       { name: "b", key: "ip", policy },
       { name: "c", key: ["tenant", "header:x-api-key", "route", "global"], policy },
+      { name: "secret", key: "secret:user", policy },
+      { name: "secrets", key: ["secret:tenant", "secret:header:x-token"], policy },
       { name: "d", key: (req) => req.get("x-user"), policy },
     ],
   });
@@ -125,6 +127,14 @@ test("a misspelt key name is an error, in rules on that rule", () => {
         { name: "b", key: "usr", policy },
       ],
     });
+  const misspeltSecret = () =>
+    rateLimit({
+      keys,
+      rules: [
+        // @ts-expect-error "usr" is no key
+        { name: "a", key: "secret:usr", policy },
+      ],
+    });
   const inTuple = () =>
     rateLimit({
       keys,
@@ -135,7 +145,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     });
   // @ts-expect-error "user" is not defined in `keys`
   const undefinedKey = () => rateLimit({ policy, key: "user" });
-  expectTypeOf([misspelt, inTuple, undefinedKey]).toBeArray();
+  expectTypeOf([misspelt, misspeltSecret, inTuple, undefinedKey]).toBeArray();
 });
 
 test("misspelt words and durations are errors", () => {

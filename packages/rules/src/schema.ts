@@ -140,7 +140,7 @@ const exempt = map(
       ),
       "a list",
       "keys: [internal]",
-      "Keys, as the rule's own `key` makes them; a list for a tuple.",
+      "Keys, as the rule's own `key` makes them, a list for a tuple; of a secret the key or its digest, secret:<digits>.",
     ).optional(),
   },
   "exempt: { ips: [10.0.0.0/8] }",
@@ -204,10 +204,14 @@ const rule = map(
     }),
     match: match.optional(),
     key: oneOrMore(
-      text("key: user", "ip, route, global, header:<name>, or one of the app's `keys`.", {
-        minLength: 1,
-        examples: ["ip", "global", "route", "header:x-api-key"],
-      }),
+      text(
+        "key: user",
+        "ip, route, global, header:<name>, or one of the app's `keys`; secret:<name> stores and shows only a digest of it.",
+        {
+          minLength: 1,
+          examples: ["ip", "global", "route", "header:x-api-key", "secret:header:x-token"],
+        },
+      ),
       "a name or a list of names",
       "key: user",
       "Whom to count: a name, or a list of names that count together. Default ip.",

@@ -67,7 +67,7 @@ const name = fc
   .oneof(awkward, fc.string({ minLength: 1, maxLength: 40 }))
   .filter((word) => /^[ -~]+$/.test(word) && !["__proto__", "<<"].includes(word));
 const appName = fc.constantFrom("user", "tenant", "api_key", "plan.id");
-const keyName = fc.oneof(appName, fc.constantFrom("ip", "global", "header:x-api-key"));
+const keyName = fc.oneof(appName, fc.constantFrom("ip", "global", "header:x-api-key", "secret:user", "secret:header:x-a"));
 const path = fc.constantFrom("/", "/posts", "/posts/:id", "/files/*", "/%F0%9F%98%80");
 const method = fc.constantFrom("GET", "post", "DELETE");
 const headerName = fc.constantFrom("x-a", "x-b", "x-c");

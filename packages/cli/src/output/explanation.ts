@@ -1,5 +1,5 @@
 import { type Explanation, FloodgateError, type NotCounted, type PlainRule, type RuleSet } from "@floodgate/core";
-import { type AskedRequest, isOwnKey, keyNames } from "../app.js";
+import { type AskedRequest, isOwnKey, keyNames, markedKeyNames } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { table } from "./table.js";
 import { harmless } from "./terminal.js";
@@ -27,7 +27,7 @@ export function explained(set: RuleSet, explanations: readonly Explanation<Asked
     const said = {
       rule: name,
       counts: explanation.says === "counts",
-      by: keyNames(plain).join(", "),
+      by: markedKeyNames(plain).join(", "),
       mode: shadow ? "shadow" : "enforce",
     } as const;
     if (explanation.says !== "counts") return { ...said, why: why(plain, explanation) };

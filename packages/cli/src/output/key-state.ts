@@ -1,4 +1,3 @@
-import { encodeKey, type Key } from "@floodgate/core";
 import { type Io, paint } from "../io.js";
 import type { BanState, KeyState, PlanState } from "../key-state.js";
 import type { Subject } from "../subject.js";
@@ -27,8 +26,8 @@ export function foreignText(io: Io, subject: Subject): string {
   return title(io, subject, "unknown, for a value was there that is no state of a limit");
 }
 
-function title(io: Io, { rule, key }: Subject, verdict: string): string {
-  return `${paint(io, "bold", `${rule.name}, key ${harmless(keyText(key))}: ${verdict}`)}\n`;
+function title(io: Io, { rule, keyText }: Subject, verdict: string): string {
+  return `${paint(io, "bold", `${rule.name}, key ${harmless(keyText)}: ${verdict}`)}\n`;
 }
 
 function verdict(io: Io, plans: readonly PlanState[]): string {
@@ -48,15 +47,11 @@ function when(ms: number, atMs: number): string {
   return ms === Number.POSITIVE_INFINITY ? "never" : `in ${wait(ms)}, ${localTime(atMs + ms)}`;
 }
 
-function keyText(key: Key): string {
-  return Array.isArray(key) ? key.map((part) => (Array.isArray(part) ? encodeKey(part) : part)).join(", ") : String(key);
-}
-
 /** The same for programs: times in milliseconds, instants since the epoch. */
-export function keyStateJson({ rule, key }: Subject, { atMs, plans, ban }: KeyState): object {
+export function keyStateJson({ rule, keyText }: Subject, { atMs, plans, ban }: KeyState): object {
   return {
     rule: rule.name,
-    key,
+    key: keyText,
     mode: rule.shadow ? "shadow" : "enforce",
     plans: plans.map(({ plan = null, used, decision }) => {
       const { policy, allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision;

@@ -19,6 +19,7 @@ import { readBackCases } from "./read-back.js";
 import { refundCases } from "./refunds.js";
 import { responseCases } from "./responses.js";
 import { routeCases } from "./routes.js";
+import { secretKeyCases } from "./secret-keys.js";
 import { settleCases } from "./settling.js";
 import { severalCases } from "./several.js";
 import { spoofingCases } from "./spoofing.js";
@@ -58,6 +59,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     mountedCases(suite);
     matchCases(suite);
     keyCases(suite);
+    secretKeyCases(suite);
     routeCases(suite);
     clientIpCases(suite);
     spoofingCases(suite);

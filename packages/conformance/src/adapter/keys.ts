@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow, type OnMissingKey } from "@floodgate/core";
+import { fixedWindow, type Limiter, type OnMissingKey } from "@floodgate/core";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { type AdapterSuite, self } from "./web.js";
 
@@ -70,8 +70,64 @@ export function keyCases({ describe, it }: AdapterSuite): void {
       const app = await web.start({ policy, key: "header:x-api-key", onMissingKey: "ip" });
       assert.deepEqual(await app.statuses(2, "/", { "x-api-key": self }), [200, 429]);
       assert.deepEqual(await app.statuses(2), [200, 429]);
-      await app.limits[0]?.limiter.reset(["ip", self]);
+      await app.limits[0]?.limiter.reset({ missingKeyIp: self });
       assert.deepEqual(await app.statuses(1), [200]);
+    });
+
+    it("no key that an app makes of what a client sends reaches the count of a client without a key", async (web) => {
+      const keys = { user, list: (request: RequestView) => request.header("x-list")?.split(",") };
+      const shapes: LimitSetup[] = [
+        { key: ["header:x-tenant", "header:x-user"] },
+        { key: ["header:x-user"] },
+        { key: "header:x-user" },
+        { key: "list" },
+        { key: (request) => [request.header("x-tenant") ?? "", request.header("x-user") ?? ""] },
+        { key: (request) => keys.list(request) },
+      ];
+      const sent = [
+        { "x-tenant": "ip", "x-user": self, "x-list": `ip,${self}` },
+        { "x-tenant": "missing-key-ip:", "x-user": self, "x-list": `missing-key-ip:,${self}` },
+        { "x-tenant": "ip", "x-user": `missing-key-ip:${self}`, "x-list": `missing-key-ip:${self}` },
+        { "x-tenant": "\\", "x-user": `\\missing-key-ip:${self}`, "x-list": `\\missing-key-ip:${self}` },
+      ];
+      for (const [i, shape] of shapes.entries()) {
+        const app = await web.start({ name: `shape-${i}`, keys, policy, ...shape, onMissingKey: "ip" });
+        for (const headers of sent) await app.get("/", headers);
+        // A function that answers a tuple in any case has a key for every request.
+        const keyless = i === 4 ? await app.limits[0]?.limiter.peek({ missingKeyIp: self }) : undefined;
+        if (keyless === undefined) assert.deepEqual(await app.statuses(2), [200, 429], `shape ${i}`);
+        else assert.equal(keyless.remaining, 1);
+      }
+    });
+
+    it("a client without a key is shown and named by its address", async (web) => {
+      const { onEvent } = web.listen("allowed");
+      const clientIp = (request: RequestView): string | undefined => request.header("x-ip");
+      const app = await web.start({ policy, key: "header:x-user", onMissingKey: "ip", clientIp, ipv6Prefix: 64, onEvent });
+      const limiter = app.limits[0]?.limiter as Limiter;
+      for (const [ip, named, shown] of [
+        ["203.0.113.9", "::ffff:203.0.113.9", "missing-key-ip:203.0.113.9"],
+        ["2001:db8:0:1::5", "2001:DB8:0:1:0::7", "missing-key-ip:2001:db8:0:1::/64"],
+      ] as const) {
+        web.events.length = 0;
+        assert.deepEqual(await app.statuses(2, "/", { "x-ip": ip }), [200, 429]);
+        assert.deepEqual(
+          web.events.map((event) => "key" in event && event.key),
+          [shown, shown],
+        );
+        const key = { missingKeyIp: named };
+        assert.equal((await limiter.peek(key)).remaining, 0);
+        await limiter.reset(key);
+        const decision = await limiter.consume(key);
+        assert.equal((await app.get("/", { "x-ip": ip })).status, 429);
+        assert.equal(await limiter.settle(key, decision, 0), -1);
+        assert.equal((await app.get("/", { "x-ip": ip })).status, 200);
+        await limiter.reset(shown);
+        assert.equal((await app.get("/", { "x-ip": ip })).status, 429);
+        await limiter.reset({ missingKeyIp: shown.slice("missing-key-ip:".length) });
+        assert.equal(await limiter.refund(key, await limiter.consume(key)), 1);
+      }
+      assert.throws(() => limiter.reset({ missingKeyIp: "2001:db8::/56" }), { code: "FLOODGATE_INVALID_KEY" });
     });
 
     it("that is missing where it must be there rejects, and is told", async (web) => {

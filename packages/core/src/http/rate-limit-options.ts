@@ -35,6 +35,11 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
   clientIp?: ClientIpOption<Req>;
   /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */
   ipv6Prefix?: number;
+  /**
+   * Makes the digests of secret keys HMACs, of at least 32 characters and the same in every process. Without it they are plain
+   * SHA-256, which does not hide what can be guessed (passwords, short tokens).
+   */
+  keySecret?: string;
   /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
   decisionName?: string;
   onEvent?: EventListener;
@@ -54,6 +59,7 @@ const words = [
   "refundWhen",
   "clientIp",
   "ipv6Prefix",
+  "keySecret",
   "decisionName",
   "onEvent",
 ];

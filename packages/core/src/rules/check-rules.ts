@@ -3,8 +3,9 @@ import { checkOptions } from "../options.js";
 import type { RuleContext } from "./compiled-rule.js";
 import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
-import { isBuiltInKey } from "./key-source.js";
+import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
+import { KeyDigests } from "./secret-keys.js";
 import type { RuleSet } from "./source.js";
 
 /** A list of names, or an object whose properties they are, as `rateLimit` takes it. */
@@ -27,18 +28,31 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   attempt(mistakes, () => compileExempt("rules", set.exempt));
   const context: RuleContext<unknown> = {
     sources: {
-      keys: named("keys", app.keys ?? set.rules.flatMap(({ key }) => key ?? []).filter(isName)),
+      keys: named(
+        "keys",
+        app.keys ??
+          set.rules
+            .flatMap(({ key }) => key ?? [])
+            .map(ownName)
+            .filter(isName),
+      ),
       ip: () => undefined,
       address: () => undefined,
       path: () => "/",
       route: () => undefined,
       header: () => undefined,
+      ipv6Prefix: 56,
+      digests: new KeyDigests("rules", undefined),
     },
     costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
     plan: () => undefined,
     exempt: [],
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
+}
+
+function ownName(name: unknown): unknown {
+  return typeof name === "string" ? parseKeyName(name).name : name;
 }
 
 function isName(name: unknown): name is string {

@@ -1,6 +1,6 @@
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { FloodgateError, inside, shown } from "../errors.js";
-import { encodeKey, type Key } from "../key.js";
+import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../key.js";
 import { checkName, createLimit, type Limit } from "../limit.js";
 import { type Meaning, meaningOf } from "../names.js";
 import { oneOf } from "../options.js";
@@ -13,6 +13,7 @@ import { type KeySource, type KeySources, keySource, noClientIp } from "./key-so
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans } from "./plans.js";
 import type { LimitOptions, OnMissingKey, Promised, Rule } from "./rule.js";
+import { namedKeyText } from "./secret-keys.js";
 
 /** What the rules of one middleware share: what their names stand for, and whom none of them counts. */
 export interface RuleContext<Req> {
@@ -102,7 +103,9 @@ export class CompiledRule<Req> {
     const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
     this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
-    this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)]);
+    this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
+      namedKeyText(key, this.#key.secrecy, sources.digests),
+    );
   }
 
   #plans(
@@ -148,13 +151,29 @@ export class CompiledRule<Req> {
     return limit;
   }
 
+  /**
+   * The text of a key that somebody names to the rule's limiter: of a secret, the key itself or its digest as events show it.
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
+   */
+  keyText(key: LimiterKey): string {
+    if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#sources.ipv6Prefix);
+    const { secrecy } = this.#key;
+    const text = namedKeyText(key, secrecy, this.#sources.digests);
+    if (text !== undefined) return text;
+    const parts = (secrecy as readonly boolean[]).map(() => "...").join(", ");
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_KEY",
+      `The key of ${shown(this.name)} is a tuple with secret parts, but another key was given. Write [${parts}], with the parts in the rule's order.`,
+    );
+  }
+
   #find(request: Req, plan: string | undefined): Promised<Found<Req>> {
     const cost = typeof this.#cost === "number" ? this.#cost : this.#cost(request);
     if (cost === 0) return undefined;
-    let key: ReturnType<KeySource<Req>>;
+    let key: ReturnType<KeySource<Req>["of"]>;
     let policy: unknown;
     try {
-      key = this.#key(request);
+      key = this.#key.of(request);
       if (this.#policy !== undefined) policy = this.#policy(request);
     } catch (error) {
       abandon([cost, key]);
@@ -166,12 +185,12 @@ export class CompiledRule<Req> {
     return this.#found(request, plan, cost, key, policy);
   }
 
-  #found(request: Req, plan: string | undefined, cost: unknown, key: Key | undefined, policy: unknown): Promised<Found<Req>> {
+  #found(request: Req, plan: string | undefined, cost: unknown, key: CountedKey | undefined, policy: unknown): Promised<Found<Req>> {
     if (cost === 0) return undefined;
     const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
     const planned = plan === undefined ? undefined : this.plans?.get(plan);
     const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
-    if (key !== undefined) return this.#check(limit, encodeKey(key), units);
+    if (key !== undefined) return this.#check(limit, countedText(key), units);
     // A limit that is only watched must not turn a request away, for want of a key either.
     const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
     switch (missing) {
@@ -180,9 +199,8 @@ export class CompiledRule<Req> {
       case "reject":
         return new TurnedAway(this.name);
       case "ip":
-        return andThen<Key | undefined, Found<Req>>(this.#sources.ip(request), (address) => {
-          // A key that is made of a header, say, must not be able to name an address.
-          if (address !== undefined) return this.#check(limit, encodeKey(["ip", address as string]), units);
+        return andThen<string | undefined, Found<Req>>(this.#sources.ip(request), (address) => {
+          if (address !== undefined) return this.#check(limit, missingKeyText(address), units);
           if (this.shadow) return undefined;
           throw noClientIp();
         });

@@ -7,15 +7,14 @@ import { checkOptions } from "../options.js";
 export interface Exempt {
   /** Client addresses and ranges: `"10.0.0.0/8"`. */
   readonly ips?: readonly string[];
-  /** Keys, as the rule's own `key` makes them. */
+  /** Keys, as the rule's own `key` makes them; of a secret the key itself or its digest (`"secret:..."`). */
   readonly keys?: readonly Key[];
 }
 
 /** What one place says of who is exempt, made ready. */
 export interface Exempted {
   readonly ranges: readonly IpRange[];
-  /** As `encodeKey` writes them. */
-  readonly keys: readonly string[];
+  readonly keys: readonly Key[];
 }
 
 /**
@@ -27,9 +26,15 @@ export function compileExempt(where: string, exempt: Exempt | undefined): readon
   return inside(["exempt"], () => {
     checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
     const ranges = list(where, "ips", exempt.ips).map((text, i) => inside(["ips", i], () => range(where, text)));
-    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => encodeKey(key as Key)));
+    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => sound(key as Key)));
     return [{ ranges, keys }];
   });
+}
+
+/** @throws FloodgateError where it is no key. */
+function sound(key: Key): Key {
+  encodeKey(key);
+  return key;
 }
 
 /** Everybody whom a rule does not count, wherever that is said. */
@@ -37,14 +42,18 @@ export class Exemptions {
   readonly #ranges: readonly IpRange[];
   readonly #keys: ReadonlySet<string>;
 
-  private constructor(all: readonly Exempted[]) {
+  private constructor(all: readonly Exempted[], textOf: (key: Key) => string | undefined) {
     this.#ranges = all.flatMap(({ ranges }) => ranges);
-    this.#keys = new Set(all.flatMap(({ keys }) => keys));
+    const texts = all.flatMap(({ keys }) => keys).map(textOf);
+    this.#keys = new Set(texts.filter((text) => text !== undefined));
   }
 
-  /** Undefined where nobody is exempt. */
-  static of(all: readonly Exempted[]): Exemptions | undefined {
-    return all.length === 0 ? undefined : new Exemptions(all);
+  /**
+   * Undefined where nobody is exempt.
+   * @param textOf the text under which the rule counts a key; undefined if the rule makes no such key.
+   */
+  static of(all: readonly Exempted[], textOf: (key: Key) => string | undefined): Exemptions | undefined {
+    return all.length === 0 ? undefined : new Exemptions(all, textOf);
   }
 
   /** Whether an address must be known to tell. */

@@ -1,10 +1,11 @@
 import { FloodgateError, inside, shown } from "../errors.js";
-import type { Key, KeyPart } from "../key.js";
+import type { CountedKey, Key, KeyDigest } from "../key.js";
 import { nearest } from "../options.js";
-import { abandon, isPromise } from "../store.js";
+import { abandon, andThen, isPromise } from "../store.js";
 import { isHeaderName } from "./header-name.js";
 import type { CompiledMatch } from "./match.js";
 import { readingsOf } from "./path.js";
+import { isSecretHeader, type KeyDigests, type Secrecy } from "./secret-keys.js";
 
 /** What a key function is told besides the request. */
 export interface KeyInfo {
@@ -20,14 +21,32 @@ export interface KeyInfo {
 /** Answers whom a request counts for, or undefined where it has no key. */
 export type KeyFunction<Req> = (request: Req, info: KeyInfo) => Key | undefined | PromiseLike<Key | undefined>;
 
-/** The names of keys that need no definition, and those the app defines. */
-export type KeyName<Own extends string = never> = "ip" | "route" | "global" | `header:${string}` | Own;
+/**
+ * The names of keys that need no definition, and those the app defines. `secret:` before a header or an own name stores and shows
+ * only a digest of the key.
+ */
+export type KeyName<Own extends string = never> =
+  | "ip"
+  | "route"
+  | "global"
+  | `header:${string}`
+  | `secret:header:${string}`
+  | Own
+  | `secret:${Own}`;
 
 const builtIn: readonly string[] = ["ip", "route", "global"];
+const headerMark = "header:";
+const secretMark = "secret:";
 
 /** Whether a key's name needs no definition, and can have none. */
 export function isBuiltInKey(name: string): boolean {
-  return builtIn.includes(name) || name.startsWith("header:");
+  return builtIn.includes(name) || name.startsWith(headerMark) || name.startsWith(secretMark);
+}
+
+/** A name in `key` without its `secret:`, and whether only a digest of the key is stored and shown. */
+export function parseKeyName(name: string): { readonly name: string; readonly secret: boolean } {
+  if (name.startsWith(secretMark)) return { name: name.slice(secretMark.length), secret: true };
+  return { name, secret: name.startsWith(headerMark) && isSecretHeader(name.slice(headerMark.length).toLowerCase()) };
 }
 
 /** A function of the request, a name, or a tuple of names. */
@@ -43,46 +62,84 @@ export interface KeySources<Req> {
   path(request: Req): string;
   route(request: Req): string | undefined;
   header(request: Req, name: string): string | undefined;
+  /** How many bits of an IPv6 address make one client. */
+  readonly ipv6Prefix: number;
+  readonly digests: KeyDigests;
 }
 
-/** A compiled key: answers undefined where the request has none. */
-export type KeySource<Req> = (request: Req) => Key | undefined | PromiseLike<Key | undefined>;
+/** Answers the key as the app or the request says it, undefined where there is none. */
+type PlainSource<Req> = (request: Req) => ReturnType<KeyFunction<Req>>;
+
+/** The same, with digests in place of secrets. */
+type Source<Req> = (request: Req) => CountedKey | undefined | PromiseLike<CountedKey | undefined>;
+
+/** A rule's `key`, compiled. */
+export interface KeySource<Req> {
+  readonly of: Source<Req>;
+  readonly secrecy: Secrecy;
+}
 
 /** @throws FloodgateError where a key is no function and no name that is known. */
 export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
-  if (typeof key === "function") return fromFunction(key as KeyFunction<Req>, sources, match);
+  if (typeof key === "function") return { of: fromFunction(key as KeyFunction<Req>, sources, match), secrecy: false };
   if (!Array.isArray(key)) return fromName(where, key, sources, match);
   if (key.length === 0) throw unknownKey(where, key, sources);
   const parts = key.map((part, i) => inside([i], () => fromName(where, part, sources, match)));
+  return { of: ofAll(parts.map((part) => part.of)), secrecy: parts.map((part) => part.secrecy === true) };
+}
+
+function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
   return (request) => {
-    const values: ReturnType<KeySource<Req>>[] = [];
+    const values: ReturnType<Source<Req>>[] = [];
     try {
       for (const part of parts) values.push(part(request));
     } catch (error) {
       abandon(values);
       throw error;
     }
-    return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (Key | undefined)[]);
+    return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (CountedKey | undefined)[]);
   };
 }
 
 /** A tuple that lacks a part is no key. */
-function tuple(values: readonly (Key | undefined)[]): Key | undefined {
-  return values.includes(undefined) ? undefined : (values as KeyPart[]);
+function tuple(values: readonly (CountedKey | undefined)[]): CountedKey | undefined {
+  return values.includes(undefined) ? undefined : (values as CountedKey);
 }
 
-function fromName<Req>(where: string, name: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
-  if (typeof name !== "string") throw unknownKey(where, name, sources);
-  if (Object.hasOwn(sources.keys, name)) return fromFunction(sources.keys[name] as KeyFunction<Req>, sources, match);
-  if (name === "ip") return (request) => sources.ip(request);
-  if (name === "route") return (request) => routeOf(request, sources, match);
-  if (name === "global") return () => "global";
-  const header = name.startsWith("header:") ? name.slice("header:".length).toLowerCase() : undefined;
-  if (!isHeaderName(header)) throw unknownKey(where, name, sources);
-  return (request) => sources.header(request, header) || undefined;
+function fromName<Req>(where: string, given: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
+  if (typeof given !== "string") throw unknownKey(where, given, sources);
+  const { name, secret } = parseKeyName(given);
+  const of = Object.hasOwn(sources.keys, name)
+    ? fromFunction(sources.keys[name] as KeyFunction<Req>, sources, match)
+    : (fromHeader(name, sources) ?? (secret ? undefined : fromRequest(name, sources, match)));
+  if (of === undefined) throw unknownKey(where, given, sources);
+  return { of: secret ? digested(of, sources.digests) : of, secrecy: secret };
 }
 
-function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
+function fromRequest<Req>(name: string, sources: KeySources<Req>, match: CompiledMatch | undefined): PlainSource<Req> | undefined {
+  switch (name) {
+    case "ip":
+      return (request) => sources.ip(request);
+    case "route":
+      return (request) => routeOf(request, sources, match);
+    case "global":
+      return () => "global";
+    default:
+      return undefined;
+  }
+}
+
+function fromHeader<Req>(name: string, sources: KeySources<Req>): PlainSource<Req> | undefined {
+  const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
+  return isHeaderName(header) ? (request) => sources.header(request, header) || undefined : undefined;
+}
+
+function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {
+  const digest = (key: Key | undefined): KeyDigest | undefined => (key === undefined ? undefined : digests.digest(key));
+  return (request) => andThen<Key | undefined, KeyDigest | undefined>(of(request), digest);
+}
+
+function fromFunction<Req>(key: KeyFunction<Req>, sources: KeySources<Req>, match: CompiledMatch | undefined): PlainSource<Req> {
   return (request) => {
     // An address that is promised must be there before the key function is called, if that wants to be told.
     const ip = key.length < 2 ? undefined : sources.ip(request);
@@ -134,10 +191,13 @@ export function noClientIp(): FloodgateError {
 }
 
 function unknownKey<Req>(where: string, key: unknown, sources: KeySources<Req>): FloodgateError {
-  const known = [...builtIn, ...Object.keys(sources.keys)];
-  const near = typeof key === "string" ? nearest(key, known) : undefined;
+  const own = Object.keys(sources.keys);
+  const known = [...builtIn, ...own];
+  const near = typeof key === "string" ? nearest(key, [...known, ...own.map((name) => secretMark + name)]) : undefined;
+  const isBuiltInSecret = typeof key === "string" && key.startsWith(secretMark) && builtIn.includes(key.slice(secretMark.length));
+  const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
   return new FloodgateError(
     "FLOODGATE_UNKNOWN_KEY",
-    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>), but was ${shown(key)}.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
+    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
   );
 }

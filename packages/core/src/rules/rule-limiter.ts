@@ -1,7 +1,7 @@
 import type { Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import type { EventListener } from "../events.js";
-import { encodeKey, type Key } from "../key.js";
+import type { LimiterKey } from "../key.js";
 import type { Limit } from "../limit.js";
 import { BoundLimiter, type Limiter } from "../limiter.js";
 import type { Policy } from "../policy.js";
@@ -41,11 +41,15 @@ export class RuleLimiter<Req> implements Limiter {
     return this.limit.policy;
   }
 
-  consume(key: Key, options?: { cost?: number }): Decision | Promise<Decision> {
+  keyText(key: LimiterKey): string {
+    return this.#rule.keyText(key);
+  }
+
+  consume(key: LimiterKey, options?: { cost?: number }): Decision | Promise<Decision> {
     return this.#of(this.limit).consume(key, options);
   }
 
-  peek(key: Key): Decision | Promise<Decision> {
+  peek(key: LimiterKey): Decision | Promise<Decision> {
     const look = this.#of(this.limit).peek(key);
     const { ban } = this.#rule;
     if (ban === undefined) return look;
@@ -54,23 +58,23 @@ export class RuleLimiter<Req> implements Limiter {
     return ban.apply(look, banned);
   }
 
-  refund(key: Key, decision: Decision): number | Promise<number> {
+  refund(key: LimiterKey, decision: Decision): number | Promise<number> {
     return this.#of(this.#rule.limitOf(decision.policy)).refund(key, decision);
   }
 
-  settle(key: Key, decision: Decision, cost: number): number | Promise<number> {
+  settle(key: LimiterKey, decision: Decision, cost: number): number | Promise<number> {
     return this.#of(this.#rule.limitOf(decision.policy)).settle(key, decision, cost);
   }
 
   /** Forgets what a key has used under every plan and policy that has been decided, and lifts its ban. */
-  reset(key: Key): void | Promise<void> {
-    const text = encodeKey(key);
+  reset(key: LimiterKey): void | Promise<void> {
+    const text = this.keyText(key);
     const answers: unknown[] = [...this.#rule.limits.values()].map((limit) => this.guard.reset(limit, text));
     if (this.#rule.ban !== undefined) answers.push(...this.#rule.ban.reset(this.guard, text));
     return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
   }
 
   #of(limit: Limit): BoundLimiter<"sync" | "async"> {
-    return new BoundLimiter(this.store, this.guard, limit, this.onEvent);
+    return new BoundLimiter(this.store, this.guard, limit, this.onEvent, (key) => this.keyText(key));
   }
 }

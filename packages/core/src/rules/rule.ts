@@ -11,8 +11,8 @@ import type { PlanOptions } from "./plans.js";
 export type Promised<T> = T | PromiseLike<T>;
 
 /**
- * What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP, under the key
- * `["ip", address]`, which no key of one part can be.
+ * What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP address, apart
+ * from every key. A limiter names that client `{ missingKeyIp: "203.0.113.9" }`.
  */
 export type OnMissingKey = "error" | "skip" | "reject" | "ip";
 
