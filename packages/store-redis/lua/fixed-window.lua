@@ -8,7 +8,7 @@ local function load(key, window)
   local value = read(key, layout, state_size)
   if value then
     local _, start, count = unpack(fields, value)
-    if count ~= 0 and start - now <= window and now - start < window then return start, count end
+    if count > 0 and count <= largest and start - now <= window and now - start < window then return start, count end
   end
   return floor(now / window) * window, 0
 end

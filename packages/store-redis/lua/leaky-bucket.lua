@@ -24,7 +24,9 @@ local function load(key, policy)
   if not value then return 0, 0, 0, 0, 0, 0, false end
   local _, stored, time, stored_unit, empty_at = unpack(fields, value)
   local backlog, whole, since = 0, 0, now - time
-  local exists = now < empty_at and stored_unit ~= 0 and (since >= 0 or -since <= ceil(full / flow))
+  -- What somebody has tampered with is no state.
+  local sound = stored_unit ~= 0 and stored_unit <= largest and stored_unit >= -largest and stored <= largest and empty_at >= time
+  local exists = sound and now < empty_at and (since >= 0 or -since <= ceil(full / flow))
   if exists then
     whole = min(rescale(stored, math.abs(stored_unit), unit), max(full, deepest))
     -- A product above 2^53 is rounded, and more than there is to drain all the same.

@@ -100,11 +100,12 @@ local function decide(key, policy, cost, commit)
     at = max(now, newest)
     if newest > at - window then from = first_above(key, first, to, false, at - window) end
   end
-  if from == to then
-    total = 0
-  else
+  if from < to then
     dropped = from == first and stored or units_of(key, from - 1)
+    -- Only a log that somebody has tampered with drops more than it holds.
+    if dropped > total then dropped, from = 0, to end
   end
+  if from == to then total = 0 end
   local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or counts_rejected)
@@ -123,7 +124,7 @@ local function decide(key, policy, cost, commit)
   elseif cost > remaining then
     -- The unit that must leave first is the one that brings `cost` others room. It may be of the entry to be written.
     waited = first_above(key, from, to, true, total - (limit - cost) - 1)
-    retry = (waited < to and entry(key, waited) or at) + window - now
+    retry = max(1, min((waited < to and entry(key, waited) or at) + window - now, reset))
   end
   if not logs then
     local state = wants_state and not counts_rejected and cells_of(key, from, to, base, waited) or nil
@@ -153,7 +154,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   if place == to then return 0 end
   local time, units = entry(key, place)
   if time ~= charged_at then return 0 end
-  units = units - (place == from and base or units_of(key, place - 1))
+  units = max(units - (place == from and base or units_of(key, place - 1)), 0)
   local change = max(-units, min(change_of(reserved, cost), max(deepest - (total - base), 0)))
   if change == 0 then return 0 end
 

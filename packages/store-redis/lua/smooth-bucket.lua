@@ -27,7 +27,9 @@ local function load(key, policy)
   if not value then return full, 0, 0, 0, 0, false end
   local _, stored, time, stored_unit, full_at = unpack(fields, value)
   local level, since = full, now - time
-  local exists = now < full_at and stored_unit > 0 and (since >= 0 or -since <= ceil(full / flow))
+  -- What somebody has tampered with is no state.
+  local sound = stored_unit > 0 and stored_unit <= largest and stored <= largest and stored >= -largest
+  local exists = sound and now < full_at and (since >= 0 or -since <= ceil(full / flow))
   if exists then
     level = level_of(stored, stored_unit, unit, full)
     -- A product above 2^53 is rounded, and more than there is room for all the same.

@@ -106,7 +106,7 @@ export class DenyCache {
     }
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-    if (state.doubtful || decision.retryAfterMs <= slackMs) return certain ? undefined : { ...decision, allowed: true, retryAfterMs: 0 };
+    if (state.doubtful || !(decision.retryAfterMs > slackMs)) return certain ? undefined : { ...decision, allowed: true, retryAfterMs: 0 };
     return isRough(limit, state, cost) ? undefined : decision;
   }
 

@@ -147,7 +147,10 @@ export class Lane {
           (reply) => this.#read(batch, reply, sentMs),
           (error) => this.#refused(batch, error),
         )
-        .then(done);
+        .then(done, (error) => {
+          this.#lost(batch, error);
+          done();
+        });
     });
   }
 
@@ -190,24 +193,21 @@ export class Lane {
     }
   }
 
+  /** @throws MalformedReply: then nothing that it says is believed. */
   #read(batch: Batch, list: unknown, sentMs: number): void {
-    const receivedMs = performance.now();
-    const serverMs = Array.isArray(list) ? Number(list[0]) : Number.NaN;
-    if (Number.isNaN(serverMs)) {
-      this.#lost(batch, "the answer is none of Floodgate's script");
-      return;
-    }
-    const answers = list as unknown[];
-    this.#aheadMs = serverMs - receivedMs;
-    if (answers.length === 1) {
+    const reply = new Reply(list, batch.nowMs, sentMs, performance.now());
+    if (reply.isLate) {
+      this.#aheadMs = reply.serverMs - reply.receivedMs;
       // Too late by the server's clock, so nothing was charged. It was not known, or has changed: those who still wait ask again.
       this.#waiting.push(...batch.steps.filter((step) => !step.settled));
       this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
       return;
     }
-    const reply = new Reply(answers, batch.nowMs ?? serverMs, sentMs, receivedMs);
+    for (const step of batch.steps) step.read(reply);
+    reply.end();
+    this.#aheadMs = reply.serverMs - reply.receivedMs;
     for (const step of batch.steps) {
-      step.read(reply);
+      step.settle(reply);
       this.#deadlines.delete(step);
     }
   }

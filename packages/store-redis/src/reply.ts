@@ -1,13 +1,26 @@
-import { type Cells, type Decision, decision, type Limit } from "@floodgate/core";
+import { type Cells, type Decision, decision } from "@floodgate/core";
+import type { KnownLimit } from "./limits.js";
 
-/** A decision or a fault of one check, with the state that a rejected request met. */
+/** A decision of one check, with the state that a rejected request met. */
 export interface Told {
   readonly decision: Decision;
   readonly state: Cells | undefined;
 }
 
-/** Reads the answers of a batch one after the other. The layout is told in lua/batch.lua. */
+/** The reply is out of step with what was asked. Nothing in it can be relied on. */
+export class MalformedReply extends Error {}
+
+/** The entries of a log that the script hands over: the eight oldest, and at most four of the others (see sliding-window-log.lua). */
+const mostEntries = 12;
+
+/**
+ * Reads the answers of a batch one after the other. The layout is told in lua/batch.lua. Every field is checked, for whoever answers
+ * may be a faulty proxy, another version of the script, or hostile. What is no number, or leaves open where the next answer begins, throws a
+ * `MalformedReply`; a number out of its range is a fault of the step at hand alone.
+ */
 export class Reply {
+  /** The server's clock. */
+  readonly serverMs: number;
   /** The time by which the batch was decided. */
   readonly nowMs: number;
   /** By this process's steady clock. */
@@ -15,49 +28,127 @@ export class Reply {
   readonly receivedMs: number;
   readonly #list: readonly unknown[];
   #at = 1;
+  #wrong: string | undefined;
 
-  constructor(list: readonly unknown[], nowMs: number, sentMs: number, receivedMs: number) {
+  /** @param clockMs the time that the batch carried; without one the server's own counted. */
+  constructor(list: unknown, clockMs: number | undefined, sentMs: number, receivedMs: number) {
+    if (!Array.isArray(list)) throw new MalformedReply("its reply is malformed: it is not a list");
     this.#list = list;
-    this.nowMs = nowMs;
+    this.serverMs = wholeOf(list[0]);
+    if (!(this.serverMs >= 0)) throw new MalformedReply(expected("the server's time", 0, list[0]));
+    this.nowMs = clockMs ?? this.serverMs;
     this.sentMs = sentMs;
     this.receivedMs = receivedMs;
+  }
+
+  /** Whether the batch came too late, so that nothing was done. */
+  get isLate(): boolean {
+    return this.#list.length === 1;
+  }
+
+  /** To be called once every answer has been read: what is left over shows that they were read out of step. */
+  end(): void {
+    if (this.#at !== this.#list.length) throw new MalformedReply(expected("the end", this.#at, this.#list[this.#at]));
   }
 
   /** The text of a fault, where the next step has failed. */
   fault(): string | undefined {
     const next = this.#list[this.#at];
-    // A client may be set to hand over numbers as texts.
-    if (typeof next === "number" || !Number.isNaN(Number(next))) return undefined;
+    if (typeof next === "number") return undefined;
+    // A client may be set to hand over numbers as texts, and texts as bytes.
+    const isText = typeof next === "string" || next instanceof Uint8Array;
+    if (!isText || !Number.isNaN(wholeOf(next))) return undefined;
     this.#at++;
     return String(next);
   }
 
-  number(): number {
-    const next = this.#list[this.#at++];
-    return typeof next === "number" ? next : Number(next);
+  /** What is wrong with the answer that was read last, if anything is. To be asked after each. */
+  takeWrong(): string | undefined {
+    const wrong = this.#wrong;
+    this.#wrong = undefined;
+    return wrong;
+  }
+
+  /** Notes that a number of the step at hand is out of its range. */
+  wrong(what: string, found: number): void {
+    this.#wrong ??= expected(what, this.#at - 1, found);
+  }
+
+  /** The next number, a whole one that should be from `least` to `most`. */
+  number(what: string, least: number, most: number): number {
+    const next = this.#next(what);
+    if (next < least || next > most) this.wrong(what, next);
+    return next;
+  }
+
+  /** The next number, on which depends what follows: it must be from `least` to `most`. */
+  turn(what: string, least: number, most: number): number {
+    const next = this.#next(what);
+    if (next >= least && next <= most) return next;
+    throw new MalformedReply(expected(what, this.#at - 1, next));
+  }
+
+  #next(what: string): number {
+    const at = this.#at++;
+    const next = wholeOf(this.#list[at]);
+    if (Number.isNaN(next)) throw new MalformedReply(expected(what, at, this.#list[at]));
+    return next;
   }
 
   /** @param stateAlways whether a state follows an allowed request too: of a whole that was rejected it does. */
-  told(limit: Limit, cost: number, stateAlways: boolean): Told {
-    const { quota } = limit.policy;
-    const first = this.number();
-    if (first >= 0) return { decision: decision(limit, quota, true, first, 0, this.number(), 0, cost, this.nowMs), state: undefined };
+  told(known: KnownLimit, cost: number, stateAlways: boolean): Told {
+    const { limit } = known;
+    const { quota, spanMs } = limit.policy;
+    const first = this.turn("what remains", -2, largest);
+    if (first >= 0) {
+      if (first > quota) this.wrong("what remains", first);
+      const resetMs = this.number("the wait until the reset", 0, largest);
+      return { decision: decision(limit, quota, true, first, 0, resetMs, 0, cost, this.nowMs), state: undefined };
+    }
     const allowed = first === -1;
-    const remaining = this.number();
-    const retryMs = this.number();
+    const remaining = this.number("what remains", 0, quota);
+    const retryMs = this.number("the wait until a retry", -1, largest);
+    // Whoever may pass needs no wait, and whoever is rejected has one.
+    if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
-    const resetMs = this.number();
-    const delayMs = this.number();
-    const atMs = this.nowMs + this.number();
+    const resetMs = this.number("the wait until the reset", 0, largest);
+    const delayMs = this.number("the delay", 0, allowed && limit.policy.algorithm === "leaky-bucket" ? spanMs : 0);
+    const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, spanMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
-    return { decision: made, state: !allowed || stateAlways ? this.#state() : undefined };
+    return { decision: made, state: !allowed || stateAlways ? this.#state(known) : undefined };
   }
 
-  #state(): Cells | undefined {
-    const count = this.number();
+  #state(known: KnownLimit): Cells | undefined {
+    const { policy, algorithm } = known.limit;
+    const isLog = policy.algorithm === "sliding-window-log";
+    const most = known.denied === undefined ? 0 : isLog ? 3 + 2 * mostEntries : algorithm.size(policy, noState, 0);
+    const count = this.turn("the size of a state", isLog ? Math.min(3, most) : most, most);
     if (count === 0) return undefined;
     const cells = new Float64Array(count);
-    for (let i = 0; i < count; i++) cells[i] = this.number();
+    // A state is as Redis holds it: its numbers may pass 2^53 where somebody has tampered with it.
+    for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
+    if (isLog && (cells[1] !== 0 || count !== 3 + 2 * (cells[2] as number))) this.wrong("the entries of a log", cells[2] as number);
     return cells;
   }
+}
+
+const largest = Number.MAX_SAFE_INTEGER;
+/** What Redis's integers hold. */
+const widest = 2 ** 63;
+
+const noState = new Float64Array(3);
+
+/** A whole number, as the client hands it over: as a number, a bigint or a text; NaN for anything else. */
+function wholeOf(value: unknown): number {
+  if (typeof value === "number") return Number.isInteger(value) ? value : Number.NaN;
+  if (typeof value === "bigint") return Number(value);
+  if (typeof value !== "string" && !(value instanceof Uint8Array)) return Number.NaN;
+  const text = String(value);
+  return /^-?\d{1,19}$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function expected(what: string, at: number, found: unknown): string {
+  const given =
+    typeof found === "number" || typeof found === "bigint" ? String(found) : found === null ? "null" : `a value of type ${typeof found}`;
+  return `its reply is malformed: ${what} was expected at place ${at}, but there was ${given}`;
 }

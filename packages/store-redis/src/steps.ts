@@ -1,8 +1,10 @@
-import type { Decision, Waiter } from "@floodgate/core";
+import type { Cells, Decision, Limit, Waiter } from "@floodgate/core";
 import type { Batch } from "./batch.js";
 import { stepFault, timeout } from "./faults.js";
 import type { KnownLimit } from "./limits.js";
 import type { Reply, Told } from "./reply.js";
+
+const largest = Number.MAX_SAFE_INTEGER;
 
 /** A limit's key in Redis, and what a request asks of it. */
 export interface KeyedCheck {
@@ -15,7 +17,10 @@ export interface KeyedCheck {
   readonly look: boolean;
 }
 
-/** Something that Redis is asked for. It settles once, and hears nothing after its deadline. */
+/**
+ * Something that Redis is asked for. It settles once, and hears nothing after its deadline. Its answer is read first and believed later,
+ * once the answers of all steps of its batch have been read and turned out to be sound.
+ */
 export abstract class Step<T = unknown> implements Waiter {
   readonly redisKey: string;
   /** How many keys it takes. */
@@ -28,6 +33,8 @@ export abstract class Step<T = unknown> implements Waiter {
   settled = false;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
+  /** What is wrong with this step alone. */
+  #problem: string | undefined;
 
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
     this.redisKey = redisKey;
@@ -42,18 +49,29 @@ export abstract class Step<T = unknown> implements Waiter {
   /** Writes its keys and arguments. */
   abstract write(batch: Batch): void;
 
-  /** Reads its answer, and remembers what it tells of keys unless nobody waits any more. */
-  protected abstract readAnswer(reply: Reply): T;
+  /** Reads its answer, and keeps it. @throws MalformedReply */
+  protected abstract readAnswer(reply: Reply): void;
 
+  /** Makes what was read the answer, and remembers what it tells of keys. */
+  protected abstract accept(reply: Reply): T;
+
+  /** @throws MalformedReply */
   read(reply: Reply): void {
-    const text = reply.fault();
-    if (text !== undefined) {
-      this.fail(stepFault(text, this.redisKey));
+    this.#problem = reply.fault();
+    if (this.#problem !== undefined) return;
+    this.readAnswer(reply);
+    this.#problem = reply.takeWrong();
+  }
+
+  /** Settles it by what was read, unless nobody waits any more. */
+  settle(reply: Reply): void {
+    if (this.settled) return;
+    if (this.#problem !== undefined) {
+      this.fail(stepFault(this.#problem, this.redisKey));
       return;
     }
-    const answer = this.readAnswer(reply);
+    this.#resolve(this.accept(reply));
     this.settled = true;
-    this.#resolve(answer);
   }
 
   fail(error: unknown): void {
@@ -67,16 +85,29 @@ export abstract class Step<T = unknown> implements Waiter {
 
   /** A rejected request's state is worth remembering, and of a rejected whole those of its neighbours. */
   protected remember({ known, key }: KeyedCheck, { decision, state }: Told, reply: Reply): void {
-    if (this.settled || known.denied === undefined) return;
+    if (known.denied === undefined) return;
     if (state !== undefined) {
+      if (!explains(state, decision, known.limit, reply.nowMs)) return;
       const spare = decision.limit - decision.cost;
       known.denied.add(key, { cells: state, spare, atMs: reply.nowMs, sentMs: reply.sentMs, receivedMs: reply.receivedMs });
     } else if (decision.allowed) known.denied.doubt(key);
   }
 }
 
+/** Whether core's own algorithm says the same of a state. If not, somebody has tampered with it, and it is no reason to reject anything. */
+function explains(state: Cells, told: Decision, limit: Limit, nowMs: number): boolean {
+  const own = limit.algorithm.decide(limit, state, 0, nowMs, told.cost, false);
+  return (
+    own.allowed === told.allowed &&
+    own.remaining === told.remaining &&
+    own.retryAfterMs === told.retryAfterMs &&
+    own.resetAfterMs === told.resetAfterMs
+  );
+}
+
 export class Consume extends Step<Decision> {
   readonly #check: KeyedCheck;
+  #told!: Told;
 
   constructor(check: KeyedCheck, timeoutMs: number) {
     super(check.redisKey, timeoutMs);
@@ -91,11 +122,14 @@ export class Consume extends Step<Decision> {
     else batch.args.push("c", policy, String(cost));
   }
 
-  protected readAnswer(reply: Reply): Decision {
+  protected readAnswer(reply: Reply): void {
     const { known, cost } = this.#check;
-    const told = reply.told(known.limit, cost, false);
-    this.remember(this.#check, told, reply);
-    return told.decision;
+    this.#told = reply.told(known, cost, false);
+  }
+
+  protected accept(reply: Reply): Decision {
+    this.remember(this.#check, this.#told, reply);
+    return this.#told.decision;
   }
 }
 
@@ -107,6 +141,8 @@ export interface Whole {
 
 export class ConsumeAll extends Step<Whole> {
   readonly #checks: readonly KeyedCheck[];
+  #charged!: boolean;
+  #told!: readonly Told[];
 
   constructor(checks: readonly KeyedCheck[], timeoutMs: number) {
     super((checks[0] as KeyedCheck).redisKey, timeoutMs, checks.length);
@@ -122,20 +158,27 @@ export class ConsumeAll extends Step<Whole> {
     batch.repeat(...args);
   }
 
-  protected readAnswer(reply: Reply): Whole {
-    const charged = reply.number() === 1;
-    const decisions = this.#checks.map((check) => {
-      const told = reply.told(check.known.limit, check.cost, !charged);
-      this.remember(check, told, reply);
+  protected readAnswer(reply: Reply): void {
+    const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
+    this.#told = this.#checks.map(({ known, cost }) => reply.told(known, cost, !charged));
+    const passes = this.#checks.every(({ shadow }, i) => shadow || this.#told[i]?.decision.allowed);
+    if (passes !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
+    this.#charged = charged;
+  }
+
+  protected accept(reply: Reply): Whole {
+    const decisions = this.#told.map((told, i) => {
+      this.remember(this.#checks[i] as KeyedCheck, told, reply);
       return told.decision;
     });
-    return { charged, decisions };
+    return { charged: this.#charged, decisions };
   }
 }
 
 /** Looks as a request of cost 1 would. */
 export class Look extends Step<Decision> {
   readonly #known: KnownLimit;
+  #told!: Told;
 
   constructor(known: KnownLimit, redisKey: string, timeoutMs: number) {
     super(redisKey, timeoutMs);
@@ -147,8 +190,12 @@ export class Look extends Step<Decision> {
     batch.args.push("p", batch.policy(this.#known.policy));
   }
 
-  protected readAnswer(reply: Reply): Decision {
-    return reply.told(this.#known.limit, 1, false).decision;
+  protected readAnswer(reply: Reply): void {
+    this.#told = reply.told(this.#known, 1, false);
+  }
+
+  protected accept(): Decision {
+    return this.#told.decision;
   }
 }
 
@@ -157,6 +204,7 @@ export class Settle extends Step<number> {
   readonly #known: KnownLimit;
   readonly #decision: Decision;
   readonly #cost: number;
+  #units!: number;
 
   constructor(known: KnownLimit, redisKey: string, decision: Decision, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs);
@@ -171,10 +219,16 @@ export class Settle extends Step<number> {
     batch.args.push("s", batch.policy(this.#known.policy), String(cost), String(atMs), String(this.#cost));
   }
 
-  protected readAnswer(reply: Reply): number {
-    const change = reply.number();
-    const parts = reply.number();
-    return change / parts;
+  protected readAnswer(reply: Reply): void {
+    const change = reply.number("the change of a charge", -largest, largest);
+    const units = change / reply.number("the parts of a unit", 1, largest);
+    const reserved = this.#decision.cost;
+    if (!(units >= -reserved && units <= Math.max(this.#cost - reserved, 0))) reply.wrong("the change of a charge", change);
+    this.#units = units;
+  }
+
+  protected accept(): number {
+    return this.#units;
   }
 }
 
@@ -186,6 +240,8 @@ export class Reset extends Step<void> {
   }
 
   protected readAnswer(reply: Reply): void {
-    reply.number();
+    reply.number("a zero", 0, 0);
   }
+
+  protected accept(): void {}
 }

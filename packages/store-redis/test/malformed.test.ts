@@ -1,0 +1,213 @@
+import { createLimit, type Decision, type Limit, type Policy, type Store, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import * as fc from "fast-check";
+import type { Redis } from "ioredis";
+import { describe, expect, it, vi } from "vitest";
+import { type AnyRedis, redisStore } from "../src/index.js";
+import { tenAnHour } from "./policies.js";
+import { useRedis } from "./use-redis.js";
+
+// A machine that is busy with other tests may take its time.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const timeoutMs = 20_000;
+const policies: readonly Policy[] = [
+  ...tenAnHour,
+  slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
+  slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
+];
+
+let redis: Redis;
+useRedis((_server, client) => {
+  redis = client;
+});
+
+type Answers = readonly PromiseSettledResult<unknown>[];
+type Send = (args: readonly string[], nth: number) => unknown;
+
+const clock = (): number => 1_789_948_800_000;
+
+/** A store whose client answers what `send` does. */
+function storeOver(send: Send, denyCache: boolean): Store<"async"> {
+  let sent = 0;
+  const evalsha = async (...args: string[]): Promise<unknown> => send(args, sent++);
+  const client = { status: "ready", connect: async () => undefined, evalsha, eval: evalsha };
+  return redisStore(client as unknown as AnyRedis, { clock, denyCache, prefix: "malformed" });
+}
+
+interface Ask {
+  readonly what: "consume" | "all" | "peek" | "settle" | "reset";
+  readonly key: string;
+  readonly limits: readonly Limit[];
+  readonly cost: number;
+}
+
+function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<unknown> {
+  const limit = limits[0] as Limit;
+  switch (what) {
+    case "consume":
+      return store.consume(limit, key, cost, timeoutMs);
+    case "peek":
+      return store.peek(limit, key, timeoutMs);
+    case "reset":
+      return store.reset(limit, key, timeoutMs);
+    case "settle":
+      return store.settle(limit, key, { cost: 4, atMs: clock() } as Decision, cost, timeoutMs);
+    default:
+      return store.consumeAll(
+        limits.map((limit, i) => ({ limit, key, cost, shadow: i % 3 === 1, look: i % 3 === 2 })),
+        timeoutMs,
+      );
+  }
+}
+
+/** Everything at once, so that it travels in one or two rounds. */
+const askAll = (store: Store<"async">, asks: readonly Ask[]): Promise<Answers> => Promise.allSettled(asks.map((one) => ask(store, one)));
+
+function spliced<T>(list: readonly T[], at: number, count: number, ...by: readonly T[]): T[] {
+  return [...list.slice(0, at), ...by, ...list.slice(at + count)];
+}
+
+/** What is the same of a run that is sent again: all but the time until which it may be decided. */
+const idOf = (args: readonly string[]): string =>
+  spliced(args, Number(args[1]) + 3, 1)
+    .slice(1)
+    .join("\n");
+
+/** Answers of the server, and the replies that they came in. */
+async function decided(
+  asks: readonly Ask[],
+  denyCache: boolean,
+): Promise<{ answers: Answers; replies: Map<string, readonly unknown[]>; lateReply: unknown }> {
+  const replies = new Map<string, readonly unknown[]>();
+  let lateReply: unknown;
+  const send: Send = async (args) => {
+    const reply = (await redis.eval(...(args as [string, number]))) as unknown[];
+    if (reply.length === 1) lateReply = reply;
+    else replies.set(idOf(args), reply);
+    return reply;
+  };
+  const withSource: Send = (args, nth) => {
+    if (args[0]?.length === 40) throw new Error("NOSCRIPT");
+    return send(args, nth);
+  };
+  return { answers: await askAll(storeOver(withSource, denyCache), asks), replies, lateReply };
+}
+
+const limits = policies.map((policy, i) => createLimit(`limit-${i}`, policy));
+const asks = fc.array(
+  fc.record({
+    what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset"),
+    key: fc.constantFrom("a", "b"),
+    limits: fc.shuffledSubarray(limits, { minLength: 1, maxLength: 4 }),
+    cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+
+const strange = fc.constantFrom<unknown>(
+  ...[-5, 4e9, 1e8, -1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 63), 1e300, 5n, -5n, 2n ** 70n],
+  ...[
+    "",
+    " ",
+    "0x10",
+    "1e3",
+    "-3",
+    "99999999999999999999",
+    "ERR \u001b[31m",
+    null,
+    undefined,
+    true,
+    {},
+    [],
+    [5],
+    [[]],
+    Buffer.from("7"),
+    Buffer.from([0xff]),
+  ],
+);
+type Mutation = { readonly kind: "drop" | "twice" | "cut" | "insert" | "replace" | "all"; readonly at: number; readonly by: unknown };
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  kind: fc.constantFrom("drop", "twice", "cut", "insert", "replace", "all"),
+  at: fc.nat(),
+  by: strange,
+});
+
+function mutated(reply: readonly unknown[], { kind, at, by }: Mutation): unknown {
+  const place = at % reply.length;
+  if (kind === "all") return by;
+  if (kind === "cut") return reply.slice(0, place);
+  if (kind === "drop") return spliced(reply, place, 1);
+  if (kind === "twice") return spliced(reply, place, 0, reply[place]);
+  return spliced(reply, place, kind === "replace" ? 1 : 0, by);
+}
+
+const fault = { status: "rejected", reason: { code: "FLOODGATE_STORE_FAULT", name: "FloodgateError" } };
+
+function isSound(answer: unknown, limit: Limit): boolean {
+  if (answer === undefined || typeof answer === "number") return answer === undefined || Math.abs(answer) <= 12;
+  const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = answer as Decision;
+  const isWait = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0;
+  return (
+    Number.isSafeInteger(remaining) &&
+    remaining >= 0 &&
+    remaining <= limit.policy.quota &&
+    (isWait(retryAfterMs) || retryAfterMs === Number.POSITIVE_INFINITY) &&
+    (allowed || retryAfterMs > 0) &&
+    [resetAfterMs, delayMs, atMs].every(isWait) &&
+    delayMs <= limit.policy.spanMs
+  );
+}
+
+describe("a reply that was tampered with on its way", () => {
+  it("fails with a code what it leaves open, and is read right or within all bounds where it still can be read", async () => {
+    await fc.assert(
+      fc.asyncProperty(asks, fc.boolean(), fc.array(mutation, { minLength: 15, maxLength: 30 }), async (asks, denyCache, mutations) => {
+        await redis.flushall();
+        const { answers, replies, lateReply } = await decided(asks, denyCache);
+        for (const mutation of mutations) {
+          let isMutated = false;
+          const read = await askAll(
+            storeOver((args) => {
+              if (args.at(Number(args[1]) + 3) === "0") return lateReply;
+              const reply = replies.get(idOf(args));
+              if (reply === undefined) throw new Error("This was not asked before.");
+              if (isMutated) return reply;
+              isMutated = true;
+              return mutated(reply, mutation);
+            }, denyCache),
+            asks,
+          );
+          read.forEach((answer, i) => {
+            if (answer.status === "rejected") {
+              if (answers[i]?.status === "fulfilled") expect(answer).toMatchObject(fault);
+              return;
+            }
+            if (mutation.kind !== "replace" && mutation.kind !== "insert") expect(answer).toEqual(answers[i]);
+            const values = Array.isArray(answer.value) ? answer.value : [answer.value];
+            values.forEach((value, j) => {
+              expect([value, isSound(value, asks[i]?.limits[j] as Limit)]).toEqual([value, true]);
+            });
+          });
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is read right where the client hands over numbers as texts, bytes or bigints", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        asks,
+        fc.constantFrom<(value: number) => unknown>(String, BigInt, (value) => Buffer.from(String(value))),
+        async (asks, as) => {
+          await redis.flushall();
+          const { answers, replies, lateReply } = await decided(asks, true);
+          const handOver = (reply: readonly unknown[]): unknown[] => reply.map((value) => (typeof value === "number" ? as(value) : value));
+          const send: Send = (args) => handOver((replies.get(idOf(args)) ?? lateReply) as unknown[]);
+          expect(await askAll(storeOver(send, true), asks)).toEqual(answers);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
