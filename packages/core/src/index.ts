@@ -52,6 +52,7 @@ export { withFaults } from "./http/faults.js";
 export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.js";
 export type { RateLimitOptions } from "./http/rate-limit-options.js";
 export type { RequestReader } from "./http/request-reader.js";
+export { type NodeResponse, whenEnded } from "./http/response-end.js";
 export type { ClientIpOption } from "./http/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
 export { problemType } from "./http/problem.js";

@@ -1,14 +1,15 @@
 import {
-  clientClosedRequest,
   type Decision,
   functionOrNothing,
   isPromise,
+  type NodeResponse,
   type Outcome,
   problemType,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  whenEnded,
   withControls,
   withFaults,
 } from "@floodgate/core";
@@ -17,15 +18,12 @@ import { showDecision } from "./prototype.js";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** What is used of a response. */
-export interface ExpressResponse {
+export interface ExpressResponse extends NodeResponse {
   statusCode: number;
   readonly headersSent: boolean;
-  readonly writableFinished: boolean;
-  readonly closed: boolean;
   getHeader(name: string): number | string | string[] | undefined;
   setHeader(name: string, value: string): unknown;
   end(body: string): unknown;
-  once(event: "close", listener: () => void): unknown;
 }
 
 export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends ExpressResponse, Own extends string = never>
@@ -69,14 +67,10 @@ export function rateLimit<
       }
       return;
     }
-    const { sent } = outcome;
-    if (sent !== undefined) {
-      const closed = () => sent(response.writableFinished ? response.statusCode : clientClosedRequest);
-      if (response.closed) closed();
-      else response.once("close", closed);
-    }
-    if (outcome.delayMs === 0) next();
-    else if (!response.closed) response.once("close", waiting.hold(outcome.delayMs, next));
+    const { delayMs, sent } = outcome;
+    if (sent !== undefined) whenEnded(response, sent);
+    if (delayMs === 0) next();
+    else whenEnded(response, waiting.hold(delayMs, next));
   };
 
   const middleware = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void => {

@@ -48,7 +48,7 @@ function limitOf(setup: LimitSetup): RateLimitMiddleware {
     return rateLimit<Request, Response, string>(onLimited === undefined ? options : { ...options, onLimited });
   return rateLimit<Request, Response, string>({
     ...options,
-    onLimited: (request, response, decision) => andThen(onLimited(view(request), decision), (reply) => send(response, reply)),
+    onLimited: (request, response, decision) => andThen(onLimited(view(request), decision), (reply) => reply && send(response, reply)),
   });
 }
 
@@ -80,6 +80,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     name,
     proxies: ["one hop", "forgeable"],
     outer: true,
+    seesSending: true,
     store: (clock) => memoryStore({ clock }),
     async start({ limits: setups, steps, proxy, host, handler, onError, outer }) {
       const app = express();

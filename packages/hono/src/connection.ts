@@ -1,12 +1,9 @@
+import type { NodeResponse } from "@floodgate/core";
 import type { Context } from "hono";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
-export interface Outgoing {
-  readonly statusCode: number;
+export interface Outgoing extends NodeResponse {
   readonly headersSent: boolean;
-  readonly writableFinished: boolean;
-  readonly closed?: boolean;
-  once(event: "close", listener: () => void): unknown;
 }
 
 /** What runtimes and their adapters hand over as `c.env`, each a part of this. */

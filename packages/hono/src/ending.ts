@@ -1,4 +1,4 @@
-import { type Afterwards, clientClosedRequest } from "@floodgate/core";
+import { type Afterwards, clientClosedRequest, whenEnded } from "@floodgate/core";
 import type { Context } from "hono";
 import { outgoingOf } from "./connection.js";
 
@@ -6,8 +6,7 @@ import { outgoingOf } from "./connection.js";
 export function whenGone(c: Context, gone: () => void): void {
   const outgoing = outgoingOf(c);
   if (outgoing !== undefined) {
-    if (outgoing.closed) gone();
-    else outgoing.once("close", gone);
+    whenEnded(outgoing, gone);
     return;
   }
   const { signal } = c.req.raw;
@@ -24,9 +23,7 @@ export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: Afterwar
   if (outgoing === undefined) {
     return answered.finally(() => keepAlive(c, new Promise((resolve) => whenRead(c, (status) => resolve(tell(status))))));
   }
-  const closed = () => tell(outgoing.writableFinished ? outgoing.statusCode : clientClosedRequest);
-  if (outgoing.closed) closed();
-  else outgoing.once("close", closed);
+  whenEnded(outgoing, tell);
   return answered;
 }
 
@@ -53,7 +50,7 @@ function whenRead(c: Context, tell: (status: number) => void): void {
     else {
       // One piece ahead, so that a body of no more ends even if a middleware further out answers another and leaves it unread.
       const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({}, undefined, { highWaterMark: 1 });
-      body.pipeTo(writable).then(() => tell(status), gone);
+      body.pipeTo(writable, { signal: c.req.raw.signal }).then(() => tell(status), gone);
       c.res = new Response(readable, c.res);
     }
   }

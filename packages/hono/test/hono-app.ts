@@ -38,7 +38,13 @@ function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
   const { onLimited } = setup;
   const options = forRequests<Context>(setup, view);
   if (typeof onLimited !== "function") return rateLimit(onLimited === undefined ? options : { ...options, onLimited });
-  return rateLimit({ ...options, onLimited: async (c, decision) => send(c, await onLimited(view(c), decision)) });
+  return rateLimit({
+    ...options,
+    onLimited: async (c, decision) => {
+      const reply = await onLimited(view(c), decision);
+      return reply && (await send(c, reply));
+    },
+  });
 }
 
 function build(app: Hono<TestEnv>, steps: readonly Step[], limits: readonly RateLimitMiddleware<string>[], fallback: Handler): void {
@@ -60,13 +66,15 @@ function build(app: Hono<TestEnv>, steps: readonly Step[], limits: readonly Rate
 }
 
 /** Describes Hono to the conformance suite, on a server of some runtime. */
-export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Server): Adapter {
+export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Server, http2ServerOf?: typeof serverOf): Adapter {
   return {
     name,
     proxies: [],
     outer: true,
+    seesSending: http2ServerOf !== undefined,
+    http2: http2ServerOf !== undefined,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, host, handler, onError, outer }) {
+    async start({ limits: setups, steps, host, http2, handler, onError, outer }) {
       const app = new Hono<TestEnv>();
       app.use(bodyLimit({ maxSize: 100_000 }), async (c, next) => {
         if (c.req.header("content-type") === "application/json") c.set("body", await c.req.json());
@@ -84,7 +92,7 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
         onError(error);
         return c.body(null, 500);
       });
-      return { server: await listening(serverOf(app), host), limits };
+      return { server: await listening((http2 && http2ServerOf ? http2ServerOf : serverOf)(app), host), limits };
     },
   };
 }

@@ -12,7 +12,10 @@ import { honoAdapter, serving } from "./hono-app.js";
 
 const serverOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server => createAdaptorServer({ fetch }) as Server;
 
-adapterConformance({ describe, it }, honoAdapter("Hono on Node", serverOf));
+const http2ServerOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server =>
+  createAdaptorServer({ fetch, createServer: createHttp2 as never }) as Server;
+
+adapterConformance({ describe, it }, honoAdapter("Hono on Node", serverOf, http2ServerOf));
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 

@@ -2,14 +2,15 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
+import { clientClosedRequest, whenEnded } from "@floodgate/core";
 import type { Hono } from "hono";
 
 /** A plain server that knows nothing of Hono: each request becomes one `app.request()`, with an address as Deno hands it over. */
 export function requestServer(app: Pick<Hono, "request">): Server {
   return createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
-    outgoing.once("close", () => {
-      if (!outgoing.writableFinished) gone.abort();
+    whenEnded(outgoing, (status) => {
+      if (status === clientClosedRequest) gone.abort();
     });
     const request = requestOf(incoming, gone.signal);
     if (request === undefined) {

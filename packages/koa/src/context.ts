@@ -1,17 +1,11 @@
-import { type Decision, FloodgateError, type RequestReader } from "@floodgate/core";
+import { type Decision, FloodgateError, type NodeResponse, type RequestReader } from "@floodgate/core";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
-export interface KoaResponse {
-  readonly statusCode: number;
+export interface KoaResponse extends NodeResponse {
   readonly headersSent: boolean;
-  readonly writableEnded: boolean;
-  readonly writableFinished: boolean;
-  readonly closed?: boolean;
-  readonly stream?: { readonly closed: boolean };
   getHeader(name: string): number | string | string[] | undefined;
   getHeaderNames(): string[];
   setHeader(name: string, value: string): unknown;
-  once(event: "close", listener: () => void): unknown;
 }
 
 /**

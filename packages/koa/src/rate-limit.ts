@@ -9,11 +9,12 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  whenEnded,
   withControls,
   withFaults,
 } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import { type KoaContext, type KoaResponse, koaReader, type RateLimitState } from "./context.js";
+import { type KoaContext, koaReader, type RateLimitState } from "./context.js";
 import { keepHeadersOnError } from "./error-headers.js";
 
 type Next = () => Promise<unknown>;
@@ -51,7 +52,7 @@ export function rateLimit<
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     setHeaders(ctx, outcome);
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
-    if (sent !== undefined) whenClosed(ctx.res, () => sent(isSent(ctx.res) ? ctx.res.statusCode : clientClosedRequest));
+    if (sent !== undefined) whenEnded(ctx.res, sent);
     return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
   };
 
@@ -88,7 +89,7 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
 function hold(ctx: KoaContext, next: Next, waiting: Waiting, delayMs: number): Promise<unknown> {
   const turn = new Promise<boolean>((resolve) => {
     const callOff = waiting.hold(delayMs, () => resolve(true));
-    whenClosed(ctx.res, () => {
+    whenEnded(ctx.res, () => {
       callOff();
       resolve(false);
     });
@@ -99,14 +100,4 @@ function hold(ctx: KoaContext, next: Next, waiting: Waiting, delayMs: number): P
     ctx.status = clientClosedRequest;
     return undefined;
   });
-}
-
-function whenClosed(res: KoaResponse, closed: () => void): void {
-  if (res.closed ?? res.stream?.closed) closed();
-  else res.once("close", closed);
-}
-
-/** Of HTTP/2 `writableFinished` is always true, of HTTP/1 `writableEnded` is before all has been written. */
-function isSent(res: KoaResponse): boolean {
-  return res.writableEnded && res.writableFinished;
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import {
@@ -57,7 +58,7 @@ function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
     return rateLimit<Koa.Context, string, string>(onLimited === undefined ? options : { ...options, onLimited });
   return rateLimit<Koa.Context, string, string>({
     ...options,
-    onLimited: (ctx, decision) => andThen(onLimited(view(ctx), decision), (reply) => send(ctx, reply)),
+    onLimited: (ctx, decision) => andThen(onLimited(view(ctx), decision), (reply) => reply && send(ctx, reply)),
   });
 }
 
@@ -98,8 +99,10 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
     name,
     proxies: ["one hop", "forgeable"],
     outer: true,
+    seesSending: true,
+    http2: true,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, proxy, host, handler, onError, outer }) {
+    async start({ limits: setups, steps, proxy, host, http2, handler, onError, outer }) {
       const app = new koa();
       app.on("error", onError);
       if (proxy !== undefined) app.proxy = true;
@@ -113,7 +116,7 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
       }
       const limits = setups.map(limitOf);
       for (const step of steps) app.use(inApp(step, limits, handler));
-      return { server: await listening(app, host), limits };
+      return { server: await listening(app, host, http2), limits };
     },
   };
 }
@@ -123,8 +126,8 @@ function of(limits: readonly Koa.Middleware[], index: number): Koa.Middleware {
 }
 
 /** An app on a spare port of 127.0.0.1, or of another host. */
-export async function listening(app: Koa, host = "127.0.0.1"): Promise<Server> {
-  const server = app.listen(0, host);
+export async function listening(app: Koa, host = "127.0.0.1", http2 = false): Promise<Server> {
+  const server = http2 ? (createHttp2Server(app.callback()).listen(0, host) as unknown as Server) : app.listen(0, host);
   await once(server, "listening");
   return server;
 }

@@ -32,7 +32,8 @@ export interface Reply {
 
 /** The options of `rateLimit`, with neutral functions. */
 export interface LimitSetup extends RateLimitOptions<RequestView, string> {
-  readonly onLimited?: (request: RequestView, decision: Decision | undefined) => Promised<Reply>;
+  /** `undefined` answers nothing. */
+  readonly onLimited?: (request: RequestView, decision: Decision | undefined) => Promised<Reply | undefined>;
 }
 
 /** A route's handler. It may throw, and it may take its time. */
@@ -60,6 +61,8 @@ export interface Setup {
   /** One middleware each, made once however often it is mounted. */
   readonly limits: readonly LimitSetup[];
   readonly steps: readonly Step[];
+  /** Listen with `node:http2`, without TLS. Only given to descriptions that have `http2`. */
+  readonly http2?: boolean;
   /** Left out: no proxy. */
   readonly proxy?: ProxySetting;
   /** What a route does that has no handler of its own. */
@@ -93,6 +96,10 @@ export interface Adapter {
   readonly proxies: readonly ProxySetting[];
   /** Whether `Setup.outer` is understood. */
   readonly outer?: boolean;
+  /** Whether the adapter knows when a response has been sent, not only when its body has been read. */
+  readonly seesSending?: boolean;
+  /** Whether `Setup.http2` is understood. */
+  readonly http2?: boolean;
   /** The adapter's default store, with a clock. */
   store(clock: Clock): Store<"sync">;
   /** Rejects with what `rateLimit` throws. */

@@ -9,6 +9,7 @@ import { headerCases } from "./headers.js";
 import { hookCases } from "./hooks.js";
 import { hostileCases } from "./hostile.js";
 import { keyCases } from "./keys.js";
+import { leavingCases } from "./leaving.js";
 import { liveRuleCases } from "./live-rules.js";
 import { matchCases } from "./match.js";
 import { mountedCases } from "./mounted.js";
@@ -74,6 +75,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     refundCases(suite);
     settleCases(suite);
     waitingCases(suite);
+    leavingCases(suite);
     faultCases(suite);
     storeFaultCases(suite);
     hostileCases(suite);

@@ -32,6 +32,7 @@ export interface Wanted {
   readonly steps?: readonly Step[];
   readonly proxy?: ProxySetting;
   readonly host?: string;
+  readonly http2?: boolean;
   readonly handler?: Handler;
   readonly outer?: Setup["outer"];
   /** The adapter's own default store, with the real clock. */
@@ -53,13 +54,14 @@ export class Web {
 
   /** Starts an app with these limits for all requests, or as the case wants it. Limits are on this world's store unless they say otherwise. */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
-    const { limits, steps, proxy, host, handler, outer, ownStores }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
+    const { limits, steps, proxy, host, http2, handler, outer, ownStores }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
     const errors: unknown[] = [];
     const running = await this.#adapter.start({
       limits: ownStores === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
       steps: steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }],
       ...(proxy === undefined ? {} : { proxy }),
       ...(host === undefined ? {} : { host }),
+      ...(http2 === undefined ? {} : { http2 }),
       ...(outer === undefined ? {} : { outer }),
       handler: handler ?? ((_, decision) => ({ body: { served: true, decision } })),
       onError: (error) => errors.push(error),
@@ -92,10 +94,10 @@ export class App {
   readonly limits: readonly Carried[];
   /** What reached the framework's error handling. */
   readonly errors: readonly unknown[];
-  readonly #server: Running["server"];
+  readonly server: Running["server"];
 
   constructor(running: Running, errors: readonly unknown[]) {
-    this.#server = running.server;
+    this.server = running.server;
     this.limits = running.limits;
     this.errors = errors;
   }
@@ -117,14 +119,14 @@ export class App {
   }
 
   async send(method: "get" | "head" | "options" | "post", path = "/", headers: Headers = {}): Promise<Response> {
-    return await supertest(this.#server)
+    return await supertest(this.server)
       [method](path)
       .set(headers as Record<string, string>);
   }
 
   /** Posts a value as JSON, or a text that is JSON already. */
   async post(path: string, body: unknown, headers: Headers = {}): Promise<Response> {
-    return await supertest(this.#server)
+    return await supertest(this.server)
       .post(path)
       .set({ "content-type": "application/json", ...(headers as Record<string, string>) })
       .send(typeof body === "string" ? body : JSON.stringify(body));
@@ -139,7 +141,7 @@ export class App {
 
   /** A request whose target and headers stand as they are given, to be hung up at will. */
   open(target: string, headers: Headers = {}): ClientRequest {
-    const { port } = this.#server.address() as AddressInfo;
+    const { port } = this.server.address() as AddressInfo;
     const request = openRequest({ host: self, port, path: target, headers: headers as Record<string, string | string[]>, agent: false });
     request.on("error", () => undefined);
     request.end();
@@ -162,7 +164,7 @@ export class App {
 
   /** Until the server has noticed that every client is gone. */
   async deserted(): Promise<void> {
-    const connections = (): Promise<number> => new Promise((resolve) => this.#server.getConnections((_, count) => resolve(count)));
+    const connections = (): Promise<number> => new Promise((resolve) => this.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) > 0) await turn();
     // Its requests hear of it a little later.
     for (let i = 0; i < 3; i++) await turn();
@@ -170,8 +172,9 @@ export class App {
 
   async end(): Promise<void> {
     for (const limit of this.limits) limit.close();
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeAllConnections();
+    const closed = new Promise((resolve) => this.server.close(resolve));
+    // A server of HTTP/2 has no such method.
+    this.server.closeAllConnections?.();
     await closed;
   }
 }

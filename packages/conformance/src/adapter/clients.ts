@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { self, turn } from "./web.js";
+
+/** A request as a client sends it. */
+export interface Asked {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** A connection with many requests open at once. */
+export interface Client {
+  /** The server's end. */
+  readonly accepted: Socket;
+  /** What has been received. */
+  readonly text: string;
+  /** Sends requests without waiting for answers. */
+  ask(...requests: Asked[]): void;
+  /** Closes the connection. Settles when the server knows. */
+  leave(): Promise<void>;
+}
+
+/** HTTP/1.1 with pipelining. */
+export class PipeliningClient implements Client {
+  text = "";
+  readonly accepted: Socket;
+  readonly socket: Socket;
+
+  private constructor(socket: Socket, accepted: Socket) {
+    this.socket = socket;
+    this.accepted = accepted;
+  }
+
+  static async connect(server: Server, reads = true): Promise<PipeliningClient> {
+    const accepting = once(server, "connection");
+    const socket = connect((server.address() as AddressInfo).port, self).on("error", () => undefined);
+    const client = new PipeliningClient(socket, (await accepting)[0]);
+    if (reads) {
+      socket.on("data", (data) => {
+        client.text += data.toString("latin1");
+      });
+    }
+    return client;
+  }
+
+  ask(...requests: Asked[]): void {
+    this.socket.write(requests.map(message).join(""));
+  }
+
+  /** Sends requests and that no more will follow, and goes on listening. */
+  askLast(...requests: Asked[]): void {
+    this.socket.end(requests.map(message).join(""));
+  }
+
+  async leave(): Promise<void> {
+    this.socket.destroy();
+    await gone(this.accepted);
+  }
+
+  /** Settles when a number of answers has come. */
+  async answers(count: number): Promise<string[]> {
+    const statuses = (): string[] => [...this.text.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => match[1] as string);
+    await until(() => statuses().length >= count, `${count} answers`);
+    return statuses();
+  }
+}
+
+function message({ path = "/", headers = {}, body }: Asked): string {
+  const lines = Object.entries({ host: "localhost", ...headers, ...(body === undefined ? {} : { "content-length": `${body.length}` }) });
+  const method = body === undefined ? "GET" : "POST";
+  return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body ?? ""}`;
+}
+
+/** HTTP/2, each request a stream. */
+export class Http2Client implements Client {
+  text = "";
+  readonly accepted: Socket;
+  readonly streams: ClientHttp2Stream[] = [];
+  readonly #session: ClientHttp2Session;
+  readonly #reads: boolean;
+
+  private constructor(session: ClientHttp2Session, accepted: Socket, reads: boolean) {
+    this.#session = session;
+    this.accepted = accepted;
+    this.#reads = reads;
+  }
+
+  static async connect(server: Server, reads = true): Promise<Http2Client> {
+    const accepting = once(server, "connection");
+    const session = connectHttp2(`http://${self}:${(server.address() as AddressInfo).port}`).on("error", () => undefined);
+    return new Http2Client(session, (await accepting)[0], reads);
+  }
+
+  ask(...requests: Asked[]): void {
+    for (const { path = "/", headers = {}, body } of requests) {
+      const method = body === undefined ? "GET" : "POST";
+      const stream = this.#session.request({ ":path": path, ":method": method, ...headers }, { endStream: body === undefined });
+      if (body !== undefined) stream.end(body);
+      stream.on("error", () => undefined);
+      if (this.#reads) stream.resume();
+      this.streams.push(stream);
+    }
+  }
+
+  /** Cancels one request. Settles when the server knows. */
+  async cancel(index: number, code: number = constants.NGHTTP2_CANCEL): Promise<void> {
+    this.streams[index]?.close(code);
+    await new Promise((resolve) => this.#session.ping(resolve));
+    await turns();
+  }
+
+  async leave(): Promise<void> {
+    this.#session.destroy();
+    await gone(this.accepted);
+  }
+}
+
+async function gone(accepted: Socket): Promise<void> {
+  // Not `once` of node:events, which throws on the reset that is expected here.
+  if (!accepted.closed) await new Promise((resolve) => accepted.once("close", resolve));
+  await turns();
+}
+
+/** Long enough for what has happened on a connection to reach its requests. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 3; i++) await turn();
+}
+
+/** Waits for something that must come; fails if it does not. */
+export async function until(holds: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (!holds()) {
+    if (performance.now() > end) assert.fail(`waited in vain for ${what}`);
+    await turn();
+  }
+}

@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { fixedWindow, leakyBucket } from "@floodgate/core";
+import type { LimitSetup, Reply } from "./adapter.js";
+import { Http2Client, PipeliningClient, until } from "./clients.js";
+import { type AdapterSuite, type App, gate, turn, type Web } from "./web.js";
+
+/** Clients that hang up with several requests open on one connection. */
+export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
+  const many = fixedWindow({ limit: 1000, window: "1m" });
+  const slow = leakyBucket({ capacity: 20, leak: 1, every: "1h" });
+  const ten = Array.from({ length: 10 }, (_, i) => ({ path: `/${i}` }));
+  const route = [{ limit: 0 }, { route: "/:id" }];
+
+  /** An app whose handlers begin and do not end until they are let, and the statuses that its first limit is told. */
+  async function working(
+    web: Web,
+    limits: (refundWhen: (status: number) => boolean) => readonly LimitSetup[],
+    http2 = false,
+  ): Promise<{ app: App; begun: string[]; told: number[]; end: () => void }> {
+    const begun: string[] = [];
+    const told: number[] = [];
+    const { opened, open } = gate();
+    const passed = limits((status) => told.push(status) > 0);
+    const app = await web.start({
+      limits: passed,
+      http2,
+      steps: [...passed.map((_, limit) => ({ limit })), { route: "/:id" }],
+      handler: async ({ path }) => {
+        begun.push(path);
+        await opened;
+        return { body: "late" };
+      },
+    });
+    return { app, begun, told, end: open };
+  }
+
+  /** An app whose queue moves once an hour. */
+  async function queue(web: Web, http2 = false): Promise<{ app: App; served: string[]; delayed: () => number }> {
+    const served: string[] = [];
+    let delayed = 0;
+    const onEvent: NonNullable<LimitSetup["onEvent"]> = ({ type }) => void (type === "delayed" && delayed++);
+    const app = await web.start({
+      limits: [{ policy: slow, onEvent }],
+      http2,
+      steps: route,
+      handler: ({ path }) => {
+        served.push(path);
+        return { body: path };
+      },
+    });
+    return { app, served, delayed: () => delayed };
+  }
+
+  /** The number of listeners for each event of an emitter. */
+  const listeners = (emitter: NodeJS.EventEmitter): [string | symbol, number][] =>
+    emitter.eventNames().map((name) => [name, emitter.listenerCount(name)]);
+
+  describe("a client that pipelines", () => {
+    it("and hangs up while its requests are handled: each is told 499 once, and given back", async (web) => {
+      const { app, begun, told, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }]);
+      const client = await PipeliningClient.connect(app.server);
+      client.ask(...ten);
+      await until(() => begun.length === 10, "the handlers");
+      assert.equal((await app.peek()).remaining, 990);
+      await client.leave();
+      end();
+      await until(() => told.length >= 10, "the end of each request");
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual(told, Array(10).fill(499));
+      assert.equal((await app.peek()).remaining, 1000);
+    });
+
+    it("and hangs up before a limit is reached: each request is told 499 once there too", async (web) => {
+      const [asked, go] = [gate(), gate()];
+      let looked = 0;
+      const key = async (): Promise<string> => {
+        if (++looked === 10) asked.open();
+        await go.opened;
+        return "k";
+      };
+      const { app, told, end } = await working(web, (refundWhen) => [
+        { name: "outer", policy: many, key },
+        // A client that is gone has no address any more.
+        { name: "inner", policy: many, key: "global", refundWhen },
+      ]);
+      const client = await PipeliningClient.connect(app.server);
+      client.ask(...ten);
+      await asked.opened;
+      await client.leave();
+      go.open();
+      end();
+      await until(() => told.length >= 10, "the end of each request");
+      assert.deepEqual(told, Array(10).fill(499));
+    });
+
+    it("and hangs up while its requests are held: none of them is served", async (web) => {
+      const { app, served, delayed } = await queue(web);
+      const client = await PipeliningClient.connect(app.server);
+      client.ask(...ten);
+      await until(() => delayed() === 9, "nine delays");
+      await client.leave();
+      app.limits[0]?.close();
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual(served, ["/0"]);
+    });
+
+    it("and sends no more, but goes on listening, is served", async (web) => {
+      const { app, served, delayed } = await queue(web);
+      Object.assign(app.server, { httpAllowHalfOpen: true });
+      const client = await PipeliningClient.connect(app.server);
+      client.askLast(...ten);
+      await until(() => delayed() === 9, "nine delays");
+      for (let i = 0; i < 5; i++) await turn();
+      app.limits[0]?.close();
+      assert.deepEqual(await client.answers(10), Array(10).fill("200"));
+      assert.equal(served.length, 10);
+    });
+
+    it("gets each answer in its order, and each request is told its own status", async (web) => {
+      const told: number[] = [];
+      const app = await web.start({
+        limits: [{ policy: many, refundWhen: (status) => told.push(status) < 0 }],
+        steps: route,
+        handler: async ({ path }) => {
+          // Later requests are answered first.
+          for (let i = 10; i > Number(path.slice(1)); i--) await turn();
+          return { status: 200 + Number(path.slice(1)), body: path };
+        },
+      });
+      const client = await PipeliningClient.connect(app.server);
+      // No 204 and 205, which have no body.
+      const asked = ten.filter((_, i) => i < 4 || i > 5);
+      client.ask(...asked);
+      const statuses = asked.map(({ path }) => 200 + Number(path.slice(1)));
+      assert.deepEqual(await client.answers(8), statuses.map(String));
+      await until(() => told.length >= 8, "the end of each request");
+      assert.deepEqual(told.sort(), statuses);
+    });
+
+    it("leaves no listener on its connection, and at most one while it is open", async (web) => {
+      const open: number[] = [];
+      for (const [name, limit] of [
+        ["none", undefined],
+        ["plain", { policy: many }],
+        ["told", { policy: many, refundWhen: () => false }],
+      ] as const) {
+        const limits = limit === undefined ? [] : [{ ...limit, name }];
+        const { app, begun, end } = await working(web, () => limits);
+        const client = await PipeliningClient.connect(app.server);
+        client.ask(...ten.slice(0, 1));
+        await until(() => begun.length === 1, "the first handler");
+        const one = client.accepted.listenerCount("close");
+        client.ask(...ten.slice(1));
+        await until(() => begun.length === 10, "the handlers");
+        open.push(client.accepted.listenerCount("close") - one);
+        end();
+        await client.answers(10);
+        await until(() => client.accepted.listenerCount("close") < one, "the last response");
+      }
+      const [none, plain, told] = open as [number, number, number];
+      assert.equal(plain, none);
+      assert.equal(told, 1);
+    });
+  });
+
+  it("a connection that is kept alive has no listener more after a hundred requests, under many limits", async (web) => {
+    const warnings: Error[] = [];
+    const warned = (warning: Error): unknown => warnings.push(warning);
+    process.on("warning", warned);
+    try {
+      const limits = Array.from({ length: 12 }, (_, i) => ({ name: `limit-${i}`, policy: many, refundWhen: () => false }));
+      const app = await web.start({ limits, steps: [...limits.map((_, limit) => ({ limit })), { route: "/:id" }] });
+      const client = await PipeliningClient.connect(app.server);
+      client.ask(...ten);
+      await client.answers(10);
+      for (let i = 0; i < 5; i++) await turn();
+      const before = listeners(client.accepted);
+      for (let i = 20; i <= 100; i += 10) {
+        client.ask(...ten);
+        await client.answers(i);
+      }
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual(listeners(client.accepted), before);
+      assert.deepEqual(warnings, []);
+    } finally {
+      process.off("warning", warned);
+    }
+  });
+
+  // More than the kernel keeps for a client that does not read.
+  const megabytes = 40;
+  async function* chunks(): AsyncGenerator<string> {
+    for (let i = 0; i < megabytes; i++) yield "x".repeat(1_000_000);
+  }
+  const bodies: [string, () => Reply][] = [["is streamed", () => ({ chunks: chunks() })]];
+  if (adapter.seesSending === true) bodies.push(["is in one piece", () => ({ body: "x".repeat(megabytes * 1_000_000) })]);
+  for (const [kind, handler] of bodies) {
+    it(`a client that hangs up in the middle of a response that ${kind} counts as status 499`, async (web) => {
+      const told: number[] = [];
+      const app = await web.start({ limits: [{ policy: many, refundWhen: (status) => told.push(status) < 0 }], handler });
+      const client = await PipeliningClient.connect(app.server, false);
+      client.ask({});
+      await until(() => client.accepted.bytesWritten > 0, "the response");
+      await client.leave();
+      await until(() => told.length > 0, "the end of the request");
+      assert.deepEqual(told, [499]);
+    });
+  }
+
+  if (adapter.http2 !== true) return;
+  describe("over HTTP/2, a client", () => {
+    for (const how of ["cancels its requests", "closes them without an error", "hangs up"]) {
+      it(`that ${how} while they are handled: each is told 499 once`, async (web) => {
+        const { app, begun, told, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }], true);
+        const client = await Http2Client.connect(app.server);
+        client.ask(...ten, { path: "/10", headers: { ":method": "HEAD" } });
+        await until(() => begun.length === 11, "the handlers");
+        if (how !== "hangs up") {
+          for (let i = 0; i < 11; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
+        } else await client.leave();
+        await until(() => told.length >= 11, "the end of each request");
+        end();
+        for (let i = 0; i < 5; i++) await turn();
+        assert.deepEqual(told, Array(11).fill(499));
+        await client.leave();
+      });
+
+      it(`that ${how} while they are held: none is served`, async (web) => {
+        const { app, served, delayed } = await queue(web, true);
+        const client = await Http2Client.connect(app.server);
+        client.ask(...ten);
+        await until(() => delayed() === 9, "nine delays");
+        if (how !== "hangs up") for (let i = 0; i < 10; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
+        else await client.leave();
+        app.limits[0]?.close();
+        for (let i = 0; i < 5; i++) await turn();
+        assert.deepEqual(served, ["/0"]);
+        await client.leave();
+      });
+    }
+
+    it("that cancels a request before a limit is reached: it is told 499 there, and not held", async (web) => {
+      const [asked, go, inner] = [gate(), gate(), gate()];
+      const told: number[] = [];
+      const served: string[] = [];
+      const key = async (): Promise<string> => {
+        asked.open();
+        await go.opened;
+        return "k";
+      };
+      const app = await web.start({
+        limits: [
+          { name: "outer", policy: many, key },
+          { name: "inner", policy: slow, key: "global", refundWhen: (status) => told.push(status) < 0, onEvent: inner.open },
+        ],
+        http2: true,
+        handler: ({ path }) => {
+          served.push(path);
+          return {};
+        },
+      });
+      app.limits[1]?.limiter.consume("global");
+      const client = await Http2Client.connect(app.server);
+      client.ask({});
+      await asked.opened;
+      await client.cancel(0);
+      go.open();
+      await inner.opened;
+      await until(() => told.length > 0, "the end of the request");
+      app.limits[1]?.close();
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual([told, served], [[499], []]);
+      await client.leave();
+    });
+  });
+}
