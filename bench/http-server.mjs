@@ -1,11 +1,12 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { serve } from "./lib/child.mjs";
 
 const [framework, kind, host] = process.argv.slice(2);
 
-const { start } = await import(`./http/${framework}.mjs`);
-const server = start(kind, host);
-if (!server.listening) await once(server, "listening");
+const { listener } = await import(`./http/${framework}.mjs`);
+const server = createServer(listener(kind)).listen(0, host);
+await once(server, "listening");
 
 serve((question) => {
   if (question === "port") return server.address().port;

@@ -8,7 +8,7 @@ export const frameworks = {
   hono: { label: "Hono 4", peer: "hono-rate-limiter" },
 };
 
-const kinds = ["nothing", "noop", "allowed", "denied", "peer"];
+const kinds = ["nothing", "noop", "allowed", "denied", "peer allowed"];
 const warmUpSeconds = 1;
 const sliceSeconds = 0.25;
 
@@ -64,7 +64,7 @@ function tableOf(name, results, heading) {
     noop: "no-op that sets two headers",
     allowed: "floodgate, allowed",
     denied: "floodgate, denied",
-    peer: `${peer}, allowed`,
+    "peer allowed": `${peer}, allowed`,
   };
   const ratios = (kind, to) => results[kind].perSecond.map((value, slice) => value / results[to].perSecond[slice]);
   const rows = kinds.map((kind) => [

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { cpu } from "./cpu.mjs";
 import { flood } from "./flood.mjs";
 import { frameworks, http } from "./http.mjs";
 import { environment } from "./lib/report.mjs";
@@ -13,24 +14,25 @@ Parts (all of them by default):
   store    one decision in process, against a bare Map and other libraries
   memory   bytes a key
   flood    fresh keys without end: pauses, speed, and whether a blocked key stays blocked
+  cpu      CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6
   http     requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
   rules    one request under three of 10, 100 and 1000 rules
   redis    one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
 
 Options:
-  --rounds <n>       rounds of store and rules (default 7, in each process), http and redis (default 5)
+  --rounds <n>       rounds of store and rules (default 7, in each process), cpu (default 2), http and redis (default 5)
   --processes <n>    processes of store and rules, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2) and of redis (default 1, for each subject)
   --connections <n>  connections of http (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
-  --framework <name> express, koa or hono alone; may stand several times
+  --framework <name> express, koa or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
   --only <text>      subjects of store and redis whose name contains this
   --help             this text
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
-const parts = { store, memory, flood, http, rules, redis };
+const parts = { store, memory, flood, cpu, http, rules, redis };
 
 function options() {
   try {
@@ -74,6 +76,7 @@ if (wanted) {
     rules: { rounds: Number(rounds ?? 7), processes: Number(processes) },
     memory: { keys: 1_000_000 },
     flood: { keys: 2_000_000 },
+    cpu: { rounds: Number(rounds ?? 2), slices: 20, addresses: ["127.0.0.1", "::1"], framework },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
   };

@@ -8,10 +8,25 @@ export const ours = {
   denied: { limit: 1, window: "1h" },
 };
 
-/** The two headers that ours sets, for nothing: what any limiter that answers in headers has to pay. */
+/** How many requests of an hour a peer lets pass. */
+export const peerLimits = { "peer allowed": neverReached, "peer denied": 1 };
+
+/** The two headers that ours sets, for nothing: every limiter that answers in headers has to pay for them. */
 export const twoHeaders = {
   "RateLimit-Policy": '"default";q=1000000000;w=3600',
   RateLimit: '"default";r=999999999;t=3600',
+};
+
+/** The headers and the body of a rejection of ours, for nothing. */
+export const rejection = {
+  headers: {
+    "RateLimit-Policy": '"default";q=1;w=3600',
+    RateLimit: '"default";r=0;t=3600',
+    "Retry-After": "3600",
+    "Cache-Control": "no-store",
+    "Content-Type": "application/problem+json",
+  },
+  body: '{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"Try again in 3600 seconds.","violated-policies":["default"],"retry-after":3600}',
 };
 
 export const answer = { hello: "world" };

@@ -1,27 +1,37 @@
 import { rateLimit } from "@floodgate/express";
 import express from "express";
 import { rateLimit as expressRateLimit } from "express-rate-limit";
-import { answer, neverReached, ours, twoHeaders, windowMs } from "./common.mjs";
+import { answer, ours, peerLimits, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(_req, res, next) {
   for (const name in twoHeaders) res.setHeader(name, twoHeaders[name]);
   next();
 }
 
+function rejectingNoop(_req, res) {
+  res.statusCode = 429;
+  for (const name in rejection.headers) res.setHeader(name, rejection.headers[name]);
+  res.end(rejection.body);
+}
+
+const peer = (kind) => () => expressRateLimit({ limit: peerLimits[kind], windowMs, standardHeaders: "draft-8", legacyHeaders: false });
+
 const middlewares = {
   nothing: () => undefined,
   noop: () => noop,
+  "noop denied": () => rejectingNoop,
   allowed: () => rateLimit(ours.allowed),
   denied: () => rateLimit(ours.denied),
-  peer: () => expressRateLimit({ limit: neverReached, windowMs, standardHeaders: "draft-8", legacyHeaders: false }),
+  "peer allowed": peer("peer allowed"),
+  "peer denied": peer("peer denied"),
 };
 
-export function start(kind, host) {
+export function listener(kind) {
   const app = express();
   const limit = middlewares[kind]();
   if (limit !== undefined) app.use(limit);
   app.get("/", (_req, res) => {
     res.json(answer);
   });
-  return app.listen(0, host);
+  return app;
 }

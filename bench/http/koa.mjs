@@ -1,27 +1,37 @@
 import { rateLimit } from "@floodgate/koa";
 import Koa from "koa";
 import koaRateLimit from "koa-ratelimit";
-import { answer, neverReached, ours, twoHeaders, windowMs } from "./common.mjs";
+import { answer, ours, peerLimits, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(ctx, next) {
   for (const name in twoHeaders) ctx.set(name, twoHeaders[name]);
   return next();
 }
 
+function rejectingNoop(ctx) {
+  ctx.status = 429;
+  for (const name in rejection.headers) ctx.set(name, rejection.headers[name]);
+  ctx.body = rejection.body;
+}
+
+const peer = (kind) => () => koaRateLimit({ driver: "memory", db: new Map(), duration: windowMs, max: peerLimits[kind] });
+
 const middlewares = {
   nothing: () => undefined,
   noop: () => noop,
+  "noop denied": () => rejectingNoop,
   allowed: () => rateLimit(ours.allowed),
   denied: () => rateLimit(ours.denied),
-  peer: () => koaRateLimit({ driver: "memory", db: new Map(), duration: windowMs, max: neverReached }),
+  "peer allowed": peer("peer allowed"),
+  "peer denied": peer("peer denied"),
 };
 
-export function start(kind, host) {
+export function listener(kind) {
   const app = new Koa();
   const limit = middlewares[kind]();
   if (limit !== undefined) app.use(limit);
   app.use((ctx) => {
     ctx.body = answer;
   });
-  return app.listen(0, host);
+  return app.callback();
 }

@@ -6,11 +6,16 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Half the distance between the quarters, as a share of the median: how noisy the rounds were. */
-export function spread(numbers) {
+/** Half the distance between the quartiles. */
+export function halfQuartileRange(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
-  const quarter = (share) => sorted[Math.round((sorted.length - 1) * share)];
-  return (quarter(0.75) - quarter(0.25)) / 2 / median(numbers);
+  const quantile = (share) => sorted[Math.round((sorted.length - 1) * share)];
+  return (quantile(0.75) - quantile(0.25)) / 2;
+}
+
+/** The same as a share of the median: how noisy the rounds were. */
+export function spread(numbers) {
+  return halfQuartileRange(numbers) / median(numbers);
 }
 
 /** Rows of text under a heading, numbers to the right. */
