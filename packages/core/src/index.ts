@@ -53,6 +53,8 @@ export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.
 export type { RateLimitOptions } from "./http/rate-limit-options.js";
 export type { RequestReader } from "./http/request-reader.js";
 export { type NodeResponse, whenEnded } from "./http/response-end.js";
+export { parsedPath, sentPath } from "./http/parsed-target.js";
+export type { PossiblePath, RequestPath } from "./rules/path.js";
 export type { ClientIpOption } from "./http/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
 export { problemType } from "./http/problem.js";

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type RequestReader } from "@floodgate/core";
+import { type Decision, FloodgateError, parsedPath, type RequestReader } from "@floodgate/core";
 import { prototypeOf } from "./prototype.js";
 
 declare global {
@@ -44,9 +44,8 @@ export interface ExpressRequest extends ExpressMessage {
 export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
   method: (request) => request.method,
-  // As the routers see it: of an absolute target the path alone, and of a URL that was rewritten the new one.
-  // A target that is none (`/\\a@#`, say) has no path, whatever the types say, and is served by no route.
-  path: (request) => request.baseUrl + (request.path ?? "/"),
+  // Some targets (`/\\a@#`, say) have no path, whatever the types say. No route serves them.
+  path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
   header(request, name) {
     const value = request.headers[name];
     if (Array.isArray(value)) return value.join(", ");

@@ -1,4 +1,13 @@
-import { type Decision, FloodgateError, type NodeResponse, type RequestReader } from "@floodgate/core";
+import {
+  type Decision,
+  FloodgateError,
+  type NodeResponse,
+  parsedPath,
+  type RequestPath,
+  type RequestReader,
+  sentPath,
+} from "@floodgate/core";
+import { mountedAt } from "./mounts.js";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
 export interface KoaResponse extends NodeResponse {
@@ -16,6 +25,8 @@ export interface KoaContext {
   app: {
     proxy: boolean;
     maxIpsCount: number;
+    /** The prototype of the app's contexts. */
+    context?: object;
     on(event: "error", listener: (error: unknown, ctx: unknown) => void): unknown;
   };
   req: { headers: { [name: string]: string | string[] | undefined }; socket: { remoteAddress?: string | undefined } };
@@ -78,17 +89,38 @@ export const koaReader: RequestReader<KoaContext> = {
   route: routePattern,
 };
 
-/**
- * The path as the routers see it, with what koa-mount has taken off it: that tells the innermost of its prefixes alone, and goes on
- * telling it when it has put it back. Where the path that the client sent ends like that, it is the full one.
- */
-function fullPath({ path: seen, mountPath, originalUrl }: KoaContext): string {
-  // Of a target that is none (`/\\a@#`, say) Koa sees no path, whatever its types say, and serves no route.
-  const path: string = seen ?? "/";
-  if (typeof mountPath !== "string") return path;
-  const known = path.startsWith(mountPath) ? path : mountPath + path;
-  const sent = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(originalUrl)?.[1] ?? "";
-  return sent.endsWith(known) || `${sent}/`.endsWith(known) ? sent : known;
+/** The path that the routers follow, with the prefixes that koa-mount has taken off it. */
+function fullPath(ctx: KoaContext): RequestPath {
+  const { path, url, originalUrl } = ctx;
+  // Some targets (`/\\a@#`, say) have no path, whatever Koa's types say. No route serves them.
+  const rest: string = path ?? "/";
+  const base = mountedAt(ctx);
+  const full = base === undefined ? withUnknownMounts(ctx, rest) : parsedPath(base, rest, url, originalUrl);
+  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && !rest.includes(":")) return full;
+  const others = [...routedElsewhere(ctx), ...withoutSchemes(rest)];
+  const possible = others.map((other) => ({ path: (base ?? "") + other }));
+  return typeof full === "string" ? [{ path: full }, ...possible] : [...full, ...possible];
+}
+
+/** The innermost prefix is all that is known of the mounts. Where it makes up the path that was sent, it is the only one. */
+function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string): RequestPath {
+  const sent = sentPath(originalUrl);
+  const inner = mountPath + rest;
+  if (rest === sent || inner === sent || inner === `${sent}/`) return sent;
+  return [{ path: sent.endsWith(inner) ? inner : rest, unknown: "before" }, { path: sent }];
+}
+
+/** Paths that the app has told @koa/router to take instead. */
+function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): string[] {
+  // The router leaves its own patterns in `routerPath`; only its old versions read it.
+  return [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
+}
+
+/** A mount path that ends in a slash leaves `x:/login` of `/api/x:/login`, which Koa takes for a URL with the path `/login`. */
+function withoutSchemes(path: string): string[] {
+  return [...path.matchAll(/\/[a-z\d.+-]+:(?:\/\/[^/]*)?/gi)].map(({ 0: scheme, index }) => {
+    return `${path.slice(0, index)}/${path.slice(index + scheme.length)}`;
+  });
 }
 
 /** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */

@@ -88,7 +88,7 @@ export class InspectedRules<Req> {
 
   /** The first part of a match that does not fit. */
   #misfit({ match }: CompiledRule<Req>, request: Req): NotCounted {
-    if (match?.methods?.has(this.#reader.method(request)) === false) return "method";
+    if (match?.methods?.has(this.#reader.method(request).toUpperCase()) === false) return "method";
     if (match?.paths !== undefined && match.pattern(readingsOf(this.#reader.path(request))) === undefined) return "path";
     return "header";
   }

@@ -1,3 +1,5 @@
+import type { RequestPath } from "../rules/path.js";
+
 /** How a framework's request is read: all that an adapter has to say about it. */
 export interface RequestReader<Req> {
   /** An object that is the same for one HTTP request however often it is met. */
@@ -5,8 +7,8 @@ export interface RequestReader<Req> {
   /** Whether that object takes a new property as cheaply as most do: not one whose prototype the framework has changed. */
   readonly plainIdentity?: boolean;
   method(request: Req): string;
-  /** The full path, mounts included. */
-  path(request: Req): string;
+  /** The full path that the routers follow, mounts included; all that it may be where that is not certain. */
+  path(request: Req): RequestPath;
   /** A header's value, several lines joined by ", ". */
   header(request: Req, lowerCaseName: string): string | undefined;
   /** The address at the other end of the connection. */

@@ -4,7 +4,7 @@ import { nearest } from "../options.js";
 import { abandon, andThen, isPromise } from "../store.js";
 import { isHeaderName } from "./header-name.js";
 import type { CompiledMatch } from "./match.js";
-import { readingsOf } from "./path.js";
+import { type RequestPath, readingsOf } from "./path.js";
 import { isSecretHeader, type KeyDigests, type Secrecy } from "./secret-keys.js";
 
 /** What a key function is told besides the request. */
@@ -59,7 +59,7 @@ export interface KeySources<Req> {
   ip(request: Req): string | undefined | PromiseLike<string | undefined>;
   /** The client's whole address. */
   address(request: Req): string | undefined | PromiseLike<string | undefined>;
-  path(request: Req): string;
+  path(request: Req): RequestPath;
   route(request: Req): string | undefined;
   header(request: Req, name: string): string | undefined;
   /** How many bits of an IPv6 address make one client. */

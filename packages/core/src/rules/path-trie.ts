@@ -1,4 +1,4 @@
-import { any, one, type PathPattern, type Segment } from "./path.js";
+import { any, one, type PathPattern, type Reading, type Segment } from "./path.js";
 
 /** What a pattern has come to so far. */
 class Node<T> {
@@ -48,14 +48,19 @@ export class PathTrie<T> {
   }
 
   /** Tells what stands at the end of each pattern that fits. No step is taken twice, so no pattern takes longer than its length. */
-  walk(segments: readonly string[], found: (end: T) => void): void {
+  walk(segments: Reading, found: (end: T) => void): void {
     let reached: Node<T>[] = [];
     this.#step++;
     this.#reach(this.#root, reached);
     for (let i = 0; i < segments.length && reached.length > 0; i++) {
-      const segment = segments[i] as string;
+      const segment = segments[i] as Reading[number];
       const next: Node<T>[] = [];
       this.#step++;
+      if (segment === any) {
+        this.#reachBelow(reached, next);
+        reached = next;
+        continue;
+      }
       for (const node of reached) {
         this.#reach(node.literals.get(segment), next);
         this.#reach(node.one, next);
@@ -64,6 +69,16 @@ export class PathTrie<T> {
       reached = next;
     }
     for (const { end } of reached) if (end !== undefined) found(end);
+  }
+
+  /** Reaches nodes and all that stands below them: the request has segments here that are not known. */
+  #reachBelow(nodes: readonly Node<T>[], reached: Node<T>[]): void {
+    for (const node of nodes) this.#reach(node, reached);
+    // The list grows while it is walked.
+    for (const node of reached) {
+      this.#reach(node.one, reached);
+      for (const child of node.literals.values()) this.#reach(child, reached);
+    }
   }
 
   #reach(node: Node<T> | undefined, reached: Node<T>[]): void {

@@ -40,21 +40,65 @@ export function compilePath(where: string, path: unknown): PathPattern {
   return { text: path, segments };
 }
 
+/** A request's path, or the paths that it may have where the adapter cannot tell for certain which one the routers follow. */
+export type RequestPath = string | readonly PossiblePath[];
+
+export interface PossiblePath {
+  readonly path: string;
+  /** Where more segments may stand, of which nothing is known. */
+  readonly unknown?: "before" | "after";
+}
+
+/** Segments of a request's path. `any` stands for segments that are not known: it fits whatever a rule has there. */
+export type Reading = readonly (string | typeof any)[];
+
 /** A path's segments, once for each way to read it. */
-export type Readings = readonly (readonly string[])[];
+export type Readings = readonly Reading[];
+
+/** A path with more segments is read at its beginning and its end only, so that no path takes long to match. */
+const mostSegments = 64;
+const segmentsAtEnd = 16;
 
 /**
- * Reads a request's path as it is written, which is how routers take it. Where handlers may see another one in it, since they resolve
- * it as a URL, as a path of the file system once it is decoded, or as both, it is read in those ways too: no spelling may reach past a
- * limit what it is for. A rule is for a request that fits in any reading; the first that fits gives the pattern.
+ * Reads a request's path as it is written, which is how routers take it. Handlers may see another path in it, because they resolve
+ * it as a URL, as a path of the file system once it is decoded, or as both. It is read in those ways too, so that no spelling gets
+ * around a limit. A rule fits if any reading fits; the first reading that fits gives the pattern.
  */
-export function readingsOf(target: string): Readings {
+export function readingsOf(path: RequestPath): Readings {
+  if (typeof path === "string") return readingsOfText(path);
+  return path.flatMap(({ path, unknown }) => {
+    const readings = readingsOfText(path);
+    if (unknown === undefined) return readings;
+    return readings.map((reading): Reading => (unknown === "before" ? [any, ...reading] : [...reading, any]));
+  });
+}
+
+function readingsOfText(target: string): Readings {
   const query = target.indexOf("?");
   const path = query < 0 ? target : target.slice(0, query);
   const written = writtenSegments(path);
-  if (!/\/\.|\\|%(?:2[ef]|5c)/i.test(path)) return [written];
+  if (!/\/[./]|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > mostSegments ? [shortened(written)] : [written];
   const normalised = resolved(path.split(/[/\\]/).map(folded)).filter(isSegment);
-  return [written, normalised, onDisk(written), onDisk(normalised)];
+  const readings: Reading[] = [written, normalised, onDisk(written), onDisk(normalised)].map(shortened);
+  // Some routers take an empty segment for the value of a parameter.
+  if (path.includes("//")) readings.push(shortened(path.slice(1).split("/").map(folded)));
+  // A mount path with parameters may take the first segments as they are, before the rest is resolved.
+  for (let i = 0; i < written.length && i < mostMounted; i++) {
+    const segment = written[i] as string;
+    if (!/^\.\.?$|[/\\]/.test(segment)) continue;
+    const rest = written.slice(i + 1);
+    const after: Reading = rest.length > mostSegments ? [any] : onDisk(rest);
+    readings.push([...written.slice(0, i + 1), ...after]);
+  }
+  return readings;
+}
+
+/** How many segments mount paths with parameters may take of a path that has dot segments. */
+const mostMounted = 8;
+
+function shortened(segments: readonly string[]): Reading {
+  if (segments.length <= mostSegments) return segments;
+  return [...segments.slice(0, mostSegments - segmentsAtEnd), any, ...segments.slice(-segmentsAtEnd)];
 }
 
 /** Case, empty segments, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */

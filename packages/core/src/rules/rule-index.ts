@@ -1,11 +1,11 @@
 import type { CompiledMatch } from "./match.js";
-import { readingsOf } from "./path.js";
+import { type RequestPath, readingsOf } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
 /** How the parts of a request are read that rules match. */
 export interface RequestParts<Req> {
   method(request: Req): string;
-  path(request: Req): string;
+  path(request: Req): RequestPath;
   header(request: Req, lowerCaseName: string): string | undefined;
 }
 
@@ -46,7 +46,8 @@ class ByMethod {
 
   find<Req>(request: Req, parts: RequestParts<Req>, found: number[]): void {
     this.#every.find(request, parts, found);
-    this.#methods.get(parts.method(request))?.find(request, parts, found);
+    // Over HTTP/2 a method may come in lower case, and routers take it all the same.
+    if (this.#methods.size > 0) this.#methods.get(parts.method(request).toUpperCase())?.find(request, parts, found);
   }
 }
 

@@ -1,0 +1,78 @@
+import type { KoaContext } from "./context.js";
+
+/** A mount of koa-mount that the request is in. */
+interface Mount {
+  /** All prefixes up to this one. */
+  readonly base: string;
+  /** The path before its prefix was taken off: koa-mount puts it back when the request leaves. */
+  readonly outside: string;
+  readonly around: Mount | undefined;
+}
+
+/** Where a request is. */
+interface Place {
+  innermost: Mount | undefined;
+  /** What koa-mount has said last. It goes on saying it when the request has left. */
+  prefix: string;
+  /** The path that the prefix is about to be taken off. */
+  entering: string | undefined;
+}
+
+const place: unique symbol = Symbol("floodgate.place");
+
+interface FollowedContext extends KoaContext {
+  [place]?: Place;
+}
+
+const followed = new WeakSet<object>();
+
+/**
+ * All prefixes that koa-mount has taken off a request's path so far. It tells the innermost one alone, so each app's contexts are
+ * followed from the first request on. Undefined where the request was in a mount before that.
+ */
+export function mountedAt(ctx: FollowedContext): string | undefined {
+  const known = ctx[place];
+  if (known !== undefined) return known.innermost?.base ?? "";
+  const { context } = ctx.app;
+  if (context !== undefined && !followed.has(context)) {
+    followed.add(context);
+    if (!Object.hasOwn(context, "path") && !("mountPath" in context)) follow(context);
+  }
+  return typeof ctx["mountPath"] === "string" ? undefined : "";
+}
+
+/** koa-mount sets `ctx.mountPath` and then `ctx.path` when a request enters a mount, and `ctx.path` alone when it leaves. */
+function follow(context: object): void {
+  Object.defineProperties(context, {
+    mountPath: {
+      configurable: true,
+      get(this: FollowedContext) {
+        return this[place]?.prefix;
+      },
+      set(this: FollowedContext, prefix: string) {
+        this[place] = { innermost: this[place]?.innermost, prefix, entering: this.path };
+      },
+    },
+    path: {
+      configurable: true,
+      get(this: FollowedContext) {
+        return this.request["path"];
+      },
+      set(this: FollowedContext, path: string) {
+        const at = this[place];
+        if (at !== undefined) move(at, path);
+        this.request["path"] = path;
+      },
+    },
+  });
+}
+
+function move(at: Place, path: string): void {
+  const { entering, prefix, innermost } = at;
+  at.entering = undefined;
+  if (entering !== undefined && path === (entering.slice(prefix.length) || "/")) {
+    at.innermost = { base: (innermost?.base ?? "") + prefix, outside: entering, around: innermost };
+  } else if (path === innermost?.outside) {
+    at.innermost = innermost.around;
+  }
+}
