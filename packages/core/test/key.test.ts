@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeKey, type Key } from "../src/index.js";
 import { type CountedKey, countedText, type KeyDigest, missingKeyText, namedMissingKeyText } from "../src/key.js";
-import { KeyDigests } from "../src/rules/secret-keys.js";
+import { KeyDigests, keyDigests } from "../src/rules/secret-keys.js";
 
-const digests = new KeyDigests("test", undefined);
+const digests = new KeyDigests();
 const secrets = ["ann's token", "(", "secret:", digests.digest("ann's token").text];
 const digestsOfSecrets = secrets.map((secret) => digests.digest(secret));
 const addresses = ["203.0.113.9", "2001:db8::/56"];
@@ -88,21 +88,22 @@ test("a digest of a secret is SHA-256, or HMAC-SHA-256 with a secret of the app,
   const secret = "k".repeat(32);
   const message = "floodgate:secret-key:ann's token";
   expect(digests.digest("ann's token").text).toBe(`secret:${createHash("sha256").update(message).digest("hex")}`);
-  expect(new KeyDigests("test", secret).digest("ann's token").text).toBe(
-    `secret:${createHmac("sha256", secret).update(message).digest("hex")}`,
-  );
+  expect(new KeyDigests(secret).digest("ann's token").text).toBe(`secret:${createHmac("sha256", secret).update(message).digest("hex")}`);
 });
 
-test.each(["k".repeat(31), "", 7, null, {}])("a `keySecret` that is no text of 32 characters is refused, and not shown: %o", (secret) => {
-  let message = "";
-  try {
-    new KeyDigests("rateLimit", secret);
-  } catch (error) {
-    message = (error as Error).message;
-  }
-  expect(message).toMatch(/^rateLimit: `keySecret` must be a text of at least 32 characters, but (has|was) /);
-  if (typeof secret === "string" && secret !== "") expect(message).not.toContain(secret);
-});
+test.each(["k".repeat(31), "", 7, null, {}, undefined])(
+  "a `keySecret` that is no text of 32 characters is refused, and not shown: %o",
+  (secret) => {
+    let message = "";
+    try {
+      keyDigests("rateLimit", { keySecret: secret });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toMatch(/^rateLimit: `keySecret` must be a text of at least 32 characters, but (has|was) /);
+    if (typeof secret === "string" && secret !== "") expect(message).not.toContain(secret);
+  },
+);
 
 test.each([Symbol("ann's token"), { "ann's token": 1 }, ["ann's token", { a: 1 }], function annsToken() {}, null, Number.NaN])(
   "a secret key that is invalid is shown in no error: %o",

@@ -36,8 +36,8 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
   /** How many leading bits of an IPv6 address make one client, 1 to 128; default 56. */
   ipv6Prefix?: number;
   /**
-   * Makes the digests of secret keys HMACs, of at least 32 characters and the same in every process. Without it they are plain
-   * SHA-256, which does not hide what can be guessed (passwords, short tokens).
+   * Makes the digests of secret keys HMACs; at least 32 characters, the same in every process. Without it they are plain SHA-256,
+   * which does not protect what can be guessed, such as passwords and short tokens.
    */
   keySecret?: string;
   /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */

@@ -5,7 +5,7 @@ import { functionOrNothing, wholeNumber } from "../options.js";
 import type { RuleContext } from "../rules/compiled-rule.js";
 import { compileExempt } from "../rules/exempt.js";
 import { isBuiltInKey, type KeySources } from "../rules/key-source.js";
-import { KeyDigests } from "../rules/secret-keys.js";
+import { keyDigests } from "../rules/secret-keys.js";
 import { isPromise } from "../store.js";
 import { clientIpResolver } from "./client-ip.js";
 import { frameworkIp } from "./proxy-warning.js";
@@ -59,6 +59,6 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
     route: (request) => reader.route(request),
     header: (request, name) => reader.header(request, name),
     ipv6Prefix: prefix,
-    digests: new KeyDigests(where, options.keySecret),
+    digests: keyDigests(where, options),
   };
 }

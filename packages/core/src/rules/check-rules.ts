@@ -42,7 +42,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
       route: () => undefined,
       header: () => undefined,
       ipv6Prefix: 56,
-      digests: new KeyDigests("rules", undefined),
+      digests: new KeyDigests(),
     },
     costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
     plan: () => undefined,

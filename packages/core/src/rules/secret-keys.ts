@@ -51,17 +51,7 @@ const shownDigest = /^secret:[0-9a-f]{64}$/;
 export class KeyDigests {
   readonly #secret: string | undefined;
 
-  /** @throws FloodgateError unless the secret is undefined or a text of at least 32 characters. */
-  constructor(where: string, secret: unknown) {
-    if (secret !== undefined && (typeof secret !== "string" || secret.length < 32)) {
-      // The secret itself is shown nowhere.
-      const given = typeof secret === "string" ? `has ${secret.length}` : `was ${secret === null ? "null" : `a ${typeof secret}`}`;
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_OPTION",
-        `${where}: \`keySecret\` must be a text of at least 32 characters, but ${given}. Make one with: openssl rand -hex 32. Write keySecret: process.env.KEY_SECRET.`,
-        { at: ["keySecret"] },
-      );
-    }
+  constructor(secret?: string) {
     this.#secret = secret;
   }
 
@@ -75,6 +65,22 @@ export class KeyDigests {
   named(key: Key): KeyDigest {
     return typeof key === "string" && shownDigest.test(key) ? new KeyDigest(key) : this.digest(key);
   }
+}
+
+/**
+ * The digests of a middleware with these options. `keySecret: undefined` is an error: it is an environment variable that is not set.
+ * @throws FloodgateError if there is a `keySecret` that is no text of at least 32 characters; it does not show it.
+ */
+export function keyDigests(where: string, options: { readonly keySecret?: unknown }): KeyDigests {
+  if (!("keySecret" in options)) return new KeyDigests();
+  const secret = options.keySecret;
+  if (typeof secret === "string" && secret.length >= 32) return new KeyDigests(secret);
+  const given = typeof secret === "string" ? `has ${secret.length}` : `was ${secret === null ? "null" : typeof secret}`;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`keySecret\` must be a text of at least 32 characters, but ${given}. Write keySecret: process.env.KEY_SECRET, and set it to the output of: openssl rand -hex 32.`,
+    { at: ["keySecret"] },
+  );
 }
 
 function secretText(key: Key): string {

@@ -1,0 +1,173 @@
+import { inspect } from "node:util";
+import type { FloodgateEvent } from "@floodgate/core";
+import { rateLimit } from "@floodgate/express";
+import { fileRules } from "@floodgate/rules";
+import { redisStore } from "@floodgate/store-redis";
+import { type RedisServer, startRedis } from "@floodgate/test-servers";
+import express from "express";
+import { Redis } from "ioredis";
+import supertest from "supertest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Ended, floodgate } from "./command.js";
+import { tempFolder } from "./files.js";
+
+const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+const keySecret = "a secret of the app, 32 characters or more";
+
+const { write } = tempFolder();
+const file = write(
+  "limits.yaml",
+  `rules:
+  - { name: partners, key: header:x-api-key, onMissingKey: ip, limit: 1, window: 1h, ban: { after: 1, within: 1h, for: 1d } }
+  - { name: sessions, key: [ip, secret:session], onMissingKey: skip, limit: 1, window: 1h }
+`,
+);
+
+let server: RedisServer;
+let url: string;
+beforeAll(async () => {
+  server = await startRedis();
+  url = `redis://${server.host}:${server.port}/1`;
+});
+beforeEach(async () => {
+  await server.command("FLUSHALL");
+  return () => vi.unstubAllEnvs();
+});
+afterAll(() => server.stop());
+
+const command = (name: string, ...args: string[]): Promise<Ended> => floodgate([name, ...args, "--file", file, "--redis", url]);
+const digestIn = (text: string): string => /secret:[0-9a-f]{64}/.exec(text)?.[0] ?? "none";
+
+/** An app under these rules, and all that Redis is asked and the app is told. */
+async function app(options: { keySecret?: string } = {}) {
+  const redis = new Redis(url);
+  const seen: string[] = [];
+  const monitor = await redis.duplicate().monitor();
+  monitor.on("monitor", (_time: string, args: unknown[]) => seen.push(inspect(args, { maxStringLength: null, maxArrayLength: null })));
+  const rules = await fileRules(file);
+  const served = express().set("trust proxy", 1);
+  served.use(
+    rateLimit<express.Request, express.Response, "session">({
+      ...options,
+      rules,
+      store: redisStore(redis, { denyCache: false }),
+      keys: { session: (req) => req.get("x-session") },
+      timeoutMs: 10_000,
+      onEvent: (event: FloodgateEvent) => seen.push(inspect(event, { depth: 10, maxStringLength: null })),
+    }),
+  );
+  served.use((_req, res) => void res.sendStatus(204));
+  return {
+    seen,
+    get: async (headers: Record<string, string>) =>
+      (
+        await supertest(served)
+          .get("/")
+          .set({ "x-forwarded-for": "203.0.113.9", ...headers })
+      ).status,
+    /** All keys of Redis, with what is under them. */
+    stored: async () => {
+      const keys = await redis.keys("*");
+      const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
+      return [...keys, ...values.map((value) => value?.toString("latin1") ?? "")];
+    },
+    close: async () => {
+      await rules.close();
+      monitor.disconnect();
+      redis.disconnect();
+    },
+  };
+}
+
+describe.each([
+  ["SHA-256", {}],
+  ["an HMAC", { keySecret }],
+])("a secret key, by %s", (_, options: { keySecret?: string }) => {
+  beforeEach(() => {
+    if (options.keySecret !== undefined) vi.stubEnv("FLOODGATE_KEY_SECRET", options.keySecret);
+  });
+
+  it("stands nowhere in Redis, in what Redis is sent, in events, or in what the command prints", async () => {
+    const { get, seen, stored, close } = await app(options);
+    const headers = { "x-api-key": secret, "x-session": `${secret}-session` };
+    const statuses = [await get(headers), await get(headers)];
+    expect(statuses).toEqual([204, 429]);
+
+    const said: Ended[] = [];
+    for (const json of [[], ["--json"]]) {
+      for (const name of ["status", "reset"]) {
+        said.push(await command(name, "--rule", "partners", "--key", secret, ...json));
+        said.push(await command(name, "--rule", "sessions", "--key", "203.0.113.9", "--key", `${secret}-session`, ...json));
+      }
+    }
+    expect(said.map(({ code }) => code)).toEqual(said.map(() => 0));
+    await get(headers);
+    const all = [...seen, ...(await stored()), ...said.flatMap(({ out, err }) => [out, err])];
+    await close();
+    expect(seen.length).toBeGreaterThan(10);
+    expect(all.filter((text) => text.includes(secret))).toEqual([]);
+    expect(digestIn(all.join("\n"))).not.toBe("none");
+  });
+
+  it("is asked for and freed by itself, and by its digest as it is shown", async () => {
+    const { get, close } = await app(options);
+    for (const isDigest of [false, true]) {
+      expect([await get({ "x-api-key": secret }), await get({ "x-api-key": secret })]).toEqual([204, 429]);
+      const shown = await command("status", "--rule", "partners", "--key", secret);
+      const digest = digestIn(shown.out);
+      expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(/^partners, key secret:[0-9a-f]{64}: blocked\n/) });
+      const key = isDigest ? digest : secret;
+      expect((await command("status", "--rule", "partners", "--key", key)).out).toMatch(/ 1 of 1 /);
+      expect(await command("reset", "--rule", "partners", "--key", key)).toMatchObject({ code: 0, err: expect.any(String) });
+    }
+    expect(await get({ "x-api-key": secret })).toBe(204);
+    await close();
+  });
+});
+
+it("that the app digests with a `keySecret` is not found without it, and the command says so", async () => {
+  const { get, close } = await app({ keySecret });
+  expect([await get({ "x-api-key": secret }), await get({ "x-api-key": secret })]).toEqual([204, 429]);
+  const ask = ["--rule", "partners", "--key", secret];
+  const without = await command("status", ...ask);
+  expect(without.out).toMatch(/: not blocked\n/);
+  expect(without.err).toBe(
+    "floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n",
+  );
+  vi.stubEnv("FLOODGATE_KEY_SECRET", keySecret);
+  const found = await command("status", ...ask);
+  expect(found).toMatchObject({ code: 0, out: expect.stringMatching(/: blocked\n/), err: "" });
+  vi.stubEnv("FLOODGATE_KEY_SECRET", "");
+  expect(await command("status", "--rule", "partners", "--key", digestIn(found.out))).toMatchObject({
+    out: expect.stringMatching(/: blocked\n/),
+    err: "",
+  });
+  vi.stubEnv("FLOODGATE_KEY_SECRET", "short of 32");
+  expect(await command("status", ...ask)).toEqual({
+    code: 64,
+    out: "",
+    err: "floodgate: FLOODGATE_KEY_SECRET must have at least 32 characters, as the app's `keySecret`, but has 11. Set it to the same text.\n",
+  });
+  await close();
+});
+
+it("a client that is counted by its address for want of a key is asked for by --ip alone", async () => {
+  const { get, close } = await app();
+  expect([await get({}), await get({}), await get({ "x-api-key": "203.0.113.9" })]).toEqual([204, 429, 204]);
+  const freed = await command("reset", "--rule", "partners", "--ip", "203.0.113.9");
+  expect(freed.out).toMatch(/^Before: partners, key missing-key-ip:203\.0\.113\.9: blocked\n/);
+  expect(await get({})).toBe(204);
+  await close();
+});
+
+it.each([
+  [["--request", "GET /", "--header", `x-api-key ${secret}`], 64],
+  [["--request", "GET /", "--key", secret], 64],
+  [["--request", "GET /", "--key", `session=${secret}`, "--header", `X-API-Key: ${secret}`, "--ip", "203.0.113.9"], 0],
+  [["--request", "GET /", "--key", `session=${secret}`, "--header", `X-API-Key: ${secret}`, "--json"], 0],
+])("check shows no secret: %o", async (args, code) => {
+  const checked = await floodgate(["check", file, ...args]);
+  expect(checked.code).toBe(code);
+  expect(checked.out + checked.err).not.toContain(secret);
+  if (code === 0) expect(checked.out).toContain("secret:");
+});
