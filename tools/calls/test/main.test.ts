@@ -1,0 +1,22 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+// As it is built: only built code is counted.
+const main = join(import.meta.dirname, "../dist/main.js");
+const run = promisify(execFile);
+
+it("counts the calls and modules of one request, and lists them", async () => {
+  const { stdout } = await run(process.execPath, [main, "--only", "koa, one line, denied", "--list"]);
+  expect(stdout).toMatch(/^koa, one line, denied +\d+ calls in \d+ modules\n/);
+  expect(stdout).toContain("koa/dist/rate-limit: ");
+  expect(stdout).toContain("core/dist/");
+});
+
+it("refuses an option that it does not know, with its usage", async () => {
+  await expect(run(process.execPath, [main, "--onyl", "koa"])).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Usage:"),
+  });
+});
