@@ -1,133 +1,236 @@
-import { LRUCache } from "lru-cache";
-import { HeldKeys, type Use } from "./held-keys.js";
+import type { Limit } from "@floodgate/core";
+import { type Kind, Kinds } from "./kinds.js";
+import { nowhere } from "./min-heap.js";
+import { field, Slots } from "./slots.js";
+import { blocked, UseLists } from "./use-lists.js";
 
-/** From this share of its limit on, a key is out of reach of fresh ones. */
-const heldShare = 0.5;
-/** Of so many keys that were idle longest, the one that has used least goes. */
-const candidates = 8;
-/** Held keys looked at for each that comes: over time all are, so that none is held in vain. */
+/** Keys that each new key of a full table makes it look at again. Over time all keys are, because use declines by itself. */
 const refreshed = 2;
+/** Most looks that each step of an eviction takes. */
+const looks = 8;
 
-/** How much the key behind a handle has used, or undefined if there is nothing to remember. */
-export type Assess = (key: string, handle: number) => Use | undefined;
+/** How much of its limit a key has used, as a class, and when its state ends. */
+export interface Use {
+  use: number;
+  resetAtMs: number;
+}
+
+/** The use of the key whose state has this handle, or undefined if there is nothing to remember. */
+export type Assess = (kind: Kind, handle: number) => Use | undefined;
+
+/** A key that goes: its state's handle, and whether there still was something to remember. */
+export type Drop = (kind: Kind, key: string, handle: number, live: boolean) => void;
 
 /**
- * At most `maxKeys` keys and the handles of their states. Open keys lie in an LRU cache. Those that have used at least half
- * of their limit are held apart, where spraying fresh keys cannot reach them: only when no key is open does one of them go.
+ * At most `maxKeys` keys and the handles of their states. A full table evicts in constant time, in this order: keys whose state
+ * has ended; keys that are not blocked, by use, the least first; blocked keys, nearest reset first.
+ *
+ * A key takes part in that order only once it is placed. So what a request has added or withdrawn cannot be evicted
+ * before it is placed again, at the end of the request.
  */
 export class KeyTable {
   readonly #maxKeys: number;
-  readonly #open: LRUCache<string, number>;
-  readonly #held = new HeldKeys();
   readonly #assess: Assess;
-  readonly #drop: (key: string, handle: number, live: boolean) => void;
-  readonly #idle: string[] = [];
+  readonly #drop: Drop;
+  readonly #slots: Slots;
+  readonly #kinds: Kinds;
+  readonly #lists: UseLists;
+  /** The next slot to look at again. */
+  #hand = 0;
+  /** States made so far, modulo 2^32. */
+  #states = 0;
 
-  /** `drop` is told each key that goes to make room, and whether it still had something to remember. */
-  constructor(maxKeys: number, assess: Assess, drop: (key: string, handle: number, live: boolean) => void) {
+  constructor(maxKeys: number, assess: Assess, drop: Drop) {
     this.#maxKeys = maxKeys;
-    this.#open = new LRUCache({ max: maxKeys });
     this.#assess = assess;
     this.#drop = drop;
+    this.#slots = new Slots(maxKeys);
+    this.#lists = new UseLists(this.#slots);
+    this.#kinds = new Kinds(maxKeys, (slot, place) => this.#slots.set(slot, field.place, place));
   }
 
   get size(): number {
-    return this.#open.size + this.#held.size;
+    return this.#slots.size;
   }
 
-  /** The handle of a key, which counts as a use of it; or undefined. */
-  get(key: string): number | undefined {
-    return this.#open.get(key) ?? (this.#held.size === 0 ? undefined : this.#held.get(key));
+  kindOf(limit: Limit): Kind {
+    return this.#kinds.of(limit);
   }
 
-  /** Takes in a key that is not there, and makes room for it first. */
-  add(key: string, handle: number): void {
-    if (this.size >= this.#maxKeys) this.#makeRoom();
-    this.#open.set(ownText(key), handle);
+  handle(slot: number): number {
+    return this.#slots.get(slot, field.handle);
+  }
+
+  /** The number of the state in a slot: each state of this table has its own, until 2^32 of them have been made. */
+  state(slot: number): number {
+    return this.#slots.get(slot, field.state);
   }
 
   /** Gives a key another block. */
-  move(key: string, handle: number): void {
-    if (this.#open.has(key)) this.#open.set(key, handle);
-    else this.#held.move(key, handle);
+  move(slot: number, handle: number): void {
+    this.#slots.set(slot, field.handle, handle);
   }
 
-  delete(key: string): void {
-    if (!this.#open.delete(key)) this.#held.delete(key);
+  /** Takes in a key that is not there, and evicts another one if the table is full. The caller must place the new key. */
+  add(kind: Kind, key: string, handle: number, nowMs: number): number {
+    if (this.size >= this.#maxKeys) this.#makeRoom(kind, nowMs);
+    const slot = this.#slots.add(ownText(key));
+    this.#slots.set(slot, field.handle, handle);
+    this.#slots.set(slot, field.group, kind.id << 8);
+    this.#slots.set(slot, field.state, this.#states++);
+    kind.slots.set(this.#slots.key(slot), slot);
+    return slot;
   }
 
-  /** Tells that a key has used so much: from half of its limit on it is held. Answers whether it is. */
-  hold(key: string, handle: number, use: Use): boolean {
-    if (use.share < heldShare) return false;
-    if (this.#open.delete(key)) this.#held.hold(ownText(key), handle, use);
-    return true;
+  /** Whether this many more keys fit. */
+  hasRoomFor(keys: number): boolean {
+    return this.size + keys <= this.#maxKeys;
   }
 
-  #makeRoom(): void {
-    for (let i = 0; i < refreshed && this.#held.size > 0; i++) this.#refresh(this.#held.next());
-    if (this.size < this.#maxKeys) return;
-    if (this.#open.size > 0) this.#dropOpen();
-    else this.#dropHeld();
-  }
-
-  /** Looks again at a held key: gone if there is nothing to remember, open again below half. */
-  #refresh(key: string): boolean {
-    const handle = this.#held.get(key) as number;
-    const use = this.#assess(key, handle);
-    if (use !== undefined && use.share >= heldShare) {
-      this.#held.update(key, use);
-      return true;
+  /** Puts a key where its use belongs. */
+  place(slot: number, use: number, resetAtMs: number): void {
+    const group = this.#slots.get(slot, field.group);
+    const place = this.#slots.get(slot, field.place);
+    const kind = this.#kinds.at(group >>> 8);
+    if (place === nowhere) {
+      kind.byReset.add(slot, resetAtMs);
+      this.#kinds.sizeChanged(kind);
+      this.#kinds.resetChanged(kind);
+    } else {
+      if (kind.byReset.rankAt(place) !== resetAtMs) {
+        kind.byReset.change(place, resetAtMs);
+        this.#kinds.resetChanged(kind);
+      }
+      const before = group & 0xff;
+      if (before === use) return;
+      if (before !== blocked) this.#lists.delete(slot, before);
     }
-    this.#held.delete(key);
-    if (use === undefined) this.#drop(key, handle, false);
-    else this.#open.set(key, handle);
+    this.#slots.set(slot, field.group, (group & ~0xff) | use);
+    if (use !== blocked) this.#lists.add(slot, use);
+  }
+
+  /** Takes a key out of the order of eviction, until it is placed again. */
+  withdraw(slot: number): void {
+    const place = this.#slots.get(slot, field.place);
+    if (place === nowhere) return;
+    const group = this.#slots.get(slot, field.group);
+    const kind = this.#kinds.at(group >>> 8);
+    kind.byReset.delete(place);
+    this.#kinds.sizeChanged(kind);
+    this.#kinds.resetChanged(kind);
+    const use = group & 0xff;
+    if (use !== blocked) this.#lists.delete(slot, use);
+  }
+
+  delete(slot: number): void {
+    this.withdraw(slot);
+    this.#kindAt(slot).slots.delete(this.#slots.key(slot));
+    this.#slots.delete(slot);
+  }
+
+  /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
+  trim(nowMs: number): void {
+    while (this.size > this.#maxKeys) if (!this.#evict(undefined, nowMs)) return;
+  }
+
+  #kindAt(slot: number): Kind {
+    return this.#kinds.at(this.#slots.get(slot, field.group) >>> 8);
+  }
+
+  #makeRoom(kind: Kind, nowMs: number): void {
+    this.#lookAgain(refreshed);
+    while (this.size >= this.#maxKeys) if (!this.#evict(kind, nowMs)) return;
+  }
+
+  /** Drops one key to make room for one of `newcomer`. Answers false if there is none to drop. */
+  #evict(newcomer: Kind | undefined, nowMs: number): boolean {
+    return this.#evictEnded(nowMs) || this.#evictOpen() || this.#evictBlocked(newcomer);
+  }
+
+  #evictEnded(nowMs: number): boolean {
+    for (let i = 0; i < looks; i++) {
+      const { byReset } = this.#kinds.nearest();
+      if (byReset.lowest > nowMs) return false;
+      if (this.#look(byReset.first) === undefined) return true;
+    }
     return false;
   }
 
-  #dropOpen(): void {
-    const idle = this.#idle;
-    idle.length = 0;
-    let victim = "";
-    let handle = 0;
-    let least = Number.POSITIVE_INFINITY;
-    let live = true;
-    for (const [key, itsHandle] of this.#open.rentries() as Iterable<[string, number]>) {
-      idle.push(key);
-      const use = this.#assess(key, itsHandle);
-      live = use !== undefined;
-      if (use === undefined || use.share < least) {
-        victim = key;
-        handle = itsHandle;
-        least = use?.share ?? 0;
-      }
-      if (!live || idle.length === candidates) break;
+  #evictOpen(): boolean {
+    for (let i = 0; i < looks; i++) {
+      const slot = this.#lists.first;
+      if (slot < 0) return false;
+      const before = this.#slots.get(slot, field.group) & 0xff;
+      const found = this.#look(slot);
+      if (found === undefined) return true;
+      if (found <= before) return this.#remove(slot, true);
     }
-    // Those that have used more than the one that goes are spared for a round.
-    if (live && idle[0] !== victim) for (const key of idle) if (key !== victim) this.#open.get(key);
-    this.#open.delete(victim);
-    this.#drop(victim, handle, live);
+    const slot = this.#lists.first;
+    return slot >= 0 && this.#remove(slot, true);
   }
 
-  #dropHeld(): void {
-    // A key's share may have grown since it was ordered; one look puts it in its place.
-    for (let looks = 0; looks < candidates; looks++) {
-      const key = this.#held.first();
-      if (!this.#refresh(key)) {
-        if (this.size >= this.#maxKeys) this.#dropOpen();
-        return;
-      }
-      if (this.#held.first() === key) break;
+  #evictBlocked(newcomer: Kind | undefined): boolean {
+    // Some may not be blocked any more.
+    const { size } = this;
+    this.#lookAgain(2 * refreshed);
+    if (this.size < size) return true;
+    if (this.#lists.first >= 0) return this.#remove(this.#lists.first, true);
+    for (let i = 0; i < looks; i++) {
+      const { byReset } = this.#crowded(newcomer);
+      if (byReset.size === 0) return false;
+      const slot = byReset.first;
+      const found = this.#look(slot);
+      if (found === undefined) return true;
+      if (found < blocked || byReset.first === slot) return this.#remove(slot, true);
     }
-    const key = this.#held.first();
-    const handle = this.#held.get(key) as number;
-    this.#held.delete(key);
-    this.#drop(key, handle, true);
+    return this.#remove(this.#crowded(newcomer).byReset.first, true);
+  }
+
+  /**
+   * The kind that must give up a blocked key: the one with the most keys. So no kind pushes out another one's blocked keys
+   * beyond its fair share, however long its own keys stay blocked.
+   */
+  #crowded(newcomer: Kind | undefined): Kind {
+    const largest = this.#kinds.largest();
+    if (newcomer !== undefined && newcomer.byReset.size >= largest.byReset.size) return newcomer;
+    const nearest = this.#kinds.nearest();
+    return nearest.byReset.size === largest.byReset.size ? nearest : largest;
+  }
+
+  /** Looks at some keys again, one after the other, round and round. */
+  #lookAgain(times: number): void {
+    for (let i = 0; i < times; i++) {
+      if (this.#hand >= this.#slots.end) this.#hand = 0;
+      const slot = this.#hand++;
+      if (this.#slots.end > 0 && this.#slots.get(slot, field.place) !== nowhere) this.#look(slot);
+    }
+  }
+
+  /** Places a key by its use of now, and answers that; drops it and answers undefined if there is nothing to remember. */
+  #look(slot: number): number | undefined {
+    const found = this.#assess(this.#kindAt(slot), this.handle(slot));
+    if (found === undefined) {
+      this.#remove(slot, false);
+      return undefined;
+    }
+    const { use } = found;
+    this.place(slot, use, found.resetAtMs);
+    return use;
+  }
+
+  #remove(slot: number, live: boolean): true {
+    const kind = this.#kindAt(slot);
+    const key = this.#slots.key(slot);
+    const handle = this.handle(slot);
+    this.delete(slot);
+    this.#drop(kind, key, handle, live);
+    return true;
   }
 }
 
 /**
- * The text in a string of its own: a part of a longer one (an address in a header of kilobytes) would keep all of that in
- * memory. V8 copies parts of up to 12 characters itself, and what JSON reads is new.
+ * A copy of the text. A part of a longer string (an address in a header of kilobytes) would keep all of it in memory. V8 itself
+ * copies parts of up to 12 characters, and what JSON reads is new.
  */
 function ownText(text: string): string {
   return text.length <= 12 ? text : JSON.parse(JSON.stringify(text));

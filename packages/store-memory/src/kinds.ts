@@ -1,49 +1,93 @@
 import type { Limit } from "@floodgate/core";
+import { KeyMap } from "./key-map.js";
+import { MinHeap, nowhere } from "./min-heap.js";
 
-/** The limits that share a count: those of one name whose policies share a `stateKind`. */
-export interface Kind {
-  readonly prefix: string;
-  /** Those with the smallest and the largest quota: by both a key's use is judged, so that plans cannot hide a blocked key. */
+/** The limits that share a count (same name, same `stateKind`), and their keys. */
+export class Kind {
+  readonly id: number;
+  /** The limits with the smallest and the largest quota. A key's use is what the smallest one sees, or else the largest. */
   strictest: Limit;
   roomiest: Limit;
+  /** The slots of its keys. */
+  readonly slots: KeyMap;
+  /** The slots of its keys, except those of the current request, by the time of their reset. */
+  readonly byReset: MinHeap;
+  /** The reset that the kind is known by among the others. */
+  firstResetMs = 0;
+
+  constructor(id: number, limit: Limit, maxKeys: number, moved: (slot: number, place: number) => void) {
+    this.id = id;
+    this.strictest = limit;
+    this.roomiest = limit;
+    this.slots = new KeyMap(maxKeys);
+    this.byReset = new MinHeap(moved);
+  }
 }
 
-const noKind: Kind = { prefix: "", strictest: undefined as never, roomiest: undefined as never };
-
-/** The kinds of a store's limits, and its keys with their kind before them. */
+/** The kinds of a store's limits: by limit, by number of keys and by first reset. */
 export class Kinds {
+  readonly #maxKeys: number;
+  readonly #moved: (slot: number, place: number) => void;
   readonly #kinds: Kind[] = [];
   readonly #byName = new Map<string, Kind>();
   readonly #byLimit = new WeakMap<Limit, Kind>();
-  /** The limit asked for last and its kind: most requests ask for the same. */
-  #limit: Limit | undefined;
-  #kind: Kind = noKind;
+  /** The limit of the last lookup: most requests use the same one. */
+  #lastLimit: Limit | undefined;
+  #lastKind: Kind | undefined;
 
-  /** A limit's key in the table: with its kind before it, except for the first kind's, unless it begins like that itself. */
-  entry(limit: Limit, key: string): string {
-    if (limit !== this.#limit) {
-      this.#kind = this.#byLimit.get(limit) ?? this.#add(limit);
-      this.#limit = limit;
-    }
-    const { prefix } = this.#kind;
-    if (prefix !== "") return prefix + key;
-    return key.charCodeAt(0) === 0 ? `\x000\0${key}` : key;
+  readonly #bySize: Ranking = new Ranking();
+  readonly #byReset: Ranking = new Ranking();
+
+  /** `moved` is told each new place of a slot in its kind's `byReset`. */
+  constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
+    this.#maxKeys = maxKeys;
+    this.#moved = moved;
   }
 
-  /** The kind that a key in the table is of. */
-  of(entry: string): Kind {
-    const id = entry.charCodeAt(0) === 0 ? Number(entry.slice(1, entry.indexOf("\0", 1))) : 0;
+  of(limit: Limit): Kind {
+    if (limit === this.#lastLimit) return this.#lastKind as Kind;
+    const kind = this.#byLimit.get(limit) ?? this.#add(limit);
+    this.#lastLimit = limit;
+    this.#lastKind = kind;
+    return kind;
+  }
+
+  at(id: number): Kind {
     return this.#kinds[id] as Kind;
+  }
+
+  /** The kind with the most keys. */
+  largest(): Kind {
+    return this.at(this.#bySize.first);
+  }
+
+  /** The kind with the key that is reset first. */
+  nearest(): Kind {
+    return this.at(this.#byReset.first);
+  }
+
+  /** To be called when a kind's `byReset` has more keys, or fewer. */
+  sizeChanged({ id, byReset }: Kind): void {
+    this.#bySize.rank(id, -byReset.size);
+  }
+
+  /** To be called when the first key of a kind's `byReset` may be another, or have another reset. */
+  resetChanged(kind: Kind): void {
+    const { lowest } = kind.byReset;
+    if (lowest === kind.firstResetMs) return;
+    kind.firstResetMs = lowest;
+    this.#byReset.rank(kind.id, lowest);
   }
 
   #add(limit: Limit): Kind {
     const name = `${limit.name}\n${limit.policy.stateKind}`;
     let kind = this.#byName.get(name);
     if (kind === undefined) {
-      // The first kind's keys stand as they are: most stores have no other.
-      kind = { prefix: this.#kinds.length === 0 ? "" : `\0${this.#kinds.length}\0`, strictest: limit, roomiest: limit };
+      kind = new Kind(this.#kinds.length, limit, this.#maxKeys, this.#moved);
       this.#kinds.push(kind);
       this.#byName.set(name, kind);
+      this.sizeChanged(kind);
+      this.resetChanged(kind);
     } else if (limit.policy.quota < kind.strictest.policy.quota) {
       kind.strictest = limit;
     } else if (limit.policy.quota > kind.roomiest.policy.quota) {
@@ -54,7 +98,20 @@ export class Kinds {
   }
 }
 
-/** A key as it was before its kind was put before it. */
-export function keyOf(entry: string): string {
-  return entry.charCodeAt(0) === 0 ? entry.slice(entry.indexOf("\0", 1) + 1) : entry;
+/** Ids 0, 1, 2, … by a rank that changes, the lowest first. */
+class Ranking {
+  readonly #places: number[] = [];
+  readonly #heap: MinHeap = new MinHeap((id, place) => {
+    this.#places[id] = place;
+  });
+
+  get first(): number {
+    return this.#heap.first;
+  }
+
+  rank(id: number, rank: number): void {
+    const place = this.#places[id] ?? nowhere;
+    if (place === nowhere) this.#heap.add(id, rank);
+    else this.#heap.change(place, rank);
+  }
 }

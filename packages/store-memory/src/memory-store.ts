@@ -14,25 +14,25 @@ import {
   wholeMsClock,
   wholeNumber,
 } from "@floodgate/core";
-import type { Use } from "./held-keys.js";
-import { KeyTable } from "./key-table.js";
-import { Kinds, keyOf } from "./kinds.js";
+import { KeyTable, type Use } from "./key-table.js";
+import type { Kind } from "./kinds.js";
 import { Slabs } from "./slabs.js";
+import { classOf } from "./use-lists.js";
 
 export interface MemoryStoreOptions {
   /**
-   * The most keys that are remembered at once, over all limits of this store, up to 2^24 - 1; default 100,000. A full store forgets the key
-   * that has used least of its limit among those idle longest; keys at their limit go last, the one nearest its reset first.
+   * Most keys that are remembered at once, over all limits of this store, up to 2^23 (8,388,608); default 100,000. A full store
+   * evicts expired keys first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
    */
   maxKeys?: number;
   /** The time in milliseconds since the epoch; default `Date.now`. */
   clock?: Clock;
-  /** Is told of each live key that a full store forgot, once all is done that pushed it out. */
+  /** Is told of each live key that a full store evicted, after the request that needed its place. */
   onEvent?: EventListener;
 }
 
-/** A Map holds 2^24 keys, and lru-cache takes memory for as many as there may be at once. */
-const mostKeys = 2 ** 24 - 1;
+/** As many keys as one of V8's Maps holds however often keys come and go: one of 2^24 fills up with deleted keys, and throws. */
+const mostKeys = 2 ** 23;
 
 /** A store in this process, which answers at once. */
 export interface MemoryStore extends Store<"sync"> {
@@ -52,7 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   if (maxKeys > mostKeys) {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `memoryStore: \`maxKeys\` can be at most ${mostKeys}, as many as a Map holds, but was ${maxKeys}. Write maxKeys: 1_000_000.`,
+      `memoryStore: \`maxKeys\` can be at most ${mostKeys} (2^23), but was ${maxKeys}. Write maxKeys: 1_000_000.`,
     );
   }
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
@@ -65,30 +65,34 @@ class SlabStore implements MemoryStore {
   readonly #onEvent: EventListener | undefined;
   readonly #slabs = new Slabs();
   readonly #table: KeyTable;
-  readonly #kinds = new Kinds();
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
-  /** Keys that had to go for those that came, and of which nobody has been told yet. */
+  /** Evictions of the current step, which the listener has not been told yet. */
   readonly #evicted: EvictionEvent[] = [];
+  readonly #use: Use = { use: 0, resetAtMs: 0 };
+  /** The time of the current step. */
   #nowMs = 0;
 
-  // The key used last is the most recently used of all, so it is found without the table. No limit: nothing is known.
+  // The key used last is found without the table. Without `#lastLimit` no key is known.
   #lastLimit: Limit | undefined;
   #lastKey = "";
-  #lastHandle = 0;
+  #lastSlot = 0;
   #lastCells: Cells = this.#scratch;
   #lastAt = 0;
   #lastWidth = 0;
-  #lastHeld = false;
+  /** What the newest decision of that key left, and its reset (or `placed`). The key is placed by them when another key's turn comes. */
+  readonly #newest = new Float64Array([0, placed]);
+  /** Whether the keys of the current request are withdrawn from the table's order. They are placed at its end. */
+  #withdrawn = false;
 
   constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
     this.#clock = clock;
     this.#onEvent = listenerOf(onEvent);
     this.#table = new KeyTable(
       maxKeys,
-      (entry, handle) => this.#use(entry, handle),
-      (entry, handle, live) => this.#dropped(entry, handle, live),
+      (kind, handle) => this.#assess(kind, handle),
+      (kind, key, handle, live) => this.#dropped(kind, key, handle, live),
     );
   }
 
@@ -108,7 +112,8 @@ class SlabStore implements MemoryStore {
       limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) <= this.#lastWidth
     ) {
       const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
-      if (!this.#lastHeld) this.#hold(limit, key, this.#lastHandle, decision, nowMs);
+      this.#newest[REMAINING] = decision.remaining;
+      this.#newest[RESET] = nowMs + decision.resetAfterMs;
       return decision;
     }
     const decision = this.#decide(limit, key, cost, nowMs, true);
@@ -120,12 +125,14 @@ class SlabStore implements MemoryStore {
     const nowMs = this.#clock();
     const decisions = checks.map((check) => this.#decide(check.limit, check.key, check.cost, nowMs, false));
     const allowed = checks.every((check, i) => check.shadow === true || (decisions[i] as Decision).allowed);
+    if (!this.#table.hasRoomFor(checks.length)) this.#withdraw(checks);
     for (let i = 0; i < checks.length; i++) {
       const { limit, key, cost, look } = checks[i] as Check;
       if (look === true) continue;
       // Committing a rejection writes nothing, or logs it where the policy says so.
       if (allowed || !(decisions[i] as Decision).allowed) decisions[i] = this.#decide(limit, key, cost, nowMs, true);
     }
+    if (this.#withdrawn) this.#placeAgain(checks, decisions, nowMs);
     this.#tellEvicted();
     return decisions;
   }
@@ -137,64 +144,115 @@ class SlabStore implements MemoryStore {
   settle(limit: Limit, key: string, { atMs, cost: reserved }: Decision, cost: number): number {
     const { algorithm, policy } = limit;
     const nowMs = this.#clock();
-    const entry = this.#kinds.entry(limit, key);
-    const handle = this.#table.get(entry);
-    if (handle === undefined) {
+    this.#nowMs = nowMs;
+    const slot = this.#table.kindOf(limit).slots.get(key);
+    if (slot === undefined) {
       const size = this.#makeScratch(limit);
       const units = algorithm.settle(policy, this.#scratch, 0, nowMs, atMs, reserved, cost);
-      if (units > 0) this.#keep(limit, key, entry, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
+      if (units > 0) this.#keep(limit, key, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
       this.#tellEvicted();
       return units;
     }
-    this.#turnTo(limit, key, handle);
+    this.#turnTo(limit, key, slot);
     const units = algorithm.settle(policy, this.#lastCells, this.#lastAt, nowMs, atMs, reserved, cost);
-    // A key in debt is held like one at its limit.
-    if (units > 0) this.#hold(limit, key, handle, algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
+    if (units !== 0) this.#note(algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
     return units;
   }
 
   reset(limit: Limit, key: string): void {
-    const entry = this.#kinds.entry(limit, key);
-    const handle = this.#table.get(entry);
-    if (handle === undefined) return;
-    this.#lastLimit = undefined;
-    this.#table.delete(entry);
+    const slot = this.#table.kindOf(limit).slots.get(key);
+    if (slot === undefined) return;
+    this.#leave();
+    const handle = this.#table.handle(slot);
+    this.#table.delete(slot);
     this.#slabs.free(handle);
   }
 
   #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
-    const entry = this.#kinds.entry(limit, key);
-    const handle = this.#table.get(entry);
-    if (handle === undefined) return this.#decideFresh(limit, key, entry, cost, nowMs, commit);
-    this.#turnTo(limit, key, handle);
-    if (commit && limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit, key);
-    const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, commit);
-    this.#hold(limit, key, this.#lastHandle, decision, nowMs);
+    this.#nowMs = nowMs;
+    const slot = this.#table.kindOf(limit).slots.get(key);
+    if (slot === undefined) return this.#decideFresh(limit, key, cost, nowMs, commit);
+    this.#turnTo(limit, key, slot);
+    if (!commit) return limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, false);
+    if (limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit);
+    const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
+    this.#note(decision, nowMs);
     return decision;
   }
 
-  /** The key used last is this one. */
-  #turnTo(limit: Limit, key: string, handle: number): void {
+  #note({ remaining, resetAfterMs }: Decision, nowMs: number): void {
+    this.#newest[REMAINING] = remaining;
+    this.#newest[RESET] = nowMs + resetAfterMs;
+  }
+
+  /** Makes this the key used last. */
+  #turnTo(limit: Limit, key: string, slot: number): void {
+    this.#leave();
     this.#lastLimit = limit;
     this.#lastKey = key;
-    this.#lastHeld = false;
-    this.#lieAt(handle);
+    this.#lastSlot = slot;
+    this.#lieAt(this.#table.handle(slot));
+  }
+
+  /** Places the key used last, and knows none any more. */
+  #leave(): void {
+    const resetAtMs = this.#newest[RESET] as number;
+    if (resetAtMs !== placed) {
+      this.#newest[RESET] = placed;
+      this.#place(this.#lastLimit as Limit, this.#lastSlot, this.#newest[REMAINING] as number, resetAtMs);
+    }
+    this.#lastLimit = undefined;
+  }
+
+  /** Places a key by what was decided last. */
+  #place(limit: Limit, slot: number, remaining: number, resetAtMs: number): void {
+    if (this.#withdrawn) return;
+    const kind = this.#table.kindOf(limit);
+    const { quota } = limit.policy;
+    if (kind.strictest !== kind.roomiest && (quota !== kind.strictest.policy.quota || resetAtMs <= this.#nowMs)) {
+      // Another plan may see more of its limit used.
+      const seen = this.#assess(kind, this.#table.handle(slot));
+      if (seen !== undefined) {
+        this.#table.place(slot, seen.use, seen.resetAtMs);
+        return;
+      }
+    }
+    this.#table.place(slot, classOf(quota - remaining, quota), resetAtMs);
   }
 
   /** Says where the state of the key used last lies. */
   #lieAt(handle: number): void {
     const slab = this.#slabs.slab(handle);
-    this.#lastHandle = handle;
     this.#lastCells = slab.cells(handle);
     this.#lastAt = slab.at(handle);
     this.#lastWidth = slab.width;
   }
 
+  /** Withdraws the keys that a request has already, if it may add others: what these need must not come from those. */
+  #withdraw(checks: readonly Check[]): void {
+    const slots = checks.map(({ limit, key }) => this.#table.kindOf(limit).slots.get(key));
+    if (!slots.includes(undefined)) return;
+    this.#leave();
+    for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
+    this.#withdrawn = true;
+  }
+
+  #placeAgain(checks: readonly Check[], decisions: readonly Decision[], nowMs: number): void {
+    this.#leave();
+    this.#withdrawn = false;
+    for (const [i, { limit, key }] of checks.entries()) {
+      const slot = this.#table.kindOf(limit).slots.get(key);
+      const { remaining, resetAfterMs } = decisions[i] as Decision;
+      if (slot !== undefined) this.#place(limit, slot, remaining, nowMs + resetAfterMs);
+    }
+    this.#table.trim(nowMs);
+  }
+
   /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
-  #decideFresh(limit: Limit, key: string, entry: string, cost: number, nowMs: number, commit: boolean): Decision {
+  #decideFresh(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const size = this.#makeScratch(limit);
     const decision = limit.algorithm.decide(limit, this.#scratch, 0, nowMs, cost, commit);
-    if (commit) this.#keep(limit, key, entry, size, decision, nowMs);
+    if (commit) this.#keep(limit, key, size, decision, nowMs);
     return decision;
   }
 
@@ -206,14 +264,13 @@ class SlabStore implements MemoryStore {
   }
 
   /** Moves what was left on the zeros to a block of the key's own. */
-  #keep(limit: Limit, key: string, entry: string, size: number, decision: Decision, nowMs: number): void {
+  #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): void {
     const scratch = this.#scratch;
     let used = size;
     while (used > 0 && scratch[used - 1] === 0) used--;
     if (used === 0) return;
 
-    this.#nowMs = nowMs;
-    this.#lastLimit = undefined;
+    this.#leave();
     const handle = this.#slabs.allocate(size);
     const cells = this.#slabs.cells(handle);
     const at = this.#slabs.at(handle);
@@ -221,59 +278,55 @@ class SlabStore implements MemoryStore {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
-    this.#table.add(entry, handle);
-    this.#hold(limit, key, handle, decision, nowMs);
+    const slot = this.#table.add(this.#table.kindOf(limit), key, handle, nowMs);
+    this.#place(limit, slot, remaining, nowMs + resetAfterMs);
   }
 
   /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
-  #enlarge(limit: Limit, key: string): void {
-    const handle = this.#lastHandle;
+  #enlarge(limit: Limit): void {
+    const handle = this.#table.handle(this.#lastSlot);
     const cells = this.#lastCells;
     const at = this.#lastAt;
     const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
     this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
     this.#slabs.free(handle);
-    this.#table.move(this.#kinds.entry(limit, key), larger);
+    this.#table.move(this.#lastSlot, larger);
     this.#lieAt(larger);
   }
 
-  #hold(limit: Limit, key: string, handle: number, decision: Decision, nowMs: number): void {
-    if (decision.remaining * 2 > decision.limit) return;
-    this.#lastHeld = this.#table.hold(this.#kinds.entry(limit, key), handle, useOf(decision, nowMs));
+  /** How much of its limit a key has used; undefined if no plan has anything to remember. */
+  #assess({ strictest, roomiest }: Kind, handle: number): Use | undefined {
+    const least = this.#look(strictest, handle);
+    // What a small bucket never held, a large one may lack.
+    const most = roomiest === strictest ? least : this.#look(roomiest, handle);
+    const { limit, remaining, resetAfterMs } = least.resetAfterMs === 0 ? most : least;
+    if (resetAfterMs === 0) return undefined;
+    this.#use.use = classOf(limit - remaining, limit);
+    this.#use.resetAtMs = this.#nowMs + Math.max(resetAfterMs, most.resetAfterMs);
+    return this.#use;
   }
 
-  /** What a key has used, by the plan that has least left; undefined where no plan has anything to remember of it. */
-  #use(entry: string, handle: number): Use | undefined {
-    const { strictest, roomiest } = this.#kinds.of(entry);
-    const use = this.#useUnder(strictest, handle);
-    if (roomiest === strictest) return use;
-    // What a large bucket lacks, a small one may never have held.
-    const other = this.#useUnder(roomiest, handle);
-    return use === undefined || (other !== undefined && other.share > use.share) ? other : use;
+  #look(limit: Limit, handle: number): Decision {
+    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
   }
 
-  #useUnder(limit: Limit, handle: number): Use | undefined {
-    const look = limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
-    return look.resetAfterMs === 0 ? undefined : useOf(look, this.#nowMs);
-  }
-
-  #dropped(entry: string, handle: number, live: boolean): void {
+  #dropped(kind: Kind, key: string, handle: number, live: boolean): void {
     this.#slabs.free(handle);
     if (!live) return;
     this.#evictions++;
-    if (this.#onEvent === undefined) return;
-    this.#evicted.push({ type: "evicted", name: this.#kinds.of(entry).strictest.name, key: keyOf(entry) });
+    if (this.#onEvent !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });
   }
 
-  /** Only once all of a step is done: a listener may throw, or ask the store in turn. */
+  /** Called once a step is whole, because a listener may throw, or call the store. */
   #tellEvicted(): void {
     while (this.#evicted.length > 0) this.#onEvent?.(this.#evicted.shift() as EvictionEvent);
   }
 }
 
+/** Where the newest decision of the key used last is noted, and in place of its reset: the key has been placed. */
+const REMAINING = 0;
+const RESET = 1;
+const placed = -1;
+
 /** No cells at all reads as no state. */
 const emptyCells: Cells = new Float64Array(3);
-
-function useOf(decision: Decision, nowMs: number): Use {
-  return { share: 1 - decision.remaining / decision.limit, resetAtMs: nowMs + decision.resetAfterMs };
-}

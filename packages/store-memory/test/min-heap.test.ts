@@ -1,0 +1,88 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MinHeap, nowhere } from "../src/min-heap.js";
+
+/** A heap whose items stand at `places`, and the number of moves it made. */
+class Watched {
+  readonly places = new Map<number, number>();
+  moves = 0;
+  readonly heap: MinHeap = new MinHeap((item, place) => {
+    this.moves++;
+    this.places.set(item, place);
+  });
+
+  place(item: number): number {
+    return this.places.get(item) ?? nowhere;
+  }
+}
+
+const steps = fc.array(
+  fc.record({ what: fc.constantFrom("add", "add", "change", "delete"), item: fc.nat(100), rank: fc.oneof(fc.nat(5), fc.nat(10_000)) }),
+  { maxLength: 200, size: "max" },
+);
+
+describe("a heap", () => {
+  it("has the lowest rank first, whatever is added, changed and deleted", () => {
+    fc.assert(
+      fc.property(steps, (list) => {
+        const watched = new Watched();
+        const { heap } = watched;
+        const sorted = new Map<number, number>();
+        for (const { what, item, rank } of list) {
+          const known = sorted.has(item);
+          expect(watched.place(item) !== nowhere).toBe(known);
+          if (what === "add" && !known) heap.add(item, rank);
+          else if (what === "change" && known) heap.change(watched.place(item), rank);
+          else if (what === "delete" && known) heap.delete(watched.place(item));
+          else continue;
+          if (what === "delete") sorted.delete(item);
+          else sorted.set(item, rank);
+          expect(heap.size).toBe(sorted.size);
+          expect(heap.lowest).toBe(Math.min(...sorted.values()));
+          if (sorted.size > 0) expect(sorted.get(heap.first)).toBe(heap.lowest);
+        }
+        for (const [item, rank] of sorted) expect(heap.rankAt(watched.place(item))).toBe(rank);
+        const order = [...sorted.values()].sort((a, b) => a - b);
+        for (const rank of order) {
+          expect(heap.lowest).toBe(rank);
+          heap.delete(watched.place(heap.first));
+        }
+        expect(heap.lowest).toBe(Number.POSITIVE_INFINITY);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("moves at most one item for each of its levels, of which there are few", () => {
+    for (const [items, levels] of [
+      [100, 4],
+      [10_000, 6],
+      [1_000_000, 8],
+    ] as const) {
+      const watched = new Watched();
+      const { heap } = watched;
+      let most = 0;
+      const counted = (act: () => void): void => {
+        watched.moves = 0;
+        act();
+        most = Math.max(most, watched.moves);
+      };
+      // Every new item comes first, which moves the most.
+      for (let i = 0; i < items; i++) counted(() => heap.add(i, -i));
+      for (let i = 0; i < 1000; i++) counted(() => heap.change(watched.place(heap.first), i));
+      for (let i = 0; i < 100; i++) counted(() => heap.delete(watched.place(heap.first)));
+      expect(most).toBeLessThanOrEqual(levels + 1);
+    }
+  });
+
+  it("grows and shrinks by pages, and keeps its order", () => {
+    const watched = new Watched();
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 20_000; i++) watched.heap.add(i, (i * 7919) % 20_000);
+      for (let i = 0; i < 20_000; i++) {
+        if (watched.heap.lowest !== i) expect(watched.heap.lowest).toBe(i);
+        watched.heap.delete(watched.place(watched.heap.first));
+      }
+    }
+  });
+});
