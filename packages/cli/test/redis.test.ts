@@ -63,7 +63,7 @@ describe("rules in Redis", () => {
   });
 
   it("are not pushed where they are bad", async () => {
-    const { code, out } = await command("push", write("bad.yaml", limits.replace("limit: 5", "limit: 0")));
+    const { code, out } = await command("push", write("bad.yaml", limits.replace("limit: 5", "limit: -1")));
     expect(code).toBe(1);
     expect(out).toMatch(/bad\.yaml:\d+:\d+: .*limit/);
     expect(await command("pull")).toMatchObject({ code: 1, err: expect.stringContaining("there are no rules under floodgate:rules") });
@@ -71,7 +71,7 @@ describe("rules in Redis", () => {
 
   it("are shown to be bad where somebody else has put them there", async () => {
     await server.command("SELECT", 1);
-    await server.command("HSET", "floodgate:rules", "version", 1, "rules", "rules:\n  - { name: a, limit: 0, window: 1m }\n");
+    await server.command("HSET", "floodgate:rules", "version", 1, "rules", "rules:\n  - { name: a, limit: -1, window: 1m }\n");
     const { code, out } = await command("status", "--rule", "a", "--key", "::1");
     expect(code).toBe(1);
     expect(out).toMatch(/^floodgate:rules:2:\d+: /);

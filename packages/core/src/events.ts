@@ -111,10 +111,21 @@ export interface BanEvent {
   readonly shadow: boolean;
 }
 
+/**
+ * What a warning is about: a proxy that the framework was not told of; a middleware that is made anew for each request; a key function
+ * that counts each IPv6 address as a client; a match function that answers nothing; a limit of 0, which rejects every request.
+ */
+export type WarningCode =
+  | "FLOODGATE_MISSING_PROXY_SETTING"
+  | "FLOODGATE_MADE_PER_REQUEST"
+  | "FLOODGATE_KEY_PER_ADDRESS"
+  | "FLOODGATE_MATCH_ANSWERS_NOTHING"
+  | "FLOODGATE_LIMIT_OF_ZERO";
+
 /** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
 export interface WarningEvent {
   readonly type: "warning";
-  readonly code: "FLOODGATE_MISSING_PROXY_SETTING";
+  readonly code: WarningCode;
   readonly message: string;
 }
 
@@ -160,6 +171,15 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
 
 function deaf(error: unknown): void {
   warnOnce("onEvent", `a listener has failed, which harms no request, and is not told again: ${reasonOf(error).why}`);
+}
+
+/**
+ * Tells of a probable mistake: the listener, else the console once in a process.
+ * @param subject what the console is told of once: the code, or the code of one rule.
+ */
+export function tellWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
+  if (onEvent === undefined) warnOnce(code, message, subject);
+  else onEvent({ type: "warning", code, message });
 }
 
 /** Tells of one decision. */

@@ -11,6 +11,7 @@ import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
 import { giveBack, notCharged, settle } from "./settle.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store, scopeOf } from "./store.js";
+import { isZero, zeroDecision } from "./zero-limit.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -122,7 +123,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = this.keyText(key);
-    const decision = this.guard.consume(this.limit, text, cost);
+    const decision = isZero(this.limit) ? this.#zero(cost) : this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
     const told = (made: Decision): Decision => {
@@ -133,7 +134,9 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
-    return andThen<Decision, Decision>(this.guard.peek(this.limit, this.keyText(key)), notCharged) as Answer<Decision, M>;
+    const text = this.keyText(key);
+    if (isZero(this.limit)) return this.#zero(1);
+    return andThen<Decision, Decision>(this.guard.peek(this.limit, text), notCharged) as Answer<Decision, M>;
   }
 
   refund(key: LimiterKey, decision: Decision): Answer<number, M> {
@@ -146,6 +149,11 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
 
   reset(key: LimiterKey): Answer<void, M> {
     return this.guard.reset(this.limit, this.keyText(key));
+  }
+
+  #zero(cost: number): Answer<Decision, M> {
+    const decision = zeroDecision(this.limit, cost);
+    return (this.store.mode === "sync" ? decision : Promise.resolve(decision)) as Answer<Decision, M>;
   }
 }
 
@@ -194,7 +202,18 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     });
     return whole;
   };
-  return andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined) as Answer<CombinedDecision, M>;
+  const decisions = list.some(({ limit }) => isZero(limit)) ? beyondZero(first.guard, list) : first.guard.consumeAll(list);
+  return andThen<Decision[], CombinedDecision>(decisions, combined) as Answer<CombinedDecision, M>;
+}
+
+/** A limit of 0 rejects the whole, so the other limits are only looked at. */
+function beyondZero(store: Store, list: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
+  const looks = list.filter(({ limit }) => !isZero(limit)).map((check) => ({ ...check, look: true }));
+  const seen = looks.length > 0 ? store.consumeAll(looks) : store.mode === "sync" ? [] : Promise.resolve([]);
+  return andThen<Decision[], Decision[]>(seen, (decisions) => {
+    const rest = decisions.map(notCharged).values();
+    return list.map(({ limit, cost }) => (isZero(limit) ? zeroDecision(limit, cost) : (rest.next().value as Decision)));
+  });
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */

@@ -28,6 +28,11 @@ export function wholeNumber(where: string, option: string, value: unknown, least
   );
 }
 
+/** The largest cost that a policy lets through: a whole number of at least 1, or 0, which rejects everything. */
+export function quotaNumber(where: string, option: string, value: unknown, example = 100): number {
+  return value === 0 ? 0 : wholeNumber(where, option, value, 1, example);
+}
+
 /** One of a few words, or an error that lists them. */
 export function oneOf<const Word extends string>(
   where: string,

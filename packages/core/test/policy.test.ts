@@ -19,7 +19,7 @@ test.each([
   ],
   ["a limit that is not a number", () => fixedWindow({ limit: Number.NaN, window: "1m" }), "FLOODGATE_INVALID_OPTION", /but was NaN/],
   ["a limit in quotes", () => gcra({ limit: "10" as never, window: "1m" }), "FLOODGATE_INVALID_OPTION", /but was "10"/],
-  ["a limit of zero", () => slidingWindowLog({ limit: 0, window: "1m" }), "FLOODGATE_INVALID_OPTION", /at least 1, but was 0/],
+  ["a limit below zero", () => slidingWindowLog({ limit: -1, window: "1m" }), "FLOODGATE_INVALID_OPTION", /at least 1, but was -1/],
   ["a fraction", () => tokenBucket({ capacity: 1.5, refill: 1, every: "1s" }), "FLOODGATE_INVALID_OPTION", /`capacity`.*but was 1.5/],
   [
     "a fortnight",

@@ -54,7 +54,8 @@ function* costs(where: string, rule: PlainRule, at: Path): Generator<Slip> {
   const plans = rule.plans === undefined ? [] : [...compilePlans(where, rule.plans, policy)];
   const policies = [["", policy] as const, ...plans.map(([plan, own]) => [` of plan ${JSON.stringify(plan)}`, own] as const)];
   for (const [whose, { quota }] of policies) {
-    if (cost <= quota) continue;
+    // A limit of 0 is there to reject everything.
+    if (cost <= quota || quota === 0) continue;
     const message = `${where}: a \`cost\` of ${cost} is above the limit${whose}, ${quota}, so that every request would be rejected. Lower the cost or raise the limit.`;
     yield { message, at: costAt };
   }

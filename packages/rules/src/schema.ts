@@ -54,7 +54,7 @@ function map(shape: Shape, example: string, description: string, meta: Meta = {}
   return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
 
-const limit = whole("limit: 100", "The most units in a window.");
+const limit = whole("limit: 100", "The most units in a window; 0 rejects every request.", 0);
 const window = duration("window", "1m", "How long a window is.");
 const buckets = whole(
   "buckets: 6",
@@ -65,7 +65,7 @@ const every = duration("every", "1s", "How long one refill or leak takes.");
 const refill = whole("refill: 10", "Tokens that come in every `every`.");
 const leak = whole("leak: 5", "Requests that leave the queue every `every`.");
 const maxDelayMs = whole("maxDelayMs: 5000", "A request that would wait longer, in milliseconds, is rejected.", 0);
-const capacity = whole("capacity: 20", "How many tokens the bucket holds, or requests the queue.");
+const capacity = whole("capacity: 20", "How many tokens the bucket holds, or requests the queue; 0 rejects every request.", 0);
 const style = text("style: interval", "Whether tokens come in evenly, or all at once at the end of each `every`. Default smooth.", {
   enum: ["smooth", "interval"],
 });
@@ -169,7 +169,9 @@ const match = map(
       "One HTTP method or several. GET covers HEAD.",
     ).optional(),
     path: oneOrMore(
-      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of them.", { pattern: "^/[^?#]*$" }),
+      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of them.", {
+        pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
+      }),
       "a text or a list of them",
       "path: /posts/:id",
       "One full path or several, with :name for one segment and * for any number of them.",

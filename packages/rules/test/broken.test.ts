@@ -23,7 +23,7 @@ describe("a broken file", () => {
 
 describe("the message of a refusal", () => {
   it("is its problems, a line each", () => {
-    const text = "rules:\n  - { name: a, limit: 0, window: 1m }\n  - { name: b, limt: 5 }\n";
+    const text = "rules:\n  - { name: a, limit: -1, window: 1m }\n  - { name: b, limt: 5 }\n";
     const error = refusal(text, "limits.yaml");
     expect(error.message.split("\n")).toEqual(error.problems.map((problem) => describeProblem("limits.yaml", problem)));
     expect(error.problems.map(({ line, column, path }) => ({ line, column, path }))).toEqual([

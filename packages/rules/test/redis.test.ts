@@ -191,7 +191,7 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
       code: "FLOODGATE_RULES_UNAVAILABLE",
       message: expect.stringMatching(/there are no rules under this key/),
     });
-    await server.command("HSET", key, "rules", limited(0), "version", "1");
+    await server.command("HSET", key, "rules", limited(-1), "version", "1");
     await expect(redisRules(client, key)).rejects.toThrow(RulesError);
     await server.command("HSET", key, "rules", limited(1), "version", "2");
     const { rules, user } = await follow(client, key, { pollMs: 20 });
@@ -202,7 +202,7 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
     await pushRules(client, key, limited(7));
     await becomes(rules, 7);
     expect(user.told).toEqual([
-      `${key}:2:27: rules[0]: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was 0. Write limit: 100.`,
+      `${key}:2:27: rules[0]: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was -1. Write limit: 100.`,
       expect.stringMatching(/there are no rules under this key/),
       "reloaded",
     ]);

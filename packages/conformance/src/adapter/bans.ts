@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Store } from "@floodgate/core";
 import { FaultyStore, fault } from "../faulty-store.js";
+import type { LimitSetup } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, gate, later, self, turn, type Web } from "./web.js";
 
@@ -38,6 +39,55 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
         assert.deepEqual(await app.statuses(3), [200, 429, 429]);
       });
     }
+
+    for (const [kind, storeOf] of stores) {
+      for (const after of [1, 2, 3, 7]) {
+        it(`of ${after} rejections is told by the one that begins it: Retry-After is the ban's (a store that answers ${kind})`, async (web) => {
+          const app = await web.start({ ...login, ban: { ...ban, after }, headers: ["standard", "legacy"], store: storeOf(web) });
+          const waits: unknown[] = [];
+          for (let i = 0; i <= after + 1; i++) waits.push((await app.get()).headers["retry-after"]);
+          assert.deepEqual(waits, [undefined, ...Array.from({ length: after - 1 }, () => "1"), "3600", "3600"]);
+          web.nowMs += 3_600_000;
+          await app.statuses(after);
+          const { headers, body } = await app.get();
+          assert.deepEqual([headers["retry-after"], body["retry-after"], headers["ratelimit"]], ["3600", 3600, '"login";r=0;t=3600']);
+          assert.equal(headers["x-ratelimit-retry-after"], "3600");
+        });
+      }
+    }
+
+    it("is told by the rejection that begins it, however two processes take turns", async (web) => {
+      for (const turns of ["ab", "ba", "aab", "abb", "aba", "baab"]) {
+        const store = later(web.store);
+        const name = `login ${turns}`;
+        const limits = Array.from({ length: 2 }, () => ({ ...login, name, ban: { ...ban, after: turns.length }, store }));
+        const [a, b] = [await web.start(limits[0] as LimitSetup), await web.start(limits[1] as LimitSetup)];
+        const waits: unknown[] = [];
+        for (const process of `a${turns}`) waits.push((await (process === "a" ? a : b).get()).headers["retry-after"]);
+        assert.deepEqual(waits, [undefined, ...Array.from({ length: turns.length - 1 }, () => "1"), "3600"], turns);
+        web.nowMs += 60_000;
+      }
+    });
+
+    it("keeps no rejection waiting that surely does not begin it", async (web) => {
+      const sound = later(web.store);
+      let counted = 0;
+      const consume: typeof sound.consume = (...check) =>
+        check[0].name === "login·rejections" && ++counted > 2 ? new Promise(() => undefined) : sound.consume(...check);
+      const app = await web.start({ ...login, ban: { ...ban, after: 7 }, store: { ...sound, consume }, timeoutMs: 600_000 });
+      // With the first two it is known how many there are, and that nobody else counts them.
+      assert.deepEqual(await app.statuses(6), [200, 429, 429, 429, 429, 429]);
+      assert.equal(counted, 5);
+    });
+
+    it("that the store is late to tell keeps a rejection no longer than timeoutMs says", async (web) => {
+      const sound = later(web.store);
+      const consume: typeof sound.consume = (...check) =>
+        check[0].name === "login·rejections" ? new Promise(() => undefined) : sound.consume(...check);
+      const app = await web.start({ ...login, ban: { ...ban, after: 1 }, store: { ...sound, consume }, timeoutMs: 20 });
+      const { status, headers } = await app.get().then(() => app.get());
+      assert.deepEqual([status, headers["retry-after"]], [429, "1"]);
+    });
 
     it("that is over has to be begun anew, whatever was rejected before it and meanwhile", async (web) => {
       const app = await web.start({ ...login, ban: { after: 3, within: "1h", for: "1m" } });
@@ -132,15 +182,24 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       const { onEvent, heard } = web.listen("banned");
       const { opened, open } = gate();
       const sound = later(web.store);
+      let strikes = 0;
+      let all = (): void => undefined;
+      const counted = new Promise<void>((resolve) => {
+        all = resolve;
+      });
       const consume: typeof sound.consume = async (...check) => {
         const decision = await sound.consume(...check);
+        if (++strikes === 19) all();
         await opened;
         return decision;
       };
       const app = await web.start({ ...login, store: { ...sound, consume }, onEvent, timeoutMs: 60_000 });
-      await Promise.all(Array.from({ length: 20 }, () => app.get()));
+      const responses = Promise.all(Array.from({ length: 20 }, () => app.get()));
+      await counted;
       open();
       await heard;
+      const waits = (await responses).map(({ headers }) => headers["retry-after"]);
+      assert.ok(waits.filter((wait) => wait === "3600").length >= 17, waits.join());
       await turn();
       assert.equal(told(web, "banned"), 1);
     });
@@ -191,7 +250,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
           assert.deepEqual(await app.statuses(3), [200, 429, 429]);
           assert.equal(told(web, "banned"), 0);
           away = false;
-          assert.equal((await app.get()).headers["retry-after"], "1");
+          assert.equal((await app.get()).headers["retry-after"], "3600");
           await heard;
           assert.equal((await app.get()).headers["retry-after"], "3600");
         });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
+import type { LimitSetup } from "./adapter.js";
 import { unhandledDuring } from "./faults.js";
 import { type AdapterSuite, later } from "./web.js";
 
@@ -92,6 +93,66 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       });
     }
   });
+
+  for (const [kind, answering] of [
+    ["at once", (answer: unknown) => () => answer as boolean],
+    ["by promise", (answer: unknown) => async () => answer as boolean],
+  ] as const) {
+    for (const nothing of [undefined, null]) {
+      it(`skip that answers ${nothing} ${kind} skips nothing`, async (web) => {
+        const app = await web.start({ policy, skip: answering(nothing) });
+        assert.deepEqual(await app.statuses(2), [200, 429]);
+      });
+
+      it(`refundWhen that answers ${nothing} ${kind} gives nothing back`, async (web) => {
+        const { onEvent } = web.listen("refund-failed");
+        const app = await web.start({ policy, refundWhen: answering(nothing), onEvent });
+        assert.deepEqual(await app.statuses(2), [200, 429]);
+        assert.deepEqual(
+          web.events.map(({ type }) => type),
+          ["allowed", "limited"],
+        );
+      });
+
+      it(`a match that answers ${nothing} ${kind} does not apply, which is told once a rule`, async (web) => {
+        const { onEvent } = web.listen("warning");
+        const rules = ["a", "b"].map((name) => ({ name, policy, match: answering(nothing) }));
+        const app = await web.start({ rules, onEvent });
+        assert.deepEqual(await app.statuses(3), [200, 200, 200]);
+        assert.deepEqual(
+          web.events.map((event) => (event.type === "warning" ? [event.code, /"[ab]"/.exec(event.message)?.[0]] : event.type)),
+          ["a", "b"].map((name) => ["FLOODGATE_MATCH_ANSWERS_NOTHING", `"${name}"`]),
+        );
+      });
+    }
+
+    for (const answer of ["yes", "", 0, 1, {}, [], Number.NaN]) {
+      const shown = JSON.stringify(answer);
+      for (const [option, setup] of [
+        ["skip", { policy, skip: answering(answer) }],
+        ["match", { rules: [{ name: "rule", policy, match: answering(answer) }] }],
+      ] as const) {
+        it(`${option} that answers ${shown} ${kind} is an error of that request, which is not let through`, async (web) => {
+          const app = await web.start(setup as LimitSetup);
+          assert.deepEqual(await app.statuses(2), [500, 500]);
+          assert.deepEqual(app.codes, ["FLOODGATE_INVALID_ANSWER", "FLOODGATE_INVALID_ANSWER"]);
+          assert.match(
+            (app.errors[0] as Error).message,
+            new RegExp(`\`${option}\` must answer true or false, but answered .*Write ${option}: `),
+          );
+        });
+      }
+
+      it(`refundWhen that answers ${shown} ${kind} gives nothing back, and its fault is told`, async (web) => {
+        const { onEvent, heard } = web.listen("refund-failed");
+        const app = await web.start({ policy, refundWhen: answering(answer), onEvent });
+        assert.deepEqual(await app.statuses(1), [200]);
+        const event = await heard;
+        assert.equal(event.type === "refund-failed" && (event.error as { code: string }).code, "FLOODGATE_INVALID_ANSWER");
+        assert.deepEqual(await app.statuses(1), [429]);
+      });
+    }
+  }
 
   describe("onEvent", () => {
     for (const [how, fail] of [

@@ -80,7 +80,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
         [rule("bad", 1, { settle: "tokens" }), "FLOODGATE_UNKNOWN_COST", ["rules", 1, "settle"]],
         [rule("bad", 1, { plans: { paid: { limit: 2 } } }), "FLOODGATE_MISSING_PLAN", ["rules", 1, "plans"]],
         [rule("one", 1), "FLOODGATE_DUPLICATE_NAME", ["rules", 1, "name"]],
-        [rule("bad", 0), "FLOODGATE_INVALID_OPTION", ["rules", 1, "policy", "limit"]],
+        [rule("bad", -1), "FLOODGATE_INVALID_OPTION", ["rules", 1, "policy", "limit"]],
       ] as const) {
         assert.throws(() => source.offer({ rules: [rule("one", 9), bad] }), { code, at });
       }
@@ -91,7 +91,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       const source = new HandSource(rule("one", 5));
       await web.start({ rules: source });
       assert.throws(
-        () => source.offer({ rules: [rule("a", 0), rule("b", 1), rule("c", 1, { key: "usr" })] }),
+        () => source.offer({ rules: [rule("a", -1), rule("b", 1), rule("c", 1, { key: "usr" })] }),
         ({ at, cause }: FloodgateError) => {
           assert.deepEqual(at, ["rules", 0, "policy", "limit"]);
           assert.deepEqual(

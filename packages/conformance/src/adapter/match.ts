@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow, type Match } from "@floodgate/core";
+import { type FloodgateError, fixedWindow, type Match } from "@floodgate/core";
 import type { RequestView } from "./adapter.js";
 import type { AdapterSuite, App } from "./web.js";
 
@@ -28,6 +28,29 @@ const paths: [Match["path"], string[], string[]][] = [
     ["/b", "/c"],
   ],
   ["/caf%C3%A9", ["/caf%C3%A9", "/CAF%c3%a9", "/caf%C3%89"], ["/cafe"]],
+];
+
+/** What routers read as a pattern, and the character that makes it one. */
+const patterns: [string, string][] = [
+  ["/user-:id", ":"],
+  ["/v:version/x", ":"],
+  ["/items:batch", ":"],
+  ["/:id.json", ":"],
+  ["/:from-:to", ":"],
+  ["/:id?", ":"],
+  ["/:id(\\d+)", ":"],
+  ["/:id{[0-9]+}", ":"],
+  ["/:", ":"],
+  ["/(a|b)", "("],
+  ["/files?", "?"],
+  ["/files?/x", "?"],
+  ["/a+", "+"],
+  ["/{x}", "{"],
+  ["/x{/:id}", "{"],
+  ["/[ab]", "["],
+  ["/a\\b", "\\"],
+  ["/*splat", "*"],
+  ["/files/*.png", "*"],
 ];
 
 /** Spellings of one request target, some of which a router takes for `/posts`. */
@@ -70,6 +93,38 @@ export function matchCases({ describe, it }: AdapterSuite): void {
         for (const one of others) assert.equal(await matched(app, one), false, one);
       });
     }
+
+    for (const [path, sign] of patterns) {
+      it(`path ${path} is refused: routers read ${sign} as a pattern, and it would never match`, async (web) => {
+        for (const written of [path, ["/posts", path]]) {
+          await assert.rejects(web.start({ rules: [{ name: "rule", policy, match: { path: written } }] }), (error: FloodgateError) => {
+            assert.equal(error.code, "FLOODGATE_INVALID_OPTION");
+            assert.match(error.message, /which routers read as a pattern\. Write a whole segment as ":id", .* several paths/);
+            assert.ok(error.message.includes(`has a ${JSON.stringify(sign)},`), error.message);
+            return true;
+          });
+        }
+      });
+    }
+
+    it("path: characters of real paths stand for themselves, and those of patterns too where they are percent-encoded", async (web) => {
+      for (const [path, ...targets] of [
+        ["/o'brien", "/o'brien", "/o%27brien"],
+        ["/a-b.c~d_e", "/a-b.c~d_e"],
+        ["/$pay!,now;x=1@home&co=", "/$pay!,now;x=1@home&co="],
+        ["/at/12:", "/at/12:"],
+        ["/%3Aid", "/:id", "/%3aid"],
+        ["/user-%3aid", "/user-:id"],
+        ["/c%2B%2B", "/c++", "/C%2b%2b"],
+        ["/%2A", "/*"],
+        ["/(a%7Cb)".replace("(", "%28").replace(")", "%29"), "/(a|b)", "/%28a%7Cb%29"],
+        ["/files%3F", "/files%3F"],
+      ]) {
+        const app = await web.start({ rules: [{ name: `rule ${path}`, policy, match: { path: path as string } }] });
+        for (const target of targets) assert.equal(await matched(app, target), true, `${path} ${target}`);
+        assert.equal(await matched(app, "/other"), false, path);
+      }
+    });
 
     for (const [method, fit, others] of [
       ["GET", ["get", "head"], ["post", "options"]],

@@ -37,7 +37,7 @@ function limitFor<Req>(
   view: View<Req>,
 ): LimitOptions<Req, string> {
   const options: LimitOptions<Req, string> = { ...plain };
-  if (policy !== undefined) options.policy = typeof policy === "function" ? of(policy, view) : policy;
+  if (policy !== undefined) options.policy = typeof policy === "function" ? policyFor(policy, view) : policy;
   if (key !== undefined) options.key = typeof key === "function" ? keyFor(key, view) : key;
   if (cost !== undefined) options.cost = typeof cost === "function" ? of(cost, view) : cost;
   if (settle !== undefined) options.settle = typeof settle === "function" ? of(settle, view) : settle;
@@ -53,6 +53,11 @@ function of<Req, T, More extends unknown[]>(
   view: View<Req>,
 ): (request: Req, ...more: More) => T {
   return typeof neutral === "function" ? (request, ...more) => neutral(view(request), ...more) : neutral;
+}
+
+/** With as many parameters as the policy function has. */
+function policyFor<Req>(policy: Extract<LimitOptions<RequestView>["policy"], (...more: never) => unknown>, view: View<Req>) {
+  return policy.length === 0 ? (policy as () => ReturnType<typeof policy>) : of(policy, view);
 }
 
 /** With as many parameters as the key function has. */

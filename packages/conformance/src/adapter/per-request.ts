@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { fixedWindow, gcra, type Policy } from "@floodgate/core";
-import type { RequestView } from "./adapter.js";
+import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions, toPolicy } from "@floodgate/core";
+import { FaultyStore } from "../faulty-store.js";
+import type { LimitSetup, RequestView } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, later, self } from "./web.js";
 
@@ -47,6 +48,30 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual([...(await app.statuses(1)), ...(await app.statuses(1, "/", paid))], [200, 200]);
     });
 
+    for (const [kind, choose] of [
+      ["at once", () => plans["paid"] as Policy],
+      ["by promise", async () => plans["paid"] as Policy],
+    ] as const) {
+      it(`that needs no request and answers ${kind} can be reset by a process that has decided nothing`, async (web) => {
+        const [busy, fresh] = [await web.start({ name: "plan", policy: choose }), await web.start({ name: "plan", policy: choose })];
+        assert.deepEqual(await busy.statuses(4), [200, 200, 200, 429]);
+        await fresh.limits[0]?.limiter.reset(self);
+        assert.deepEqual(await busy.statuses(1), [200]);
+      });
+    }
+
+    it("cannot be reset by a process that has decided nothing, and says so", async (web) => {
+      const app = await web.start({ name: "plan", policy: planOf });
+      const reset = async () => app.limits[0]?.limiter.reset(self);
+      await assert.rejects(reset, {
+        code: "FLOODGATE_NO_POLICY",
+        message: /"plan" is a function of the request, .* Give the rule a policy and `plans`/,
+      });
+      await app.get();
+      await reset();
+      assert.deepEqual(await app.statuses(2), [200, 429]);
+    });
+
     for (const answer of [undefined, null, 0, Number.NaN, "unlimited", true, Number.POSITIVE_INFINITY]) {
       it(`that answers ${String(answer)} is an error of that request, never unlimited`, async (web) => {
         for (const policy of [() => answer as never, async () => answer as never]) {
@@ -61,6 +86,113 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       const app = await web.start({ policy: () => ({ algorithm: "fixed-window", limit: Number.NaN, window: "1m" }) });
       assert.equal((await app.get()).status, 500);
       assert.deepEqual(app.codes, ["FLOODGATE_INVALID_OPTION"]);
+    });
+  });
+
+  describe("a limit of 0", () => {
+    const zeros: Record<string, PolicyOptions> = {
+      "fixed-window": { algorithm: "fixed-window", limit: 0, window: "1m" },
+      "sliding-window-log": { algorithm: "sliding-window-log", limit: 0, window: "1m", countRejected: true },
+      "sliding-window-counter": { algorithm: "sliding-window-counter", limit: 0, window: "1m", buckets: 6 },
+      "token-bucket": { algorithm: "token-bucket", capacity: 0, refill: 1, every: "1s" },
+      "token-bucket by interval": { algorithm: "token-bucket", capacity: 0, refill: 1, every: "1s", style: "interval" },
+      "leaky-bucket": { algorithm: "leaky-bucket", capacity: 0, leak: 1, every: "1s" },
+      gcra: { algorithm: "gcra", limit: 0, window: "1m" },
+      "gcra with a burst": { algorithm: "gcra", limit: 0, window: "1m", burst: 20 },
+    };
+
+    for (const [name, zero] of Object.entries(zeros)) {
+      for (const [kind, setup] of [
+        ["said in the options", { policy: zero }],
+        ["made by the factory", { policy: toPolicy("test", zero) }],
+        ["answered by a policy function", { policy: () => zero }],
+        ["promised by a policy function", { policy: async (_: RequestView) => toPolicy("test", zero) }],
+      ] as [string, LimitSetup][]) {
+        it(`of a ${name}, ${kind}, rejects every request before the store, and no wait helps`, async (web) => {
+          const store = new FaultyStore(web.store);
+          const { onEvent } = web.listen("limited");
+          const ban = { after: 1, within: "1m", for: "1h" } as const;
+          const app = await web.start({ ...setup, store, ban, onEvent, onStoreError: "deny", headers: ["standard", "legacy"] });
+          const { status, headers, body } = await app.get();
+          assert.deepEqual([status, headers["retry-after"], headers["ratelimit"]], [429, undefined, '"default";r=0']);
+          assert.match(headers["ratelimit-policy"] as string, /^"default";q=0(;w=60)?$/);
+          assert.deepEqual(
+            [body.detail, body["violated-policies"]],
+            ["The request costs 1, more than the limit of 0 ever allows.", ["default"]],
+          );
+          assert.deepEqual(await app.statuses(2), [429, 429]);
+          assert.deepEqual([store.asked, app.errors], [0, []]);
+          assert.deepEqual(
+            web.events.filter(({ type }) => type !== "warning").map(({ type }) => type),
+            ["limited", "limited", "limited"],
+          );
+        });
+      }
+    }
+
+    it("is told once where it is written down, and not where a function or a plan answers it", async (web) => {
+      const { onEvent } = web.listen("warning");
+      const zero = { limit: 0, window: "1m" } as const;
+      await web.start({ ...zero, name: "off", onEvent });
+      assert.deepEqual(
+        web.events.map((event) => event.type === "warning" && event.code),
+        ["FLOODGATE_LIMIT_OF_ZERO"],
+      );
+      const planned = await web.start({
+        name: "plans",
+        limit: 1,
+        window: "1m",
+        plan: () => "none",
+        plans: { none: { limit: 0 } },
+        onEvent,
+      });
+      const chosen = await web.start({ name: "function", policy: () => fixedWindow(zero), onEvent });
+      assert.deepEqual([...(await planned.statuses(1)), ...(await chosen.statuses(1))], [429, 429]);
+      assert.equal(web.events.filter(({ type }) => type === "warning").length, 1);
+    });
+
+    it("beside other limits takes nothing from them; only watched, it is told and the others decide", async (web) => {
+      const { onEvent } = web.listen("limited");
+      const wide = { name: "wide", policy: fixedWindow({ limit: 2, window: "1m" }) };
+      const off = { name: "off", policy: fixedWindow({ limit: 0, window: "1m" }) };
+      const enforced = await web.start({ rules: [wide, off], onEvent });
+      assert.deepEqual(await enforced.statuses(3), [429, 429, 429]);
+      assert.equal((await enforced.peek(self, "wide")).remaining, 2);
+      assert.equal((await enforced.peek(self, "off")).allowed, false);
+      web.events.length = 0;
+      const watched = await web.start({ rules: [{ ...off, mode: "shadow" }, wide], onEvent });
+      web.events.length = 0;
+      assert.deepEqual(await watched.statuses(3), [200, 200, 429]);
+      assert.deepEqual(
+        web.events.map((event) => `${event.type} ${"name" in event ? event.name : ""}`),
+        ["allowed wide", "shadow-limited off", "allowed wide", "shadow-limited off", "limited wide", "shadow-limited off"],
+      );
+    });
+
+    it("lets pass what costs nothing, is exempt or has no key", async (web) => {
+      const zero = { limit: 0, window: "1m" } as const;
+      for (const [i, limit] of (
+        [{ cost: 0 }, { exempt: { ips: [self] } }, { key: () => undefined, onMissingKey: "skip" }] as LimitSetup[]
+      ).entries()) {
+        const app = await web.start({ ...zero, name: `zero ${i}`, ...limit });
+        assert.deepEqual(await app.statuses(1), [200]);
+      }
+    });
+
+    it("of a limiter rejects without its store, alone and beside others", async (web) => {
+      const off = createLimiter({ name: "off", policy: fixedWindow({ limit: 0, window: "1m" }), store: web.store });
+      const wide = createLimiter({ name: "wide", policy: fixedWindow({ limit: 2, window: "1m" }), store: web.store });
+      for (const { allowed, retryAfterMs, remaining } of [off.consume("k"), off.peek("k")]) {
+        assert.deepEqual([allowed, retryAfterMs, remaining], [false, Number.POSITIVE_INFINITY, 0]);
+      }
+      const { allowed, decision, all } = consumeAll([
+        { limiter: wide, key: "k" },
+        { limiter: off, key: "k" },
+      ]);
+      assert.deepEqual([allowed, decision.name, all.map(({ remaining }) => remaining)], [false, "off", [2, 0]]);
+      assert.equal(wide.peek("k").remaining, 2);
+      const later1 = createLimiter({ name: "off", policy: fixedWindow({ limit: 0, window: "1m" }), store: later(web.store) });
+      assert.equal((await later1.consume("k")).allowed, false);
     });
   });
 

@@ -100,7 +100,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
 
     for (const [wrong, message] of [
       [{ paid: { countRejected: true } }, /no option `countRejected`/],
-      [{ paid: { limit: 0 } }, /plans\.paid|limit.*at least 1/],
+      [{ paid: { limit: -1 } }, /plans\.paid|limit.*at least 1/],
       [{ paid: { limt: 3 } }, /no option `limt`.*Did you mean `limit`/],
       [{ paid: { capacity: 3 } }, /no option `capacity`/],
       [{ paid: 3 }, /takes an object of options/],

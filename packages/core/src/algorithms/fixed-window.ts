@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, wholeNumber } from "../options.js";
+import { checkOptions, quotaNumber } from "../options.js";
 import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 
@@ -16,7 +16,7 @@ export interface FixedWindowPolicy extends PolicyBase {
  */
 export function fixedWindow(options: { limit: number; window: Duration }): FixedWindowPolicy {
   checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');
-  const limit = wholeNumber("fixedWindow", "limit", options.limit);
+  const limit = quotaNumber("fixedWindow", "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   return Object.freeze({
     algorithm: "fixed-window",

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, wholeNumber } from "../options.js";
+import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import type { PolicyBase } from "./algorithm.js";
 import { rateOf } from "./rate.js";
 import type { SmoothBucketParts } from "./smooth-bucket.js";
@@ -26,17 +26,18 @@ export function burstOption(policy: GcraPolicy): number | undefined {
  */
 export function gcra(options: { limit: number; window: Duration; burst?: number }): GcraPolicy {
   checkOptions("gcra", options, ["limit", "window", "burst"], 'gcra({ limit: 100, window: "1m", burst: 20 })');
-  const limit = wholeNumber("gcra", "limit", options.limit);
+  const limit = quotaNumber("gcra", "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   const burst = options.burst === undefined ? limit : wholeNumber("gcra", "burst", options.burst, 1, 20);
+  const quota = limit === 0 ? 0 : burst;
   const policy: GcraPolicy = Object.freeze({
     algorithm: "gcra",
     limit,
     windowMs,
     burst,
-    quota: burst,
+    quota,
     stateKind: `gcra ${windowMs}`,
-    ...rateOf("gcra", burst, limit, windowMs),
+    ...rateOf("gcra", quota, limit, windowMs),
   });
   if (options.burst === undefined) withoutBurst.add(policy);
   return policy;

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
-import { checkOptions, wholeNumber } from "../options.js";
+import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, deepest } from "./debt.js";
 import { endOnceCharged, endOnceSettled } from "./end.js";
@@ -26,7 +26,7 @@ const longestTimerMs = 2 ** 31 - 1;
 export function leakyBucket(options: { capacity: number; leak: number; every: Duration; maxDelayMs?: number }): LeakyBucketPolicy {
   const where = "leakyBucket";
   checkOptions(where, options, ["capacity", "leak", "every", "maxDelayMs"], `${where}({ capacity: 10, leak: 5, every: "1s" })`);
-  const capacity = wholeNumber(where, "capacity", options.capacity, 1, 10);
+  const capacity = quotaNumber(where, "capacity", options.capacity, 10);
   const leak = wholeNumber(where, "leak", options.leak, 1, 5);
   const everyMs = parseDuration(options.every, "every");
   const rate = rateOf(where, capacity, leak, everyMs);

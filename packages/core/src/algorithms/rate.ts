@@ -14,6 +14,8 @@ export interface Rate {
 }
 
 export function rateOf(where: string, quota: number, amount: number, everyMs: number): Rate {
+  // Of nothing every rate is the same; a division by 0 would be none.
+  if (quota === 0) return { unit: 1, flow: 1, full: 0, spanMs: 0 };
   const divisor = greatestCommonDivisor(amount, everyMs);
   const unit = everyMs / divisor;
   const flow = amount / divisor;

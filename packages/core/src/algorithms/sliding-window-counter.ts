@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
-import { checkOptions, wholeNumber } from "../options.js";
+import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 
@@ -26,7 +26,7 @@ export function slidingWindowCounter(options: {
 }): SlidingWindowCounterPolicy {
   const where = "slidingWindowCounter";
   checkOptions(where, options, ["limit", "window", "buckets"], `${where}({ limit: 100, window: "1m" })`);
-  const limit = wholeNumber(where, "limit", options.limit);
+  const limit = quotaNumber(where, "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   const buckets = options.buckets === undefined ? 1 : wholeNumber(where, "buckets", options.buckets, 1, 6);
   if (windowMs % buckets !== 0) {

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, flag, wholeNumber } from "../options.js";
+import { checkOptions, flag, quotaNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, deepest } from "./debt.js";
 
@@ -18,7 +18,7 @@ export interface SlidingWindowLogPolicy extends PolicyBase {
 export function slidingWindowLog(options: { limit: number; window: Duration; countRejected?: boolean }): SlidingWindowLogPolicy {
   const where = "slidingWindowLog";
   checkOptions(where, options, ["limit", "window", "countRejected"], `${where}({ limit: 100, window: "1m" })`);
-  const limit = wholeNumber(where, "limit", options.limit);
+  const limit = quotaNumber(where, "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   const countRejected = options.countRejected === undefined ? false : flag(where, "countRejected", options.countRejected);
   return Object.freeze({

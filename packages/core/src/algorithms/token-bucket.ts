@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, oneOf, wholeNumber } from "../options.js";
+import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../options.js";
 import { checkExact, type PolicyBase } from "./algorithm.js";
 import { rateOf } from "./rate.js";
 import type { SmoothBucketParts } from "./smooth-bucket.js";
@@ -25,7 +25,7 @@ export function tokenBucket(options: {
 }): TokenBucketPolicy {
   const where = "tokenBucket";
   checkOptions(where, options, ["capacity", "refill", "every", "style"], `${where}({ capacity: 20, refill: 10, every: "1s" })`);
-  const capacity = wholeNumber(where, "capacity", options.capacity, 1, 20);
+  const capacity = quotaNumber(where, "capacity", options.capacity, 20);
   const refill = wholeNumber(where, "refill", options.refill, 1, 10);
   const everyMs = parseDuration(options.every, "every");
   const style = options.style === undefined ? "smooth" : oneOf(where, "style", options.style, ["smooth", "interval"]);

@@ -29,7 +29,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   /** What limits where the store fails, if anything does. */
   readonly fallback: FallbackLimits | undefined;
   readonly #store: Store<M>;
-  readonly #timeoutMs: number;
+  readonly timeoutMs: number;
   readonly #breaker: Breaker;
   readonly #substitute: Substitute;
   readonly #onEvent: EventListener | undefined;
@@ -44,7 +44,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     this.mode = store.mode;
     this.scope = scopeOf(store);
     this.#store = store;
-    this.#timeoutMs = options.timeoutMs;
+    this.timeoutMs = options.timeoutMs;
     this.#breaker = breaker;
     this.#substitute = options.substitute;
     this.fallback = options.substitute instanceof FallbackLimits ? options.substitute : undefined;
@@ -87,15 +87,15 @@ export class StoreGuard<M extends Mode> implements Store<M> {
 
   settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
     if (charged.degraded) {
-      const store = this.#until(steadyMs() + this.#timeoutMs);
+      const store = this.#until(steadyMs() + this.timeoutMs);
       return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
     }
-    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {
     this.#substitute.reset(limit, key);
-    return this.#inTime(this.#timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
   }
 
   #decide<T extends Decision | Decision[]>(
@@ -103,7 +103,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     ask: (timeoutMs: number) => Answer<T, M>,
     decide: (substitute: Substitute) => T,
   ): Answer<T, M> {
-    const period = this.#breaker.admits(this.#timeoutMs);
+    const period = this.#breaker.admits(this.timeoutMs);
     if (period === 0) return this.#answer(() => this.#instead(decide));
     const done = (value: T): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
@@ -125,8 +125,8 @@ export class StoreGuard<M extends Mode> implements Store<M> {
 
   /** Asks the store, once it has been told what these keys have used while it was away: all of that in time. */
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
-    if (!this.#substitute.owes) return this.#inTime(this.#timeoutMs, ask);
-    const deadlineMs = steadyMs() + this.#timeoutMs;
+    if (!this.#substitute.owes) return this.#inTime(this.timeoutMs, ask);
+    const deadlineMs = steadyMs() + this.timeoutMs;
     const told = this.#substitute.handOver(checks, () => this.#until(deadlineMs));
     return andThen<void, T>(this.#waited(told), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
   }
@@ -142,18 +142,19 @@ export class StoreGuard<M extends Mode> implements Store<M> {
 
   /** What may wait for a store that is being told already, by a limiter that waits longer. */
   #waited<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
-    return isPromise(answer) ? this.#atMost(this.#timeoutMs, answer) : answer;
+    return isPromise(answer) ? this.atMost(this.timeoutMs, answer) : answer;
   }
 
   #inTime<T>(timeoutMs: number, ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
     const answer = ask(timeoutMs);
     if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
-    return this.#atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
+    return this.atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
   }
 
-  #atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
+  /** Waits for an answer of the store, no longer than this. */
+  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const waiter = { deadlineMs: steadyMs() + timeoutMs, place: -1, expire: () => reject(timeoutError(this.#timeoutMs)) };
+      const waiter = { deadlineMs: steadyMs() + timeoutMs, place: -1, expire: () => reject(timeoutError(this.timeoutMs)) };
       this.#deadlines.add(waiter);
       const settle =
         <V>(how: (value: V) => void) =>

@@ -1,5 +1,6 @@
 import type { Decision } from "../decision.js";
 import { reasonOf, shown } from "../errors.js";
+import { yesOrNo } from "../rules/answer.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
 import { giveBack, settle } from "../settle.js";
@@ -46,11 +47,15 @@ function isRefunded(status: number, refundWhen: RefundWhen, asking: Asking): boo
     return false;
   };
   try {
-    const answer = refundWhen(status);
-    return isPromise(answer) ? Promise.resolve(answer).then((refunds) => refunds === true, fault) : answer === true;
+    const answer: Promised<unknown> = refundWhen(status);
+    return isPromise(answer) ? Promise.resolve(answer).then(refunds).catch(fault) : refunds(answer);
   } catch (error) {
     return fault(error);
   }
+}
+
+function refunds(answer: unknown): boolean {
+  return yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
 }
 
 function refund<Req>(check: RuleCheck<Req>, decision: Decision, asking: Asking): PromiseLike<unknown> | undefined {

@@ -1,5 +1,4 @@
-import type { EventListener, WarningEvent } from "../events.js";
-import { warnOnce } from "../warn.js";
+import { type EventListener, tellWarning } from "../events.js";
 import type { RequestReader } from "./request-reader.js";
 
 /** A proxy marks every request that it passes on, so the first ones tell; to look at all would cost each the reading of its headers. */
@@ -30,12 +29,10 @@ function isForwarded<Req>(reader: IpReader<Req>, request: Req): boolean {
 }
 
 function warn(onEvent: EventListener | undefined, remoteAddress: string | undefined): void {
-  const event: WarningEvent = {
-    type: "warning",
-    code: "FLOODGATE_MISSING_PROXY_SETTING",
-    message: `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
-  };
   // The process is told once, however many middlewares it has: they are of one app.
-  if (onEvent !== undefined) onEvent(event);
-  else warnOnce(event.code, event.message);
+  tellWarning(
+    onEvent,
+    "FLOODGATE_MISSING_PROXY_SETTING",
+    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
+  );
 }

@@ -4,9 +4,12 @@ import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, listenerOf, tell } from "../events.js";
 import { guardStore, StoreGuard } from "../failure/guard.js";
 import type { Limiter } from "../limiter.js";
+import { yesOrNo } from "../rules/answer.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
+import { steadyMs } from "../runtime.js";
 import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
+import { isZero, zeroDecision } from "../zero-limit.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import type { Asking } from "./asking.js";
 import { heedBans, withBans } from "./bans.js";
@@ -46,6 +49,7 @@ const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, d
 export class RateLimit<Req> {
   readonly store: Store;
   readonly decisionName: string;
+  readonly #where: string;
   readonly #asking: Asking;
   /** Whether a request that the store cannot decide is turned away. */
   readonly #denies: boolean;
@@ -68,6 +72,7 @@ export class RateLimit<Req> {
     defaultStore: (onEvent: EventListener | undefined) => Store,
   ) {
     checkRateLimitOptions(where, options, own);
+    this.#where = where;
     this.decisionName = decisionName(where, options.decisionName);
     this.#reader = reader;
     this.#skip = options.skip;
@@ -108,9 +113,10 @@ export class RateLimit<Req> {
 
   #decide(request: Req): Promised<Outcome> {
     const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
-    const skip = this.#skip === undefined ? false : this.#skip(request);
-    if (isPromise(skip)) return skip.then((skipped) => (skipped ? unlimited : this.#limit(request, visit)));
-    return skip ? unlimited : this.#limit(request, visit);
+    if (this.#skip === undefined) return this.#limit(request, visit);
+    return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
+      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#limit(request, visit),
+    );
   }
 
   #limit(request: Req, visit: Visit): Promised<Outcome> {
@@ -150,16 +156,36 @@ export class RateLimit<Req> {
     const only = checks[0];
     if (only === undefined) return unlimited;
     visit.rules = checks === found ? rules : checks.map(({ rule }) => rule);
+    if (checks.some(isZeroCheck)) return this.#askWithZero(request, visit, checks);
     const { guard } = this.#asking;
     const asked = withBans(checks);
     if (asked.length > 1) {
-      return andThen(guard.consumeAll(asked), (answers: Decision[]) => {
-        const decisions = heedBans(checks, answers, this.#asking);
-        return this.#outcome(request, visit, checks, combine(checks, decisions));
-      });
+      return andThen<readonly Decision[], Outcome>(this.#decideAll(checks, asked), (decisions) =>
+        this.#outcome(request, visit, checks, combine(checks, decisions)),
+      );
     }
     return andThen(guard.consume(only.limit, only.key, only.cost), (decision: Decision) =>
       this.#outcome(request, visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
+    );
+  }
+
+  #decideAll(checks: readonly RuleCheck<Req>[], asked: readonly Check[]): Promised<readonly Decision[]> {
+    const { guard } = this.#asking;
+    const deadlineMs = asked.length > checks.length && guard instanceof StoreGuard ? steadyMs() + guard.timeoutMs : 0;
+    return andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(asked), (answers) =>
+      heedBans(checks, answers, this.#asking, deadlineMs),
+    );
+  }
+
+  /** A limit of 0 rejects the request before the store is asked. One that is only watched leaves it to the other limits. */
+  #askWithZero(request: Req, visit: Visit, checks: readonly RuleCheck<Req>[]): Promised<Outcome> {
+    const zeros = checks.filter(isZeroCheck);
+    const rejections = zeros.map(({ limit, cost }) => zeroDecision(limit, cost));
+    const others = zeros.every(({ shadow }) => shadow === true) ? checks.filter((check) => !isZeroCheck(check)) : [];
+    const decided = others.length === 0 ? [] : this.#decideAll(others, withBans(others));
+    const all = [...others, ...zeros];
+    return andThen<readonly Decision[], Outcome>(decided, (decisions) =>
+      this.#outcome(request, visit, all, combine(all, [...decisions, ...rejections])),
     );
   }
 
@@ -192,11 +218,11 @@ export class RateLimit<Req> {
 
 function testThenCheck<Req>(
   rule: CompiledRule<Req>,
-  fits: Promised<boolean>,
+  answer: Promised<unknown>,
   request: Req,
   plan: string | undefined,
 ): Promised<Found<Req>> {
-  return andThen<boolean, Found<Req>>(fits, (fit) => (fit ? rule.check(request, plan) : undefined));
+  return andThen<unknown, Found<Req>>(answer, (fits) => (rule.applies(fits) ? rule.check(request, plan) : undefined));
 }
 
 function checkPlan(plan: unknown): string | undefined {
@@ -213,6 +239,10 @@ function tellAll(checks: readonly Check[], { allowed, all }: CombinedDecision, o
     const decision = all[i] as Decision;
     if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
   });
+}
+
+function isZeroCheck({ limit }: Check): boolean {
+  return isZero(limit);
 }
 
 function isCheck<Req>(found: Found<Req>): found is RuleCheck<Req> {

@@ -1,5 +1,5 @@
 import { FloodgateError, shown } from "../errors.js";
-import { listenerOf } from "../events.js";
+import { listenerOf, tellWarning } from "../events.js";
 import { ipKey } from "../ip.js";
 import { functionOrNothing, wholeNumber } from "../options.js";
 import type { RuleContext } from "../rules/compiled-rule.js";
@@ -15,12 +15,14 @@ import type { RequestReader } from "./request-reader.js";
 /** What the rules of a middleware share. */
 export function ruleContext<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): RuleContext<Req> {
   const costs = options.costs ?? {};
+  const onEvent = listenerOf(options.onEvent);
   for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
   return {
     sources: keySources(where, options, reader),
     costs,
     plan: options.plan,
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
+    warn: (code, message, name) => tellWarning(onEvent, code, message, `${code} ${name}`),
   };
 }
 

@@ -1,4 +1,4 @@
-import { FloodgateError } from "../errors.js";
+import { FloodgateError, shown } from "../errors.js";
 import type { Limiter } from "../limiter.js";
 import { type Claim, checkNames, claimNames } from "../names.js";
 import type { RuleContext } from "../rules/compiled-rule.js";
@@ -8,6 +8,7 @@ import type { Rule } from "../rules/rule.js";
 import { RuleLimiter } from "../rules/rule-limiter.js";
 import { isRuleSource, type RuleSet } from "../rules/source.js";
 import type { Store } from "../store.js";
+import { isZero } from "../zero-limit.js";
 import type { Asking } from "./asking.js";
 import { givenRules, ownRule } from "./given-rules.js";
 import type { RateLimitOptions } from "./rate-limit-options.js";
@@ -28,6 +29,7 @@ export class RulesInForce<Req> {
   /** @throws FloodgateError where a rule is wrong. */
   constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
+      for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
       const limiters = rules.map((rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent)] as const);
       return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
     };
@@ -71,6 +73,12 @@ export class RulesInForce<Req> {
     this.#release();
     this.#leave = this.#release = () => undefined;
   }
+}
+
+/** Meant as a switch it is right; of a variable that was not set it is not. */
+function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
+  const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
+  warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
 }
 
 /** Rules that change may have plans later; of those that do not, one who says a plan has meant something. */

@@ -5,7 +5,9 @@ import { inside } from "../errors.js";
 import { createLimit, type Limit } from "../limit.js";
 import { checkOptions, wholeNumber } from "../options.js";
 import { giveBack } from "../settle.js";
-import { andThen, type Store } from "../store.js";
+import { andThen, isPromise, type Store } from "../store.js";
+import type { Promised } from "./rule.js";
+import { Strikes } from "./strikes.js";
 
 /** A key that is rejected again and again is turned away for a while, whatever its limit would say. */
 export interface BanOptions {
@@ -17,6 +19,13 @@ export interface BanOptions {
   readonly for: Duration;
 }
 
+/** What a rejection has come to: a ban, which it has begun or found. */
+export interface Strike {
+  /** How long the ban lasts from now on. */
+  readonly ban: Decision;
+  readonly begun: boolean;
+}
+
 /**
  * The two counts of a ban, kept in the store like any other and apart from the limit's own: the rejections of a key, exactly; and
  * whether it is banned, a log of one entry that lasts as long as the ban. Each request looks at the second in the step that checks
@@ -26,6 +35,7 @@ export class Ban {
   readonly rejections: Limit;
   readonly banned: Limit;
   readonly forMs: number;
+  readonly #strikes = new Strikes();
 
   /** @throws FloodgateError where a number or a time is none. */
   constructor(where: string, name: string, options: BanOptions) {
@@ -45,8 +55,12 @@ export class Ban {
   }
 
   /** A limit's decision as the ban makes it: where that rejects, the key has nothing left until it is over. */
-  apply(decision: Decision, ban: Decision): Decision {
-    if (ban.allowed) return decision;
+  apply(decision: Decision, look: Decision): Decision {
+    return look.allowed ? decision : this.rejection(decision, look);
+  }
+
+  /** The decision for a key whose ban has been begun. */
+  rejection(decision: Decision, ban: Decision): Decision {
     return {
       ...decision,
       allowed: false,
@@ -57,21 +71,44 @@ export class Ban {
     };
   }
 
-  /**
-   * Counts a rejection; the last of so many within the time begins a ban, and what was counted counts no more.
-   * @returns whether this one began it.
-   */
-  strike(store: Store, key: string): boolean | PromiseLike<boolean> {
-    return andThen<Decision, boolean>(store.consume(this.rejections, key, 1), (counted) => {
-      if (counted.degraded || (counted.allowed && counted.remaining > 0)) return false;
-      return andThen<Decision, boolean>(store.consume(this.banned, key, 1), (banned) => {
+  /** Whether the next rejection of a key may begin a ban, for all that this process knows. */
+  mayBegin(key: string): boolean {
+    return this.#strikes.mayBeLast(key);
+  }
+
+  /** Counts a rejection. Answers the ban that it begins, or that another has begun at the same moment. */
+  strike(store: Store, key: string): Promised<Strike | undefined> {
+    if (store.mode === "sync") return this.#strike(store, key);
+    this.#strikes.begin(key);
+    const failed = (error: unknown): never => {
+      this.#strikes.end(key, undefined);
+      throw error;
+    };
+    try {
+      const strike = this.#strike(store, key);
+      return isPromise(strike) ? strike.then(undefined, failed) : strike;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  #strike(store: Store, key: string): Promised<Strike | undefined> {
+    return andThen<Decision, Strike | undefined>(store.consume(this.rejections, key, 1), (counted) => {
+      const left = counted.allowed ? counted.remaining : 0;
+      this.#strikes.end(key, counted.degraded ? undefined : left);
+      if (counted.degraded || left > 0) return undefined;
+      return andThen<Decision, Strike | undefined>(store.consume(this.banned, key, 1), (ban) => {
         // Without the store none begins, nor with what a fallback would tell it later: the next rejection begins it.
-        if (banned.degraded) return andThen(giveBack(store, this.banned, key, banned, undefined), () => false);
+        if (ban.degraded) return andThen(giveBack(store, this.banned, key, ban, undefined), () => undefined);
         // Of several processes that see the last rejection one begins the ban.
-        if (!banned.allowed) return false;
-        return andThen<void, boolean>(store.reset(this.rejections, key), () => true);
+        return { ban, begun: ban.allowed };
       });
     });
+  }
+
+  /** What was counted towards a ban that has begun counts no more. */
+  forgive(store: Store, key: string): unknown {
+    return store.reset(this.rejections, key);
   }
 
   reset(store: Store, key: string): readonly unknown[] {

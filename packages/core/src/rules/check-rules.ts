@@ -47,6 +47,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
     plan: () => undefined,
     exempt: [],
+    warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];
 }

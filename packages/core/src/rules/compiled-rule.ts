@@ -1,11 +1,13 @@
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { FloodgateError, inside, shown } from "../errors.js";
+import type { WarningCode } from "../events.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../key.js";
 import { checkName, createLimit, type Limit } from "../limit.js";
 import { type Meaning, meaningOf } from "../names.js";
 import { oneOf } from "../options.js";
 import { type Policy, toPolicy } from "../policy.js";
 import { abandon, andThen, type Check, isPromise } from "../store.js";
+import { yesOrNo } from "./answer.js";
 import { Ban } from "./ban.js";
 import { type CostFunction, type Costs, checkRuleCost, namedCost } from "./cost.js";
 import { compileExempt, type Exempted, Exemptions } from "./exempt.js";
@@ -22,7 +24,11 @@ export interface RuleContext<Req> {
   /** The plan of a request; undefined where the app says none. */
   readonly plan: ((request: Req) => Promised<string | undefined>) | undefined;
   readonly exempt: readonly Exempted[];
+  readonly warn: Warn;
 }
+
+/** Tells of a probable mistake in the rule of a name, once in a process where nobody listens. */
+export type Warn = (code: WarningCode, message: string, name: string) => void;
 
 /** What a rule says of a request that it counts. */
 export interface RuleCheck<Req> extends Check {
@@ -66,12 +72,15 @@ export class CompiledRule<Req> {
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
+  readonly #warn: Warn;
+  #toldOfNothing = false;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
     const { sources } = context;
     this.#where = where;
     this.#sources = sources;
+    this.#warn = context.warn;
     this.name = inside(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     if (typeof rule.match === "function") this.test = rule.match;
@@ -131,6 +140,24 @@ export class CompiledRule<Req> {
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
+  /**
+   * Whether the answer of a match function says that the rule is for the request.
+   * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` where it is neither a yes, a no nor nothing.
+   */
+  applies(answer: unknown): boolean {
+    if (typeof answer === "boolean") return answer;
+    const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
+    if (!this.#toldOfNothing) {
+      this.#toldOfNothing = true;
+      this.#warn(
+        "FLOODGATE_MATCH_ANSWERS_NOTHING",
+        `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`,
+        this.name,
+      );
+    }
+    return applies;
+  }
+
   /** @param plan the request's, where this rule has plans. */
   check(request: Req, plan: string | undefined): Promised<Found<Req>> {
     const exempt = this.#exempt;
@@ -164,6 +191,29 @@ export class CompiledRule<Req> {
     throw new FloodgateError(
       "FLOODGATE_INVALID_KEY",
       `The key of ${shown(this.name)} is a tuple with secret parts, but another key was given. Write [${parts}], with the parts in the rule's order.`,
+    );
+  }
+
+  /**
+   * The limits that a key may have a count of. A policy function without parameters is asked for its policy; of any other the policies
+   * are known that it has answered in this process.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` where none is known: a reset would change nothing, and say nothing.
+   */
+  countedLimits(): Promised<readonly Limit[]> {
+    const known = (): readonly Limit[] => [...this.limits.values()];
+    if (this.#policy === undefined) return known();
+    if (this.#policy.length > 0) return this.#someOf(known());
+    return andThen<unknown, readonly Limit[]>((this.#policy as () => unknown)(), (policy) => {
+      this.limitOf(toPolicy(this.#where, policy));
+      return known();
+    });
+  }
+
+  #someOf(known: readonly Limit[]): readonly Limit[] {
+    if (known.length > 0) return known;
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
 

@@ -19,26 +19,36 @@ export function compilePath(where: string, path: unknown): PathPattern {
       `${where}: \`match.path\` must be a path that begins with "/", but was ${shown(path)}. Write path: "/posts/:id".`,
     );
   }
-  const query = /[?#]/.exec(path);
+  // A `?` at the end of a segment is a router's, not the beginning of a query.
+  const query = /#|\?(?!\/|$)/.exec(path);
   if (query !== null) {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
       `${where}: \`match.path\` is matched without the query, so ${shown(path)} can never match. Write path: ${shown(path.slice(0, query.index))}.`,
     );
   }
-  const segments = writtenSegments(path).map((segment): Segment => {
-    if (segment === "*") return any;
-    if (/^:[a-z_$][\w$]*$/.test(segment)) return one;
-    if (/^:|\*/.test(segment)) {
+  const segments = path
+    .split("/")
+    .filter(isSegment)
+    .map((segment): Segment => {
+      if (segment === "*") return any;
+      if (/^:[A-Za-z_$][\w$]*$/.test(segment)) return one;
+      const [sign] = routerSigns.exec(segment) ?? [];
+      if (sign === undefined) return folded(segment);
+      const character = sign.startsWith(":") ? ":" : sign;
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
-        `${where}: in \`match.path\` a segment is text, a \`:name\` or a \`*\` alone, but one was ${shown(segment)} in ${shown(path)}. Write path: "/files/*".`,
+        `${where}: in \`match.path\` a segment is text, a \`:name\` or a \`*\` alone, but ${shown(segment)} in ${shown(path)} has a ${shown(character)}, which routers read as a pattern. Write a whole segment as ":id", any number of segments as "*", or several paths: path: ["/a", "/b"]. The character itself is written %${character.charCodeAt(0).toString(16).toUpperCase()}.`,
       );
-    }
-    return segment;
-  });
+    });
   return { text: path, segments };
 }
+
+/**
+ * What the routers of Express, Koa and Hono read as a pattern: a rule that took it letter by letter would never match. Other characters
+ * (such as `-`, `.`, `~`, `'`, `$` and `!`) are text.
+ */
+const routerSigns = /^:|:\w|[*?+(){}[\]\\]/;
 
 /** A request's path, or the paths that it may have where the adapter cannot tell for certain which one the routers follow. */
 export type RequestPath = string | readonly PossiblePath[];

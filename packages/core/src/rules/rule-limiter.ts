@@ -5,7 +5,7 @@ import type { LimiterKey } from "../key.js";
 import type { Limit } from "../limit.js";
 import { BoundLimiter, type Limiter } from "../limiter.js";
 import type { Policy } from "../policy.js";
-import { isPromise, type Store } from "../store.js";
+import { andThen, isPromise, type Store } from "../store.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
 /**
@@ -66,12 +66,17 @@ export class RuleLimiter<Req> implements Limiter {
     return this.#of(this.#rule.limitOf(decision.policy)).settle(key, decision, cost);
   }
 
-  /** Forgets what a key has used under every plan and policy that has been decided, and lifts its ban. */
+  /**
+   * Forgets what a key has used under every plan, or every policy that a policy function has answered in this process, and lifts its ban.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` where a policy function of the request has not answered any yet.
+   */
   reset(key: LimiterKey): void | Promise<void> {
     const text = this.keyText(key);
-    const answers: unknown[] = [...this.#rule.limits.values()].map((limit) => this.guard.reset(limit, text));
-    if (this.#rule.ban !== undefined) answers.push(...this.#rule.ban.reset(this.guard, text));
-    return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
+    return andThen<readonly Limit[], void>(this.#rule.countedLimits(), (limits) => {
+      const answers: unknown[] = limits.map((limit) => this.guard.reset(limit, text));
+      if (this.#rule.ban !== undefined) answers.push(...this.#rule.ban.reset(this.guard, text));
+      return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
+    }) as void | Promise<void>;
   }
 
   #of(limit: Limit): BoundLimiter<"sync" | "async"> {

@@ -38,7 +38,7 @@ describe("the breaker", () => {
     const heard: string[] = [];
     const hearing = (who: string) => () => void heard.push(who);
     expect(() => limiter({ policy: fixedWindow({ limit: 6, window: "1h" }), onEvent: hearing("limiter") })).toThrow(/name/);
-    const options: RateLimitOptions<object, string> = { limit: 0, window: "1h", store, onEvent: hearing("middleware") };
+    const options: RateLimitOptions<object, string> = { limit: -1, window: "1h", store, onEvent: hearing("middleware") };
     expect(() => new RateLimit("test", options, [], {} as never, () => simpleStore())).toThrow(/limit/);
     store.fault = "rejects";
     await consume(api, 5);

@@ -1,0 +1,15 @@
+import { FloodgateError, shown } from "../errors.js";
+
+/**
+ * What a yes-or-no function of the app has answered. Nothing means no.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` for anything else: who answers `"false"` or `0` would be surprised either way.
+ */
+export function yesOrNo(where: string, option: string, answer: unknown, example: string): boolean {
+  if (typeof answer === "boolean") return answer;
+  if (answer === undefined || answer === null) return false;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_ANSWER",
+    `${where}: \`${option}\` must answer true or false, but answered ${shown(answer)}. Write ${option}: ${example}.`,
+    { at: [option] },
+  );
+}
