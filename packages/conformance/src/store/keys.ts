@@ -1,12 +1,12 @@
 import * as assert from "node:assert/strict";
-import { fixedWindow, type Key, slidingWindowLog } from "@floodgate/core";
+import { fixedWindow, type Key, type LimiterKey, slidingWindowLog } from "@floodgate/core";
 import * as fc from "fast-check";
 import type { Suite, World } from "./world.js";
 
 const megabyte = "k".repeat(1_000_000);
 
 /** Keys that somebody who wants another's count, or none, might send. */
-const hostile: readonly (readonly [string, Key])[] = [
+const hostile: readonly (readonly [string, LimiterKey])[] = [
   ["the empty string", ""],
   ["a tuple of the empty string", [""]],
   ["a tuple of two empty strings", ["", ""]],
@@ -55,6 +55,17 @@ const hostile: readonly (readonly [string, Key])[] = [
   ["closing braces", "a}b"],
   ["a glob", "*"],
   ["a percent sign", "%00"],
+  ["a client without a key", { missingKeyIp: "203.0.113.9" }],
+  ["another client without a key", { missingKeyIp: "2001:db8::1" }],
+  ["a text that looks like a client without a key", "missing-key-ip:203.0.113.9"],
+  ["the same escaped", "\\missing-key-ip:203.0.113.9"],
+  ["a tuple that looks like a client without a key", ["missing-key-ip:203.0.113.9"]],
+  ["a tuple that looks like its two halves", ["missing-key-ip:", "203.0.113.9"]],
+  ["the tuple that a client without a key once was", ["ip", "203.0.113.9"]],
+  ["a text that looks like a secret's digest", `secret:${"0".repeat(64)}`],
+  ["the same escaped", `\\secret:${"0".repeat(64)}`],
+  ["a tuple of a text that looks like a secret's digest", [`secret:${"0".repeat(64)}`]],
+  ["a text that looks like a hash", `\\#${"0".repeat(64)}`],
   ["a megabyte", megabyte],
   ["a megabyte with another end", `${megabyte.slice(0, -1)}l`],
   ["a megabyte with another beginning", `l${megabyte.slice(1)}`],
@@ -83,7 +94,24 @@ export function keyCases(suite: Suite): void {
 
     suite.it("any two different texts or tuples", async (world) => {
       const letters = fc.string({
-        unit: fc.constantFrom("a", ",", "\\", "(", ")", ":", "\0", "{", "}", "\ud800", "\udc00", "\ufffd", "0", "1"),
+        unit: fc.constantFrom(
+          "a",
+          ",",
+          "\\",
+          "(",
+          ")",
+          ":",
+          "\0",
+          "{",
+          "}",
+          "\ud800",
+          "\udc00",
+          "\ufffd",
+          "0",
+          "1",
+          "secret:",
+          "missing-key-ip:",
+        ),
         maxLength: 4,
       });
       const keys = fc.oneof<fc.Arbitrary<string | string[]>[]>(letters, fc.array(letters, { minLength: 1, maxLength: 3 }));

@@ -71,12 +71,16 @@ export class Exemptions {
   }
 }
 
-function list(where: string, option: string, value: unknown): readonly unknown[] {
+function list(where: string, option: "ips" | "keys", value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   if (Array.isArray(value)) return value;
+  const isText = typeof value === "string";
+  // A key may be a secret, so it is not shown.
+  const given = isText && option === "keys" ? "a text" : shown(value);
+  const example = isText && option === "ips" ? shown(value) : "...";
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`exempt.${option}\` must be an array, but was ${shown(value)}. Write exempt: { ${option}: [${typeof value === "string" ? shown(value) : "..."}] }.`,
+    `${where}: \`exempt.${option}\` must be an array, but was ${given}. Write exempt: { ${option}: [${example}] }.`,
     { at: [option] },
   );
 }
