@@ -39,7 +39,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   local window = policy[2]
   local start, count = load(key, window)
   if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
-  local change = max(-count, min(change_of(reserved, cost), largest - count))
+  local change = max(-count, min(window_change_of(reserved, cost), largest - count))
   if change == -count then
     call('DEL', key)
   elseif change ~= 0 then

@@ -49,18 +49,18 @@ end
 -- Settlements, as core's debt.ts knows them: what exact arithmetic goes up to, and how deep a log and a bucket may go.
 local largest, deepest = 9007199254740991, 4503599627370496
 
--- What a settlement is to change.
+-- What a settlement is to change: in a bucket, and in a window.
 local function change_of(reserved, cost)
   return max(-deepest, min(cost - reserved, deepest))
 end
 
--- When a bucket's state ends, once a policy has charged it, or settled a charge: see core's end.ts.
-local function end_once_charged(own, own_end, stored_end)
-  return own and own_end or max(own_end + 1, stored_end)
+local function window_change_of(reserved, cost)
+  return max(63 - largest, min(cost - reserved, largest - 63))
 end
 
-local function end_once_settled(own, own_end, stored_end, later_ms)
-  return own and own_end or min(stored_end + later_ms, now + deepest)
+-- How many units may be missing where `amount` come every `every` ms.
+local function most_missing(amount, every)
+  return min(floor(deepest / every) * amount, deepest)
 end
 
 -- The units that a sliding counter's count stands for: a negative one is a debt, others are cut to the limit.
@@ -87,4 +87,72 @@ local function rescale(parts, from, to)
   local whole = floor(parts / from)
   local product = (parts - whole * from) * to
   return whole * to + (product <= largest and floor(product / from) or 0)
+end
+
+-- A bucket's state keeps the largest quota and the largest amount of the plans that charged it: see core's shared.ts. A plan is
+-- { quota, parts of a unit, parts that flow each ms, what divided both }.
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+local function divisor_of(quota, amount, every)
+  if quota * every <= 70368744177664 then return 1 end
+  local divisor = gcd(amount, every)
+  return quota * (every / divisor) <= deepest and divisor or every
+end
+
+local function is_own(plan, quota, amount)
+  return quota == plan[1] and amount == plan[3] * plan[4]
+end
+
+-- The parts of a unit of a state.
+local function shared_unit(plan, quota, amount)
+  if is_own(plan, quota, amount) then return plan[2] end
+  local every = plan[2] * plan[4]
+  return every / divisor_of(quota, amount, every)
+end
+
+-- The time that so many parts of a state take.
+local function shared_takes(plan, quota, amount, parts)
+  if is_own(plan, quota, amount) then return ceil(parts / plan[3]) end
+  local every = plan[2] * plan[4]
+  local divisor = divisor_of(quota, amount, every)
+  return amount % divisor == 0 and ceil(parts / (amount / divisor)) or ceil(parts / amount) * every
+end
+
+-- How many parts a debt may lack.
+local function shared_deepest(plan, quota, amount)
+  if is_own(plan, quota, amount) then return deepest end
+  local every = plan[2] * plan[4]
+  return amount % divisor_of(quota, amount, every) == 0 and deepest or most_missing(amount, every)
+end
+
+-- The time in which what a state misses comes in; nil where nothing is missing, or somebody has tampered with the state.
+local function shared_rest(plan, quota, amount, missing)
+  if missing <= 0 or missing > deepest then return nil end
+  if is_own(plan, quota, amount) then return ceil(missing / plan[3]) end
+  if quota < 1 or amount < 1 or amount > deepest or quota * shared_unit(plan, quota, amount) > deepest then return nil end
+  local rest = shared_takes(plan, quota, amount, missing)
+  return rest <= deepest and rest or nil
+end
+
+-- The numbers of a state that a plan charges; without a quota it begins one.
+local function noted_numbers(plan_quota, plan_amount, quota, amount)
+  if not quota then return plan_quota, plan_amount end
+  return max(quota, plan_quota), max(amount, plan_amount)
+end
+
+local function noted(plan, quota, amount)
+  return noted_numbers(plan[1], plan[3] * plan[4], quota, amount)
+end
+
+-- How far ahead of the clock a state may be that this plan is to charge.
+local function shared_span(plan, quota, amount)
+  quota, amount = noted(plan, quota, amount)
+  return shared_takes(plan, quota, amount, quota * shared_unit(plan, quota, amount))
+end
+
+local function fastest_flow(plan, amount)
+  return max(plan[3], ceil(amount / plan[4]))
 end

@@ -109,10 +109,12 @@ local function settle(key, policy, charged_at, reserved, cost)
   cells[age + 2] = count
   local before = 8 + 7 * (age - past)
   value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)
-  if value:find('[^%z]', 9) then
-    write(key, value, reset_of(policy, cells))
-  else
+  -- Sub-windows that have left the window are no state either.
+  local reset = reset_of(policy, cells)
+  if reset == 0 then
     call('DEL', key)
+  else
+    write(key, value, reset)
   end
   return change
 end

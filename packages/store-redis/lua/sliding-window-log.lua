@@ -149,13 +149,15 @@ end
 local function settle(key, policy, charged_at, reserved, cost)
   local window = policy[2]
   local to, from, base, newest, total = open(key)
-  if to == 0 or newest - now > window or charged_at <= max(now, newest) - window then return 0 end
+  if to == 0 then return 0 end
+  local left_ms = max(now, newest) - window
+  if newest - now > window or charged_at <= left_ms then return 0 end
   local place = first_above(key, from, to, false, charged_at - 1)
   if place == to then return 0 end
   local time, units = entry(key, place)
   if time ~= charged_at then return 0 end
   units = max(units - (place == from and base or units_of(key, place - 1)), 0)
-  local change = max(-units, min(change_of(reserved, cost), max(deepest - (total - base), 0)))
+  local change = max(-units, min(window_change_of(reserved, cost), max(deepest - (total - base), 0)))
   if change == 0 then return 0 end
 
   -- From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
@@ -167,10 +169,11 @@ local function settle(key, policy, charged_at, reserved, cost)
       left[#left + 1] = pack(fields, time, units - base + (i < place and 0 or change))
     end
   end
-  if #left == 0 then
+  if #left > 0 then newest = unpack(fields, left[#left]) end
+  -- Entries that have left the window are no state either.
+  if #left == 0 or newest <= left_ms then
     call('DEL', key)
   else
-    newest = unpack(fields, left[#left])
     write(key, pack(head, layout, 0, 0) .. table.concat(left), newest + window - now)
   end
   return change

@@ -1,61 +1,48 @@
 -- Smooth token bucket and GCRA: a level that rises continuously. The twin of core's smooth-bucket.ts.
 --
--- Parameters  quota, parts of a unit, parts that flow in each ms
--- State       layout 4: the level after the last charge (below 0 in debt), that charge's time, the parts of a unit of the level, when the bucket is full
-local layout, state_size, fields = 4, 29, '>Bi7i7I7i7'
+-- Parameters  quota, parts of a unit, parts that flow in each ms, what divided both
+-- State       layout 4: the level after the last charge (below 0 in debt), that charge's time; the quota and the amount of the state
+local layout, state_size, fields = 4, 29, '>Bi7i7i7i7'
 
--- A stored level in this policy's parts.
-local function level_of(stored, stored_unit, unit, full)
-  local level = rescale(stored, stored_unit, unit)
-  return level < 0 and max(level, min(full - deepest, 0)) or level
-end
-
--- When a level has risen to the full.
-local function end_of(policy, level, time)
-  return time + ceil((policy[1] * policy[2] - level) / policy[3])
-end
-
-local function is_own(policy, stored, time, stored_unit, full_at)
-  return stored_unit == policy[2] and full_at == end_of(policy, stored, time)
-end
-
--- The level now, and the state: zeros where there is no text of one. The last says whether there is a state.
+-- The level now in this policy's parts; when the state's own bucket is full, nil where there is no state; and the state, zeros
+-- where there is no text of one.
 local function load(key, policy)
-  local unit, flow = policy[2], policy[3]
-  local full = policy[1] * unit
+  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local full = quota * unit
   local value = read(key, layout, state_size)
-  if not value then return full, 0, 0, 0, 0, false end
-  local _, stored, time, stored_unit, full_at = unpack(fields, value)
-  local level, since = full, now - time
-  -- What somebody has tampered with is no state.
-  local sound = stored_unit > 0 and stored_unit <= largest and stored <= largest and stored >= -largest
-  local exists = sound and now < full_at and (since >= 0 or -since <= ceil(full / flow))
-  if exists then
-    level = level_of(stored, stored_unit, unit, full)
-    -- A product above 2^53 is rounded, and more than there is room for all the same.
-    local gained = since > 0 and since * flow or 0
-    level = gained >= full - level and full or level + gained
+  if not value then return full, nil, 0, 0, 0, 0 end
+  local _, stored, time, largest_quota, amount = unpack(fields, value)
+  local parts = shared_unit(policy, largest_quota, amount)
+  local rest = shared_rest(policy, largest_quota, amount, largest_quota * parts - stored)
+  if not rest then return full, nil, 0, 0, 0, 0 end
+  local end_ms, since = time + rest, now - time
+  if now >= end_ms or since < 0 and -since > shared_span(policy, largest_quota, amount) then
+    return full, nil, stored, time, largest_quota, amount
   end
-  return level, stored, time, stored_unit, full_at, exists
+  local level = rescale(stored, parts, unit)
+  -- A product above 2^53 is rounded, and more than there is room for all the same.
+  local gained = since > 0 and since * flow or 0
+  level = (level >= full or gained >= full - level) and full or level + gained
+  return level, end_ms, stored, time, largest_quota, amount
 end
 
 local function decide(key, policy, cost, commit)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
-  local level, stored, time, stored_unit, stored_full_at, exists = load(key, policy)
-  local at = level < full and time > now and time or now
+  local level, end_ms, stored, time, largest_quota, amount = load(key, policy)
+  local at = end_ms and time > now and time or now
   local allowed = cost <= quota and cost * unit <= level
-  local full_at = at
+  local state = wants_state and not (allowed and commit) and { stored, time, largest_quota, amount } or nil
   if allowed and commit then
     level = level - cost * unit
-    full_at = end_of(policy, level, at)
-    local own = not exists or is_own(policy, stored, time, stored_unit, stored_full_at)
-    local over = end_once_charged(own, full_at, stored_full_at)
-    write(key, pack(fields, layout, level, at, unit, over), over - now)
-  elseif level < full then
-    -- A state that other policies have charged may end before this one's bucket would be full.
-    full_at = min(end_of(policy, level, at), stored_full_at)
+    largest_quota, amount = noted(policy, end_ms and largest_quota, amount)
+    local parts = shared_unit(policy, largest_quota, amount)
+    stored = rescale(level, unit, parts)
+    end_ms = at + shared_takes(policy, largest_quota, amount, largest_quota * parts - stored)
+    write(key, pack(fields, layout, stored, at, largest_quota, amount), end_ms - now)
   end
+  -- The state may end before this plan's own bucket would be full.
+  local full_at = level < full and min(at + ceil((full - level) / flow), end_ms) or now
   local remaining = level < 0 and 0 or floor(level / unit)
   local retry = 0
   if cost > quota then
@@ -63,39 +50,39 @@ local function decide(key, policy, cost, commit)
   elseif cost > remaining then
     retry = min(at + ceil((cost * unit - level) / flow), full_at) - now
   end
-  local state = wants_state and not (allowed and commit) and { stored, time, stored_unit, stored_full_at } or nil
-  return allowed, remaining, retry, level < full and full_at - now or 0, 0, at - now, state
+  return allowed, remaining, retry, full_at - now, 0, at - now, state
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
-  -- The state keeps its own time and parts, so it changes by as much for every policy.
-  local level, stored, time, parts, stored_full_at, exists = load(key, policy)
-  if not exists then stored, time, parts, stored_full_at = full, now, unit, now end
-  local own = is_own(policy, stored, time, parts, stored_full_at)
-  if cost > reserved then
-    local most = max(min(stored - min(full - deepest, 0), deepest), 0)
-    local units = min(change_of(reserved, cost), floor(most / parts), floor(deepest / unit))
-    if units == 0 then return 0 end
-    stored = stored - units * parts
-    local over = end_once_settled(own, end_of(policy, stored, time), stored_full_at, ceil(units * unit / flow))
-    write(key, pack(fields, layout, stored, time, parts, over), over - now)
-    return units * parts, parts
-  end
+  local level, exists, stored, time, largest_quota, amount = load(key, policy)
+  local more = cost > reserved
   -- A charge after the last one is of a state that a clock's jump made void.
-  if not exists or charged_at > time then return 0 end
-  local missing = full - level
-  local due = given(reserved, cost, quota, unit, (max(now, time) - charged_at) * flow)
-  local back = min(rescale(min(due, missing), unit, parts), deepest, largest - stored)
-  if back == 0 then return 0 end
-  if own and back == missing then
+  if not more and (not exists or charged_at > time) then return 0 end
+  -- The state keeps its own time and parts, so it changes by as much for every plan.
+  if not exists then
+    largest_quota, amount = noted(policy)
+    stored, time = full, now
+  end
+  local parts = shared_unit(policy, largest_quota, amount)
+  local room = largest_quota * parts - stored
+  local change
+  if more then
+    change = -max(min(change_of(reserved, cost), floor((shared_deepest(policy, largest_quota, amount) - room) / parts)), 0) * parts
+  else
+    local at = max(now, time)
+    local due = given(reserved, cost, quota, unit, (at - charged_at) * fastest_flow(policy, amount))
+    change = min(rescale(min(due, full - level), unit, parts), room)
+  end
+  if change == 0 then return 0 end
+  local end_ms = time + shared_takes(policy, largest_quota, amount, room - change)
+  if not more and end_ms <= max(now, time) then
     call('DEL', key)
   else
-    local over = end_once_settled(own, end_of(policy, stored + back, time), stored_full_at, 0)
-    write(key, pack(fields, layout, stored + back, time, parts, over), over - now)
+    write(key, pack(fields, layout, stored + change, time, largest_quota, amount), end_ms - now)
   end
-  return -back, parts
+  return -change, parts
 end
 
-return 3, decide, settle
+return 4, decide, settle

@@ -76,7 +76,8 @@ local function settle(key, policy, charged_at, reserved, cost)
   if change == 0 then return 0 end
   count = settled(count, change, limit)
   if age == 0 then newest = count else oldest = count end
-  if newest == 0 and oldest == 0 then
+  -- A window that counts no more is no state either.
+  if newest == 0 and (oldest == 0 or passed) then
     call('DEL', key)
   else
     write(key, pack(fields, layout, start, newest, oldest), (newest ~= 0 and 2 or 1) * window - away)

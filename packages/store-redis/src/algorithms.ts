@@ -1,4 +1,4 @@
-import type { Policy } from "@floodgate/core";
+import type { LeakyBucketPolicy, Policy } from "@floodgate/core";
 import { algorithms } from "./script.js";
 
 /** What the script is told of a policy: the number of its algorithm, and its parameters. */
@@ -19,12 +19,16 @@ export function argumentsOf(policy: Policy): AlgorithmArguments {
       return made("sliding-window-log", policy.limit, policy.windowMs, policy.countRejected ? 1 : 0);
     case "token-bucket":
       if (policy.style === "interval") return made("interval-bucket", policy.capacity, policy.refill, policy.everyMs);
-      return made("smooth-bucket", policy.quota, policy.unit, policy.flow);
+      return made("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
     case "gcra":
-      return made("smooth-bucket", policy.quota, policy.unit, policy.flow);
+      return made("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
     case "leaky-bucket":
-      return made("leaky-bucket", policy.capacity, policy.unit, policy.flow, Number.isFinite(policy.maxDelayMs) ? policy.maxDelayMs : -1);
+      return made("leaky-bucket", policy.capacity, policy.unit, policy.flow, policy.divisor, longestOf(policy));
   }
+}
+
+function longestOf({ maxDelayMs }: LeakyBucketPolicy): number {
+  return Number.isFinite(maxDelayMs) ? maxDelayMs : -1;
 }
 
 function made(twin: (typeof algorithms)[number], ...parameters: readonly number[]): AlgorithmArguments {

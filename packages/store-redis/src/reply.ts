@@ -113,7 +113,8 @@ export class Reply {
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetMs = this.number("the wait until the reset", 0, largest);
     const delayMs = this.number("the delay", 0, allowed && limit.policy.algorithm === "leaky-bucket" ? spanMs : 0);
-    const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, spanMs);
+    // The state may be another plan's, with a longer span.
+    const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
     return { decision: made, state: !allowed || stateAlways ? this.#state(known) : undefined };
   }
@@ -133,6 +134,7 @@ export class Reply {
 }
 
 const largest = Number.MAX_SAFE_INTEGER;
+const mostAheadMs = 2 ** 52;
 /** What Redis's integers hold. */
 const widest = 2 ** 63;
 

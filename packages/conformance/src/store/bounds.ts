@@ -124,8 +124,11 @@ async function admissions(world: World, policy: Policy, steps: readonly Step[]):
   return (outcomes as Decision[]).filter((decision) => decision.allowed);
 }
 
-/** The most units that may pass from `fromMs` on for `stretchMs`, both ends included. */
-export function mostIn(policy: Policy, fromMs: number, stretchMs: number): bigint {
+/**
+ * The most units that may pass from `fromMs` on for `stretchMs`, both ends included; `owing` where debts are paid off meanwhile, for
+ * which a refill may bring more than the bucket holds.
+ */
+export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing = false): bigint {
   const flowed = (amount: number, everyMs: number) => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
   switch (policy.algorithm) {
     case "fixed-window":
@@ -144,6 +147,16 @@ export function mostIn(policy: Policy, fromMs: number, stretchMs: number): bigin
       return BigInt(policy.capacity) + flowed(policy.leak, policy.everyMs);
     case "token-bucket":
       if (policy.style === "smooth") return BigInt(policy.capacity) + flowed(policy.refill, policy.everyMs);
-      return BigInt(policy.capacity) + BigInt(policy.refill) * BigInt(Math.ceil(stretchMs / policy.everyMs));
+      return mostByInterval(policy.capacity, owing ? policy.refill : Math.min(policy.refill, policy.capacity), stretchMs / policy.everyMs);
   }
+}
+
+/**
+ * Refills lie at the same distance for as long as the bucket is not full; a full one begins anew with the request that finds it. So
+ * either all of it is there, and refills follow in whole intervals; or a token is missing, and the first refill may follow at once.
+ */
+function mostByInterval(capacity: number, refill: number, intervals: number): bigint {
+  const full = BigInt(capacity) + BigInt(refill) * BigInt(Math.floor(intervals));
+  const running = BigInt(capacity - 1) + BigInt(refill) * BigInt(Math.ceil(intervals));
+  return full > running ? full : running;
 }

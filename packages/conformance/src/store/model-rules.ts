@@ -19,8 +19,6 @@ export interface Rules<S> {
   ownMs(state: S): number;
   /** Whether anything of the state is left at that time. */
   counts(state: S, atMs: number): boolean;
-  /** What the policy sees of the state, where that is not all of it: as much as its own requests can have left. */
-  seen?(state: S): S;
   fits(state: S | undefined, atMs: number, cost: number): boolean;
   take(state: S | undefined, atMs: number, cost: number): S;
   /** What a rejection leaves, where it leaves something. */
@@ -28,14 +26,18 @@ export interface Rules<S> {
   /** The wait of a request that is accepted. */
   delayMs?(state: S, atMs: number): number;
   /**
-   * The state once a charge has been cut to its real cost as far as it still counts, the units given back, and whether nothing is left:
-   * full or empty again, by these rules.
+   * The state once a charge has been cut to its real cost as far as it still counts, and the units given back. The state is of a plan
+   * with that quota, and such an amount may have come in every time since.
    */
-  give(state: S, atMs: number, charge: Charge, cost: number): [next: S, units: number, over: boolean];
+  give(
+    state: S,
+    atMs: number,
+    charge: Charge,
+    cost: number,
+    of: { readonly quota: number; readonly amount: number },
+  ): [next: S, units: number];
   /** The state once a charge has cost so many units more; undefined where there is nothing to charge them to. */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number): S | undefined;
-  /** The time in which so many units come in or drain; none where they all end with a window. */
-  takesMs?(units: number): number;
 }
 
 function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
@@ -49,7 +51,7 @@ function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: numbe
     take: (state, atMs, cost) => ({ windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + cost }),
     give(state, _atMs, charge, cost) {
       const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
-      return [{ ...state, units: state.units - units }, units, units === state.units];
+      return [{ ...state, units: state.units - units }, units];
     },
     owe(state, _atMs, charge, more) {
       if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
@@ -73,7 +75,7 @@ function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): R
       const still = inWindow(times, atMs).filter((time) => time === charge.atMs).length;
       const units = Math.min(charge.cost - cost, still);
       const first = times.indexOf(charge.atMs);
-      return [times.filter((_, i) => i < first || i >= first + units), units, units === times.length];
+      return [times.filter((_, i) => i < first || i >= first + units), units];
     },
     owe(times, atMs, charge, more) {
       if (!inWindow(times, atMs).includes(charge.atMs)) return undefined;
@@ -125,10 +127,10 @@ function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy):
       const startMs = startOf(charge.atMs);
       const before = overlaps(startMs, atMs) ? counts.get(startMs) : undefined;
       const units = Math.min(charge.cost - cost, before?.units ?? 0);
-      if (before === undefined || units === 0) return [counts, 0, false];
+      if (before === undefined || units === 0) return [counts, 0];
       const left = before.units - units;
       const next = new Map(counts).set(startMs, { units: left, debt: before.debt && left > 0 });
-      return [next, units, [...next.values()].every((count) => count.units === 0)];
+      return [next, units];
     },
     owe(counts, atMs, charge, more) {
       const startMs = startOf(charge.atMs);
@@ -180,17 +182,16 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
     counts: (state, atMs) => levelAt(state, atMs) < full,
     fits: (state, atMs, cost) => BigInt(cost) * unit <= levelAt(state, atMs),
     take,
-    give(state, atMs, charge, cost) {
+    give(state, atMs, charge, cost, of) {
       // A charge after the last one is of a state that a clock's jump made void.
-      if (charge.atMs > state.timeMs) return [state, 0, false];
-      const due = dueOf(charge.cost, cost, capacity, unit, BigInt(atMs - charge.atMs) * BigInt(amount));
+      if (charge.atMs > state.timeMs) return [state, 0];
+      const due = dueOf(charge.cost, cost, capacity, unit, BigInt(atMs - charge.atMs) * BigInt(of.amount));
       const missing = full - levelAt(state, atMs);
-      const back = smaller(due, missing);
-      return [{ ...state, parts: state.parts + back }, Number(back) / everyMs, back === missing];
+      const back = smaller(smaller(due, missing), BigInt(of.quota) * unit - state.parts);
+      return [{ ...state, parts: state.parts + back }, Number(back) / everyMs];
     },
     owe: (state, atMs, _charge, more) =>
       state === undefined ? take(state, atMs, more) : { ...state, parts: state.parts - BigInt(more) * unit },
-    takesMs: (units) => dividedUp(BigInt(units) * unit, BigInt(amount)),
   };
 }
 
@@ -213,50 +214,43 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
     counts: (state, atMs) => refilled(state, atMs).tokens < capacity,
     fits: (state, atMs, cost) => cost <= refilled(state, atMs).tokens,
     take,
-    give(state, atMs, charge, cost) {
+    give(state, atMs, charge, cost, of) {
       // A charge after the next refill is of a state that a clock's jump made void.
-      if (charge.atMs >= state.refilledMs + everyMs) return [state, 0, false];
+      if (charge.atMs >= state.refilledMs + everyMs) return [state, 0];
       const now = refilled(state, atMs);
       const refills = Math.max(0, Math.ceil((now.refilledMs - charge.atMs) / everyMs));
-      const due = Number(dueOf(charge.cost, cost, capacity, 1n, BigInt(refills) * BigInt(refill)));
-      const back = Math.min(due, capacity - now.tokens);
-      return [{ ...state, tokens: state.tokens + back }, back, now.tokens + back === capacity];
+      const due = Number(dueOf(charge.cost, cost, capacity, 1n, BigInt(refills) * BigInt(of.amount)));
+      const back = Math.min(due, capacity - now.tokens, of.quota - state.tokens);
+      return [{ ...state, tokens: state.tokens + back }, back];
     },
     owe: (state, atMs, _charge, more) => (state === undefined ? take(state, atMs, more) : { ...state, tokens: state.tokens - more }),
-    takesMs: (units) => Math.ceil(units / refill) * everyMs,
   };
 }
 
-function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level & { debt: boolean }> {
-  type Backlog = Level & { debt: boolean };
+function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level> {
   const unit = BigInt(everyMs);
   const full = BigInt(capacity) * unit;
   const pace = BigInt(leak);
-  const backlogAt = (state: Backlog | undefined, atMs: number) => {
+  const backlogAt = (state: Level | undefined, atMs: number) => {
     if (state === undefined) return 0n;
     const backlog = state.parts - BigInt(atMs - state.timeMs) * pace;
     return backlog > 0n ? backlog : 0n;
   };
-  // A larger queue has let in the others. They stay in it, and this one takes itself for full.
-  const seen = (state: Backlog) => (state.debt ? state : { ...state, parts: smaller(state.parts, full) });
-  const seenAt = (state: Backlog | undefined, atMs: number) => backlogAt(state && seen(state), atMs);
   return {
     quota: capacity,
     spanMs: dividedUp(full, pace),
     maxDelayMs,
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => backlogAt(state, atMs) > 0n,
-    seen,
-    fits: (state, atMs, cost) => seenAt(state, atMs) + BigInt(cost) * unit <= full,
-    take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs, debt: false }),
-    delayMs: (state, atMs) => dividedUp(seenAt(state, atMs), pace),
-    give: (state) => [state, 0, false],
+    // A larger queue may have let in more than this one holds: it is full until that has drained.
+    fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full,
+    take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs }),
+    delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),
+    give: (state) => [state, 0],
     owe(state, atMs, _charge, more) {
-      const before = state ?? { parts: 0n, timeMs: atMs, debt: false };
-      const parts = before.parts + BigInt(more) * unit;
-      return { parts, timeMs: before.timeMs, debt: before.debt || parts > full };
+      const before = state ?? { parts: 0n, timeMs: atMs };
+      return { parts: before.parts + BigInt(more) * unit, timeMs: before.timeMs };
     },
-    takesMs: (units) => dividedUp(BigInt(units) * unit, pace),
   };
 }
 

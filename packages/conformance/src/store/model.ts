@@ -1,4 +1,5 @@
 import type { Policy } from "@floodgate/core";
+import { amountOf, largestOf } from "./largest.js";
 import { type Charge, type Rules, rulesOf } from "./model-rules.js";
 
 /** What a decision must say. */
@@ -13,21 +14,25 @@ export interface Verdict {
 }
 
 /**
- * One key under one policy, by definition and trial rather than by formula: `remaining` is the largest cost that fits,
+ * One key under one policy or plans of one kind, by definition and trial rather than by formula: `remaining` is the largest cost that fits,
  * the waits are the least after which a request fits or nothing is left. Slow, and shares no code with the algorithms.
  */
 export class Model {
+  #policy: Policy;
   #rules: Rules<unknown>;
   #state: unknown;
-  /** When the last of the policies that have charged the state takes it for none. */
-  #noneAtMs = 0;
+  /** The plan with the largest numbers of those that charged the state. By its rules the state ends. */
+  #largest: Policy;
 
   constructor(policy: Policy) {
+    this.#policy = policy;
     this.#rules = rulesOf(policy);
+    this.#largest = policy;
   }
 
   /** Another policy with the same times: another plan. */
   change(policy: Policy): void {
+    this.#policy = policy;
     this.#rules = rulesOf(policy);
   }
 
@@ -57,60 +62,37 @@ export class Model {
       const more = cost - charge.cost;
       const next = this.#rules.owe(state, atMs, charge, more);
       if (next === undefined) return 0;
-      this.#change(state, next, this.#rules.takesMs?.(more) ?? 0, false);
+      if (state === undefined) this.#largest = this.#policy;
+      this.#state = next;
       return more;
     }
     if (state === undefined) return 0;
-    const [next, units, over] = this.#rules.give(state, atMs, charge, cost);
-    if (units > 0) this.#change(state, next, 0, over);
+    const largest = largestOf([this.#largest, this.#policy]);
+    const [next, units] = this.#rules.give(state, atMs, charge, cost, { quota: this.#largest.quota, amount: amountOf(largest) });
+    // What leaves nothing leaves no state.
+    if (units > 0) this.#state = rulesOf(this.#largest).counts(next, atMs) ? next : undefined;
     return 0 - units;
   }
 
-  /** What others have charged too ends no sooner than they say, and never just when this policy says, as if it were its own. */
   #charge(nowMs: number, next: unknown): void {
-    const own = this.#isOwn(this.#stored(nowMs));
-    const endMs = this.#endMs(next);
+    this.#largest = this.#stored(nowMs) === undefined ? this.#policy : largestOf([this.#largest, this.#policy]);
     this.#state = next;
-    this.#noneAtMs = own ? endMs : Math.max(endMs + 1, this.#noneAtMs);
   }
 
-  /**
-   * What is settled changes a state by so much and no more. Where it ends just when this policy says, it is this policy's own, and ends
-   * when that says of what is left. Another policy's ends later by what is owed, and no sooner for what is given back.
-   */
-  #change(before: unknown, next: unknown, longerMs: number, over: boolean): void {
-    const own = this.#isOwn(before);
-    this.#state = own && over ? undefined : next;
-    this.#noneAtMs = own ? this.#endMs(next) : this.#noneAtMs + longerMs;
-  }
-
-  #isOwn(state: unknown): boolean {
-    return state === undefined || this.#endMs(state) === this.#noneAtMs;
-  }
-
-  /** When nothing is left of what this policy sees of a state, by its rules. */
-  #endMs(state: unknown): number {
-    const rules = this.#rules;
-    const seen = rules.seen?.(state) ?? state;
-    const fromMs = rules.ownMs(state);
-    return fromMs + leastWait((ms) => !rules.counts(seen, fromMs + ms));
-  }
-
-  /** The state as of that time; one that is full by this policy's rules is none. */
+  /** The state as of that time; where this plan has the largest numbers and its bucket is full, there is none. */
   #at(nowMs: number): unknown {
     const state = this.#stored(nowMs);
-    return this.#counts(state, nowMs) ? state : undefined;
+    if (state === undefined || this.#policy.quota < this.#largest.quota) return state;
+    return this.#rules.counts(state, this.#countingFrom(state, nowMs)) ? state : undefined;
   }
 
-  /** The state as it was left, also where it is full by this policy's rules; one from more than a span ahead is none. */
+  /** The state until the plan with the largest numbers forgets it. One from more than a span ahead is none. */
   #stored(nowMs: number): unknown {
     const state = this.#state;
-    if (state === undefined || nowMs >= this.#noneAtMs || this.#rules.ownMs(state) - nowMs > this.#rules.spanMs) return undefined;
-    return state;
-  }
-
-  #counts(state: unknown, nowMs: number): boolean {
-    return state !== undefined && nowMs < this.#noneAtMs && this.#rules.counts(state, this.#countingFrom(state, nowMs));
+    if (state === undefined) return undefined;
+    const aheadMs = this.#rules.ownMs(state) - nowMs;
+    if (aheadMs > 0 && aheadMs > largestOf([this.#largest, this.#policy]).spanMs) return undefined;
+    return rulesOf(this.#largest).counts(state, this.#countingFrom(state, nowMs)) ? state : undefined;
   }
 
   #fits(state: unknown, atMs: number, cost: number): boolean {
@@ -118,7 +100,14 @@ export class Model {
   }
 
   #delayMs(state: unknown, atMs: number): number {
-    return state === undefined ? 0 : Math.min(this.#rules.delayMs?.(state, atMs) ?? 0, this.#noneAtMs - atMs);
+    const delayMs = state === undefined ? 0 : (this.#rules.delayMs?.(state, atMs) ?? 0);
+    return delayMs === 0 ? 0 : Math.min(delayMs, this.#endMs(state) - atMs);
+  }
+
+  #endMs(state: unknown): number {
+    const rules = rulesOf(this.#largest);
+    const fromMs = rules.ownMs(state);
+    return fromMs + leastWait((ms) => !rules.counts(state, fromMs + ms));
   }
 
   #countingFrom(state: unknown, nowMs: number): number {
@@ -127,17 +116,18 @@ export class Model {
 
   #verdict(nowMs: number, allowed: boolean, delayMs: number, atMs: number, cost: number): Verdict {
     const { quota } = this.#rules;
-    const after = this.#at(nowMs);
-    const fitsAt = (ms: number, units: number) => {
-      const left = this.#counts(after, ms) ? after : undefined;
-      return this.#fits(left, this.#countingFrom(left, ms), units);
-    };
+    // A state that is too far ahead of the clock now counts for nothing, also later.
+    const after = this.#stored(nowMs);
+    const endMs = after === undefined ? nowMs : this.#endMs(after);
+    const leftAt = (ms: number) => (ms < endMs ? after : undefined);
+    const fitsAt = (ms: number, units: number) => this.#fits(leftAt(ms), this.#countingFrom(leftAt(ms), ms), units);
+    const countsAt = (ms: number) => leftAt(ms) !== undefined && this.#rules.counts(after, this.#countingFrom(after, ms));
     return {
       allowed,
       limit: quota,
       remaining: least(0, quota, (units) => !fitsAt(nowMs, units + 1)),
       retryAfterMs: cost > quota ? Number.POSITIVE_INFINITY : leastWait((ms) => fitsAt(nowMs + ms, cost)),
-      resetAfterMs: leastWait((ms) => !this.#counts(after, nowMs + ms)),
+      resetAfterMs: leastWait((ms) => !countsAt(nowMs + ms)),
       delayMs,
       atMs,
     };

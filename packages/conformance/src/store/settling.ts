@@ -114,7 +114,7 @@ export function settlingCases(suite: Suite): void {
             for (const earlier of used) {
               units += earlier.units;
               const stretchMs = decision.atMs - earlier.atMs;
-              const most = mostIn(policy, earlier.atMs, stretchMs);
+              const most = mostIn(policy, earlier.atMs, stretchMs, true);
               // What a window has overdrawn is not paid off in the next.
               if (isWindow(policy) && most > BigInt(policy.quota)) break;
               assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
@@ -153,7 +153,7 @@ export function settlingCases(suite: Suite): void {
             // All that was charged is counted: exactly, in a window, and until it is paid off in a bucket.
             const most = isWindow(policy)
               ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
-              : mostIn(policy, nowMs, resetAfterMs);
+              : mostIn(policy, nowMs, resetAfterMs, true);
             assert.ok(owed <= most, `${owed} units charged in addition, and ${most} counted`);
             for (const [atMs, allowed] of [
               [nowMs + retryAfterMs, true],

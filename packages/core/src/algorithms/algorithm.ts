@@ -67,11 +67,14 @@ export function decision<P>(
   };
 }
 
+/** The largest product of a policy's numbers: so much may be owed on top of it, and instants be added, below 2^53. */
+const largest = 2 ** 51;
+
 /** Refuses a policy whose exact arithmetic would leave the whole numbers that a double holds. */
 export function checkExact(where: string, product: number, advice: string): void {
-  if (product <= Number.MAX_SAFE_INTEGER) return;
+  if (product <= largest) return;
   throw new FloodgateError(
     "FLOODGATE_POLICY_TOO_LARGE",
-    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^53 (9.0e15). ${advice}`,
+    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^51 (2.3e15). ${advice}`,
   );
 }

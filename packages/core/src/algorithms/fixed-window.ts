@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, quotaNumber } from "../options.js";
 import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf } from "./debt.js";
+import { windowChangeOf } from "./debt.js";
 
 /** A count that starts anew at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -61,7 +61,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     const count = cells[at + COUNT] as number;
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
     if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
-    const change = Math.max(-count, Math.min(changeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
+    const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
     cells[at + COUNT] = count + change;
     return change;
   },

@@ -1,35 +1,35 @@
 import { type Algorithm, type Cells, decision } from "./algorithm.js";
-import { changeOf, deepest, given } from "./debt.js";
-import { endOnceCharged, endOnceSettled } from "./end.js";
+import { changeOf, given, mostMissing } from "./debt.js";
 import type { TokenBucketPolicy } from "./token-bucket.js";
 
-/** The tokens after the last charge, below 0 in debt, the last refill before it, when the bucket is full; and a mark that there is a state. */
+/**
+ * The tokens after the last charge, below 0 in debt, and the last refill before it; then the state's numbers: see shared.ts.
+ * A capacity of 0 is no state.
+ */
 const TOKENS = 0;
 const LAST = 1;
-const MARK = 2;
-const FULL_AT = 3;
+const CAPACITY = 2;
+const REFILL = 3;
 
-/** Whole refills since the state's last one, or -1 where there is no state. */
-function refills(policy: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+/** The time in which so many tokens come in. */
+function takesMs(tokens: number, refill: number, everyMs: number): number {
+  return Math.ceil(tokens / refill) * everyMs;
+}
+
+/** When the state's own bucket is full; -Infinity where there is no state, or one from too far ahead. */
+function endOf({ capacity, refill, everyMs }: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+  const most = cells[at + CAPACITY] as number;
+  const fastest = cells[at + REFILL] as number;
+  const aheadMs = (cells[at + LAST] as number) - nowMs;
+  if (most === 0) return Number.NEGATIVE_INFINITY;
+  if (aheadMs > 0 && aheadMs > takesMs(Math.max(most, capacity), Math.max(fastest, refill), everyMs)) return Number.NEGATIVE_INFINITY;
+  return (cells[at + LAST] as number) + takesMs(most - (cells[at + TOKENS] as number), fastest, everyMs);
+}
+
+/** Whole refills since the state's last one. */
+function refills({ everyMs }: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
   const last = cells[at + LAST] as number;
-  if (cells[at + MARK] === 0 || last - nowMs > policy.spanMs || nowMs >= (cells[at + FULL_AT] as number)) return -1;
-  return nowMs <= last ? 0 : Math.floor((nowMs - last) / policy.everyMs);
-}
-
-/** The state's tokens as this policy counts them. */
-function tokensThen(policy: TokenBucketPolicy, cells: Cells, at: number): number {
-  const tokens = cells[at + TOKENS] as number;
-  return tokens < 0 ? Math.max(tokens, fewest(policy)) : Math.min(tokens, policy.capacity);
-}
-
-/** As few as a debt leaves: the refills that pay it off come before 2^52 ms have passed. */
-function fewest({ capacity, refill, everyMs }: TokenBucketPolicy): number {
-  return Math.min(capacity - Math.min(Math.floor(deepest / everyMs) * refill, deepest), 0);
-}
-
-/** A product above 2^53 is rounded, and more than there is room for all the same. */
-function tokensAfter(policy: TokenBucketPolicy, cells: Cells, at: number, count: number): number {
-  return count < 0 ? policy.capacity : Math.min(policy.capacity, tokensThen(policy, cells, at) + count * policy.refill);
+  return nowMs <= last ? 0 : Math.floor((nowMs - last) / everyMs);
 }
 
 /** Token bucket, by interval: `refill` tokens at each whole `every`; a full bucket has no memory. */
@@ -38,69 +38,67 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, refill, everyMs } = limit.policy;
-    const count = refills(limit.policy, cells, at, nowMs);
-    let tokens = tokensAfter(limit.policy, cells, at, count);
-    const last = tokens === capacity ? nowMs : (cells[at + LAST] as number) + count * everyMs;
-    const allowed = cost <= tokens;
-    let fullAt = nowMs;
-    if (allowed && commit) {
-      const own = count < 0 || isOwn(limit.policy, cells, at);
-      tokens -= cost;
-      fullAt = endOf(limit.policy, tokens, last);
-      keep(cells, at, tokens, last, endOnceCharged(own, fullAt, cells[at + FULL_AT] as number));
-    } else if (tokens < capacity) {
-      // A state that other policies have charged may end before this one's bucket would be full.
-      fullAt = Math.min(endOf(limit.policy, tokens, last), cells[at + FULL_AT] as number);
+    let endMs = endOf(limit.policy, cells, at, nowMs);
+    let tokens = capacity;
+    let last = nowMs;
+    let most = capacity;
+    let fastest = refill;
+    if (nowMs < endMs) {
+      const count = refills(limit.policy, cells, at, nowMs);
+      most = Math.max(cells[at + CAPACITY] as number, capacity);
+      fastest = Math.max(cells[at + REFILL] as number, refill);
+      // A product above 2^53 is rounded, and more than there is room for all the same.
+      tokens = Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
+      // Only where no plan's bucket lacks anything do the refills begin anew.
+      if (tokens < most) last = (cells[at + LAST] as number) + count * everyMs;
     }
+    const allowed = cost <= tokens;
+    if (allowed && commit) {
+      tokens -= cost;
+      keep(cells, at, tokens, last, most, fastest);
+      endMs = endOf(limit.policy, cells, at, nowMs);
+    }
+    // The state may end before this plan's own bucket would be full.
+    const fullAt = tokens < capacity ? Math.min(last + takesMs(capacity - tokens, refill, everyMs), endMs) : nowMs;
     let retryAfterMs = 0;
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
-    else if (cost > tokens) retryAfterMs = Math.min(last + Math.ceil((cost - tokens) / refill) * everyMs, fullAt) - nowMs;
+    else if (cost > tokens) retryAfterMs = Math.min(last + takesMs(cost - tokens, refill, everyMs), fullAt) - nowMs;
     const atMs = Math.max(nowMs, last);
-    const remaining = Math.max(tokens, 0);
-    return decision(limit, capacity, allowed, remaining, retryAfterMs, tokens < capacity ? fullAt - nowMs : 0, 0, cost, atMs);
+    return decision(limit, capacity, allowed, Math.max(tokens, 0), retryAfterMs, fullAt - nowMs, 0, cost, atMs);
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { capacity, refill, everyMs } = policy;
-    const count = refills(policy, cells, at, nowMs);
-    const exists = count >= 0;
-    // The state keeps its own time, so it changes by as much for every policy.
-    const stored = exists ? (cells[at + TOKENS] as number) : capacity;
-    const last = exists ? (cells[at + LAST] as number) : nowMs;
-    const storedFullAt = exists ? (cells[at + FULL_AT] as number) : nowMs;
-    const own = !exists || isOwn(policy, cells, at);
+    const exists = nowMs < endOf(policy, cells, at, nowMs);
     if (cost > reserved) {
-      const units = Math.max(Math.min(changeOf(reserved, cost), Math.min(stored, capacity) - fewest(policy)), 0);
-      const tokens = stored - units;
-      const takesMs = Math.ceil(units / refill) * everyMs;
-      if (units > 0) keep(cells, at, tokens, last, endOnceSettled(own, endOf(policy, tokens, last), storedFullAt, takesMs, nowMs));
+      // The state keeps its own time, so it changes by as much for every plan.
+      if (!exists) keep(cells, at, capacity, nowMs, capacity, refill);
+      const missing = (cells[at + CAPACITY] as number) - (cells[at + TOKENS] as number);
+      const room = mostMissing(cells[at + REFILL] as number, everyMs) - missing;
+      const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
+      (cells[at + TOKENS] as number) -= units;
       return units;
     }
+    const last = cells[at + LAST] as number;
     // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
     if (!exists || chargedAtMs - last >= everyMs) return 0;
+    const count = refills(policy, cells, at, nowMs);
     // Refills lie at last + k · every: those after the charge have put something in already.
     const since = Math.max(Math.ceil((last + count * everyMs - chargedAtMs) / everyMs), 0);
-    const missing = capacity - tokensAfter(policy, cells, at, count);
-    const back = Math.min(given(reserved, cost, capacity, 1, since * refill), missing, deepest);
+    const missing = capacity - Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
+    const due = given(reserved, cost, capacity, 1, since * Math.max(cells[at + REFILL] as number, refill));
+    const back = Math.min(due, missing, (cells[at + CAPACITY] as number) - (cells[at + TOKENS] as number));
     if (back === 0) return 0;
-    if (own && back === missing) cells.fill(0, at, at + 4);
-    else keep(cells, at, stored + back, last, endOnceSettled(own, endOf(policy, stored + back, last), storedFullAt, 0, nowMs));
+    (cells[at + TOKENS] as number) += back;
+    // Full again: no state.
+    if (endOf(policy, cells, at, nowMs) <= Math.max(nowMs, last)) cells.fill(0, at, at + 4);
     return -back;
   },
 };
 
-/** When the refills that come after the last one have filled the bucket. */
-function endOf({ capacity, refill, everyMs }: TokenBucketPolicy, tokens: number, last: number): number {
-  return last + Math.ceil((capacity - tokens) / refill) * everyMs;
-}
-
-function isOwn(policy: TokenBucketPolicy, cells: Cells, at: number): boolean {
-  return cells[at + FULL_AT] === endOf(policy, cells[at + TOKENS] as number, cells[at + LAST] as number);
-}
-
-function keep(cells: Cells, at: number, tokens: number, last: number, fullAt: number): void {
+function keep(cells: Cells, at: number, tokens: number, last: number, capacity: number, refill: number): void {
   cells[at + TOKENS] = tokens;
   cells[at + LAST] = last;
-  cells[at + MARK] = 1;
-  cells[at + FULL_AT] = fullAt;
+  cells[at + CAPACITY] = capacity;
+  cells[at + REFILL] = refill;
 }

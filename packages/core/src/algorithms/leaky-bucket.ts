@@ -2,9 +2,9 @@ import { type Duration, parseDuration } from "../duration.js";
 import { FloodgateError } from "../errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf, deepest } from "./debt.js";
-import { endOnceCharged, endOnceSettled } from "./end.js";
+import { changeOf } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
+import { deepestAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -52,33 +52,32 @@ export function leakyBucket(options: { capacity: number; leak: number; every: Du
 }
 
 /**
- * The backlog after the last charge and that charge's time, in units of `UNIT` parts (0: no state; below 0: a debt); drained at
- * `EMPTY_AT`. The backlog may be more than the queue holds: what larger ones have let in, of which this one counts what it holds, or a
- * debt, of which it counts all.
+ * The backlog after the last charge, in the state's own parts, and that charge's time; then the state's numbers. The backlog may be more
+ * than a queue holds: what a larger one has let in, or a debt. That queue is full until as much has drained.
  */
 const BACKLOG = 0;
 const TIME = 1;
-const UNIT = 2;
-const EMPTY_AT = 3;
 
-function isState({ spanMs }: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): boolean {
-  return cells[at + UNIT] !== 0 && (cells[at + TIME] as number) - nowMs <= spanMs && nowMs < (cells[at + EMPTY_AT] as number);
+/** When the state's own queue is empty; -Infinity where there is no state, or one from too far ahead. */
+function endOf(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+  if (cells[at + QUOTA] === 0) return Number.NEGATIVE_INFINITY;
+  const time = cells[at + TIME] as number;
+  if (time > nowMs && time - nowMs > spanAt(policy, cells, at)) return Number.NEGATIVE_INFINITY;
+  return time + takesAt(policy, cells, at, cells[at + BACKLOG] as number);
 }
 
-/** The backlog at the state's time in the policy's own parts, all of it. */
-function backlogThen({ unit, full }: LeakyBucketPolicy, cells: Cells, at: number): number {
-  return Math.min(rescale(cells[at + BACKLOG] as number, Math.abs(cells[at + UNIT] as number), unit), Math.max(full, deepest));
+/** Backlogs are rounded up. */
+function rescaleUp(parts: number, from: number, to: number): number {
+  return from === to ? parts : -rescale(-parts, from, to);
 }
 
-/** When what the queue holds of a backlog, or a debt, has drained. */
-function endOf({ flow, full }: LeakyBucketPolicy, backlog: number, debt: boolean, time: number): number {
-  return time + Math.ceil((debt ? backlog : Math.min(backlog, full)) / flow);
-}
-
-function isOwn(policy: LeakyBucketPolicy, cells: Cells, at: number): boolean {
-  const unit = cells[at + UNIT] as number;
-  const end = endOf(policy, cells[at + BACKLOG] as number, unit < 0, cells[at + TIME] as number);
-  return Math.abs(unit) === policy.unit && cells[at + EMPTY_AT] === end;
+/** A state's backlog at `nowMs` in the policy's own parts. */
+function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+  const { unit, flow } = policy;
+  const time = cells[at + TIME] as number;
+  const backlog = rescaleUp(cells[at + BACKLOG] as number, unitAt(policy, cells, at), unit);
+  // A product above 2^53 is rounded, and more than there is to drain all the same.
+  return nowMs > time ? Math.max(backlog - (nowMs - time) * flow, 0) : backlog;
 }
 
 export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
@@ -86,27 +85,21 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, maxDelayMs, unit, flow, full } = limit.policy;
-    const exists = isState(limit.policy, cells, at, nowMs);
-    const stored = exists ? backlogThen(limit.policy, cells, at) : 0;
-    const held = (cells[at + UNIT] as number) < 0 ? stored : Math.min(stored, full);
+    let endMs = endOf(limit.policy, cells, at, nowMs);
+    const exists = nowMs < endMs;
+    let backlog = exists ? backlogAt(limit.policy, cells, at, nowMs) : 0;
     const time = cells[at + TIME] as number;
-    // A product above 2^53 is rounded, and more than there is to drain all the same.
-    const drained = exists && nowMs > time ? (nowMs - time) * flow : 0;
-    // What this queue counts of the backlog, and all of it.
-    let backlog = Math.max(held - drained, 0);
-    let whole = Math.max(stored - drained, 0);
-    const atMs = whole > 0 && time > nowMs ? time : nowMs;
-    // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset.
-    let drainMs = Math.ceil(backlog / flow);
-    if (backlog > 0) drainMs = Math.min(drainMs, (cells[at + EMPTY_AT] as number) - atMs);
+    const atMs = exists && time > nowMs ? time : nowMs;
+    // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset. The state may end before
+    // the backlog would have drained at this plan's pace.
+    let drainMs = backlog === 0 ? 0 : Math.min(Math.ceil(backlog / flow), endMs - atMs);
     const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
-      const own = !exists || isOwn(limit.policy, cells, at);
-      whole += cost * unit;
-      backlog = Math.min(whole, full);
-      drainMs = Math.ceil(backlog / flow);
-      keep(cells, at, whole, atMs, unit, endOnceCharged(own, atMs + drainMs, cells[at + EMPTY_AT] as number));
+      backlog += cost * unit;
+      keep(limit.policy, cells, at, backlog, atMs, !exists);
+      endMs = endOf(limit.policy, cells, at, nowMs);
+      drainMs = Math.min(Math.ceil(backlog / flow), endMs - atMs);
     }
     const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
     const aheadMs = atMs - nowMs;
@@ -118,38 +111,27 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
       const placeMs = over > 0 ? Math.min(Math.ceil(over / flow), drainMs) : 0;
       retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
     }
-    const resetAfterMs = whole === 0 ? 0 : aheadMs + Math.min(Math.ceil(whole / flow), (cells[at + EMPTY_AT] as number) - atMs);
+    const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
     return decision(limit, capacity, allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs);
   },
 
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
     // A place passes with its turn: nothing is given back.
     if (cost <= reserved) return 0;
-    const { unit, flow, full } = policy;
-    // The state keeps its own time and parts, so it changes by as much for every policy.
-    const exists = isState(policy, cells, at, nowMs);
-    const stored = exists ? (cells[at + BACKLOG] as number) : 0;
-    const time = exists ? (cells[at + TIME] as number) : nowMs;
-    const stateUnit = exists ? (cells[at + UNIT] as number) : unit;
-    const storedEmptyAt = exists ? (cells[at + EMPTY_AT] as number) : nowMs;
-    const parts = Math.abs(stateUnit);
-    const room = Math.max(Math.min(Math.max(full, deepest) - stored, deepest), 0);
-    const units = Math.min(changeOf(reserved, cost), Math.floor(room / parts), Math.floor(deepest / unit));
-    if (units === 0) return 0;
-    // What passes the capacity becomes a debt, and a debt stays one.
-    const backlog = stored + units * parts;
-    const debt = stateUnit < 0 || rescale(backlog, parts, unit) > full;
-    const own = !exists || isOwn(policy, cells, at);
-    const takesMs = Math.ceil((units * unit) / flow);
-    const emptyAt = endOnceSettled(own, endOf(policy, backlog, debt, time), storedEmptyAt, takesMs, nowMs);
-    keep(cells, at, backlog, time, debt ? -parts : parts, emptyAt);
+    // The state keeps its own time and parts, so it changes by as much for every plan.
+    const exists = nowMs < endOf(policy, cells, at, nowMs);
+    if (!exists) keep(policy, cells, at, 0, nowMs, true);
+    const parts = unitAt(policy, cells, at);
+    const room = Math.floor((deepestAt(policy, cells, at) - (cells[at + BACKLOG] as number)) / parts);
+    const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
+    (cells[at + BACKLOG] as number) += units * parts;
     return units;
   },
 };
 
-function keep(cells: Cells, at: number, backlog: number, time: number, unit: number, emptyAt: number): void {
-  cells[at + BACKLOG] = backlog;
+/** Writes a backlog in the policy's own parts. */
+function keep(policy: LeakyBucketPolicy, cells: Cells, at: number, backlog: number, time: number, begins: boolean): void {
+  note(policy, cells, at, begins);
+  cells[at + BACKLOG] = rescaleUp(backlog, policy.unit, unitAt(policy, cells, at));
   cells[at + TIME] = time;
-  cells[at + UNIT] = unit;
-  cells[at + EMPTY_AT] = emptyAt;
 }

@@ -2,26 +2,42 @@ import { checkExact } from "./algorithm.js";
 
 /**
  * `amount` units every `everyMs`, as whole numbers: a unit is `unit` parts, and `flow` parts pass each millisecond.
- * Both are divided by their greatest common divisor, which keeps the products small.
+ * Both were divided by `divisor`, which keeps the products small.
  */
 export interface Rate {
   readonly unit: number;
   readonly flow: number;
+  readonly divisor: number;
   /** `quota` units in parts. */
   readonly full: number;
   /** The time that `quota` units take, rounded up. */
   readonly spanMs: number;
 }
 
+/** Up to here, in parts, a bucket's numbers stay as they are: plans with the same `every` then have the same parts, and lose no fraction. */
+const undivided = 2 ** 46;
+
 export function rateOf(where: string, quota: number, amount: number, everyMs: number): Rate {
-  // Of nothing every rate is the same; a division by 0 would be none.
-  if (quota === 0) return { unit: 1, flow: 1, full: 0, spanMs: 0 };
-  const divisor = greatestCommonDivisor(amount, everyMs);
+  // A limit of 0 never reaches the arithmetic, and its rate may be 0.
+  if (quota === 0) return { unit: 1, flow: 1, divisor: 1, full: 0, spanMs: 0 };
+  const divisor = divisorOf(quota, amount, everyMs);
   const unit = everyMs / divisor;
   const flow = amount / divisor;
   const full = quota * unit;
   checkExact(where, full + flow, "Lower the capacity, or use numbers with a larger common divisor (60 every minute rather than 59).");
-  return { unit, flow, full, spanMs: Math.ceil(full / flow) };
+  return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
+}
+
+/** What divides `amount` and `everyMs`. A shared state may have numbers that no divisor keeps exact: then its parts are whole units. */
+export function divisorOf(quota: number, amount: number, everyMs: number): number {
+  if (quota * everyMs <= undivided) return 1;
+  const divisor = greatestCommonDivisor(amount, everyMs);
+  return quota * (everyMs / divisor) <= 2 ** 52 ? divisor : everyMs;
+}
+
+/** The time that parts of so large a divisor take, rounded up: to whole `everyMs` where a part has no whole number a millisecond. */
+export function takesMs(parts: number, amount: number, everyMs: number, divisor: number): number {
+  return amount % divisor === 0 ? Math.ceil(parts / (amount / divisor)) : Math.ceil(parts / amount) * everyMs;
 }
 
 function greatestCommonDivisor(a: number, b: number): number {
@@ -29,7 +45,7 @@ function greatestCommonDivisor(a: number, b: number): number {
 }
 
 /**
- * Parts counted in units of `from` parts, in units of `to`: exact, or without the fraction of a unit where the
+ * Parts counted in units of `from` parts, in units of `to`, rounded down: exact, or without the fraction of a unit where the
  * exact product would pass 2^53.
  */
 export function rescale(parts: number, from: number, to: number): number {

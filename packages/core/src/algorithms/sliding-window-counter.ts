@@ -146,6 +146,8 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
     const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
     cells[cell] = settled(count, change, limit);
+    // Sub-windows that have left the window are no state either.
+    if (isEmpty(cells, counts, buckets - past)) cells.fill(0, at, counts + buckets + 1);
     return change;
   },
 };

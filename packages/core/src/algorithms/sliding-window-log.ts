@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from "../duration.js";
 import { checkOptions, flag, quotaNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf, deepest } from "./debt.js";
+import { deepest, windowChangeOf } from "./debt.js";
 
 /** The times of the units taken: the one algorithm that is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -110,7 +110,8 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     const to = cells[at + TO] as number;
     if (to === 0) return 0;
     const newest = cells[entries + 2 * to - 2] as number;
-    if (newest - nowMs > windowMs || chargedAtMs <= Math.max(nowMs, newest) - windowMs) return 0;
+    const leftMs = Math.max(nowMs, newest) - windowMs;
+    if (newest - nowMs > windowMs || chargedAtMs <= leftMs) return 0;
     const total = cells[entries + 2 * to - 1] as number;
     const base = cells[at + BASE] as number;
     const from = cells[at + FROM] as number;
@@ -118,7 +119,7 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (entry === to || cells[entries + 2 * entry] !== chargedAtMs) return 0;
     const before = entry === from ? base : (cells[entries + 2 * entry - 1] as number);
     const units = (cells[entries + 2 * entry + 1] as number) - before;
-    const change = Math.max(-units, Math.min(changeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
+    const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
     // From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
     for (let i = from; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - base;
@@ -126,7 +127,8 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;
-      if (to - 1 === from) cells.fill(0, at, entries);
+      // Entries that have left the window are no state either.
+      if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries);
     }
     return change;
   },

@@ -34,5 +34,5 @@ export function tokenBucket(options: {
   if (style === "smooth") return Object.freeze({ ...base, ...rateOf(where, capacity, refill, everyMs) });
   const spanMs = Math.ceil(capacity / refill) * everyMs;
   checkExact(where, Math.max(capacity + refill, spanMs), "Lower the capacity or the refill, or shorten `every`.");
-  return Object.freeze({ ...base, unit: 1, flow: refill, full: capacity, spanMs });
+  return Object.freeze({ ...base, unit: 1, flow: refill, divisor: 1, full: capacity, spanMs });
 }
