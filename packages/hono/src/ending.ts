@@ -9,14 +9,29 @@ export function whenGone(c: Context, gone: () => void): void {
     whenEnded(outgoing, gone);
     return;
   }
-  const { signal } = c.req.raw;
+  whenAborted(c.req.raw.signal, gone);
+}
+
+const aborts = new WeakMap<AbortSignal, (() => void)[]>();
+
+/** A signal has one listener, however many limits a request meets: Node warns of more than ten. */
+function whenAborted(signal: AbortSignal, gone: () => void): void {
+  const waiting = aborts.get(signal);
   if (signal.aborted) gone();
-  else signal.addEventListener("abort", gone, { once: true });
+  else if (waiting !== undefined) waiting.push(gone);
+  else {
+    const all = [gone];
+    aborts.set(signal, all);
+    const aborted = (): void => {
+      for (const one of all) one();
+    };
+    signal.addEventListener("abort", aborted, { once: true });
+  }
 }
 
 /**
  * Tells the status of a response once it has been sent, or 499 where the client has gone away before: on Node when its own response
- * closes, elsewhere when the body has been read to its end.
+ * closes, elsewhere when the body has been read to its end or the request's signal is aborted.
  */
 export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: Afterwards): Promise<T> {
   const outgoing = outgoingOf(c);
@@ -50,7 +65,16 @@ function whenRead(c: Context, tell: (status: number) => void): void {
     else {
       // One piece ahead, so that a body of no more ends even if a middleware further out answers another and leaves it unread.
       const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({}, undefined, { highWaterMark: 1 });
-      body.pipeTo(writable, { signal: c.req.raw.signal }).then(() => tell(status), gone);
+      let told = false;
+      const tellOnce = (seen: number): void => {
+        if (told) return;
+        told = true;
+        tell(seen);
+      };
+      const left = (): void => tellOnce(clientClosedRequest);
+      // Some servers stop reading without a word. `pipeTo` has an option for this, but would wait until what it has is read.
+      whenAborted(c.req.raw.signal, left);
+      body.pipeTo(writable).then(() => tellOnce(status), left);
       c.res = new Response(readable, c.res);
     }
   }

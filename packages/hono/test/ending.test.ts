@@ -91,6 +91,19 @@ describe("where the runtime does not tell when a response has been sent, its end
     expect([app.told, cancelled]).toEqual([[499], ["gone"]]);
   });
 
+  it("is 499 once where the client hangs up and nobody reads on", async () => {
+    const { body, write, end } = written();
+    const client = new AbortController();
+    const { response, told } = await answered(async (c) => c.body(body), [], { signal: client.signal });
+    write("one");
+    write("two");
+    client.abort();
+    expect(told).toEqual([499]);
+    end();
+    await response.text();
+    expect(told).toEqual([499]);
+  });
+
   it("is 499 where the stream fails, which the client hears of", async () => {
     const { body, write, fail } = written();
     const app = await answered(async (c) => c.body(body));

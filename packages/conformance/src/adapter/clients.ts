@@ -16,8 +16,8 @@ export interface Asked {
 export interface Client {
   /** The server's end. */
   readonly accepted: Socket;
-  /** What has been received. */
-  readonly text: string;
+  /** Of the answers that have begun to arrive, in this order. */
+  readonly statuses: readonly number[];
   /** Sends requests without waiting for answers. */
   ask(...requests: Asked[]): void;
   /** Closes the connection. Settles when the server knows. */
@@ -26,7 +26,7 @@ export interface Client {
 
 /** HTTP/1.1 with pipelining. */
 export class PipeliningClient implements Client {
-  text = "";
+  readonly statuses: number[] = [];
   readonly accepted: Socket;
   readonly socket: Socket;
 
@@ -39,9 +39,13 @@ export class PipeliningClient implements Client {
     const accepting = once(server, "connection");
     const socket = connect((server.address() as AddressInfo).port, self).on("error", () => undefined);
     const client = new PipeliningClient(socket, (await accepting)[0]);
+    let tail = "";
     if (reads) {
       socket.on("data", (data) => {
-        client.text += data.toString("latin1");
+        const text = tail + data.toString("latin1");
+        for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) client.statuses.push(Number(status));
+        // Too short for a status line that has been seen.
+        tail = text.slice(-12);
       });
     }
     return client;
@@ -62,10 +66,9 @@ export class PipeliningClient implements Client {
   }
 
   /** Settles when a number of answers has come. */
-  async answers(count: number): Promise<string[]> {
-    const statuses = (): string[] => [...this.text.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => match[1] as string);
-    await until(() => statuses().length >= count, `${count} answers`);
-    return statuses();
+  async answers(count: number): Promise<readonly number[]> {
+    await until(() => this.statuses.length >= count, `${count} answers`);
+    return this.statuses;
   }
 }
 
@@ -77,22 +80,25 @@ function message({ path = "/", headers = {}, body }: Asked): string {
 
 /** HTTP/2, each request a stream. */
 export class Http2Client implements Client {
-  text = "";
+  readonly statuses: number[] = [];
   readonly accepted: Socket;
   readonly streams: ClientHttp2Stream[] = [];
   readonly #session: ClientHttp2Session;
+  readonly #socket: Socket;
   readonly #reads: boolean;
 
-  private constructor(session: ClientHttp2Session, accepted: Socket, reads: boolean) {
+  private constructor(session: ClientHttp2Session, socket: Socket, accepted: Socket, reads: boolean) {
     this.#session = session;
+    this.#socket = socket;
     this.accepted = accepted;
     this.#reads = reads;
   }
 
   static async connect(server: Server, reads = true): Promise<Http2Client> {
     const accepting = once(server, "connection");
-    const session = connectHttp2(`http://${self}:${(server.address() as AddressInfo).port}`).on("error", () => undefined);
-    return new Http2Client(session, (await accepting)[0], reads);
+    const socket = connect((server.address() as AddressInfo).port, self);
+    const session = connectHttp2(`http://${self}`, { createConnection: () => socket }).on("error", () => undefined);
+    return new Http2Client(session, socket, (await accepting)[0], reads);
   }
 
   ask(...requests: Asked[]): void {
@@ -101,6 +107,7 @@ export class Http2Client implements Client {
       const stream = this.#session.request({ ":path": path, ":method": method, ...headers }, { endStream: body === undefined });
       if (body !== undefined) stream.end(body);
       stream.on("error", () => undefined);
+      stream.on("response", (answered) => this.statuses.push(Number(answered[":status"])));
       if (this.#reads) stream.resume();
       this.streams.push(stream);
     }
@@ -114,7 +121,8 @@ export class Http2Client implements Client {
   }
 
   async leave(): Promise<void> {
-    this.#session.destroy();
+    // The session's own `destroy` may only end it, and wait for the server.
+    this.#socket.destroy();
     await gone(this.accepted);
   }
 }

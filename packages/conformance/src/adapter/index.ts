@@ -20,6 +20,7 @@ import { readBackCases } from "./read-back.js";
 import { refundCases } from "./refunds.js";
 import { responseCases } from "./responses.js";
 import { routeCases } from "./routes.js";
+import { scheduleCases } from "./schedules.js";
 import { secretKeyCases } from "./secret-keys.js";
 import { settleCases } from "./settling.js";
 import { severalCases } from "./several.js";
@@ -76,6 +77,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     settleCases(suite);
     waitingCases(suite);
     leavingCases(suite);
+    scheduleCases(suite);
     faultCases(suite);
     storeFaultCases(suite);
     hostileCases(suite);
