@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Hashes, hmacSha256, nodeHashes, ownHashes, sha256 } from "../src/hash.js";
 
 /** Any code units, so lone surrogates too. */
@@ -56,3 +56,30 @@ test.each(Object.entries({ ...platforms, "core itself": ownHashes }))(
     expect(new Set(texts.map(sha256)).size).toBe(texts.length);
   },
 );
+
+describe("in a runtime without node:crypto", () => {
+  afterEach(() => {
+    vi.resetModules();
+  });
+
+  test.each([
+    [
+      "without the module",
+      (before: typeof process.getBuiltinModule) => (name: string) => (name === "node:crypto" ? undefined : before(name)),
+    ],
+    ["without getBuiltinModule", () => undefined],
+  ])("%s, core hashes by itself, and its digests are the same", async (_, make) => {
+    const before = process.getBuiltinModule;
+    vi.resetModules();
+    try {
+      Object.assign(process, { getBuiltinModule: make(before) });
+      const fresh = await import("../src/hash.js");
+      const { nodeCrypto } = await import("../src/runtime.js");
+      expect(nodeCrypto()).toBeUndefined();
+      expect(fresh.sha256("ann")).toBe(sha256("ann"));
+      expect(fresh.hmacSha256("secret", "ann")).toBe(hmacSha256("secret", "ann"));
+    } finally {
+      Object.assign(process, { getBuiltinModule: before });
+    }
+  });
+});
