@@ -5,6 +5,13 @@ declare const clearTimeout: (timer: unknown) => void;
 /** In Node, Bun and Deno. */
 declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
 
+declare const queueMicrotask: (run: () => void) => void;
+
+/** Runs something once what runs now is through. */
+export function afterThisRun(run: () => void): void {
+  queueMicrotask(run);
+}
+
 /** A clock that never steps, in milliseconds from some moment of this process. */
 export function steadyMs(): number {
   return performance.now();

@@ -43,6 +43,7 @@ export interface ExpressRequest extends ExpressMessage {
 
 export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
+  app: (request) => request.app,
   method: (request) => request.method,
   // Some targets (`/\\a@#`, say) have no path, whatever the types say. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),

@@ -7,6 +7,7 @@ import {
   forRequests,
   type Handler,
   type LimitSetup,
+  madeAnew,
   type Reply,
   type RequestView,
   type Step,
@@ -82,7 +83,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     outer: true,
     seesSending: true,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, proxy, host, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer }) {
       const app = express();
       if (proxy !== undefined) app.set("trust proxy", proxy === "forgeable" ? true : 1);
       app.use(express.json());
@@ -92,7 +93,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
           next();
         });
       }
-      const limits = setups.map(limitOf);
+      const limits = setups.map((setup) => (anew === true ? madeAnew(() => limitOf(setup)) : limitOf(setup)));
       build(app as unknown as Router, steps, limits, handler);
       app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
         onError(error);

@@ -6,6 +6,8 @@ export const honoReader: RequestReader<Context> = {
   // Node's message would be that of each request too which the app sends to itself with the environment of one that came in.
   identity: (c) => c,
   plainIdentity: true,
+  // A context does not know its app, but the routes that match belong to one.
+  app: (c) => c.req.matchedRoutes[0],
   method: (c) => c.req.method,
   path: (c) => c.req.path,
   header: (c, name) => c.req.header(name),

@@ -1,7 +1,16 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Adapter, forRequests, type Handler, type LimitSetup, type Reply, type RequestView, type Step } from "@floodgate/conformance";
+import {
+  type Adapter,
+  forRequests,
+  type Handler,
+  type LimitSetup,
+  madeAnew,
+  type Reply,
+  type RequestView,
+  type Step,
+} from "@floodgate/conformance";
 import { memoryStore } from "@floodgate/store-memory";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -74,7 +83,7 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
     seesSending: http2ServerOf !== undefined,
     http2: http2ServerOf !== undefined,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, host, http2, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, host, http2, handler, onError, outer }) {
       const app = new Hono<TestEnv>();
       app.use(bodyLimit({ maxSize: 100_000 }), async (c, next) => {
         if (c.req.header("content-type") === "application/json") c.set("body", await c.req.json());
@@ -86,7 +95,7 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
           outer((name) => c.res.headers.get(name) ?? undefined);
         });
       }
-      const limits = setups.map(limitOf);
+      const limits = setups.map((setup) => (anew === true ? madeAnew(() => limitOf(setup)) : limitOf(setup)));
       build(app, steps, limits, handler);
       app.onError((error, c) => {
         onError(error);

@@ -66,6 +66,7 @@ export type RateLimitState<Name extends string = "rateLimit"> = object & {
 
 export const koaReader: RequestReader<KoaContext> = {
   identity: (ctx) => ctx.req,
+  app: (ctx) => ctx.app,
   method: (ctx) => ctx.method,
   path: fullPath,
   header(ctx, name) {

@@ -9,6 +9,7 @@ import {
   forRequests,
   type Handler,
   type LimitSetup,
+  madeAnew,
   type Reply,
   type RequestView,
   type Step,
@@ -102,7 +103,7 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
     seesSending: true,
     http2: true,
     store: (clock) => memoryStore({ clock }),
-    async start({ limits: setups, steps, proxy, host, http2, handler, onError, outer }) {
+    async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer }) {
       const app = new koa();
       app.on("error", onError);
       if (proxy !== undefined) app.proxy = true;
@@ -114,7 +115,7 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
           outer((name) => ctx.response.get(name) || undefined);
         });
       }
-      const limits = setups.map(limitOf);
+      const limits = setups.map((setup) => (anew === true ? madeAnew(() => limitOf(setup)) : limitOf(setup)));
       for (const step of steps) app.use(inApp(step, limits, handler));
       return { server: await listening(app, host, http2), limits };
     },

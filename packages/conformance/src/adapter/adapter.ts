@@ -60,6 +60,8 @@ export interface Setup {
   readonly host?: string;
   /** One middleware each, made once however often it is mounted. */
   readonly limits: readonly LimitSetup[];
+  /** A mistake that apps make: each limit is made anew for each request. `madeAnew` makes such a middleware of what makes one. */
+  readonly anew?: boolean;
   readonly steps: readonly Step[];
   /** Listen with `node:http2`, without TLS. Only given to descriptions that have `http2`. */
   readonly http2?: boolean;

@@ -27,10 +27,11 @@ import { severalCases } from "./several.js";
 import { spoofingCases } from "./spoofing.js";
 import { storeFaultCases } from "./store-faults.js";
 import { waitingCases } from "./waiting.js";
+import { warningCases } from "./warnings.js";
 import { type AdapterRunner, type AdapterSuite, Web } from "./web.js";
 
 export type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Reply, RequestView, Running, Setup, Step } from "./adapter.js";
-export { andThen, forRequests } from "./options.js";
+export { andThen, forRequests, madeAnew } from "./options.js";
 export type { AdapterRunner } from "./web.js";
 
 /**
@@ -80,6 +81,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     scheduleCases(suite);
     faultCases(suite);
     storeFaultCases(suite);
+    warningCases(suite);
     hostileCases(suite);
   });
 }

@@ -20,6 +20,11 @@ export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitO
   return options;
 }
 
+/** A middleware that is made anew each time that it is called. */
+export function madeAnew<Middleware extends (...args: never) => unknown>(make: () => Middleware): Middleware {
+  return new Proxy(make(), { apply: (_, self, args) => Reflect.apply(make(), self, args) });
+}
+
 /** Goes on with a value now, or with a promise's value later, so that what is synchronous stays so. */
 export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R): R | PromiseLike<R> {
   const isPromise = typeof value === "object" && value !== null && "then" in value;

@@ -37,6 +37,8 @@ export interface Wanted {
   readonly outer?: Setup["outer"];
   /** The adapter's own default store, with the real clock. */
   readonly ownStores?: boolean;
+  /** Each limit is made anew for each request, with a store of its own. */
+  readonly anew?: boolean;
 }
 
 /** The world of one case: a clock that stands until it is moved, a store, and the apps that it starts. */
@@ -54,15 +56,17 @@ export class Web {
 
   /** Starts an app with these limits for all requests, or as the case wants it. Limits are on this world's store unless they say otherwise. */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
-    const { limits, steps, proxy, host, http2, handler, outer, ownStores }: Wanted = "limits" in wanted ? wanted : { limits: [wanted] };
+    const { limits, steps, proxy, host, http2, handler, outer, ownStores, anew }: Wanted =
+      "limits" in wanted ? wanted : { limits: [wanted] };
     const errors: unknown[] = [];
     const running = await this.#adapter.start({
-      limits: ownStores === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
+      limits: ownStores === true || anew === true ? limits : limits.map((limit) => ({ store: this.store, ...limit })),
       steps: steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }],
       ...(proxy === undefined ? {} : { proxy }),
       ...(host === undefined ? {} : { host }),
       ...(http2 === undefined ? {} : { http2 }),
       ...(outer === undefined ? {} : { outer }),
+      ...(anew === undefined ? {} : { anew }),
       handler: handler ?? ((_, decision) => ({ body: { served: true, decision } })),
       onError: (error) => errors.push(error),
     });

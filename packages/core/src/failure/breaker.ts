@@ -1,6 +1,8 @@
+import { reasonOf } from "../errors.js";
 import { type EventListener, listenerOf } from "../events.js";
 import { steadyMs } from "../runtime.js";
 import { type Store, scopeOf } from "../store.js";
+import { warn } from "../warn.js";
 
 /** `closed`: the store is asked. `open`: it is not. `half-open`: one request tries whether it is back. */
 export type BreakerState = "closed" | "open" | "half-open";
@@ -11,6 +13,9 @@ const mostFaults = 5;
 /** The pause before a try, more or less a quarter of it, so that many processes do not try at the same moment. */
 const pauseMs = 300;
 
+/** A store that comes and goes must not flood the console. */
+const consolePauseMs = 60_000;
+
 /** Stops asking a store that is dead, so that no request waits for it, and notices when it is back. */
 export class Breaker {
   #state: BreakerState = "closed";
@@ -18,6 +23,8 @@ export class Breaker {
   #period = 1;
   #faults = 0;
   #tryAtMs = 0;
+  #isTold = false;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
   readonly #listeners = new Set<{ readonly onEvent: EventListener }>();
 
   /** Milliseconds until the store is tried again, at least 1; 0 where it is asked. */
@@ -53,19 +60,37 @@ export class Breaker {
   }
 
   /** The store has failed, or has not answered in time. */
-  failed(period: number): void {
+  failed(period: number, error?: unknown): void {
     if (period !== this.#period) return;
     if (this.#state === "closed" && ++this.#faults < mostFaults) return;
     this.#tryAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
-    this.#become("open");
+    this.#become("open", error);
   }
 
-  #become(state: BreakerState): void {
+  #become(state: BreakerState, error?: unknown): void {
     this.#period++;
     if (state === this.#state) return;
     this.#state = state;
     const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
     for (const onEvent of listeners) onEvent({ type: "breaker", state });
+    if (listeners.size === 0) this.#tellConsole(state, error);
+  }
+
+  /** Where nobody listens the console is told of an outage and of its end, once a minute at most. */
+  #tellConsole(state: BreakerState, error: unknown): void {
+    if (state === "closed" && this.#isTold) {
+      this.#isTold = false;
+      warn("FLOODGATE_STORE_BACK", "The store answers again, and is asked again.");
+    }
+    const nowMs = steadyMs();
+    if (state !== "open" || this.#isTold || nowMs - this.#toldAtMs < consolePauseMs) return;
+    this.#isTold = true;
+    this.#toldAtMs = nowMs;
+    const fault = error === undefined ? "" : ` The last fault: ${reasonOf(error).why}`;
+    warn(
+      "FLOODGATE_STORE_DOWN",
+      `The store has failed ${mostFaults} times in a row and is not asked for now, except to see whether it is back. Each limit does what its \`onStoreError\` says: without one, requests pass uncounted. \`onEvent\` hears of every fault.${fault}`,
+    );
   }
 }
 

@@ -182,7 +182,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     this.#onEvent?.({ type: "store-error", error });
     // What is wrong with one key is said by a store that answers.
     if (error instanceof FloodgateError && error.code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
-    else this.#breaker.failed(period);
+    else this.#breaker.failed(period, error);
   }
 
   /** What is made in this process, and how that fails, as the store would answer it. */

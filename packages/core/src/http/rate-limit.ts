@@ -7,14 +7,15 @@ import type { Limiter } from "../limiter.js";
 import { yesOrNo } from "../rules/answer.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
-import { steadyMs } from "../runtime.js";
-import { abandon, andThen, type Check, checkStore, isPromise, type Store } from "../store.js";
+import { afterThisRun, steadyMs } from "../runtime.js";
+import { abandon, andThen, type Check, checkStore, isPromise, type Store, scopeOf } from "../store.js";
 import { isZero, zeroDecision } from "../zero-limit.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import type { Asking } from "./asking.js";
 import { heedBans, withBans } from "./bans.js";
 import { throwFault } from "./faults.js";
 import { type Header, headerWriter, retryAfterSeconds } from "./headers.js";
+import { isFirstUse, LateMade, lateMadeOn } from "./late-made.js";
 import { quotaExceeded, reducedCapacity } from "./problem.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 import type { RequestReader } from "./request-reader.js";
@@ -51,6 +52,8 @@ export class RateLimit<Req> {
   readonly decisionName: string;
   readonly #where: string;
   readonly #asking: Asking;
+  /** `"young"` in the run that has made it; then what its app is told by, if a request came in that run, until the next one. */
+  #late: LateMade | "young" | undefined;
   /** Whether a request that the store cannot decide is turned away. */
   readonly #denies: boolean;
   readonly #reader: RequestReader<Req>;
@@ -84,6 +87,12 @@ export class RateLimit<Req> {
     this.#denies = options.onStoreError === "deny";
     this.#rules = new RulesInForce(where, options, ruleContext(where, options, reader), this.store, this.#asking);
     if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.listen();
+    if (isFirstUse(scopeOf(this.store))) {
+      this.#late = "young";
+      afterThisRun(() => {
+        if (this.#late === "young") this.#late = undefined;
+      });
+    }
   }
 
   /** One limiter a rule that is in force, by name. */
@@ -111,8 +120,21 @@ export class RateLimit<Req> {
     }
   }
 
+  /** Notices a middleware that is made for one request. */
+  #notice(request: Req, visit: Visit): void {
+    const late = this.#late;
+    if (late === "young") {
+      const app = this.#reader.app?.(request);
+      this.#late = app === undefined ? undefined : lateMadeOn(app);
+    } else if (late !== undefined && visit.earlier === undefined) {
+      late.isKept();
+      this.#late = undefined;
+    }
+  }
+
   #decide(request: Req): Promised<Outcome> {
     const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
+    if (this.#late !== undefined) this.#notice(request, visit);
     if (this.#skip === undefined) return this.#limit(request, visit);
     return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
       yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#limit(request, visit),
@@ -156,6 +178,7 @@ export class RateLimit<Req> {
     const only = checks[0];
     if (only === undefined) return unlimited;
     visit.rules = checks === found ? rules : checks.map(({ rule }) => rule);
+    if (this.#late instanceof LateMade) this.#late.meets(only.key, only.limit.name, this.#asking.onEvent);
     if (checks.some(isZeroCheck)) return this.#askWithZero(request, visit, checks);
     const { guard } = this.#asking;
     const asked = withBans(checks);

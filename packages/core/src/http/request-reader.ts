@@ -6,6 +6,8 @@ export interface RequestReader<Req> {
   identity(request: Req): object;
   /** Whether that object takes a new property as cheaply as most do: not one whose prototype the framework has changed. */
   readonly plainIdentity?: boolean;
+  /** An object that is the same for all requests of one app, and another for another app. */
+  app?(request: Req): object | undefined;
   method(request: Req): string;
   /** The full path that the routers follow, mounts included; all that it may be where that is not certain. */
   path(request: Req): RequestPath;

@@ -11,6 +11,7 @@ import { clientIpResolver } from "./client-ip.js";
 import { frameworkIp } from "./proxy-warning.js";
 import type { RateLimitOptions } from "./rate-limit-options.js";
 import type { RequestReader } from "./request-reader.js";
+import { isWholeIpv6 } from "./whole-address.js";
 
 /** What the rules of a middleware share. */
 export function ruleContext<Req>(where: string, options: RateLimitOptions<Req, string>, reader: RequestReader<Req>): RuleContext<Req> {
@@ -53,6 +54,8 @@ function keySources<Req>(where: string, options: RateLimitOptions<Req, string>, 
   return {
     keys,
     address: resolve,
+    // The address is not asked for as a limit does: a key that does not count by it warrants no warning about proxies.
+    isWholeIpv6: (request, text) => prefix < 128 && isWholeIpv6(options.clientIp === undefined ? reader.clientIp : resolve, request, text),
     ip: (request) => {
       const ip = resolve(request);
       return isPromise(ip) ? ip.then(normalised) : normalised(ip);

@@ -38,6 +38,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
       ),
       ip: () => undefined,
       address: () => undefined,
+      isWholeIpv6: () => false,
       path: () => "/",
       route: () => undefined,
       header: () => undefined,

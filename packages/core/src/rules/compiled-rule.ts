@@ -74,6 +74,8 @@ export class CompiledRule<Req> {
   readonly #exempt: Exemptions | undefined;
   readonly #warn: Warn;
   #toldOfNothing = false;
+  /** How many more keys are looked at: those that may be addresses show early. */
+  #keyLooksLeft = 1000;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
@@ -240,6 +242,7 @@ export class CompiledRule<Req> {
     const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
     const planned = plan === undefined ? undefined : this.plans?.get(plan);
     const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
+    if (this.#keyLooksLeft > 0 && key !== undefined) this.#lookAtKey(request, key);
     if (key !== undefined) return this.#check(limit, countedText(key), units);
     // A limit that is only watched must not turn a request away, for want of a key either.
     const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
@@ -261,6 +264,19 @@ export class CompiledRule<Req> {
           `${this.#where}: the request has no key for ${shown(this.name)}, and one that nobody is counted for would be unlimited. Say with \`onMissingKey\` what then: "skip", "reject" or "ip".`,
         );
     }
+  }
+
+  #lookAtKey(request: Req, key: CountedKey): void {
+    this.#keyLooksLeft--;
+    const isAddress = (part: unknown): boolean =>
+      typeof part === "string" && part.includes(":") && this.#sources.isWholeIpv6(request, part);
+    if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
+    this.#keyLooksLeft = 0;
+    this.#warn(
+      "FLOODGATE_KEY_PER_ADDRESS",
+      `The key of ${shown(this.name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
+      this.name,
+    );
   }
 
   #check(limit: Limit, key: string, cost: number): RuleCheck<Req> | undefined {

@@ -59,6 +59,8 @@ export interface KeySources<Req> {
   ip(request: Req): string | undefined | PromiseLike<string | undefined>;
   /** The client's whole address. */
   address(request: Req): string | undefined | PromiseLike<string | undefined>;
+  /** Whether a text is the client's whole IPv6 address, of which one client has very many. */
+  isWholeIpv6(request: Req, text: string): boolean;
   path(request: Req): RequestPath;
   route(request: Req): string | undefined;
   header(request: Req, name: string): string | undefined;
