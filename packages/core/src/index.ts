@@ -53,6 +53,7 @@ export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.
 export type { RateLimitOptions } from "./http/rate-limit-options.js";
 export type { RequestReader } from "./http/request-reader.js";
 export { type NodeResponse, whenEnded } from "./http/response-end.js";
+export { mostHops, trustsEverybody } from "./everybody.js";
 export { parsedPath, sentPath } from "./http/parsed-target.js";
 export type { PossiblePath, RequestPath } from "./rules/path.js";
 export type { ClientIpOption } from "./http/client-ip.js";
@@ -70,6 +71,7 @@ export type { PlanNumbers, PlanOptions } from "./rules/plans.js";
 export type { LimitOptions, OnMissingKey, Promised, Rule } from "./rules/rule.js";
 
 // For sources of rules
+export { holdEverybody } from "./everybody.js";
 export { type AppNames, checkRules } from "./rules/check-rules.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";

@@ -215,6 +215,11 @@ describe("a mistake", () => {
     [{ trustedProxies: ["::/8"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /trusts everyone/],
     [{ trustedProxies: ["::ffff:0:0/96"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /trusts everyone/],
     [{ trustedProxies: ["2000::/3"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /trusts everyone/],
+    [{ trustedProxies: ["2000::/4"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /trustedProxies\[0\]` is "2000::\/4", which trusts everyone/],
+    [{ trustedProxies: ["0.0.0.0/1", "128.0.0.0/1"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /ranges that together trust everyone/],
+    [{ trustedProxies: ["3000::/4", "2800::/5", "loopback", "2000::/5"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /together trust everyone/],
+    [{ trustedProxies: ["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/3"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /together trust/],
+    [{ header: "x-real-ip", trustedProxies: ["128.0.0.0/1", "0.0.0.0/1"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /together trust everyone/],
     [{ header: "x-real-ip", trustedProxies: ["0.0.0.0/0"] }, "FLOODGATE_FORGEABLE_CLIENT_IP", /trusts everyone/],
   ];
   it.each(mistakes)("%j is refused when the option is read", (option, code, message) => {

@@ -93,7 +93,13 @@ test("only the first thousand requests are looked at, so that the others need no
   expect([looks, told]).toEqual([2000, []]);
 });
 
+test("nobody is told of a request that counts as another address than the connection's", () => {
+  const events: FloodgateEvent[] = [];
+  const read = frameworkIp({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event));
+  expect([read(forwarded), events]).toEqual(["203.0.113.9", []]);
+});
+
 test("where the connection has no address, it says so", () => {
-  frameworkIp({ ...reader, remoteAddress: () => undefined }, undefined)(forwarded);
+  frameworkIp({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined)(forwarded);
   expect(told[0]).toContain("from an unknown address");
 });

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, parsedPath, type RequestReader } from "@floodgate/core";
+import { type Decision, FloodgateError, parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core";
 import { prototypeOf } from "./prototype.js";
 
 declare global {
@@ -57,19 +57,43 @@ export const expressReader: RequestReader<ExpressRequest> = {
   clientIp(request) {
     const trust = request.app.get("trust proxy");
     // Without a proxy Express's `req.ip` is the socket's address, at the price of reading the forwarded ones first.
-    if (!trust && prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip")) return request.socket.remoteAddress;
-    if (trust === true) {
+    if (!trust && isOwnIp(request)) return request.socket.remoteAddress;
+    if (trust && isForgeable(request.app.get("trust proxy fn"))) {
       throw new FloodgateError(
         "FLOODGATE_FORGEABLE_CLIENT_IP",
-        'Express\'s `trust proxy` is true, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a `clientIp`.',
+        `Express's \`trust proxy\` is ${settingText(trust)}, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a \`clientIp\`.`,
       );
     }
     return request.ip;
   },
-  trustsProxy: (request) => Boolean(request.app.get("trust proxy")),
+  // An address of the app's own is whatever the app makes it.
+  trustsProxy: (request) => Boolean(request.app.get("trust proxy")) || !isOwnIp(request),
   // The mount path of a router holds the values of its parameters, and a raw URL is never a key: the route's own pattern is it.
   route(request) {
     const path: unknown = request.route?.path;
     return typeof path === "string" ? path : undefined;
   },
 };
+
+/** Whether `req.ip` is Express's own. */
+function isOwnIp(request: ExpressRequest): boolean {
+  return prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip");
+}
+
+const forgeable = new WeakMap<object, boolean>();
+
+/** Whether what Express has made of its setting, which it does once a setting, trusts everyone. */
+function isForgeable(trust: unknown): boolean {
+  if (typeof trust !== "function") return false;
+  let known = forgeable.get(trust);
+  if (known === undefined) {
+    known = trustsEverybody(trust as (address: string, hop: number) => unknown);
+    forgeable.set(trust, known);
+  }
+  return known;
+}
+
+function settingText(trust: unknown): string {
+  if (typeof trust === "function") return "a function that trusts everyone";
+  return typeof trust === "boolean" || typeof trust === "number" ? `${trust}` : `${JSON.stringify(trust)}, which is everyone`;
+}

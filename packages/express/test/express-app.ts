@@ -59,6 +59,11 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     for (const step of steps) {
       if ("limit" in step) {
         router.use(step.path ?? "/", limits[step.limit] as RateLimitMiddleware);
+      } else if ("rewrite" in step) {
+        router.use((request: Request, _response: Response, next: NextFunction) => {
+          if (request.url.startsWith(`${step.rewrite}/`)) request.url = step.to + request.url.slice(step.rewrite.length);
+          next();
+        });
       } else if ("router" in step) {
         const inner = step.app === true ? (express() as unknown as Router) : express.Router();
         build(inner, step.steps, limits, fallback);

@@ -151,10 +151,20 @@ describe.each(versions)("%s's own", (_, express) => {
     }
   });
 
-  it("a proxy setting of addresses is followed, and any form of `true` is refused", async () => {
+  it("a proxy setting of addresses is followed, and whatever trusts everyone is refused", async () => {
+    const forgeable = "FLOODGATE_FORGEABLE_CLIENT_IP";
     for (const [setting, codeOf] of [
       ["loopback", undefined],
-      [true, "FLOODGATE_FORGEABLE_CLIENT_IP"],
+      [["loopback", "10.0.0.0/8", "2001:db8::/32"], undefined],
+      [2, undefined],
+      [(address: string) => address === "127.0.0.1", undefined],
+      [true, forgeable],
+      [() => true, forgeable],
+      [(_address: string, hop: number) => hop < 1000, forgeable],
+      [1000, forgeable],
+      [Number.POSITIVE_INFINITY, forgeable],
+      [["0.0.0.0/1", "128.0.0.0/1"], forgeable],
+      ["loopback, 2000::/4, 3000::/4", forgeable],
     ] as const) {
       const { app, codes, end } = appOf(express);
       app.set("trust proxy", setting);
@@ -162,6 +172,25 @@ describe.each(versions)("%s's own", (_, express) => {
       await serving(end(), async (url) => {
         const forged = await status(url, { "x-forwarded-for": "6.6.6.6, 192.0.2.1" });
         expect([forged, codes[0]]).toEqual([codeOf === undefined ? 200 : 500, codeOf]);
+      });
+    }
+  });
+
+  it("nobody is told of a missing proxy setting where the app defines `req.ip` itself", async () => {
+    for (const define of [
+      (app: Express) => Object.defineProperty(app.request, "ip", { get: () => "127.0.0.1" }),
+      (app: Express) =>
+        app.use((request: Request, _response: Response, next: NextFunction) => {
+          Object.defineProperty(request, "ip", { value: "127.0.0.1" });
+          next();
+        }),
+    ]) {
+      const { app, end } = appOf(express);
+      const events: string[] = [];
+      define(app);
+      app.use(rateLimit({ policy, onEvent: ({ type }) => events.push(type) }), ok);
+      await serving(end(), async (url) => {
+        expect([await status(url, { "x-forwarded-for": "192.0.2.1" }), events]).toEqual([200, ["allowed"]]);
       });
     }
   });

@@ -56,13 +56,26 @@ function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
   });
 }
 
-function build(app: Hono<TestEnv>, steps: readonly Step[], limits: readonly RateLimitMiddleware<string>[], fallback: Handler): void {
+function build(
+  app: Hono<TestEnv>,
+  steps: readonly Step[],
+  limits: readonly RateLimitMiddleware<string>[],
+  fallback: Handler,
+  whole: Hono<TestEnv> = app,
+): void {
   for (const step of steps) {
     if ("limit" in step) {
       app.use(`${step.path ?? ""}/*`, limits[step.limit] as RateLimitMiddleware);
+    } else if ("rewrite" in step) {
+      app.use(async (c, next) => {
+        const url = new URL(c.req.url);
+        if (!url.pathname.startsWith(`${step.rewrite}/`)) return await next();
+        url.pathname = step.to + url.pathname.slice(step.rewrite.length);
+        return whole.fetch(new Request(url, c.req.raw), c.env);
+      });
     } else if ("router" in step) {
       const inner = step.app === true ? new Hono<TestEnv>() : app.basePath(step.router);
-      build(inner, step.steps, limits, fallback);
+      build(inner, step.steps, limits, fallback, whole);
       if (step.app === true) app.route(step.router, inner);
     } else {
       const { handler = fallback } = step;

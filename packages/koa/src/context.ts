@@ -1,6 +1,7 @@
 import {
   type Decision,
   FloodgateError,
+  mostHops,
   type NodeResponse,
   parsedPath,
   type RequestPath,
@@ -78,10 +79,11 @@ export const koaReader: RequestReader<KoaContext> = {
   remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
   clientIp(ctx) {
     const { proxy, maxIpsCount } = ctx.app;
-    if (proxy && !(maxIpsCount > 0)) {
+    if (proxy && !(maxIpsCount > 0 && maxIpsCount <= mostHops)) {
+      const setting = maxIpsCount > 0 ? `with an \`app.maxIpsCount\` of ${maxIpsCount}` : "without `app.maxIpsCount`";
       throw new FloodgateError(
         "FLOODGATE_FORGEABLE_CLIENT_IP",
-        "Koa's `app.proxy` is true without `app.maxIpsCount`, so the client IP is the left-most forwarded address, which anyone can forge. Write new Koa({ proxy: true, maxIpsCount: 1 }) for one proxy in front, also where `proxyIpHeader` names a header with one address. Or give rateLimit a `clientIp`.",
+        `Koa's \`app.proxy\` is true ${setting}, so the client IP is the left-most forwarded address, which anyone can forge. Write new Koa({ proxy: true, maxIpsCount: 1 }) for one proxy in front, also where \`proxyIpHeader\` names a header with one address. Or give rateLimit a \`clientIp\`.`,
       );
     }
     return ctx.ip;

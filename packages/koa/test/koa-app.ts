@@ -63,11 +63,19 @@ function limitOf(setup: LimitSetup): RateLimitMiddleware<string> {
   });
 }
 
+function rewriting({ rewrite, to }: { rewrite: string; to: string }): Koa.Middleware {
+  return (ctx, next) => {
+    if (ctx.path.startsWith(`${rewrite}/`)) ctx.path = to + ctx.path.slice(rewrite.length);
+    return next();
+  };
+}
+
 /** Describes Koa to the conformance suite. */
 export function koaAdapter(name: string, koa: KoaModule): Adapter {
   /** A step as a middleware of an app. Limits are the app's own, for those of a router run only where one of its routes matches. */
   function inApp(step: Step, limits: readonly Koa.Middleware[], fallback: Handler): Koa.Middleware {
     if ("limit" in step) return step.path === undefined ? of(limits, step.limit) : mount(step.path, of(limits, step.limit));
+    if ("rewrite" in step) return rewriting(step);
     if ("router" in step && step.app === true) {
       const inner = new koa();
       for (const one of step.steps) inner.use(inApp(one, limits, fallback));
@@ -79,6 +87,7 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
   }
 
   function inRouter(router: Router, step: Step, limits: readonly Koa.Middleware[], fallback: Handler): void {
+    if ("rewrite" in step) throw new Error("@koa/router has chosen its routes when its middlewares run");
     if ("limit" in step) {
       if (step.path === undefined) router.use(of(limits, step.limit));
       else router.use(step.path, of(limits, step.limit));

@@ -57,7 +57,7 @@ describe.each(versions)("who is counted in %s", (_, koa) => {
     });
   });
 
-  it.each([{}, { maxIpsCount: 0 }, { proxyIpHeader: "X-Real-IP" }])(
+  it.each([{}, { maxIpsCount: 0 }, { maxIpsCount: 1000 }, { maxIpsCount: Number.POSITIVE_INFINITY }, { proxyIpHeader: "X-Real-IP" }])(
     "nobody where app.proxy is true and %o: the error says what to set",
     async (settings) => {
       const { app } = appOf(koa);

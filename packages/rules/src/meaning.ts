@@ -1,5 +1,4 @@
-import { compilePlans, type PlainRule, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
-import { holdEverybody } from "./everybody.js";
+import { compilePlans, holdEverybody, type PlainRule, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
 import type { Path } from "./problems.js";
 
 interface Slip {

@@ -3,6 +3,7 @@ import { trials } from "./faults/faults.js";
 import { type Report, run } from "./faults/run.js";
 import { table } from "./faults/table.js";
 import { fuzzed } from "./fuzz/fuzz.js";
+import { tryTargets } from "./routing/differential.js";
 import { heapGrowth, type Sample, soak } from "./soak/soak.js";
 
 const help = `Usage: npm run faults -- [part...] [options]
@@ -13,17 +14,22 @@ Parts (all of them by default):
   faults  Express, Koa and Hono apps under a steady load while Redis fails and comes back: a table
   soak    mixed traffic in one process: whether its heap stays flat, and its listeners, timers and keys
   fuzz    hostile decisions in memory and in Redis, hostile options, hostile requests
+  routing random apps of each framework and random targets: whatever reaches a handler has been counted under its rule
 
 Options:
   --only <text>    faults whose name contains this
   --minutes <m>    how long to soak (default 10)
   --decisions <n>  how many hostile things to try (default 10000000)
+  --targets <n>    how many targets to try (default 500000)
+  --seed <n>       what the apps and targets are made from (default: another one each time)
   --help           this text`;
 
 interface Options {
   readonly only: string;
   readonly minutes: number;
   readonly decisions: number;
+  readonly targets: number;
+  readonly seed: number;
 }
 
 /** Each answers what is wrong, in words. */
@@ -55,6 +61,15 @@ const parts: Readonly<Record<string, (options: Options) => Promise<readonly stri
     }
     return [];
   },
+
+  async routing({ targets, seed }) {
+    const tallies = await tryTargets(targets, seed);
+    for (const [framework, { targets, reached }] of Object.entries(tallies)) {
+      console.log(`${framework}: ${targets} targets, of which ${reached} reached a handler`);
+    }
+    console.log(`${targets} targets from the seed ${seed}: each that reached a handler was counted under its rule`);
+    return [];
+  },
 };
 
 function cells({ decisions, heapBytes, rssBytes, listeners, timers }: Sample): (string | number)[] {
@@ -72,11 +87,18 @@ function readOptions(): Options & { readonly chosen: readonly string[]; readonly
       only: { type: "string", default: "" },
       minutes: { type: "string", default: "10" },
       decisions: { type: "string", default: "10000000" },
+      targets: { type: "string", default: "500000" },
+      seed: { type: "string", default: `${Date.now() % 2 ** 32}` },
       help: { type: "boolean", default: false },
     },
   });
   const { only, help } = values;
-  const numbers = { minutes: Number(values.minutes), decisions: Number(values.decisions) };
+  const numbers = {
+    minutes: Number(values.minutes),
+    decisions: Number(values.decisions),
+    targets: Number(values.targets),
+    seed: Number(values.seed),
+  };
   for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
   for (const [name, value] of Object.entries(numbers)) if (!(value > 0)) throw new Error(`--${name} takes a number above 0.`);
   return { ...numbers, only, help, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };

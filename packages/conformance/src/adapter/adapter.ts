@@ -45,6 +45,8 @@ export type Step =
   | { readonly limit: number; readonly path?: string }
   /** A route, with limits of its own before its handler. */
   | { readonly route: string; readonly method?: "get" | "post"; readonly limits?: readonly number[]; readonly handler?: Handler }
+  /** A middleware that has the app serve paths that begin with `rewrite` as those that begin with `to` instead. */
+  | { readonly rewrite: string; readonly to: string }
   /** A sub-router under a path; with `app` an app of its own that is mounted there, where the framework tells one from the other. */
   | { readonly router: string; readonly steps: readonly Step[]; readonly app?: boolean };
 

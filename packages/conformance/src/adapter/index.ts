@@ -13,6 +13,7 @@ import { leavingCases } from "./leaving.js";
 import { liveRuleCases } from "./live-rules.js";
 import { matchCases } from "./match.js";
 import { mountedCases } from "./mounted.js";
+import { pathCases } from "./paths.js";
 import { perRequestCases } from "./per-request.js";
 import { planCases } from "./plans.js";
 import { proxyWarningCases } from "./proxy-warning.js";
@@ -61,6 +62,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     severalCases(suite);
     mountedCases(suite);
     matchCases(suite);
+    pathCases(suite);
     keyCases(suite);
     secretKeyCases(suite);
     routeCases(suite);

@@ -1,4 +1,5 @@
 import { FloodgateError, shown } from "../errors.js";
+import { holdEverybody, mostHops } from "../everybody.js";
 import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../ip.js";
 import { checkOptions, nearest, wholeNumber } from "../options.js";
 import { isHeaderName } from "../rules/header-name.js";
@@ -27,9 +28,6 @@ export type ClientIpOption<Req> =
 
 type Resolver<Req> = (request: Req) => string | undefined | PromiseLike<string | undefined>;
 
-/** A header may be as long as the server allows; the walk through it ends here. No chain of proxies is as long. */
-const MAX_HOPS = 64;
-
 /** An entry with more characters than this, its spaces included, is no address. */
 const MAX_ENTRY = 128;
 
@@ -41,9 +39,6 @@ const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
   linklocal: ["169.254.0.0/16", "fe80::/10"],
   uniquelocal: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
 };
-
-/** All of IPv4, and all of IPv6 that is given out: who trusts either whole trusts the client. */
-const EVERYONE = ["0.0.0.0/0", "2000::/3"].map((text) => parseCidr(text) as IpRange);
 
 const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["10.0.0.0/8"] }';
 
@@ -158,7 +153,7 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
 function firstUntrusted(list: string, ranges: readonly IpRange[]): IpAddress | undefined {
   let good: IpAddress | undefined;
   let end = list.length;
-  for (let hop = 0; hop < MAX_HOPS && end >= 0; hop++) {
+  for (let hop = 0; hop < mostHops && end >= 0; hop++) {
     const comma = commaBefore(list, end);
     const address = addressBetween(list, comma, end);
     if (address === undefined) return good;
@@ -182,9 +177,9 @@ function addressBetween(list: string, comma: number, end: number): IpAddress | u
 
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
-  if (hops <= MAX_HOPS) return hops;
+  if (hops <= mostHops) return hops;
   throw invalid(
-    `${where}: \`clientIp\`: \`trustedHops\` must be at most ${MAX_HOPS}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
+    `${where}: \`clientIp\`: \`trustedHops\` must be at most ${mostHops}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
   );
 }
 
@@ -194,32 +189,37 @@ function proxyRanges(where: string, value: unknown): IpRange[] {
       `${where}: \`clientIp\`: \`trustedProxies\` must be an array of addresses and ranges, but was ${shown(value)}. Write trustedProxies: ["10.0.0.0/8"], or leave \`clientIp\` out where no proxy stands in front.`,
     );
   }
+  const texts: string[] = [];
   const ranges: IpRange[] = [];
   value.forEach((entry: unknown, index) => {
+    const what = `${where}: \`clientIp\`: \`trustedProxies[${index}]\``;
     for (const text of typeof entry === "string" && Object.hasOwn(NAMED_RANGES, entry) ? (NAMED_RANGES[entry] as string[]) : [entry]) {
-      ranges.push(proxyRange(`${where}: \`clientIp\`: \`trustedProxies[${index}]\``, text));
+      ranges.push(proxyRange(what, text));
+      texts.push(text as string);
     }
+    if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
   });
+  // Who trusts all of IPv4, or all of IPv6, trusts the client.
+  if (holdEverybody(texts)) throw trustsAll(`${where}: \`clientIp\`: \`trustedProxies\` are ranges that together trust`);
   return ranges;
+}
+
+function trustsAll(what: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FORGEABLE_CLIENT_IP",
+    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
+  );
 }
 
 function proxyRange(what: string, value: unknown): IpRange {
   const range = typeof value === "string" ? parseCidr(value) : undefined;
-  if (range === undefined) {
-    const words = Object.keys(NAMED_RANGES);
-    const near = typeof value === "string" ? nearest(value, words) : undefined;
-    const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
-    throw invalid(
-      `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
-    );
-  }
-  if (EVERYONE.some((all) => range.prefix <= all.prefix && contains(range, all.address))) {
-    throw new FloodgateError(
-      "FLOODGATE_FORGEABLE_CLIENT_IP",
-      `${what} is ${shown(value)}, which trusts everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
-    );
-  }
-  return range;
+  if (range !== undefined) return range;
+  const words = Object.keys(NAMED_RANGES);
+  const near = typeof value === "string" ? nearest(value, words) : undefined;
+  const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
+  throw invalid(
+    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
+  );
 }
 
 /** An address of the app's own: a text, or undefined where there is none. */

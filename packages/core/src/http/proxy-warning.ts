@@ -13,14 +13,19 @@ type IpReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clie
 export function frameworkIp<Req>(reader: IpReader<Req>, onEvent: EventListener | undefined): (request: Req) => string | undefined {
   let looksLeft = looksMost;
   return (request) => {
+    const ip = reader.clientIp(request);
     if (looksLeft > 0) {
       looksLeft--;
       if (isForwarded(reader, request) && !reader.trustsProxy(request)) {
-        looksLeft = 0;
-        warn(onEvent, reader.remoteAddress(request));
+        const remoteAddress = reader.remoteAddress(request);
+        // Who is counted by another address has been told of the proxy in a way of the app's own.
+        if (ip === remoteAddress) {
+          looksLeft = 0;
+          warn(onEvent, remoteAddress);
+        }
       }
     }
-    return reader.clientIp(request);
+    return ip;
   };
 }
 

@@ -87,7 +87,7 @@ function readingsOfText(target: string): Readings {
   const query = target.indexOf("?");
   const path = query < 0 ? target : target.slice(0, query);
   const written = writtenSegments(path);
-  if (!/\/[./]|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > mostSegments ? [shortened(written)] : [written];
+  if (!/\/\/|(?:^|\/)\.|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > mostSegments ? [shortened(written)] : [written];
   const normalised = resolved(path.split(/[/\\]/).map(folded)).filter(isSegment);
   const readings: Reading[] = [written, normalised, onDisk(written), onDisk(normalised)].map(shortened);
   // Some routers take an empty segment for the value of a parameter.

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { Step } from "./adapter.js";
+import type { AdapterSuite, App } from "./web.js";
+
+const policy = fixedWindow({ limit: 1000, window: "1m" });
+
+/** Targets that may reach a route at a path: some as they are, some since the framework parses them. */
+function targetsOf(path: string): string[] {
+  const tail = path.slice(path.lastIndexOf("/"));
+  const head = path.slice(0, path.lastIndexOf("/"));
+  return [
+    ...[path, `${path}#`, `${path}\xa0`, `${path}?x#`, `${path}/`, path.toUpperCase()],
+    ...[`http://h${path}`, `http://h${head}\\${tail.slice(1)}`, `http://h'${path}`, `//a@b${path}#`],
+    ...[`${head}//a@b${tail}#`, `${head}'${tail}#`, `${head}'/1${tail}#`, `${head}\\${tail.slice(1)}#`, `${head}''/12${tail}#`],
+  ];
+}
+
+/** The path that rules see is the one that the routers route by. */
+export function pathCases({ describe, it }: AdapterSuite): void {
+  const route = (path: string): Step => ({ route: path });
+  const mounted = (app: boolean, path: string, ...steps: Step[]): Step => ({ router: path, steps, app });
+
+  /** In a router the limit stands on the route: a router of Koa's runs its other middlewares only for a path in the case of its prefix. */
+  const limited = (path: string, inApp: boolean): Step[] => (inApp ? [{ limit: 0 }, route(path)] : [{ route: path, limits: [0] }]);
+
+  /** Asks for all targets, and answers how many have reached a route: each of these must have been counted under the rule. */
+  const reached = async (app: App, rule: string, targets: readonly string[]): Promise<number> => {
+    let served = 0;
+    for (const target of targets) {
+      const response = await app.raw(target).catch(() => undefined);
+      if (response?.status !== 200) continue;
+      served++;
+      assert.match(response.lines("ratelimit")[0] ?? "", new RegExp(`"${rule}"`), JSON.stringify(target));
+    }
+    return served;
+  };
+
+  describe("paths that routers follow", () => {
+    for (const [kind, isApp] of [
+      ["sub-routers", false],
+      ["sub-apps", true],
+    ] as const) {
+      it(`no spelling gets around the rule of a route in ${kind} of ${kind}`, async (web) => {
+        const rules = [{ name: "login", policy, match: { path: "/v1/api/login" } }];
+        const steps = [mounted(isApp, "/v1", mounted(isApp, "/api", ...limited("/login", isApp)))];
+        const app = await web.start({ limits: [{ rules }], steps });
+        assert.ok((await reached(app, "login", targetsOf("/v1/api/login"))) >= 2);
+      });
+
+      it(`no spelling gets around the rule of a route with a parameter in ${kind}`, async (web) => {
+        const rules = [{ name: "key", policy, match: { path: "/api/api-keys/:id" } }];
+        const app = await web.start({ limits: [{ rules }], steps: [mounted(isApp, "/api", ...limited("/api-keys/:id", isApp))] });
+        const targets = [...targetsOf("/api/api-keys/7"), "/api/api-keys/'#", "/api/api-keys/O'Brien", "/api/api-keys/'\xa0"];
+        assert.ok((await reached(app, "key", targets)) >= 4);
+      });
+
+      it(`a rewritten path is counted under the rule for it and under the rule for the path that was sent, in ${kind}`, async (web) => {
+        const rules = ["/api/login", "/en/api/login", "/x/api/login", "/login"].map((path) => ({ name: path, policy, match: { path } }));
+        const steps: Step[] = [
+          { rewrite: "/en", to: "" },
+          { router: "/api", app: isApp, steps: [{ limit: 0 }, route("/login")] },
+        ];
+        const app = await web.start({ limits: [{ rules }], steps });
+        for (let i = 0; i < 2; i++) assert.equal(await reached(app, "/api/login", ["/en/api/login", "/api/login"]), 2);
+        assert.doesNotMatch((await app.raw("/en/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login/);
+        assert.doesNotMatch((await app.raw("/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login|"\/en/);
+      });
+    }
+
+    for (const place of ["the app", "the router"]) {
+      it(`no spelling gets around the rule of a route under a mount path with a parameter, limited in ${place}`, async (web) => {
+        const limit: Step = { limit: 0 };
+        const rules = [{ name: "reset", policy, match: { path: "/users/:id/reset" } }];
+        const limited = place === "the app" ? [limit, mounted(false, "/users/:id", route("/reset"))] : undefined;
+        const steps = limited ?? [mounted(false, "/users/:id", { route: "/reset", limits: [0] })];
+        const app = await web.start({ limits: [{ rules }], steps });
+        const ids = ["42", "42'", "42''", "42'''", "O'Brien", "a{b}", "'", "42'/1"];
+        const targets = ids.flatMap((id) => targetsOf(`/users/${id}/reset`));
+        assert.ok((await reached(app, "reset", targets)) >= 4);
+      });
+    }
+  });
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fixedWindow } from "@floodgate/core";
+import { exchange, type Sent } from "./exchange.js";
+import { type Framework, frameworks, type Limit } from "./framework.js";
+import { file, type Handler, type Level, limitedHandlers, randomPlan } from "./plan.js";
+import { Random } from "./random.js";
+import { mutated, plainPath } from "./targets.js";
+
+/** How many targets an app is asked for. */
+const targetsOfAnApp = 100;
+
+/** What became of the targets. */
+export interface Tally {
+  targets: number;
+  /** Of these, how many reached at least one handler behind the limit. */
+  reached: number;
+}
+
+const policy = fixedWindow({ limit: 1_000_000_000, window: "365d" });
+
+/**
+ * Asks random apps for random targets: each request that reaches a handler must have been counted under that handler's rule, and a
+ * request for a usual path under no other rule.
+ * @throws Error with the app, the rule and the target of the first request of which that is not so.
+ */
+export async function tryTargets(count: number, seed: number): Promise<Record<string, Tally>> {
+  const random = new Random(seed);
+  const root = mkdtempSync(join(tmpdir(), "floodgate-routing-"));
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  writeFileSync(join(root, file), "big");
+  const tallies: Record<string, Tally> = {};
+  try {
+    for (let tried = 0, turn = 0; tried < count; turn++) {
+      const framework = frameworks[turn % frameworks.length] as Framework;
+      const plan = randomPlan(random, framework.abilities);
+      const trial = new Trial(framework, plan, root);
+      if (trial.listener === undefined) continue;
+      tallies[framework.name] ??= { targets: 0, reached: 0 };
+      const tally = tallies[framework.name] as Tally;
+      for (let i = 0; i < targetsOfAnApp && tried < count; i++, tried++) {
+        const sent = randomRequest(random, framework, plan);
+        const problem = await trial.problemOf(trial.listener, sent);
+        if (problem !== undefined) throw new Error(`Seed ${seed}, ${framework.name}: ${problem}\nThe app: ${JSON.stringify(plan)}`);
+        tally.targets++;
+        if (trial.reached.size > 0) tally.reached++;
+      }
+    }
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+  return tallies;
+}
+
+function randomRequest(random: Random, { http2 }: Framework, plan: Level): Sent {
+  const method = random.from(http2 ? ["GET", "POST", "GET", "POST", "get", "post", "PoSt", "HEAD"] : ["GET", "POST", "HEAD"]);
+  const path = plainPath(random, plan);
+  return { method, target: random.below(10) < 3 ? path : mutated(random, path) };
+}
+
+/** One app, and what a request meets in it. */
+class Trial {
+  readonly listener: RequestListener | undefined;
+  /** Handlers behind the limit. */
+  readonly reached = new Set<string>();
+  readonly #counted = new Set<string>();
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #isRewriting: boolean;
+  #isFirst = true;
+
+  constructor(framework: Framework, plan: Level, root: string) {
+    const handlers = limitedHandlers(plan);
+    this.#handlers = new Map(handlers.map((handler) => [handler.name, handler]));
+    this.#isRewriting = JSON.stringify(plan).includes('"rewrites":[{');
+    const key = (name: string) => (): string => {
+      this.#counted.add(name);
+      return name;
+    };
+    const limit: Limit = {
+      rules: [
+        { name: "every", policy, key: key("every") },
+        ...handlers.map(({ name, path, method }) => ({
+          name,
+          policy,
+          key: key(name),
+          match: { path, ...(method === "ALL" ? {} : { method }) },
+        })),
+      ],
+    };
+    const reach = (name: string): void => {
+      if (this.#handlers.has(name)) this.reached.add(name);
+    };
+    this.listener = framework.build(plan, { limit, reach, root });
+  }
+
+  /** What is wrong with how a request was counted, if anything is. */
+  async problemOf(listener: RequestListener, sent: Sent): Promise<string | undefined> {
+    this.reached.clear();
+    this.#counted.clear();
+    await exchange(listener, sent);
+    const request = `${sent.method} ${JSON.stringify(sent.target)}`;
+    for (const name of this.reached) {
+      if (!this.#counted.has(name)) return `${request} reached ${this.#shown(name)} uncounted`;
+    }
+    // The first request of a process may be counted under more rules: nothing is known of the mounts before it.
+    const isFirst = this.#isFirst;
+    if (this.#counted.has("every")) this.#isFirst = false;
+    if (isFirst || this.#isRewriting || !this.#counted.has("every") || !/^(?:\/[a-z\d]+)+$/i.test(sent.target)) return undefined;
+    for (const name of this.#counted) {
+      const handler = this.#handlers.get(name);
+      if (handler !== undefined && !fits(handler, sent)) return `${request} was counted for ${this.#shown(name)}, which is not for it`;
+    }
+    return undefined;
+  }
+
+  #shown(name: string): string {
+    return `${name} (rule ${JSON.stringify(this.#handlers.get(name)?.path)})`;
+  }
+}
+
+/** Whether a rule is for a usual path, by a model of its own. */
+function fits({ path, method }: Handler, sent: Sent): boolean {
+  const segments = path.split("/").filter((segment) => segment !== "");
+  const pattern = segments.map((segment) => (segment === "*" ? "(/.*)?" : `/${segment.startsWith(":") ? "[^/]+" : segment}`));
+  const isMethod = method === "ALL" || method === sent.method.toUpperCase() || (method === "GET" && sent.method.toUpperCase() === "HEAD");
+  return isMethod && new RegExp(`^${pattern.join("")}$`, "i").test(sent.target);
+}
