@@ -62,6 +62,7 @@ export { problemType } from "./http/problem.js";
 export { decisionOf } from "./http/visits.js";
 export { type RateLimitControls, withControls } from "./http/controls.js";
 export { Waiting } from "./http/waiting.js";
+export { warnOnce } from "./warn.js";
 export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption, parseKeyName } from "./rules/key-source.js";
 export type { Match } from "./rules/match.js";
 export type { BanOptions } from "./rules/ban.js";

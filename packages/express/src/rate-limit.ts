@@ -9,6 +9,7 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   Waiting,
+  warnOnce,
   whenEnded,
   withControls,
   withFaults,
@@ -28,7 +29,11 @@ export interface ExpressResponse extends NodeResponse {
 
 export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends ExpressResponse, Own extends string = never>
   extends RateLimitOptions<Req, Own> {
-  /** Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. */
+  /**
+   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. A function that takes no
+   * response leaves the answer to the limit. One that takes it answers within five seconds after it has returned, or after the
+   * promise that it returned has settled; if it does not, the limit answers.
+   */
   onLimited?: (request: Req, response: Res, decision: Decision | undefined) => unknown;
 }
 
@@ -60,10 +65,10 @@ export function rateLimit<
       // Somebody answered while functions of the request were waited for: a timeout, say.
       if (response.headersSent) return;
       response.statusCode = outcome.status;
-      if (onLimited !== undefined) answer(() => onLimited(request as Req, response as Res, outcome.decision), next);
+      if (onLimited === undefined) sendProblem(response, outcome);
       else {
-        response.setHeader("Content-Type", problemType);
-        response.end(outcome.body);
+        const handler = () => onLimited(request as Req, response as Res, outcome.decision);
+        answer(handler, next, () => finish(response, outcome, onLimited.length > 1, waiting));
       }
       return;
     }
@@ -94,12 +99,40 @@ function setHeaders(response: ExpressResponse, outcome: Outcome): void {
   }
 }
 
-/** Runs a handler of the user's, whose fault, now or later, is the framework's to handle. */
-function answer(handler: () => unknown, next: (error?: unknown) => void): void {
+function sendProblem(response: ExpressResponse, { status, body }: Outcome): void {
+  response.statusCode = status;
+  response.setHeader("Content-Type", problemType);
+  response.end(body);
+}
+
+/** Runs a handler of the user's, whose fault, now or later, is the framework's to handle, and then `done`. */
+function answer(handler: () => unknown, next: (error?: unknown) => void, done: () => void): void {
   try {
     const result = withFaults(handler);
-    if (isPromise(result)) result.then(undefined, next);
+    if (isPromise(result)) result.then(done).then(undefined, next);
+    else done();
   } catch (error) {
     next(error);
   }
+}
+
+/** How long `onLimited` may take to answer after it has returned: a template is read, a file is opened. */
+const answerMs = 5000;
+
+/** Sees to it that a rejected request is answered, whatever `onLimited` has done. */
+function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: Waiting): void {
+  if (response.headersSent || response.writableEnded) return;
+  if (!takesResponse) {
+    sendProblem(response, outcome);
+    return;
+  }
+  const late = (): void => {
+    if (response.headersSent || response.writableEnded) return;
+    warnOnce(
+      "FLOODGATE_UNANSWERED",
+      `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.send("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
+    );
+    sendProblem(response, outcome);
+  };
+  whenEnded(response, waiting.hold(answerMs, late));
 }

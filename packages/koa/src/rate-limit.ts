@@ -21,7 +21,10 @@ type Next = () => Promise<unknown>;
 
 export interface KoaRateLimitOptions<Ctx extends KoaContext, Own extends string = never, Name extends string = "rateLimit">
   extends RateLimitOptions<Ctx, Own> {
-  /** Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. It may throw. */
+  /**
+   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. It may throw. If it sets
+   * neither a body nor another status, the limit answers.
+   */
   onLimited?: (ctx: Ctx, decision: Decision | undefined) => unknown;
   /** What the decision is called in `ctx.state`. Default `"rateLimit"`. */
   decisionName?: Name;
@@ -79,10 +82,23 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   ctx.status = outcome.status;
   // A middleware further out may have left the response to one that is not reached now.
   ctx.respond = true;
-  if (onLimited !== undefined) return withFaults(() => onLimited(ctx, outcome.decision));
-  ctx.type = problemType;
-  ctx.body = outcome.body;
+  if (onLimited === undefined) {
+    setProblem(ctx, outcome);
+    return undefined;
+  }
+  const finish = (): void => {
+    const isAnswered = ctx.body !== undefined || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable;
+    if (!isAnswered) setProblem(ctx, outcome);
+  };
+  const answered = withFaults(() => onLimited(ctx, outcome.decision));
+  if (isPromise(answered)) return answered.then(finish);
+  finish();
   return undefined;
+}
+
+function setProblem(ctx: KoaContext, { body }: Outcome): void {
+  ctx.type = problemType;
+  ctx.body = body;
 }
 
 /** Lets a request pass when its turn has come, unless its client has gone away by then. */

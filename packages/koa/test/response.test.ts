@@ -49,7 +49,15 @@ describe.each(versions)("a response of %s", (_, koa) => {
     ["sets a text", (ctx) => Object.assign(ctx, { body: "Slow down" }), 429, "text/plain; charset=utf-8", "Slow down"],
     ["sets an object", (ctx) => Object.assign(ctx, { body: { slow: "down" } }), 429, "application/json; charset=utf-8", '{"slow":"down"}'],
     ["sets a status too", (ctx) => Object.assign(ctx, { status: 503, body: "Later" }), 503, "text/plain; charset=utf-8", "Later"],
-    ["sets nothing", () => undefined, 429, "text/plain; charset=utf-8", "Too Many Requests"],
+    ["sets nothing", () => undefined, 429, "application/problem+json", "quota-exceeded"],
+    [
+      "sets nothing but another status",
+      (ctx) => Object.assign(ctx, { status: 503 }),
+      503,
+      "text/plain; charset=utf-8",
+      "Service Unavailable",
+    ],
+    ["sets no body on purpose", (ctx) => Object.assign(ctx, { body: null }), 204, undefined as never, ""],
     ["throws", (ctx) => ctx.throw(429, "Slow down"), 429, "text/plain; charset=utf-8", "Slow down"],
     ["redirects", (ctx) => ctx.redirect("/slow"), 302, "text/html; charset=utf-8", "Redirecting to /slow."],
   ])("is the answer of onLimited that %s, with the headers of the limit", async (_how, onLimited, status, type, body) => {

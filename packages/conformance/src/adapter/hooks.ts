@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
+import { until } from "./clients.js";
 import { unhandledDuring } from "./faults.js";
+import { Timers } from "./timers.js";
 import { type AdapterSuite, later } from "./web.js";
 
 /** `onLimited`, `skip` and `onEvent`. */
@@ -44,6 +46,38 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       const app = await web.start({ policy, onLimited: () => ({ body: { slow: "down" } }) });
       assert.deepEqual(await app.statuses(2), [200, 429]);
     });
+
+    for (const [kind, reply] of [
+      ["at once", undefined],
+      ["by promise", Promise.resolve(undefined)],
+    ] as const) {
+      it(`that answers nothing, ${kind}, leaves the usual 429`, async (web) => {
+        const timers = new Timers();
+        const { warn } = console;
+        console.warn = () => undefined;
+        try {
+          await timers.during(async () => {
+            const app = await web.start({ policy, onLimited: () => reply });
+            await app.get();
+            let response: Awaited<ReturnType<typeof app.get>> | undefined;
+            const asked = app.get().then((answer) => {
+              response = answer;
+            });
+            await until(() => {
+              timers.advance(1000);
+              return response !== undefined;
+            }, "an answer");
+            await asked;
+            const { status, headers, body } = response ?? assert.fail("no answer");
+            assert.deepEqual([status, headers["content-type"], body.status], [429, "application/problem+json", 429]);
+            assert.deepEqual([headers["retry-after"], headers["ratelimit"]], ["45", '"default";r=0;t=45']);
+            assert.deepEqual(app.errors, []);
+          });
+        } finally {
+          console.warn = warn;
+        }
+      });
+    }
 
     it("is told the request and the decision", async (web) => {
       const app = await web.start({
