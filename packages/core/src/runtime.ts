@@ -2,6 +2,11 @@
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
+/** Node, Bun and Deno have it; Workers need not. */
+declare const setImmediate: ((run: () => void) => unknown) | undefined;
+
+/** The runtime's own, whatever clock a test may put in place of it later. */
+const immediately = typeof setImmediate === "function" ? setImmediate : undefined;
 /** In Node, Bun and Deno. */
 declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
 
@@ -44,4 +49,10 @@ interface NodeHash {
 /** `node:crypto`, in Node, Bun and Deno, and in Workers with Node compatibility. */
 export function nodeCrypto(): NodeCrypto | undefined {
   return typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:crypto");
+}
+
+/** Runs something once the data that has arrived meanwhile has been read: a timer that is late fires before that. */
+export function afterReading(run: () => void): void {
+  if (immediately === undefined) setTimeout(run, 0);
+  else immediately(run);
 }

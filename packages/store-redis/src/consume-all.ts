@@ -1,4 +1,4 @@
-import type { Decision } from "@floodgate/core";
+import { type Decision, runningMs } from "@floodgate/core";
 import type { Lanes } from "./lanes.js";
 import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
 
@@ -25,11 +25,11 @@ function bySlot(lanes: Lanes, checks: readonly KeyedCheck[]): KeyedCheck[][] {
 }
 
 async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeoutMs: number): Promise<Map<KeyedCheck, Decision>> {
-  const deadlineMs = performance.now() + timeoutMs;
+  const deadlineMs = runningMs() + timeoutMs;
   const answers = await Promise.allSettled(slots.map((group) => lanes.ask(new ConsumeAll(group, timeoutMs))));
   const fault = answers.find((answer) => answer.status === "rejected");
   // Both round trips share the time of one decision; a fault is told at once, and what follows it has all the time again.
-  const leftMs = fault === undefined ? Math.max(1, deadlineMs - performance.now()) : timeoutMs;
+  const leftMs = fault === undefined ? Math.max(1, deadlineMs - runningMs()) : timeoutMs;
   const charged = answers.every((answer) => answer.status === "fulfilled" && answer.value.charged);
   const decided = new Map<KeyedCheck, Decision>();
   const givenBack: Promise<unknown>[] = [];

@@ -7,6 +7,14 @@ export function timeout(timeoutMs: number): FloodgateError {
   );
 }
 
+/** Redis answered others meanwhile: it is not at fault. */
+export function queueTimeout(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_QUEUE_TIMEOUT",
+    `The request waited ${Math.round(timeoutMs)} ms behind others that Redis answered, and was not sent. Nothing was charged. This process has more requests than it can handle: give it fewer, or raise \`timeoutMs\`.`,
+  );
+}
+
 /** Redis or its client refused a whole batch. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);

@@ -1,9 +1,10 @@
-import { type Clock, Deadlines } from "@floodgate/core";
+import { type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault } from "./faults.js";
 import { Reply } from "./reply.js";
-import type { Step } from "./steps.js";
+import { ServerClock } from "./server-clock.js";
+import type { Queue, Step } from "./steps.js";
 
 export interface LaneOptions {
   readonly clock: Clock | undefined;
@@ -22,16 +23,17 @@ const pollMs = 5;
  * The way to one server. Steps that wait at the same moment travel together, in order; what comes meanwhile waits for the next
  * round. A step that nobody waits for any more is not sent; one that was sent charges nothing after its deadline.
  */
-export class Lane {
+export class Lane implements Queue {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;
   #waiting: Step[] = [];
-  /** The rounds that were sent, and when the last of their steps is given up. */
-  readonly #underWay = new Map<Step[], number>();
+  /** The rounds that were sent. */
+  readonly #underWay = new Set<Step[]>();
   #scheduled = false;
   readonly #deadlines = new Deadlines();
-  /** The server's clock less this process's steady one, as far as is known; undefined before the first answer and after a fault. */
-  #aheadMs: number | undefined;
+  /** Unknown before the first answer and after a fault. */
+  readonly #serverClock = new ServerClock();
+  answeredMs: number = Number.NEGATIVE_INFINITY;
 
   constructor(client: RedisClient, options: LaneOptions) {
     this.#client = client;
@@ -41,8 +43,9 @@ export class Lane {
   add(step: Step): void {
     // Behind a silent server nothing is sent, and so nothing else clears away those who have given up.
     if (this.#waiting[0]?.settled === true) this.#clear();
-    if (this.#room() <= 0) this.#abandon(step.askedMs);
+    if (this.#room() <= 0) this.#abandon();
     this.#waiting.push(step);
+    step.queue = this;
     this.#deadlines.add(step);
     this.#schedule();
   }
@@ -59,18 +62,18 @@ export class Lane {
 
   /** How many rounds may start now. The first finds out what time it is at the server, and those after it would be too late with it. */
   #room(): number {
-    return (this.#aheadMs === undefined ? 1 : mostRounds) - this.#underWay.size;
+    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#underWay.size;
   }
 
   /**
    * Rounds that nobody waits for any more hold up no others: a library may have forgotten them when a connection broke (ioredis
    * does, where it is told not to send again). What comes next finds out what time it is first, and whether anybody answers.
    */
-  #abandon(nowMs: number): void {
-    for (const [round, overMs] of this.#underWay) {
-      if (nowMs <= overMs) continue;
+  #abandon(): void {
+    for (const round of this.#underWay) {
+      if (!round.every((step) => step.settled)) continue;
       this.#underWay.delete(round);
-      this.#aheadMs = undefined;
+      this.#serverClock.forget();
     }
   }
 
@@ -105,8 +108,10 @@ export class Lane {
     this.#waiting = [];
   }
 
+  /** A step whose time is over is about to be given up: the server would do nothing for it, nor for those that travel with it. */
   #clear(): void {
-    this.#waiting = this.#waiting.filter((step) => !step.settled);
+    const nowMs = performance.now();
+    this.#waiting = this.#waiting.filter((step) => !step.settled && msLeft(step, nowMs) > 0);
   }
 
   /** The next round: what waits, shared among the rounds that may still start, so that they overlap. */
@@ -124,16 +129,14 @@ export class Lane {
   /** One run of the script for each slot, all in one write. */
   #send(round: Step[]): void {
     const { clock, wantsState } = this.#options;
-    const deadlineMs = round.reduce((earliestMs, step) => Math.min(earliestMs, step.deadlineMs), Number.POSITIVE_INFINITY);
-    // The last whole millisecond there that is over by then.
-    const notAfterMs = this.#aheadMs === undefined ? 0 : Math.floor(this.#aheadMs + deadlineMs) - 1;
-    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
     const sentMs = performance.now();
+    const leftMs = round.reduce((leastMs, step) => Math.min(leastMs, msLeft(step, sentMs)), Number.POSITIVE_INFINITY);
+    const notAfterMs = this.#serverClock.notAfterMs(sentMs + leftMs);
+    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
-    this.#underWay.set(
-      round,
-      round.reduce((latestMs, step) => Math.max(latestMs, step.deadlineMs), 0),
-    );
+    this.#underWay.add(round);
+    for (const step of round) step.queue = undefined;
+    const sent: Moment = { atMs: sentMs, runningMs: runningMs(sentMs) };
     let left = batches.length;
     const done = (): void => {
       if (--left > 0) return;
@@ -144,7 +147,7 @@ export class Lane {
       const batch = batches[i] as Batch;
       answer
         .then(
-          (reply) => this.#read(batch, reply, sentMs),
+          (reply) => this.#read(batch, reply, sent),
           (error) => this.#refused(batch, error),
         )
         .then(done, (error) => {
@@ -173,16 +176,17 @@ export class Lane {
       return;
     }
     const sentMs = performance.now();
+    const sent: Moment = { atMs: sentMs, runningMs: runningMs(sentMs) };
     const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
     return answer.then(
-      (reply) => this.#read(batch, reply, sentMs),
+      (reply) => this.#read(batch, reply, sent),
       (again) => this.#lost(batch, again),
     );
   }
 
   /** Whoever answers next may be another server, with another clock. */
   #lost(batch: Batch, cause: unknown): void {
-    this.#aheadMs = undefined;
+    this.#serverClock.forget();
     this.#fail(batch.steps, fault(cause));
   }
 
@@ -194,21 +198,40 @@ export class Lane {
   }
 
   /** @throws MalformedReply: then nothing that it says is believed. */
-  #read(batch: Batch, list: unknown, sentMs: number): void {
-    const reply = new Reply(list, batch.nowMs, sentMs, performance.now());
+  #read(batch: Batch, list: unknown, sent: Moment): void {
+    const receivedMs = performance.now();
+    const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
     if (reply.isLate) {
-      this.#aheadMs = reply.serverMs - reply.receivedMs;
-      // Too late by the server's clock, so nothing was charged. It was not known, or has changed: those who still wait ask again.
-      this.#waiting.push(...batch.steps.filter((step) => !step.settled));
-      this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
-      return;
+      this.#again(batch, receivedMs - sent.atMs - (runningMs(receivedMs) - sent.runningMs));
+    } else {
+      for (const step of batch.steps) step.read(reply);
+      reply.end();
+      for (const step of batch.steps) {
+        step.settle(reply);
+        this.#deadlines.delete(step);
+      }
     }
-    for (const step of batch.steps) step.read(reply);
-    reply.end();
-    this.#aheadMs = reply.serverMs - reply.receivedMs;
-    for (const step of batch.steps) {
-      step.settle(reply);
-      this.#deadlines.delete(step);
-    }
+    this.answeredMs = receivedMs;
+    this.#serverClock.learn(reply.serverMs, sent.atMs, receivedMs);
   }
+
+  /**
+   * Too late by the server's clock, so nothing was charged. That clock was not known, or has changed: those who still wait ask again. It is
+   * known the less the later the reply was read, so they wait longer by the time in which the event loop did not run meanwhile.
+   */
+  #again(batch: Batch, stoodMs: number): void {
+    for (const step of batch.steps) {
+      if (step.settled) continue;
+      step.deadlineMs += stoodMs;
+      step.queue = this;
+      this.#waiting.push(step);
+    }
+    this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
+  }
+}
+
+/** A moment by both clocks of this process. */
+interface Moment {
+  readonly atMs: number;
+  readonly runningMs: number;
 }

@@ -1,10 +1,16 @@
-import type { Cells, Decision, Limit, Waiter } from "@floodgate/core";
+import { type Cells, type Decision, type Limit, latestMs, runningMs, type Waiter } from "@floodgate/core";
 import type { Batch } from "./batch.js";
-import { stepFault, timeout } from "./faults.js";
+import { queueTimeout, stepFault, timeout } from "./faults.js";
 import type { KnownLimit } from "./limits.js";
 import type { Reply, Told } from "./reply.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
+
+/** Steps that wait to be sent. */
+export interface Queue {
+  /** When the server answered last, by this process's steady clock. */
+  readonly answeredMs: number;
+}
 
 /** A limit's key in Redis, and what a request asks of it. */
 export interface KeyedCheck {
@@ -28,9 +34,14 @@ export abstract class Step<T = unknown> implements Waiter {
   readonly answer: Promise<T>;
   /** By this process's steady clock. */
   readonly askedMs: number = performance.now();
-  readonly deadlineMs: number;
+  readonly latestMs: number;
+  /** By the clock that stands still while the event loop does not run. */
+  deadlineMs: number;
   place = -1;
   settled = false;
+  /** What it waits in to be sent; undefined while it is under way. */
+  queue: Queue | undefined;
+  readonly #timeoutMs: number;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
   /** What is wrong with this step alone. */
@@ -39,7 +50,9 @@ export abstract class Step<T = unknown> implements Waiter {
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
     this.redisKey = redisKey;
     this.checks = checks;
-    this.deadlineMs = this.askedMs + timeoutMs;
+    this.#timeoutMs = timeoutMs;
+    this.deadlineMs = runningMs(this.askedMs) + timeoutMs;
+    this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -80,7 +93,8 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 
   expire(): void {
-    this.fail(timeout(this.deadlineMs - this.askedMs));
+    const others = this.queue !== undefined && this.queue.answeredMs > this.askedMs;
+    this.fail(others ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
   }
 
   /** A rejected request's state is worth remembering, and of a rejected whole those of its neighbours. */

@@ -17,7 +17,10 @@ export type OnStoreError = "allow" | "deny" | Store<"sync"> | Fallback;
 
 /** What a limiter and a middleware are told of a store that fails. */
 export interface FailureOptions {
-  /** How many milliseconds a decision may take where the store answers by promise; default 100. */
+  /**
+   * How many milliseconds a decision may take where the store answers by promise; default 100. Time in which this process's event loop
+   * does not run (a handler computes) does not count, up to 10 seconds for each decision.
+   */
   timeoutMs?: number;
   /**
    * What happens to a request that the store cannot decide; default `"allow"`. A store that answers at once is no server that

@@ -2,12 +2,12 @@ import type { Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, listenerOf } from "../events.js";
 import type { Limit } from "../limit.js";
-import { steadyMs } from "../runtime.js";
 import { type Answer, andThen, type Check, isPromise, type Mode, type Store, scopeOf } from "../store.js";
 import { type Breaker, breakerOf } from "./breaker.js";
-import { Deadlines, msUntil } from "./deadlines.js";
+import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { FallbackLimits } from "./fallback.js";
+import { runningMs } from "./running-clock.js";
 import { type AskedStore, Blind, type Substitute } from "./substitute.js";
 
 /** Which guard has made a degraded decision: of several limiters' the first's has made them all. */
@@ -87,7 +87,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
 
   settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
     if (charged.degraded) {
-      const store = this.#until(steadyMs() + this.timeoutMs);
+      const store = this.#until(runningMs() + this.timeoutMs);
       return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
     }
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
@@ -126,7 +126,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   /** Asks the store, once it has been told what these keys have used while it was away: all of that in time. */
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
     if (!this.#substitute.owes) return this.#inTime(this.timeoutMs, ask);
-    const deadlineMs = steadyMs() + this.timeoutMs;
+    const deadlineMs = runningMs() + this.timeoutMs;
     const told = this.#substitute.handOver(checks, () => this.#until(deadlineMs));
     return andThen<void, T>(this.#waited(told), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
   }
@@ -154,7 +154,12 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   /** Waits for an answer of the store, no longer than this. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const waiter = { deadlineMs: steadyMs() + timeoutMs, place: -1, expire: () => reject(timeoutError(this.timeoutMs)) };
+      const waiter = {
+        deadlineMs: runningMs() + timeoutMs,
+        latestMs: latestMs(timeoutMs),
+        place: -1,
+        expire: () => reject(timeoutError(this.timeoutMs)),
+      };
       this.#deadlines.add(waiter);
       const settle =
         <V>(how: (value: V) => void) =>
@@ -180,9 +185,10 @@ export class StoreGuard<M extends Mode> implements Store<M> {
 
   #failed(period: number, error: unknown): void {
     this.#onEvent?.({ type: "store-error", error });
-    // What is wrong with one key is said by a store that answers.
-    if (error instanceof FloodgateError && error.code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
-    else this.#breaker.failed(period, error);
+    const code = error instanceof FloodgateError ? error.code : undefined;
+    // What is wrong with one key is said by a store that answers. Of one that was never asked nothing is known.
+    if (code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
+    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") this.#breaker.failed(period, error);
   }
 
   /** What is made in this process, and how that fails, as the store would answer it. */
