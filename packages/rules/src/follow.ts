@@ -33,7 +33,8 @@ type Stop = () => void | Promise<void>;
 
 /** Who is told what was found. */
 export interface Listener {
-  take(read: RulesText): void;
+  /** The next read waits for it. */
+  take(read: RulesText): Promise<void>;
   /** With what a read has failed: at each poll, as long as it does; or the watch, once. */
   refuse(error: unknown): void;
 }
@@ -75,6 +76,10 @@ export class Follower {
       if (typeof stop === "function") await stop();
     })();
     return this.#closed;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
   }
 
   /** Has the next poll read, whatever the revision. */
@@ -119,7 +124,7 @@ export class Follower {
     }
     if (this.#closed !== undefined || read === undefined) return;
     this.#revision = read.revision;
-    this.#listener.take(read);
+    await this.#listener.take(read);
   }
 }
 

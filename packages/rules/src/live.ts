@@ -10,6 +10,7 @@ import {
   type RuleUser,
   wholeNumber,
 } from "@floodgate/core";
+import { readAside } from "./aside.js";
 import { type FirstText, Follower, firstOf, type Listener, type RulesOrigin, type RulesText } from "./follow.js";
 import { type ReadRules, readRules } from "./parse.js";
 import { messageOf } from "./reason.js";
@@ -48,7 +49,7 @@ export async function startLive(where: string, origin: RulesOrigin, options: Liv
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const pollMs = wholeNumber(where, "pollMs", options.pollMs ?? usualPollMs, 1, usualPollMs);
   const first = await firstOf(origin);
-  const { rules } = readRules(first.text, origin.source);
+  const { rules } = await readAside(first.text, origin.source, true);
   return new Live(origin, pollMs, first, rules, options.onEvent);
 }
 
@@ -90,7 +91,7 @@ class Live implements LiveRules, Listener {
   }
 
   /** Takes a new version in force, for all users in one step or for none. */
-  take(read: RulesText): void {
+  async take(read: RulesText): Promise<void> {
     const { text } = read;
     const version = versionOf(read);
     if (text === this.#text) {
@@ -99,15 +100,13 @@ class Live implements LiveRules, Listener {
       if (this.#told !== undefined) this.#tellReloaded();
       return;
     }
-    if (text === this.#refused?.text) {
-      this.refuse(this.#refused.error);
-      return;
-    }
+    if (text === this.#refused?.text) return this.refuse(this.#refused.error);
     const refusers = new Map<RuleUser, unknown>();
     let rules: RuleSet;
     let ready: readonly (() => void)[];
     try {
-      const parsed = readRules(text, this.#source);
+      const parsed = await readAside(text, this.#source, false);
+      if (this.#follower.isClosed) return;
       ready = this.#prepare(parsed, refusers);
       rules = parsed.rules;
     } catch (error) {

@@ -19,12 +19,13 @@ export class RulesError extends FloodgateError {
   /** In the order of their lines. */
   readonly problems: readonly RulesProblem[];
 
-  constructor(file: string, problems: readonly RulesProblem[], options?: { cause?: unknown }) {
+  constructor(file: string, problems: readonly RulesProblem[], options?: { cause?: unknown; more?: number }) {
     const inOrder = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
     const shown = inOrder.slice(0, mostShown).map((problem) => describeProblem(file, problem));
-    if (inOrder.length > mostShown) shown.push(`... and ${inOrder.length - mostShown} more.`);
+    const untold = inOrder.length - shown.length + (options?.more ?? 0);
+    if (untold > 0) shown.push(`... and ${untold} more.`);
     super("FLOODGATE_INVALID_RULES", shown.join("\n"), {
-      ...options,
+      ...(options?.cause === undefined ? {} : { cause: options.cause }),
       at: inOrder[0]?.path ?? [],
     });
     this.name = "RulesError";

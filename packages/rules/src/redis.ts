@@ -1,8 +1,8 @@
 import { checkOptions, FloodgateError } from "@floodgate/core";
+import { readAside } from "./aside.js";
 import { type Database, databaseOf, type RulesRedis } from "./client.js";
 import type { RulesOrigin } from "./follow.js";
 import { type LiveOptions, type LiveRules, startLive } from "./live.js";
-import { parseRules } from "./parse.js";
 
 /**
  * The rules under a key of Redis, as `pushRules` puts them there. A second connection, `redis.duplicate()`, hears of new versions
@@ -43,7 +43,7 @@ export async function pullRules(redis: RulesRedis, key: string): Promise<{ text:
 export async function pushRules(redis: RulesRedis, key: string, text: string, options: { ifVersion?: string } = {}): Promise<string> {
   const database = databaseOf("pushRules", redis, key);
   checkOptions("pushRules", options, ["ifVersion"], 'pushRules(redis, key, text, { ifVersion: "7" })');
-  parseRules(text, key);
+  await readAside(text, key, true);
   const { ifVersion } = options;
   const condition = ifVersion === undefined ? [] : [`${ifVersion}`];
   const [outcome, there] = (await database.command("eval", pushScript, "1", key, text, ...condition)) as [unknown, unknown];

@@ -256,7 +256,7 @@ describe("a first file", () => {
   });
 
   it("must be good", async () => {
-    writeFileSync(file, limited(0));
+    writeFileSync(file, limited(-1));
     const error = await fileRules(file).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(RulesError);
     expect(String(error)).toContain(`${file}:2:27: `);

@@ -55,7 +55,7 @@ describe("reads", () => {
 
   it("that fail after a bad version, and find it again, are told as what there is each time", async () => {
     const { origin, users } = await start();
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     const bad = users[0].told[0];
     origin.failure = new Error("no route to host");
     await vi.advanceTimersByTimeAsync(2 * pollMs);
@@ -66,7 +66,7 @@ describe("reads", () => {
 
   it.each<[string, Partial<Origin>]>([
     ["that fail", { failure: new Error("no route to host") }],
-    ["of a bad version", { text: limited(0) }],
+    ["of a bad version", { text: limited(-1) }],
   ])("%s, until they find the version in force again: that is told, once", async (_, trouble) => {
     const { origin, rules, users, events } = await start();
     const { current, version } = rules;

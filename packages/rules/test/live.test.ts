@@ -85,7 +85,7 @@ describe("a bad version", () => {
   it("is refused whole and told once, with its lines, while the last good one stays", async () => {
     const { origin, rules, users, events } = await start();
     const { current, version } = rules;
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     await vi.advanceTimersByTimeAsync(5 * pollMs);
     expect(rules.current).toBe(current);
     expect(rules.version).toBe(version);
@@ -97,7 +97,7 @@ describe("a bad version", () => {
     expect(events).toHaveLength(1);
     await origin.becomes(limited(3));
     expect(users.map(({ inForce }) => inForce)).toEqual([[3], [3]]);
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
@@ -107,7 +107,7 @@ describe("a bad version", () => {
     const rules = await liveRules(origin, { pollMs });
     const silent: RuleUser = { prepare: () => () => {} };
     rules.subscribe(silent);
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     expect(warn.mock.calls).toEqual([
       [expect.stringMatching(/refused.*stay in force:\nlimits:2:27: /), { type: "FloodgateWarning", code: "FLOODGATE_INVALID_RULES" }],
     ]);
@@ -120,16 +120,16 @@ describe("a bad version", () => {
 
   it("is told though the one before it was bad for the same reason", async () => {
     const { origin, users } = await start();
-    await origin.becomes(limited(0));
-    await origin.becomes(`${limited(0)}# not yet`);
+    await origin.becomes(limited(-1));
+    await origin.becomes(`${limited(-1)}# not yet`);
     expect(users[0].told).toEqual([expect.stringMatching(/^limits:2:27: /), users[0].told[0]]);
   });
 
   it("is told again where it comes again, after the good one", async () => {
     const { origin, events } = await start();
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     await origin.becomes(limited(1));
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
@@ -221,7 +221,7 @@ describe("a bad version", () => {
   it("is not tried again where it is bad in itself, whoever leaves", async () => {
     const { origin, rules, events } = await start();
     const leave = rules.subscribe(new User());
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     leave();
     await vi.advanceTimersByTimeAsync(2 * pollMs);
     expect(events).toHaveLength(1);
@@ -271,7 +271,7 @@ describe("a user that fails", () => {
     });
     const rules = await liveRules(origin, { pollMs, onEvent });
     await origin.becomes(limited(2));
-    await origin.becomes(limited(0));
+    await origin.becomes(limited(-1));
     expect(onEvent).toHaveBeenCalledTimes(2);
     expect(rules.current.rules[0]?.limit).toBe(2);
   });
@@ -291,7 +291,7 @@ describe("a first version", () => {
   });
 
   it("must be good", async () => {
-    await expect(liveRules(new Origin(limited(0)))).rejects.toBeInstanceOf(RulesError);
+    await expect(liveRules(new Origin(limited(-1)))).rejects.toBeInstanceOf(RulesError);
     await expect(liveRules({ source: "s", read: async () => ({}) as RulesText })).rejects.toMatchObject({
       code: "FLOODGATE_RULES_UNAVAILABLE",
     });

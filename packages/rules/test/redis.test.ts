@@ -195,7 +195,7 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
     await expect(redisRules(client, key)).rejects.toThrow(RulesError);
     await server.command("HSET", key, "rules", limited(1), "version", "2");
     const { rules, user } = await follow(client, key, { pollMs: 20 });
-    await server.command("HSET", key, "rules", limited(0), "version", "3");
+    await server.command("HSET", key, "rules", limited(-1), "version", "3");
     await user.hears(1);
     await server.command("DEL", key);
     await user.hears(2);
@@ -293,7 +293,7 @@ describe("a push", () => {
   it("of bad rules is refused before anything is written", async () => {
     const client = await connect("ioredis 6");
     const key = freshKey();
-    await expect(pushRules(client, key, limited(0))).rejects.toThrow(RulesError);
+    await expect(pushRules(client, key, limited(-1))).rejects.toThrow(RulesError);
     expect(await pullRules(client, key)).toBeUndefined();
   });
 
