@@ -208,3 +208,44 @@ test.each([
 ])("%o is no match", (match, message) => {
   expect(() => compileMatch("rule", match)).toThrow(message);
 });
+
+test.each(["/a", "/x", "/../a", "//a", "/a%2fb", "/."])("of a path of thousands of %s only a bounded part is matched", (segment) => {
+  const readings = readingsOf(segment.repeat(3000));
+  expect(readings.length).toBeLessThan(16);
+  for (const reading of readings) expect(reading.length).toBeLessThan(66);
+});
+
+test("a rule that fits a path fits it too where the path is too long to be matched as a whole", () => {
+  const segment = fc.constantFrom("a", "b", "c");
+  fc.assert(
+    fc.property(fc.array(segment, { maxLength: 200 }), fc.array(fc.constantFrom("a", "b", ":x", "*"), { maxLength: 6 }), (path, rule) => {
+      const pattern = rule.map((part) => (part === "*" ? "(/[abc])*" : part === ":x" ? "/[abc]" : `/${part}`)).join("");
+      const expected = new RegExp(`^${pattern}$`).test(path.map((part) => `/${part}`).join(""));
+      const found = fits({ path: `/${rule.join("/")}` }, "GET", `/${path.join("/")}`);
+      if (expected || path.length <= 64) expect(found).toBe(expected);
+    }),
+  );
+});
+
+test.each([
+  ["/v1/api/login", [{ path: "/login", unknown: "before" }], true],
+  ["/login", [{ path: "/login", unknown: "before" }], true],
+  ["/v1/:x", [{ path: "/login", unknown: "before" }], true],
+  ["/v1/api", [{ path: "/login", unknown: "before" }], false],
+  ["/users/:id/reset", [{ path: "/users", unknown: "after" }], true],
+  ["/users", [{ path: "/users", unknown: "after" }], true],
+  ["/posts/:id", [{ path: "/users", unknown: "after" }], false],
+  ["/en/login", [{ path: "/login" }, { path: "/en/login" }], true],
+  ["/en", [{ path: "/login" }, { path: "/en/login" }], false],
+] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
+  const index = new RuleIndex([compileMatch("rule", { path })]);
+  expect(index.find(undefined, { method: () => "GET", path: () => possible, header: () => undefined }).length === 1).toBe(expected);
+});
+
+test("a method fits in any case", () => {
+  expect([fits({ method: "POST" }, "post", "/"), fits({ method: "get" }, "hEaD", "/"), fits({ method: "POST" }, "get", "/")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});

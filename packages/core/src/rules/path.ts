@@ -67,7 +67,7 @@ export type Readings = readonly Reading[];
 
 /** A path with more segments is read at its beginning and its end only, so that no path takes long to match. */
 const mostSegments = 64;
-const segmentsAtEnd = 16;
+const segmentsAtEnd = 4;
 
 /**
  * Reads a request's path as it is written, which is how routers take it. Handlers may see another path in it, because they resolve
@@ -97,8 +97,11 @@ function readingsOfText(target: string): Readings {
     const segment = written[i] as string;
     if (!/^\.\.?$|[/\\]/.test(segment)) continue;
     const rest = written.slice(i + 1);
-    const after: Reading = rest.length > mostSegments ? [any] : onDisk(rest);
-    readings.push([...written.slice(0, i + 1), ...after]);
+    if (rest.length > mostSegments) {
+      readings.push([...written.slice(0, i + 1), any]);
+      break;
+    }
+    readings.push([...written.slice(0, i + 1), ...onDisk(rest)]);
   }
   return readings;
 }
