@@ -41,11 +41,16 @@ export class FloodgateError extends Error {
   at: readonly (string | number)[];
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown; at?: readonly (string | number)[] }) {
-    super(message, options);
+    super(printable(message), options);
     this.name = "FloodgateError";
     this.code = code;
     this.at = options?.at ?? [];
   }
+}
+
+/** A text as a console may show it: a terminal obeys control characters, also those that somebody else has written. Lines stay lines. */
+export function printable(text: string): string {
+  return text.replace(/[^\n\t\P{C}]/gu, (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`);
 }
 
 /** Makes something of a part of what was given: an error of that part says where the part stands. */

@@ -1,3 +1,5 @@
+import { printable } from "./errors.js";
+
 /** Every runtime has one; typed here because core has no types of any of them. */
 declare const console: { warn(message: string): void };
 
@@ -15,5 +17,5 @@ export function warnOnce(code: string, message: string, subject: string = code):
 
 /** Tells the console. The caller sees to it that this happens rarely. */
 export function warn(code: string, message: string): void {
-  console.warn(`[floodgate] ${code}: ${message}`);
+  console.warn(printable(`[floodgate] ${code}: ${message}`));
 }

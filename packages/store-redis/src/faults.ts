@@ -18,7 +18,7 @@ export function queueTimeout(timeoutMs: number): FloodgateError {
 /** Redis or its client refused a whole batch. */
 export function fault(cause: unknown): FloodgateError {
   const text = cause instanceof Error ? cause.message : String(cause);
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${text}`, { cause });
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide: ${oneLine(text)}`, { cause });
 }
 
 /** One step of a batch failed. */
@@ -29,5 +29,10 @@ export function stepFault(text: string, key: string): FloodgateError {
       `The Redis key ${JSON.stringify(key)} holds a value of another type, which Floodgate has not written and does not overwrite. Delete it (the limiter's \`reset\` does), or give redisStore another \`prefix\`.`,
     );
   }
-  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${text}`);
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}`);
+}
+
+/** What a server says is a part of a line, and may be megabytes long. */
+function oneLine(text: string): string {
+  return (text.length > 300 ? `${text.slice(0, 297)}...` : text).replace(/\s+/g, " ");
 }
