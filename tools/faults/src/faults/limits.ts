@@ -12,7 +12,7 @@ export const clientPolicy: Policy = tokenBucket({ capacity, refill: 1, every: "3
 
 const perClient: Rule<unknown> = { name: clientLimit, key: "header:x-client", policy: clientPolicy };
 /** Never reached: another key, in a Cluster mostly in another slot. */
-const overall: Rule<unknown> = { name: "overall", key: "global", policy: tokenBucket({ capacity: 1_000_000, refill: 1, every: "30d" }) };
+const overall: Rule<unknown> = { name: "overall", key: "global", policy: tokenBucket({ capacity: 500_000, refill: 1, every: "30d" }) };
 
 /** One limit, and several in one step; the count of a client's is one. */
 export const oneLimit: readonly Rule<unknown>[] = [perClient];
