@@ -1,4 +1,9 @@
-/** Keys of one shard, about. V8 copies a whole Map when it grows or has seen many deletions; a small one is copied in no time. */
+/**
+ * Up to so many keys one Map is enough. V8 copies all of a Map when it grows or has seen many deletions, and that takes some
+ * milliseconds.
+ */
+const oneMap = 1 << 17;
+/** Keys of a shard, about. It is copied in less than a millisecond. */
 const shardKeys = 1 << 14;
 /** Characters of each end of a key that its shard depends on. */
 const hashed = 16;
@@ -12,7 +17,7 @@ export class KeyMap {
   readonly #shift: number;
 
   constructor(maxKeys: number) {
-    const bits = Math.max(0, Math.ceil(Math.log2(maxKeys / shardKeys)));
+    const bits = maxKeys <= oneMap ? 0 : Math.ceil(Math.log2(maxKeys / shardKeys));
     this.#shards = Array.from({ length: 2 ** bits }, () => new Map());
     this.#only = bits === 0 ? this.#shards[0] : undefined;
     this.#shift = 32 - bits;

@@ -46,7 +46,7 @@ export class KeyTable {
     this.#drop = drop;
     this.#slots = new Slots(maxKeys);
     this.#lists = new UseLists(this.#slots);
-    this.#kinds = new Kinds(maxKeys, (slot, place) => this.#slots.set(slot, field.place, place));
+    this.#kinds = new Kinds(maxKeys, (slot, place) => this.#slots.setPlace(slot, place));
   }
 
   get size(): number {
@@ -87,18 +87,22 @@ export class KeyTable {
     return this.size + keys <= this.#maxKeys;
   }
 
-  /** Puts a key where its use belongs. */
+  /** Puts a key where its use and its reset belong. */
   place(slot: number, use: number, resetAtMs: number): void {
     const group = this.#slots.get(slot, field.group);
-    const place = this.#slots.get(slot, field.place);
-    const kind = this.#kinds.at(group >>> 8);
+    const place = this.#slots.place(slot);
+    const mark = markOf(resetAtMs);
     if (place === nowhere) {
+      const kind = this.#kinds.at(group >>> 8);
       kind.byReset.add(slot, resetAtMs);
+      this.#slots.setMark(slot, mark);
       this.#kinds.sizeChanged(kind);
       this.#kinds.resetChanged(kind);
     } else {
-      if (kind.byReset.rankAt(place) !== resetAtMs) {
+      if (this.#slots.mark(slot) !== mark) {
+        const kind = this.#kinds.at(group >>> 8);
         kind.byReset.change(place, resetAtMs);
+        this.#slots.setMark(slot, mark);
         this.#kinds.resetChanged(kind);
       }
       const before = group & 0xff;
@@ -109,9 +113,14 @@ export class KeyTable {
     if (use !== blocked) this.#lists.add(slot, use);
   }
 
+  /** Makes the next `place` of a key compare its whole reset, not only the mark. */
+  remark(slot: number): void {
+    this.#slots.setMark(slot, ~this.#slots.mark(slot));
+  }
+
   /** Takes a key out of the order of eviction, until it is placed again. */
   withdraw(slot: number): void {
-    const place = this.#slots.get(slot, field.place);
+    const place = this.#slots.place(slot);
     if (place === nowhere) return;
     const group = this.#slots.get(slot, field.group);
     const kind = this.#kinds.at(group >>> 8);
@@ -202,7 +211,7 @@ export class KeyTable {
     for (let i = 0; i < times; i++) {
       if (this.#hand >= this.#slots.end) this.#hand = 0;
       const slot = this.#hand++;
-      if (this.#slots.end > 0 && this.#slots.get(slot, field.place) !== nowhere) this.#look(slot);
+      if (this.#slots.end > 0 && this.#slots.place(slot) !== nowhere) this.#look(slot);
     }
   }
 
@@ -214,6 +223,7 @@ export class KeyTable {
       return undefined;
     }
     const { use } = found;
+    this.remark(slot);
     this.place(slot, use, found.resetAtMs);
     return use;
   }
@@ -226,6 +236,14 @@ export class KeyTable {
     this.#drop(kind, key, handle, live);
     return true;
   }
+}
+
+/**
+ * A few bits of a reset. A key whose mark is the same counts as in its place, so that most decisions need not read the heap. Where
+ * the reset is another one all the same, that is noticed when the key is about to go.
+ */
+function markOf(resetAtMs: number): number {
+  return Math.imul(resetAtMs | 0, 0x9e3779b1) >>> 24;
 }
 
 /**

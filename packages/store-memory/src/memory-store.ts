@@ -155,6 +155,8 @@ class SlabStore implements MemoryStore {
     }
     this.#turnTo(limit, key, slot);
     const units = algorithm.settle(policy, this.#lastCells, this.#lastAt, nowMs, atMs, reserved, cost);
+    // A refund may bring the reset nearer, which must not go unnoticed.
+    this.#table.remark(slot);
     if (units !== 0) this.#note(algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
     return units;
   }

@@ -1,6 +1,10 @@
-/** The numbers of a slot. The first four are needed for each decision, so they lie in one cache line. */
-export const field = { handle: 0, group: 1, place: 2, state: 3 } as const;
+/** The numbers of a slot. They are needed for each decision, so they lie in one cache line. */
+export const field = { handle: 0, group: 1, state: 2 } as const;
+const PLACE = 3;
 const width = 4;
+/** A slot's place in a heap takes the lower bits of its number, and a mark the upper ones. */
+const placeBits = 24;
+const placeMask = (1 << placeBits) - 1;
 /** The neighbours of a slot in a list. */
 const links = 2;
 /** Keys of a page, as a power of two. */
@@ -39,6 +43,22 @@ export class Slots {
 
   set(slot: number, which: number, value: number): void {
     this.#numbers[slot * width + which] = value;
+  }
+
+  place(slot: number): number {
+    return (this.#numbers[slot * width + PLACE] as number) & placeMask;
+  }
+
+  setPlace(slot: number, place: number): void {
+    this.#numbers[slot * width + PLACE] = ((this.#numbers[slot * width + PLACE] as number) & ~placeMask) | place;
+  }
+
+  mark(slot: number): number {
+    return (this.#numbers[slot * width + PLACE] as number) >>> placeBits;
+  }
+
+  setMark(slot: number, mark: number): void {
+    this.#numbers[slot * width + PLACE] = this.place(slot) | (mark << placeBits);
   }
 
   next(slot: number): number {
