@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { cpu } from "./cpu.mjs";
 import { flood } from "./flood.mjs";
+import { full } from "./full.mjs";
 import { frameworks, http } from "./http.mjs";
 import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
@@ -15,6 +16,7 @@ Parts (all of them by default):
   memory   bytes a key
   flood    fresh keys without end: pauses, speed, and whether a blocked key stays blocked
   cpu      CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6
+  full     a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)
   http     requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
   rules    one request under three of 10, 100 and 1000 rules
   redis    one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
@@ -32,7 +34,7 @@ Options:
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
-const parts = { store, memory, flood, cpu, http, rules, redis };
+const parts = { store, memory, flood, full, cpu, http, rules, redis };
 
 function options() {
   try {
@@ -76,6 +78,7 @@ if (wanted) {
     rules: { rounds: Number(rounds ?? 7), processes: Number(processes) },
     memory: { keys: 1_000_000 },
     flood: { keys: 2_000_000 },
+    full: { keys: 200_000 },
     cpu: { rounds: Number(rounds ?? 2), slices: 20, addresses: ["127.0.0.1", "::1"], framework },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
