@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
 import {
+  createLimit,
   type Decision,
   fixedWindow,
   gcra,
@@ -12,7 +13,7 @@ import {
 import * as fc from "fast-check";
 import { agreesWithModel } from "./bounds.js";
 import { scripts } from "./scripts.js";
-import type { Suite } from "./world.js";
+import type { Suite, World } from "./world.js";
 
 /** Policies whose products come near to what a double holds exactly. */
 export function largeCases(suite: Suite): void {
@@ -27,7 +28,57 @@ export function largeCases(suite: Suite): void {
         );
       });
     }
+
+    suite.it("or refuses the policy: a whole charge is given back whole, and as much again can be owed", async (world) => {
+      const share = fc.double({ min: 0, max: 0.99, noNaN: true });
+      await fc.assert(
+        fc.asyncProperty(anySize, share, async (policy, factor) => {
+          if (policy !== undefined) await settlesExactly(world, policy, world.fresh(), factor);
+        }),
+        { numRuns: 300 },
+      );
+    });
   });
+}
+
+/** Policies of any size. Those that are too large for exact arithmetic are refused when they are made. */
+const anySize: fc.Arbitrary<Policy | undefined> = fc
+  .record({
+    kind: fc.nat(6),
+    quota: fc.oneof(fc.integer({ min: 1, max: 1e10 }), fc.integer({ min: 1, max: 2 ** 50 })),
+    amount: fc.oneof(fc.integer({ min: 1, max: 1e8 }), fc.integer({ min: 1, max: 2 ** 50 })),
+    every: fc.constantFrom("1s", "1m", "1h", "1d", "365d"),
+  })
+  .map(({ kind, quota, amount, every }) => {
+    try {
+      return [
+        () => fixedWindow({ limit: quota, window: every }),
+        () => slidingWindowLog({ limit: quota, window: every }),
+        () => slidingWindowCounter({ limit: quota, window: every }),
+        () => tokenBucket({ capacity: quota, refill: amount, every }),
+        () => tokenBucket({ capacity: quota, refill: amount, every, style: "interval" }),
+        () => gcra({ limit: amount, window: every, burst: quota }),
+        () => leakyBucket({ capacity: quota, leak: amount, every, maxDelayMs: 1000 }),
+      ][kind]?.();
+    } catch (error) {
+      assert.equal((error as { code?: unknown }).code, "FLOODGATE_POLICY_TOO_LARGE");
+      return undefined;
+    }
+  });
+
+async function settlesExactly({ store }: World, policy: Policy, key: string, factor: number): Promise<void> {
+  const limit = createLimit("any", policy);
+  const { quota } = policy;
+  const whole = await store.consume(limit, key, quota);
+  assert.equal(whole.allowed, true);
+  if (policy.algorithm !== "leaky-bucket") {
+    assert.equal(await store.settle(limit, key, whole, 0), -quota);
+    assert.equal((await store.peek(limit, key)).remaining, quota);
+  }
+  await store.reset(limit, key);
+  const more = Math.ceil(quota * factor);
+  assert.equal(await store.settle(limit, key, await store.consume(limit, key, quota), quota + more), more);
+  assert.equal((await store.peek(limit, key)).remaining, 0);
 }
 
 export const largePolicies: readonly (readonly [string, Policy])[] = [

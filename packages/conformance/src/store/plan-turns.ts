@@ -202,7 +202,7 @@ class Turns {
     const cost = Math.round(charge.decision.cost * factor);
     const change = await this.#world.store.settle(charge.limit, this.#key, charge.decision, cost);
     await this.#world.store.settle(this.#largest, this.#key, charge.alone, cost);
-    charge.units += BigInt(Math.ceil(change));
+    charge.units += BigInt(Math.floor(change));
     this.#owing ||= change > 0;
   }
 }

@@ -37,29 +37,34 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
   size: () => 4,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { capacity, refill, everyMs } = limit.policy;
-    let endMs = endOf(limit.policy, cells, at, nowMs);
+    const { capacity, refill, everyMs, spanMs } = limit.policy;
+    const stored = cells[at + LAST] as number;
+    // Where no other plan charges, the state ends just when this one's bucket is full.
+    const own = cells[at + CAPACITY] === capacity && cells[at + REFILL] === refill;
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
     let tokens = capacity;
     let last = nowMs;
-    let most = capacity;
-    let fastest = refill;
-    if (nowMs < endMs) {
-      const count = refills(limit.policy, cells, at, nowMs);
-      most = Math.max(cells[at + CAPACITY] as number, capacity);
-      fastest = Math.max(cells[at + REFILL] as number, refill);
+    // Without a debt a span fills the bucket.
+    const counts = own && stored - nowMs <= spanMs && (nowMs - stored < spanMs || (cells[at + TOKENS] as number) < 0);
+    if (shared || counts) {
+      const count = nowMs <= stored ? 0 : Math.floor((nowMs - stored) / everyMs);
       // A product above 2^53 is rounded, and more than there is room for all the same.
       tokens = Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
       // Only where no plan's bucket lacks anything do the refills begin anew.
-      if (tokens < most) last = (cells[at + LAST] as number) + count * everyMs;
+      if (tokens < capacity || (shared && capacity < (cells[at + CAPACITY] as number))) last = stored + count * everyMs;
     }
     const allowed = cost <= tokens;
     if (allowed && commit) {
       tokens -= cost;
-      keep(cells, at, tokens, last, most, fastest);
-      endMs = endOf(limit.policy, cells, at, nowMs);
+      const most = shared ? Math.max(cells[at + CAPACITY] as number, capacity) : capacity;
+      keep(cells, at, tokens, last, most, shared ? Math.max(cells[at + REFILL] as number, refill) : refill);
     }
-    // The state may end before this plan's own bucket would be full.
-    const fullAt = tokens < capacity ? Math.min(last + takesMs(capacity - tokens, refill, everyMs), endMs) : nowMs;
+    let fullAt = nowMs;
+    if (tokens < capacity) {
+      fullAt = last + takesMs(capacity - tokens, refill, everyMs);
+      // The state may end before this plan's own bucket would be full.
+      if (shared) fullAt = Math.min(fullAt, endOf(limit.policy, cells, at, nowMs));
+    }
     let retryAfterMs = 0;
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > tokens) retryAfterMs = Math.min(last + takesMs(cost - tokens, refill, everyMs), fullAt) - nowMs;

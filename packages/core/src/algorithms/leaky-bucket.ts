@@ -4,7 +4,7 @@ import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
-import { deepestAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { AMOUNT, deepestAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -73,10 +73,12 @@ function rescaleUp(parts: number, from: number, to: number): number {
 
 /** A state's backlog at `nowMs` in the policy's own parts. */
 function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow } = policy;
-  const time = cells[at + TIME] as number;
-  const backlog = rescaleUp(cells[at + BACKLOG] as number, unitAt(policy, cells, at), unit);
-  // A product above 2^53 is rounded, and more than there is to drain all the same.
+  const backlog = rescaleUp(cells[at + BACKLOG] as number, unitAt(policy, cells, at), policy.unit);
+  return drained(backlog, cells[at + TIME] as number, nowMs, policy.flow);
+}
+
+/** A backlog of `time` at `nowMs`. A product above 2^53 is rounded, and more than there is to drain all the same. */
+function drained(backlog: number, time: number, nowMs: number, flow: number): number {
   return nowMs > time ? Math.max(backlog - (nowMs - time) * flow, 0) : backlog;
 }
 
@@ -84,22 +86,33 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
   size: () => 4,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { capacity, maxDelayMs, unit, flow, full } = limit.policy;
-    let endMs = endOf(limit.policy, cells, at, nowMs);
-    const exists = nowMs < endMs;
-    let backlog = exists ? backlogAt(limit.policy, cells, at, nowMs) : 0;
+    const { capacity, maxDelayMs, unit, flow, divisor, full, spanMs } = limit.policy;
     const time = cells[at + TIME] as number;
-    const atMs = exists && time > nowMs ? time : nowMs;
+    // Where no other plan charges, the state ends just when this one's queue is empty.
+    const own = cells[at + QUOTA] === capacity && cells[at + AMOUNT] === flow * divisor;
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    let backlog = 0;
+    if (shared) backlog = backlogAt(limit.policy, cells, at, nowMs);
+    else if (own && time - nowMs <= spanMs) backlog = drained(cells[at + BACKLOG] as number, time, nowMs, flow);
+    const atMs = time > nowMs && (shared || backlog > 0) ? time : nowMs;
     // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset. The state may end before
     // the backlog would have drained at this plan's pace.
-    let drainMs = backlog === 0 ? 0 : Math.min(Math.ceil(backlog / flow), endMs - atMs);
+    let drainMs = Math.ceil(backlog / flow);
+    if (shared) drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs) - atMs);
     const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
     const delayMs = allowed ? drainMs : 0;
     if (allowed && commit) {
       backlog += cost * unit;
-      keep(limit.policy, cells, at, backlog, atMs, !exists);
-      endMs = endOf(limit.policy, cells, at, nowMs);
-      drainMs = Math.min(Math.ceil(backlog / flow), endMs - atMs);
+      drainMs = Math.ceil(backlog / flow);
+      if (shared) {
+        keep(limit.policy, cells, at, backlog, atMs, false);
+        drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs) - atMs);
+      } else {
+        cells[at + BACKLOG] = backlog;
+        cells[at + TIME] = atMs;
+        cells[at + QUOTA] = capacity;
+        cells[at + AMOUNT] = flow * divisor;
+      }
     }
     const remaining = drainMs > maxDelayMs || backlog > full ? 0 : Math.floor((full - backlog) / unit);
     const aheadMs = atMs - nowMs;

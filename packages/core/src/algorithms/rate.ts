@@ -20,7 +20,7 @@ const undivided = 2 ** 46;
 export function rateOf(where: string, quota: number, amount: number, everyMs: number): Rate {
   // A limit of 0 never reaches the arithmetic, and its rate may be 0.
   if (quota === 0) return { unit: 1, flow: 1, divisor: 1, full: 0, spanMs: 0 };
-  const divisor = divisorOf(quota, amount, everyMs);
+  const divisor = quota * everyMs <= undivided ? 1 : greatestCommonDivisor(amount, everyMs);
   const unit = everyMs / divisor;
   const flow = amount / divisor;
   const full = quota * unit;

@@ -1,7 +1,7 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given } from "./debt.js";
 import { type Rate, rescale } from "./rate.js";
-import { deepestAt, fastestFlow, fullAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { AMOUNT, deepestAt, fastestFlow, fullAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
 
 /** The whole numbers that a smooth bucket computes with. */
 export type SmoothBucketParts = Rate;
@@ -22,9 +22,12 @@ function endOf(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): n
 
 /** A state's level at `nowMs` in the policy's own parts. */
 function levelAt(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  const { unit, flow, full } = policy;
-  const time = cells[at + TIME] as number;
-  const level = rescale(cells[at + LEVEL] as number, unitAt(policy, cells, at), unit);
+  const level = rescale(cells[at + LEVEL] as number, unitAt(policy, cells, at), policy.unit);
+  return risen(level, cells[at + TIME] as number, nowMs, policy.flow, policy.full);
+}
+
+/** A level of `time` at `nowMs`. */
+function risen(level: number, time: number, nowMs: number, flow: number, full: number): number {
   if (level >= full) return full;
   // A product above 2^53 is rounded, and more than there is room for all the same.
   const gained = nowMs > time ? (nowMs - time) * flow : 0;
@@ -36,20 +39,33 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
   size: () => 4,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { quota, unit, flow, full } = limit.policy;
-    let endMs = endOf(limit.policy, cells, at, nowMs);
-    const exists = nowMs < endMs;
-    let level = exists ? levelAt(limit.policy, cells, at, nowMs) : full;
+    const { quota, unit, flow, divisor, full, spanMs } = limit.policy;
     const time = cells[at + TIME] as number;
-    const atMs = exists && time > nowMs ? time : nowMs;
+    // Where no other plan charges, the state ends just when this one's bucket is full.
+    const own = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
+    const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
+    let level = full;
+    if (shared) level = levelAt(limit.policy, cells, at, nowMs);
+    else if (own && time - nowMs <= spanMs) level = risen(cells[at + LEVEL] as number, time, nowMs, flow, full);
+    const atMs = time > nowMs && (shared || level < full) ? time : nowMs;
     const allowed = cost <= quota && cost * unit <= level;
     if (allowed && commit) {
       level -= cost * unit;
-      keep(limit.policy, cells, at, level, atMs, !exists);
-      endMs = endOf(limit.policy, cells, at, nowMs);
+      if (shared) {
+        keep(limit.policy, cells, at, level, atMs, false);
+      } else {
+        cells[at + LEVEL] = level;
+        cells[at + TIME] = atMs;
+        cells[at + QUOTA] = quota;
+        cells[at + AMOUNT] = flow * divisor;
+      }
     }
-    // The state may end before this plan's own bucket would be full.
-    const fullAtMs = level < full ? Math.min(atMs + Math.ceil((full - level) / flow), endMs) : nowMs;
+    let fullAtMs = nowMs;
+    if (level < full) {
+      fullAtMs = atMs + Math.ceil((full - level) / flow);
+      // The state may end before this plan's own bucket would be full.
+      if (shared) fullAtMs = Math.min(fullAtMs, endOf(limit.policy, cells, at, nowMs));
+    }
     const remaining = level < 0 ? 0 : Math.floor(level / unit);
     let retryAfterMs = 0;
     if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
