@@ -11,7 +11,8 @@ const { key } = fc.letrec<{ key: unknown }>((tie) => ({
 test("a key is read as it is printed", () => {
   fc.assert(
     fc.property(
-      key.filter((key) => encodeKey(key as Key).length < 190),
+      // A key or a part of more than 200 characters is printed as its hash.
+      key.filter((key) => !/\\#[\da-f]{64}/.test(encodeKey(key as Key))),
       (key) => {
         expect(keyOf(encodeKey(key as Key))).toEqual(key);
       },
