@@ -91,7 +91,12 @@ test.each([undefined, null, Number.NaN, 0])("5: a policy function that answers %
     expect(await statuses(app, 2)).toEqual([500, 500]);
     expect(errors[0]).toMatchObject({ code: "FLOODGATE_NO_POLICY" });
   }
-  expect(() => rateLimit({ limit: answer as never, window: "1m" })).toThrow(/limit/);
+  if (answer !== 0) expect(() => rateLimit({ limit: answer as never, window: "1m" })).toThrow(/limit/);
+});
+
+test("5: a limit of 0 rejects every request", async () => {
+  const { app } = appOf(rateLimit({ limit: 0, window: "1m", onEvent: () => undefined }));
+  expect(await statuses(app, 2)).toEqual([429, 429]);
 });
 
 test("6: of two rules, one that rejects leaves the other uncharged, and both stand in the headers", async () => {
