@@ -1,4 +1,4 @@
-import type { Check, Decision, Limit, Store } from "@floodgate/core";
+import type { Charge, Check, Decision, Limit, Store } from "@floodgate/core";
 
 /** How a store fails, if it does. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
@@ -42,8 +42,8 @@ export class FaultyStore implements Store<"async"> {
     return this.#answer(timeoutMs, () => this.#store.peek(limit, key));
   }
 
-  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs?: number): Promise<number> {
-    return this.#answer(timeoutMs, () => this.#store.settle(limit, key, decision, cost));
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Promise<number> {
+    return this.#answer(timeoutMs, () => this.#store.settle(limit, key, charge, cost));
   }
 
   reset(limit: Limit, key: string, timeoutMs?: number): Promise<void> {

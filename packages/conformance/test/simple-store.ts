@@ -1,25 +1,37 @@
-import { type Check, type Decision, type Limit, type Store, wholeMsClock } from "@floodgate/core";
+import { type Check, type Decision, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core";
+
+/** The numbers of a key; forgotten with the state, its own number never comes again. */
+interface State {
+  readonly number: number;
+  readonly cells: Float64Array;
+}
 
 export function simpleStore(clock?: () => number): Store<"sync"> {
   const now = wholeMsClock("simpleStore", clock);
-  const states = new Map<string, Float64Array>();
+  const states = new Map<string, State>();
+  let made = 0;
   const nameOf = (limit: Limit, key: string) => JSON.stringify([limit.name, limit.policy.stateKind, key]);
 
-  function cellsOf(limit: Limit, name: string): Float64Array {
-    const cells = states.get(name) ?? new Float64Array(3);
-    const size = limit.algorithm.size(limit.policy, cells, 0);
-    if (size <= cells.length) return cells;
+  function stateOf(limit: Limit, name: string): State {
+    const state = states.get(name) ?? { number: ++made, cells: new Float64Array(3) };
+    const size = limit.algorithm.size(limit.policy, state.cells, 0);
+    if (size <= state.cells.length) return state;
     const larger = new Float64Array(2 * size);
-    larger.set(cells);
-    return larger;
+    larger.set(state.cells);
+    return { number: state.number, cells: larger };
+  }
+
+  function keep(name: string, state: State): void {
+    if (state.cells.some((cell) => cell !== 0)) states.set(name, state);
+    else states.delete(name);
   }
 
   function decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const name = nameOf(limit, key);
-    const cells = cellsOf(limit, name);
-    const decision = limit.algorithm.decide(limit, cells, 0, nowMs, cost, commit);
-    if (commit && cells.some((cell) => cell !== 0)) states.set(name, cells);
-    return decision;
+    const state = stateOf(limit, name);
+    const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
+    if (commit) keep(name, state);
+    return inState(decision, state.number);
   }
 
   return {
@@ -35,11 +47,11 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
       });
     },
     peek: (limit, key) => decide(limit, key, 1, now(), false),
-    settle(limit, key, { atMs, cost: reserved }, cost) {
+    settle(limit, key, charge, cost) {
       const name = nameOf(limit, key);
-      const cells = cellsOf(limit, name);
-      const units = limit.algorithm.settle(limit.policy, cells, 0, now(), atMs, reserved, cost);
-      if (units !== 0) states.set(name, cells);
+      const state = stateOf(limit, name);
+      const units = settleIn(limit, state.cells, 0, now(), charge, cost, states.get(name)?.number);
+      keep(name, state);
       return units;
     },
     reset(limit, key) {

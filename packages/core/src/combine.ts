@@ -1,5 +1,5 @@
+import { restated } from "./charge.js";
 import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
-import { notCharged } from "./settle.js";
 import type { Check } from "./store.js";
 
 /**
@@ -10,6 +10,6 @@ export function combine(checks: readonly Check[], decisions: readonly Decision[]
   const enforced = decisions.filter((_, i) => checks[i]?.shadow !== true);
   const allowed = enforced.every((decision) => decision.allowed);
   if (allowed) return { allowed, decision: mostRestrictive(enforced.length > 0 ? enforced : decisions), all: decisions };
-  const all = decisions.map((decision) => notCharged(decision.allowed && decision.delayMs > 0 ? { ...decision, delayMs: 0 } : decision));
+  const all = decisions.map((decision) => (decision.allowed && decision.delayMs > 0 ? restated(decision, { delayMs: 0 }) : decision));
   return { allowed, decision: mostRestrictive(all.filter((_, i) => checks[i]?.shadow !== true)), all };
 }

@@ -40,9 +40,10 @@ export type { BreakerState } from "./failure/breaker.js";
 export type { Fallback, FailureOptions, OnStoreError } from "./failure/failure-options.js";
 
 // For stores
+export { asCharge, type Charge, inState, type ReceiptMark, restated, settleIn } from "./charge.js";
 export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
 export { runningMs } from "./failure/running-clock.js";
-export type { Answer, Check, Mode, Store } from "./store.js";
+export { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
 export { createLimit, type Limit } from "./limit.js";
 export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
 export { type Clock, wholeMsClock } from "./clock.js";

@@ -9,7 +9,7 @@ import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
-import { giveBack, notCharged, settle } from "./settle.js";
+import { giveBack, settle } from "./settle.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store, scopeOf } from "./store.js";
 import { isZero, zeroDecision } from "./zero-limit.js";
 
@@ -39,8 +39,9 @@ export interface Limiter<M extends Mode = Mode> {
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
    * Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back; 0 where there
-   * is nothing to give back (any more).
-   * @throws FloodgateError `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
+   * is nothing to give back (any more): the key was reset or evicted, the charge has expired, or was refunded or settled before.
+   * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy of a decision, another key, or a decision of another limiter or
+   * store; `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
    */
   refund(key: LimiterKey, decision: Decision): Answer<number, M>;
   /**
@@ -48,8 +49,8 @@ export interface Limiter<M extends Mode = Mode> {
    * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
    * even into debt, which later requests wait for; in windows only where the charge still counts. Answers the units charged in
    * addition, or below 0 those given back.
-   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_STORE_FAULT` where it has failed before, as
-   * with a refund.
+   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_FOREIGN_CHARGE` and
+   * `FLOODGATE_STORE_FAULT` as with a refund.
    */
   settle(key: LimiterKey, decision: Decision, cost: number): Answer<number, M>;
   /** Forgets what a key has used. */
@@ -135,8 +136,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
 
   peek(key: LimiterKey): Answer<Decision, M> {
     const text = this.keyText(key);
-    if (isZero(this.limit)) return this.#zero(1);
-    return andThen<Decision, Decision>(this.guard.peek(this.limit, text), notCharged) as Answer<Decision, M>;
+    return isZero(this.limit) ? this.#zero(1) : this.guard.peek(this.limit, text);
   }
 
   refund(key: LimiterKey, decision: Decision): Answer<number, M> {
@@ -211,7 +211,7 @@ function beyondZero(store: Store, list: readonly Check[]): Decision[] | PromiseL
   const looks = list.filter(({ limit }) => !isZero(limit)).map((check) => ({ ...check, look: true }));
   const seen = looks.length > 0 ? store.consumeAll(looks) : store.mode === "sync" ? [] : Promise.resolve([]);
   return andThen<Decision[], Decision[]>(seen, (decisions) => {
-    const rest = decisions.map(notCharged).values();
+    const rest = decisions.values();
     return list.map(({ limit, cost }) => (isZero(limit) ? zeroDecision(limit, cost) : (rest.next().value as Decision)));
   });
 }

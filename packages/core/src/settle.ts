@@ -1,85 +1,126 @@
+import { type ChargeRecord, chargeOf } from "./charge.js";
 import type { Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import type { EventListener } from "./events.js";
-import { guardOf } from "./failure/guard.js";
 import type { Limit } from "./limit.js";
-import { andThen, isPromise, type Mode, type Store } from "./store.js";
+import { andThen, isPromise, type Mode, type Store, scopeOf } from "./store.js";
 
-/** Decisions of which nothing can be changed (any more): looks, parts of a rejected whole, and those refunded or settled before. */
-const spent = new WeakSet<Decision>();
-
-/** Decisions of which a change has failed, so that nobody knows whether it was made, and what with. */
-const doubtful = new WeakMap<Decision, unknown>();
-
-/** Marks a decision that took nothing although it allows. */
-export function notCharged(decision: Decision): Decision {
-  if (decision.allowed) spent.add(decision);
-  return decision;
-}
-
-/** Gives back what a decision charged, once, and tells so. Answers the units given back. */
+/**
+ * Gives back what a decision charged, once, and tells so. Answers the units given back.
+ * @param limit the limit that settles; or the name of a rule, of which each charge is settled under its own limit.
+ */
 export function giveBack(
   store: Store<Mode>,
-  limit: Limit,
+  limit: Limit | string,
   key: string,
   decision: Decision,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
   return andThen<number, number>(settleOnce(store, limit, key, decision, 0), (change) => {
     const units = 0 - change;
-    if (units > 0) onEvent?.({ type: "refunded", name: limit.name, key, units, decision });
+    if (units > 0) onEvent?.({ type: "refunded", name: nameOf(limit), key, units, decision });
     return units;
   });
 }
 
 /**
  * Changes what a decision charged to the real cost, once, and tells so. Answers the units charged in addition, or below 0 given back.
+ * @param limit as with a refund.
  * @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0.
  */
 export function settle(
   store: Store<Mode>,
-  limit: Limit,
+  limit: Limit | string,
   key: string,
   decision: Decision,
   cost: number,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
   return andThen<number, number>(settleOnce(store, limit, key, decision, checkRealCost(cost)), (units) => {
-    if (units !== 0) onEvent?.({ type: "settled", name: limit.name, key, cost, units, decision });
+    if (units !== 0) onEvent?.({ type: "settled", name: nameOf(limit), key, cost, units, decision });
     return units;
   });
 }
 
-function settleOnce(store: Store<Mode>, limit: Limit, key: string, decision: Decision, cost: number): number | PromiseLike<number> {
-  if (decision.name !== limit.name || decision.policy.stateKind !== limit.policy.stateKind) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${shown(limit.name)} refunds and settles its own decisions, but was given one of ${shown(decision.name)}. Call the limiter that decided.`,
-    );
+function settleOnce(
+  store: Store<Mode>,
+  limit: Limit | string,
+  key: string,
+  decision: Decision,
+  cost: number,
+): number | PromiseLike<number> {
+  const charge = checkCharge(store, limit, decision);
+  if (charge !== undefined && charge.key !== key) {
+    throw foreign(nameOf(limit), "was given another key than the decision's", "Pass the key that was consumed");
   }
-  if (doubtful.has(decision)) {
+  return settleCharge(store, limit, charge, cost);
+}
+
+function nameOf(limit: Limit | string): string {
+  return typeof limit === "string" ? limit : limit.name;
+}
+
+/** Settles a charge of this limit and store, unless that was done before or there is none. */
+export function settleCharge(
+  store: Store<Mode>,
+  limit: Limit | string,
+  charge: ChargeRecord | undefined,
+  cost: number,
+): number | PromiseLike<number> {
+  if (charge === undefined || charge.fate === "settled") return store.mode === "sync" ? 0 : Promise.resolve(0);
+  if (charge.fate !== undefined) {
     const fault = new FloodgateError(
       "FLOODGATE_STORE_FAULT",
-      `A refund or settlement of this decision of ${shown(limit.name)} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
-      { cause: doubtful.get(decision) },
+      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
+      { cause: charge.fate.fault },
     );
     if (store.mode === "sync") throw fault;
     return Promise.reject(fault);
   }
-  // What has decided in the store's stead has charged for it too.
-  const charged = decision.degraded ? guardOf(decision) : store;
-  if (!decision.allowed || spent.has(decision) || charged === undefined) return store.mode === "sync" ? 0 : Promise.resolve(0);
-  spent.add(decision);
-  const failed = (error: unknown): never => {
-    doubtful.set(decision, error);
-    throw error;
+  charge.fate = "settled";
+  const failed = (fault: unknown): never => {
+    charge.fate = { fault };
+    throw fault;
   };
   try {
-    const answer = charged.settle(limit, key, decision, cost);
+    const answer = (charge.guard ?? store).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, cost);
     return isPromise(answer) ? answer.then(undefined, failed) : answer;
   } catch (error) {
     return failed(error);
   }
+}
+
+/**
+ * The charge of a decision; undefined where it took nothing.
+ * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy, and for a decision of another limiter or store.
+ */
+export function checkCharge(store: Store<Mode>, limit: Limit | string, decision: Decision): ChargeRecord | undefined {
+  const charge = chargeOf(decision);
+  const asked = nameOf(limit);
+  if (charge === "copy") {
+    throw foreign(
+      asked,
+      `was given ${shown(decision)}, which is not the decision itself but a copy or something else`,
+      "Pass the object that consume answered. To refund or settle in another process, pass a receipt: limiter.receipt(decision)",
+    );
+  }
+  if (charge === undefined) return undefined;
+  const { name, policy } = charge.limit;
+  if (name !== asked) throw foreign(asked, `was given a decision of ${shown(name)}`, "Call the limiter that decided");
+  if (typeof limit !== "string" && policy.stateKind !== limit.policy.stateKind) {
+    throw foreign(asked, `was given a decision of another policy (${policy.stateKind})`, "Call the limiter that decided");
+  }
+  if (charge.guard !== undefined && scopeOf(charge.guard) !== scopeOf(store)) {
+    throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
+  }
+  return charge;
+}
+
+function foreign(name: string, problem: string, advice: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FOREIGN_CHARGE",
+    `${shown(name)} refunds and settles its own decisions, each for the key that it charged, but ${problem}. ${advice}.`,
+  );
 }
 
 function checkRealCost(cost: unknown): number {

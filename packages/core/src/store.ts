@@ -1,3 +1,4 @@
+import type { Charge } from "./charge.js";
 import type { Decision } from "./decision.js";
 import { FloodgateError, shown } from "./errors.js";
 import type { Limit } from "./limit.js";
@@ -41,6 +42,12 @@ export interface Store<M extends Mode = Mode> {
    */
   readonly scope?: object;
 
+  /**
+   * Where other processes reach the same counts: a text that is the same in each of them and for no other counts, such as a key prefix.
+   * Receipts are bound to it. Default: no other process does.
+   */
+  readonly sharedAs?: string | undefined;
+
   /** Whether each answer settles within the `timeoutMs` that it was asked with; where not, the limiter sees to it. */
   readonly keepsDeadlines?: boolean;
 
@@ -58,11 +65,12 @@ export interface Store<M extends Mode = Mode> {
   peek(limit: Limit, key: string, timeoutMs?: number): Answer<Decision, M>;
 
   /**
-   * Changes what a decision charged to the real `cost`, a whole number of at least 0: gives back what is less, as far as it still
-   * counts, and charges what is more, even into debt. The limiter sees to it that a decision is settled once.
+   * Changes a charge to the real `cost`, a whole number of at least 0: gives back what is less, as far as it still counts, and
+   * charges what is more, even into debt. It gives back nothing unless the key still has the state that was charged (`charge.state`).
+   * The limiter settles each decision once; a charge with a receipt may arrive again from another process, and the store settles that once.
    * @returns the units charged in addition, or below 0 those given back.
    */
-  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs?: number): Answer<number, M>;
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;
 
   /** Forgets the state of exactly this limit and key. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;

@@ -90,7 +90,7 @@ describe("a mistake is an error, and the decision can still be settled", () => {
     const decision = tokens.consume("user");
     for (const change of [() => other.settle("user", decision, 800), () => other.refund("user", decision)]) {
       expect(change).toThrow(
-        expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(/"requests" .* "tokens"/) }),
+        expect.objectContaining({ code: "FLOODGATE_FOREIGN_CHARGE", message: expect.stringMatching(/"requests" .* "tokens"/) }),
       );
     }
     expect(tokens.settle("user", decision, 800)).toBe(799);

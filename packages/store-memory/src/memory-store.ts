@@ -1,5 +1,6 @@
 import {
   type Cells,
+  type Charge,
   type Check,
   type Clock,
   checkOptions,
@@ -8,9 +9,11 @@ import {
   type EvictionEvent,
   FloodgateError,
   functionOrNothing,
+  inState,
   type Limit,
   listenerOf,
   type Store,
+  settleIn,
   wholeMsClock,
   wholeNumber,
 } from "@floodgate/core";
@@ -18,6 +21,9 @@ import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
 import { Slabs } from "./slabs.js";
 import { classOf } from "./use-lists.js";
+
+/** Looked up once: an export of another package is read through a getter. */
+const stateOf: typeof inState = inState;
 
 export interface MemoryStoreOptions {
   /**
@@ -67,6 +73,8 @@ class SlabStore implements MemoryStore {
   readonly #table: KeyTable;
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
+  /** How many states there have been. Each keeps its number in the cell before its own cells. */
+  #states = 0;
   #evictions = 0;
   /** Evictions of the current step, which the listener has not been told yet. */
   readonly #evicted: EvictionEvent[] = [];
@@ -80,6 +88,7 @@ class SlabStore implements MemoryStore {
   #lastSlot = 0;
   #lastCells: Cells = this.#scratch;
   #lastAt = 0;
+  #lastState = 0;
   #lastWidth = 0;
   /** What the newest decision of that key left, and its reset (or `placed`). The key is placed by them when another key's turn comes. */
   readonly #newest = new Float64Array([0, placed]);
@@ -114,7 +123,7 @@ class SlabStore implements MemoryStore {
       const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
       this.#newest[REMAINING] = decision.remaining;
       this.#newest[RESET] = nowMs + decision.resetAfterMs;
-      return decision;
+      return stateOf(decision, this.#lastState);
     }
     const decision = this.#decide(limit, key, cost, nowMs, true);
     this.#tellEvicted();
@@ -141,23 +150,24 @@ class SlabStore implements MemoryStore {
     return this.#decide(limit, key, 1, this.#clock(), false);
   }
 
-  settle(limit: Limit, key: string, { atMs, cost: reserved }: Decision, cost: number): number {
-    const { algorithm, policy } = limit;
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number {
+    const { algorithm } = limit;
     const nowMs = this.#clock();
     this.#nowMs = nowMs;
     const slot = this.#table.kindOf(limit).slots.get(key);
     if (slot === undefined) {
       const size = this.#makeScratch(limit);
-      const units = algorithm.settle(policy, this.#scratch, 0, nowMs, atMs, reserved, cost);
+      const units = settleIn(limit, this.#scratch, 0, nowMs, charge, cost, undefined);
       if (units > 0) this.#keep(limit, key, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
       this.#tellEvicted();
       return units;
     }
     this.#turnTo(limit, key, slot);
-    const units = algorithm.settle(policy, this.#lastCells, this.#lastAt, nowMs, atMs, reserved, cost);
+    const units = settleIn(limit, this.#lastCells, this.#lastAt, nowMs, charge, cost, this.#lastState);
     // A refund may bring the reset nearer, which must not go unnoticed.
     this.#table.remark(slot);
-    if (units !== 0) this.#note(algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
+    if (units < 0 && this.#isEmpty()) this.reset(limit, key);
+    else if (units !== 0) this.#note(algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
     return units;
   }
 
@@ -175,11 +185,17 @@ class SlabStore implements MemoryStore {
     const slot = this.#table.kindOf(limit).slots.get(key);
     if (slot === undefined) return this.#decideFresh(limit, key, cost, nowMs, commit);
     this.#turnTo(limit, key, slot);
-    if (!commit) return limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, false);
+    if (!commit) return stateOf(limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, false), this.#lastState);
     if (limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit);
     const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
     this.#note(decision, nowMs);
-    return decision;
+    return stateOf(decision, this.#lastState);
+  }
+
+  /** Whether the state of the key used last is no state any more. */
+  #isEmpty(): boolean {
+    for (let i = this.#lastAt; i < this.#lastAt + this.#lastWidth; i++) if (this.#lastCells[i] !== 0) return false;
+    return true;
   }
 
   #note({ remaining, resetAfterMs }: Decision, nowMs: number): void {
@@ -226,8 +242,9 @@ class SlabStore implements MemoryStore {
   #lieAt(handle: number): void {
     const slab = this.#slabs.slab(handle);
     this.#lastCells = slab.cells(handle);
-    this.#lastAt = slab.at(handle);
-    this.#lastWidth = slab.width;
+    this.#lastAt = slab.at(handle) + 1;
+    this.#lastState = this.#lastCells[this.#lastAt - 1] as number;
+    this.#lastWidth = slab.width - 1;
   }
 
   /** Withdraws the keys that a request has already, if it may add others: what these need must not come from those. */
@@ -254,8 +271,7 @@ class SlabStore implements MemoryStore {
   #decideFresh(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const size = this.#makeScratch(limit);
     const decision = limit.algorithm.decide(limit, this.#scratch, 0, nowMs, cost, commit);
-    if (commit) this.#keep(limit, key, size, decision, nowMs);
-    return decision;
+    return commit && this.#keep(limit, key, size, decision, nowMs) ? stateOf(decision, this.#states) : decision;
   }
 
   /** Sees to it that the zeros are enough, and says how many cells the state may take. */
@@ -266,22 +282,24 @@ class SlabStore implements MemoryStore {
   }
 
   /** Moves what was left on the zeros to a block of the key's own. */
-  #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): void {
+  #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): boolean {
     const scratch = this.#scratch;
     let used = size;
     while (used > 0 && scratch[used - 1] === 0) used--;
-    if (used === 0) return;
+    if (used === 0) return false;
 
     this.#leave();
-    const handle = this.#slabs.allocate(size);
+    const handle = this.#slabs.allocate(size + 1);
     const cells = this.#slabs.cells(handle);
-    const at = this.#slabs.at(handle);
+    const at = this.#slabs.at(handle) + 1;
+    cells[at - 1] = ++this.#states;
     for (let i = 0; i < used; i++) {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
     const slot = this.#table.add(this.#table.kindOf(limit), key, handle, nowMs);
     this.#place(limit, slot, remaining, nowMs + resetAfterMs);
+    return true;
   }
 
   /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
@@ -289,8 +307,8 @@ class SlabStore implements MemoryStore {
     const handle = this.#table.handle(this.#lastSlot);
     const cells = this.#lastCells;
     const at = this.#lastAt;
-    const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
-    this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
+    const larger = this.#slabs.allocate(1 + Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
+    this.#slabs.cells(larger).set(cells.subarray(at - 1, at + this.#lastWidth), this.#slabs.at(larger));
     this.#slabs.free(handle);
     this.#table.move(this.#lastSlot, larger);
     this.#lieAt(larger);
@@ -309,7 +327,7 @@ class SlabStore implements MemoryStore {
   }
 
   #look(limit: Limit, handle: number): Decision {
-    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
+    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle) + 1, this.#nowMs, 1, false);
   }
 
   #dropped(kind: Kind, key: string, handle: number, live: boolean): void {

@@ -1,4 +1,5 @@
 import {
+  asCharge,
   type Check,
   createLimit,
   type Decision,
@@ -190,7 +191,7 @@ function consume(store: MemoryStore, { limit, key, cost }: Check): Decision {
 /** Charges more than the limit holds, after the fact. */
 function owe(store: MemoryStore, { limit, key, cost }: Check): number {
   const decision = store.consume(limit, key, 1);
-  return decision.allowed ? store.settle(limit, key, decision, limit.policy.quota + cost) : 0;
+  return decision.allowed ? store.settle(limit, key, asCharge(decision), limit.policy.quota + cost) : 0;
 }
 
 describe("a full memory store beside a model that sorts", () => {

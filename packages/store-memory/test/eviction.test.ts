@@ -1,4 +1,5 @@
 import {
+  asCharge,
   consumeAll,
   createLimit,
   createLimiter,
@@ -317,7 +318,7 @@ describe("a listener that is told of evictions", () => {
   const acts: [string, number[], (limiters: readonly Limiter<"sync">[]) => unknown][] = [
     ["a request", [6, 10], ([one]) => one?.consume("k", { cost: 4 })],
     ["one under several limits", [6, 6], (limiters) => consumeAll(limiters.map((limiter) => ({ limiter, key: "k", cost: 4 })))],
-    ["a settlement", [6, 10], ([one]) => one?.settle("k", { ...one.peek("k"), cost: 1 }, 5)],
+    ["a settlement", [6, 10], ([one]) => one?.store.settle(one.limit, "k", asCharge(one.peek("k")), 5)],
   ];
 
   it.each(acts)("finds all done that %s does", (_, remaining, act) => {

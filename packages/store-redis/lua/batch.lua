@@ -6,9 +6,11 @@
 --   'a' <n> (<policy> <cost> <kind>)*n <times>  consume under n limits: all are charged or none; of the kinds 1 and 3, a shadow,
 --                                         prevents nothing; of 2 and 3, a look, is never charged; so often, each time of the next n keys
 --   'p' <policy>                          look as a request of cost 1 would, and take nothing
---   's' <policy> <reserved> <charged at> <cost>  change what a decision charged to its real cost; 0 gives all back
+--   's' <policy> <reserved> <charged at> <instant> <cost>  change what a decision charged to its real cost; 0 gives all back. The
+--                                         instant is the check's that charged
+--   'r' ... <until>                       the same once, by a receipt that is valid until that time: the next key is its mark
 --   'd'                                   forget the state
--- and takes one key, or n of them.
+-- and takes one key, or n of them; 'r' two.
 --
 -- A decision that allows without any wait is answered by two numbers, what remains and the wait until the reset; any other by -1
 -- where it allows or -2 where not, what remains, the waits until a retry (-1: never) and the reset, the delay, and how far ahead of
@@ -18,7 +20,7 @@
 -- whole batch fail, with nothing written.
 
 -- Tables are made with room for what comes: to grow them takes longer than to decide.
-local answer, size = { server_ms, nil, nil, nil, nil, nil }, 1
+local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 local policies = {}
 local arg = 5
 for i = 1, tonumber(ARGV[4]) do
@@ -61,6 +63,24 @@ local function tell(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_
   size = size + count
 end
 
+-- Changes a charge. One of another state has nothing to give back; what it owes in addition only a bucket charges, at any time.
+local function settle(key, policy, reserved, charged_at, instant, cost)
+  local born = call('GETRANGE', key, '0', birth_size - 1)
+  if #born < birth_size or unpack(birth_format, born) > instant then
+    if cost <= reserved then return 0 end
+    charged_at = -math.huge
+  end
+  return policy.settle(key, policy, charged_at, reserved, cost)
+end
+
+-- Changes a charge by its receipt, once: a mark of that stays as long as the receipt is valid.
+local function redeem(key, mark, until_ms, ...)
+  if now >= until_ms or call('EXISTS', mark) == 1 then return 0 end
+  local change, parts = settle(key, ...)
+  call('SET', mark, '1', 'PX', ttl(until_ms - now))
+  return change, parts
+end
+
 local key, last = 0, #ARGV
 while arg <= last do
   local step = ARGV[arg]
@@ -70,6 +90,7 @@ while arg <= last do
     local decide = policy.decide
     for _ = 1, tonumber(ARGV[arg]) do
       key = key + 1
+      check = key
       tell(pcall(decide, KEYS[key], policy, 1, true))
     end
     arg = arg + 1
@@ -95,6 +116,7 @@ while arg <= last do
       size = size + 1
       for i = 1, count do
         local limit, name = limits[i], KEYS[key + i]
+        check = key + i
         local commit = whole and not looks[i]
         if not (whole or looks[i] or problem) then
           local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
@@ -122,6 +144,7 @@ while arg <= last do
     end
   else
     key = key + 1
+    check = key
     local policy = policies[tonumber(ARGV[arg])]
     if step == 'c' then
       tell(pcall(policy.decide, KEYS[key], policy, tonumber(ARGV[arg + 1]), true))
@@ -129,9 +152,18 @@ while arg <= last do
     elseif step == 'p' then
       tell(pcall(policy.decide, KEYS[key], policy, 1, false))
       arg = arg + 1
-    elseif step == 's' then
-      local reserved, charged_at, cost = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-      local ok, change, parts = pcall(policy.settle, KEYS[key], policy, charged_at, reserved, cost)
+    elseif step == 's' or step == 'r' then
+      local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+      local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+      arg = arg + 5
+      local ok, change, parts
+      if step == 's' then
+        ok, change, parts = pcall(settle, KEYS[key], policy, reserved, charged_at, instant, cost)
+      else
+        key = key + 1
+        ok, change, parts = pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy, reserved, charged_at, instant, cost)
+        arg = arg + 1
+      end
       if ok then
         answer[size + 1] = change
         answer[size + 2] = parts or 1
@@ -139,7 +171,6 @@ while arg <= last do
       else
         tell(false, change)
       end
-      arg = arg + 4
     else
       local ok, problem = pcall(call, 'DEL', KEYS[key])
       if ok then

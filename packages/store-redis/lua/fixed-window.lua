@@ -7,7 +7,7 @@ local layout, state_size, fields = 1, 15, '>Bi7i7'
 local function load(key, window)
   local value = read(key, layout, state_size)
   if value then
-    local _, start, count = unpack(fields, value)
+    local _, start, count = unpack(fields, value, first)
     if count > 0 and count <= largest and start - now <= window and now - start < window then return start, count end
   end
   return floor(now / window) * window, 0
@@ -23,7 +23,7 @@ local function decide(key, policy, cost, commit)
     count = count + cost
     -- Within a window the expiry stays where it is.
     if found ~= 0 and steady then
-      call('SETRANGE', key, '8', pack('>i7', count))
+      call('SETRANGE', key, '15', pack('>i7', count))
     else
       write(key, pack(fields, layout, start, count), reset)
     end

@@ -15,7 +15,7 @@ local function load(key, policy)
   local capacity, refill, every = policy[1], policy[2], policy[3]
   local value = read(key, layout, state_size)
   if not value then return capacity, nil, 0, 0, 0, 0, 0 end
-  local _, stored, last, most, fastest = unpack(fields, value)
+  local _, stored, last, most, fastest = unpack(fields, value, first)
   local rest, since = takes(most - stored, fastest, every), now - last
   -- What somebody has tampered with is no state.
   if most < 1 or most > deepest or fastest < 1 or fastest > deepest or rest <= 0 or rest > deepest then

@@ -15,7 +15,7 @@ end
 local function load(key, policy)
   local value = read(key, layout, state_size)
   if not value then return 0, nil, 0, 0, 0, 0 end
-  local _, stored, time, quota, amount = unpack(fields, value)
+  local _, stored, time, quota, amount = unpack(fields, value, first)
   local parts = shared_unit(policy, quota, amount)
   local rest = shared_rest(policy, quota, amount, stored)
   if not rest then return 0, nil, 0, 0, 0, 0 end

@@ -11,15 +11,16 @@
 -- ARGV[4]  how many policies follow: each the number of its algorithm and its parameters
 -- ARGV...  the steps, to the end: see batch.lua
 --
--- Returns the server's time in milliseconds and, unless that is past ARGV[2], the answers of the steps, in one flat list.
+-- Returns the server's time in microseconds and, unless that is past ARGV[2], the answers of the steps, in one flat list.
 local KEYS, ARGV = KEYS, ARGV
 local call, pcall, tonumber = redis.call, pcall, tonumber
 local byte, format, pack, unpack = string.byte, string.format, struct.pack, struct.unpack
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
 local time = call('TIME')
-local server_ms = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
-if server_ms > tonumber(ARGV[2]) then return { server_ms } end
+local server_us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local server_ms = floor(server_us / 1000)
+if server_ms > tonumber(ARGV[2]) then return { server_us } end
 
 -- By a clock that is handed over Redis does not expire keys, so they stay a minute longer by its own, and from each write anew.
 local now, steady, longer_ms = server_ms, true, 0
@@ -33,17 +34,28 @@ local function ttl(reset_ms)
   return ttl_text
 end
 
--- The state under a key, a byte that tells its layout and numbers of seven bytes; nothing where there is none, or a text that is
--- no state of this layout: what an older version or somebody else wrote counts as none. A key of another type is an error.
+-- Each check has an instant: the server's microseconds at the start of the run, and the number of its key in the run. Before each
+-- state stands the instant of the check that made it, in seven bytes. So a charge is of the state under its key if its instant is not
+-- before that; otherwise it was of an earlier state, which was reset, evicted or has expired.
+local birth_format, birth_size = '>I7', 7
+-- The number of the key at hand, and what stands before the state that was read last; nil without a state.
+local check, birth
+
+-- The state under a key: a byte that tells its layout and numbers of seven bytes, after its birth (unpack it from `first` on).
+-- nil where there is no state, or a text of another layout: what an older version or somebody else wrote counts as no state. A key
+-- of another type is an error.
+local first = birth_size + 1
 local function read(key, layout, size)
   local value = call('GET', key)
-  if not value or #value ~= size or byte(value) ~= layout then return nil end
+  birth = nil
+  if not value or #value ~= birth_size + size or byte(value, first) ~= layout then return nil end
+  birth = value:sub(1, birth_size)
   return value
 end
 
 -- Keeps a state until it is the same as none, `reset_ms` from now, and no shorter.
 local function write(key, value, reset_ms)
-  call('SET', key, value, 'PX', ttl(reset_ms))
+  call('SET', key, (birth or pack(birth_format, server_us + check)) .. value, 'PX', ttl(reset_ms))
 end
 
 -- Settlements, as core's debt.ts knows them: what exact arithmetic goes up to, and how deep a log and a bucket may go.

@@ -24,6 +24,7 @@ local function load(key, policy)
   local width = window / buckets
   local value, past = read(key, layout, 15 + 7 * buckets), buckets + 1
   if value then
+    value = value:sub(first)
     local cells = cells_of(value, policy)
     local away = now - cells[1]
     if -away <= window then past = away < width and 0 or min(floor(away / width), past) end
@@ -79,7 +80,7 @@ local function decide(key, policy, cost, commit)
     remaining = remaining - cost
     -- Within a sub-window the expiry stays where it is.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '8', pack(count_fields, cells[2]))
+      call('SETRANGE', key, '15', pack(count_fields, cells[2]))
     else
       -- Sub-windows that have passed push the counts back.
       local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))

@@ -6,7 +6,7 @@
 --
 -- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others. Only a settlement
 -- writes anew all that came after.
-local layout, head, head_size, fields, entry_size = 3, '>BI7I7', 15, '>i7I7', 14
+local layout, head, head_size, fields, entry_size = 3, '>BI7I7', birth_size + 15, '>i7I7', 14
 
 -- So much of a log is read at once, and so many entries of one that is longer.
 local page, page_end, near = 256, '255', 16
@@ -59,15 +59,16 @@ end
 -- it; and the newest entry.
 local function open(key)
   text, offset = call('GETRANGE', key, '0', page_end), 0
-  length = #text
-  if byte(text) ~= layout then return 0 end
+  length, birth = #text, nil
+  if byte(text, first) ~= layout then return 0 end
   if length == page then length = call('STRLEN', key) end
   local to = (length - head_size) / entry_size
   if to < 1 or to % 1 > 0 then return 0 end
-  local _, base, first = unpack(head, text)
-  if first >= to then return 0 end
-  if length <= page then return to, first, base, entry(key, to - 1) end
-  return to, first, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
+  local _, base, from = unpack(head, text, first)
+  if from >= to then return 0 end
+  birth = text:sub(1, birth_size)
+  if length <= page then return to, from, base, entry(key, to - 1) end
+  return to, from, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
 end
 
 -- The state as core's cells. Of many entries the eight oldest, the one that is waited for and the newest are told as they are;
@@ -94,14 +95,14 @@ end
 
 local function decide(key, policy, cost, commit)
   local limit, window, counts_rejected = policy[1], policy[2], policy[3] == 1
-  local to, first, stored, newest, total = open(key)
+  local to, oldest, stored, newest, total = open(key)
   local at, from, dropped = now, to, 0
   if to > 0 and newest - now <= window then
     at = max(now, newest)
-    if newest > at - window then from = first_above(key, first, to, false, at - window) end
+    if newest > at - window then from = first_above(key, oldest, to, false, at - window) end
   end
   if from < to then
-    dropped = from == first and stored or units_of(key, from - 1)
+    dropped = from == oldest and stored or units_of(key, from - 1)
     -- Only a log that somebody has tampered with drops more than it holds.
     if dropped > total then dropped, from = 0, to end
   end
@@ -139,7 +140,7 @@ local function decide(key, policy, cost, commit)
     write(key, pack(head, layout, base, 0) .. slice(key, from, again and to - 1 or to) .. made, reset)
   else
     if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
-    if base ~= stored then call('SETRANGE', key, '1', pack('>I7I7', base, from)) end
+    if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
     -- Within a millisecond the expiry stays where it is.
     if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
   end

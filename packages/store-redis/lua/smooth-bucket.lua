@@ -11,7 +11,7 @@ local function load(key, policy)
   local full = quota * unit
   local value = read(key, layout, state_size)
   if not value then return full, nil, 0, 0, 0, 0 end
-  local _, stored, time, largest_quota, amount = unpack(fields, value)
+  local _, stored, time, largest_quota, amount = unpack(fields, value, first)
   local parts = shared_unit(policy, largest_quota, amount)
   local rest = shared_rest(policy, largest_quota, amount, largest_quota * parts - stored)
   if not rest then return full, nil, 0, 0, 0, 0 end

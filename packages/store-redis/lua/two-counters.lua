@@ -11,7 +11,7 @@ local function decide(key, policy, cost, commit)
   -- The state as of now: the current window's start, its count, and that of the window before.
   local _, start, newest, oldest
   if value then
-    _, start, newest, oldest = unpack(fields, value)
+    _, start, newest, oldest = unpack(fields, value, first)
     local away = now - start
     if away < window then
       if -away > window then value = nil end
@@ -36,7 +36,7 @@ local function decide(key, policy, cost, commit)
     remaining = remaining - cost
     -- Within a window the expiry stays where it is.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '8', pack('>i7', newer))
+      call('SETRANGE', key, '15', pack('>i7', newer))
     else
       write(key, pack(fields, layout, start, newer, oldest), ahead + 2 * window)
     end
@@ -63,7 +63,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   local limit, window = policy[1], policy[2]
   local value = read(key, layout, state_size)
   if not value then return 0 end
-  local _, start, newest, oldest = unpack(fields, value)
+  local _, start, newest, oldest = unpack(fields, value, first)
   local away = now - start
   if -away > window or away >= 2 * window then return 0 end
   -- Of which of both windows the charge was. Once the next one has begun, the older does not count any more.

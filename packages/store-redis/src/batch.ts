@@ -21,7 +21,10 @@ export class Batch {
   constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
     this.steps = steps;
     this.nowMs = clock?.();
-    for (const step of steps) step.write(this);
+    for (const step of steps) {
+      step.firstKey = this.keys.length + 1;
+      step.write(this);
+    }
     this.#head = [
       this.nowMs === undefined ? "" : String(this.nowMs),
       String(notAfterMs),

@@ -1,4 +1,4 @@
-import { type Decision, runningMs } from "@floodgate/core";
+import { asCharge, type Decision, restated, runningMs } from "@floodgate/core";
 import type { Lanes } from "./lanes.js";
 import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
 
@@ -52,12 +52,12 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
 
 /** Who has met the charge was rejected, but whoever comes next may pass. */
 function giveBack(lanes: Lanes, { known, key, redisKey }: KeyedCheck, decision: Decision, timeoutMs: number): Promise<unknown> {
-  const done = lanes.ask(new Settle(known, redisKey, decision, 0, timeoutMs));
+  const done = lanes.ask(new Settle(known, redisKey, asCharge(decision), 0, timeoutMs));
   known.denied?.forget(key, done);
   return done;
 }
 
 /** A decision as it would have been without its charge. */
 function uncharged(decision: Decision): Decision {
-  return { ...decision, remaining: decision.remaining + decision.cost, retryAfterMs: 0 };
+  return restated(decision, { remaining: decision.remaining + decision.cost, retryAfterMs: 0 });
 }

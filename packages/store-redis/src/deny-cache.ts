@@ -1,4 +1,4 @@
-import type { Cells, Clock, Decision, Limit } from "@floodgate/core";
+import { type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core";
 
 export interface DenyCacheOptions {
   /** The most keys that are remembered for one limit. */
@@ -106,7 +106,8 @@ export class DenyCache {
     }
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
-    if (state.doubtful || !(decision.retryAfterMs > slackMs)) return certain ? undefined : { ...decision, allowed: true, retryAfterMs: 0 };
+    if (state.doubtful || !(decision.retryAfterMs > slackMs))
+      return certain ? undefined : restated(decision, { allowed: true, retryAfterMs: 0 });
     return isRough(limit, state, cost) ? undefined : decision;
   }
 

@@ -18,6 +18,11 @@ function escaped(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
+/** Where it is marked that a receipt has been redeemed: in its state's slot. No kind of state begins with "receipt". */
+export function markOf(redisKey: string, receipt: string): string {
+  return `${redisKey}:receipt-${receipt}`;
+}
+
 /** What follows the tag: the limit's name, and the algorithm with its times. These hold no colon, so no name runs into them. */
 export function keySuffix(name: string, policy: Policy): string {
   return `:${name}:${kindOf(policy)}`;

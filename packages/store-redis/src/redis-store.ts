@@ -1,4 +1,5 @@
 import {
+  type Charge,
   type Check,
   type Clock,
   checkOptions,
@@ -65,12 +66,14 @@ class RedisStore implements Store<"async"> {
   readonly mode = "async";
   readonly keepsDeadlines = true;
   readonly scope: object;
+  readonly sharedAs: string;
   readonly #prefix: string;
   readonly #lanes: Lanes;
   readonly #limits: KnownLimits;
 
   constructor(client: RedisClient, prefix: string, scope: object, clock: Clock | undefined, denyCache: DenyCacheOptions | undefined) {
     this.scope = scope;
+    this.sharedAs = `redis ${prefix}`;
     this.#prefix = `${prefix}:`;
     this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
     this.#limits = new KnownLimits(denyCache);
@@ -95,9 +98,9 @@ class RedisStore implements Store<"async"> {
     return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
   }
 
-  settle(limit: Limit, key: string, decision: Decision, cost: number, timeoutMs: number = usualTimeoutMs): Promise<number> {
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = usualTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
-    return this.#forgetting(known, key, this.#lanes.ask(new Settle(known, this.#redisKey(known, key), decision, cost, timeoutMs)));
+    return this.#forgetting(known, key, this.#lanes.ask(new Settle(known, this.#redisKey(known, key), charge, cost, timeoutMs)));
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<void> {

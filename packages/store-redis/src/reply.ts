@@ -1,4 +1,4 @@
-import { type Cells, type Decision, decision } from "@floodgate/core";
+import { type Cells, type Decision, decision, inState } from "@floodgate/core";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision of one check, with the state that a rejected request met. */
@@ -19,8 +19,9 @@ const mostEntries = 12;
  * `MalformedReply`; a number out of its range is a fault of the step at hand alone.
  */
 export class Reply {
-  /** The server's clock. */
+  /** The server's clock, when the run began. */
   readonly serverMs: number;
+  readonly #serverUs: number;
   /** The time by which the batch was decided. */
   readonly nowMs: number;
   /** By this process's steady clock. */
@@ -34,8 +35,9 @@ export class Reply {
   constructor(list: unknown, clockMs: number | undefined, sentMs: number, receivedMs: number) {
     if (!Array.isArray(list)) throw new MalformedReply("its reply is malformed: it is not a list");
     this.#list = list;
-    this.serverMs = wholeOf(list[0]);
-    if (!(this.serverMs >= 0)) throw new MalformedReply(expected("the server's time", 0, list[0]));
+    this.#serverUs = wholeOf(list[0]);
+    this.serverMs = Math.floor(this.#serverUs / 1000);
+    if (!(this.#serverUs >= 0)) throw new MalformedReply(expected("the server's time", 0, list[0]));
     this.nowMs = clockMs ?? this.serverMs;
     this.sentMs = sentMs;
     this.receivedMs = receivedMs;
@@ -95,8 +97,18 @@ export class Reply {
     return next;
   }
 
-  /** @param stateAlways whether a state follows an allowed request too: of a whole that was rejected it does. */
-  told(known: KnownLimit, cost: number, stateAlways: boolean): Told {
+  /**
+   * @param stateAlways whether a state follows an allowed request too: of a whole that was rejected it does.
+   * @param key the number of the check's key in the run.
+   */
+  told(known: KnownLimit, cost: number, stateAlways: boolean, key: number): Told {
+    const told = this.#told(known, cost, stateAlways);
+    // The instant of the check: see lua/prelude.lua.
+    inState(told.decision, this.#serverUs + key);
+    return told;
+  }
+
+  #told(known: KnownLimit, cost: number, stateAlways: boolean): Told {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     const first = this.turn("what remains", -2, largest);

@@ -1,6 +1,7 @@
-import { type Cells, type Decision, type Limit, latestMs, runningMs, type Waiter } from "@floodgate/core";
+import { type Cells, type Charge, type Decision, type Limit, latestMs, runningMs, type Waiter } from "@floodgate/core";
 import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
+import { markOf } from "./keys.js";
 import type { KnownLimit } from "./limits.js";
 import type { Reply, Told } from "./reply.js";
 
@@ -37,6 +38,8 @@ export abstract class Step<T = unknown> implements Waiter {
   readonly latestMs: number;
   /** By the clock that stands still while the event loop does not run. */
   deadlineMs: number;
+  /** The number of its first key in its batch, from 1 on. */
+  firstKey = 0;
   place = -1;
   settled = false;
   /** What it waits in to be sent; undefined while it is under way. */
@@ -138,7 +141,7 @@ export class Consume extends Step<Decision> {
 
   protected readAnswer(reply: Reply): void {
     const { known, cost } = this.#check;
-    this.#told = reply.told(known, cost, false);
+    this.#told = reply.told(known, cost, false, this.firstKey);
   }
 
   protected accept(reply: Reply): Decision {
@@ -174,7 +177,7 @@ export class ConsumeAll extends Step<Whole> {
 
   protected readAnswer(reply: Reply): void {
     const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
-    this.#told = this.#checks.map(({ known, cost }) => reply.told(known, cost, !charged));
+    this.#told = this.#checks.map(({ known, cost }, i) => reply.told(known, cost, !charged, this.firstKey + i));
     const passes = this.#checks.every(({ shadow }, i) => shadow || this.#told[i]?.decision.allowed);
     if (passes !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
     this.#charged = charged;
@@ -205,7 +208,7 @@ export class Look extends Step<Decision> {
   }
 
   protected readAnswer(reply: Reply): void {
-    this.#told = reply.told(this.#known, 1, false);
+    this.#told = reply.told(this.#known, 1, false, this.firstKey);
   }
 
   protected accept(): Decision {
@@ -213,30 +216,36 @@ export class Look extends Step<Decision> {
   }
 }
 
-/** Changes what a decision charged to its real cost. Answers the units charged in addition, or below 0 given back. */
+/** Changes a charge to its real cost. Answers the units charged in addition, or below 0 given back. */
 export class Settle extends Step<number> {
   readonly #known: KnownLimit;
-  readonly #decision: Decision;
+  readonly #charge: Charge;
   readonly #cost: number;
   #units!: number;
 
-  constructor(known: KnownLimit, redisKey: string, decision: Decision, cost: number, timeoutMs: number) {
-    super(redisKey, timeoutMs);
+  constructor(known: KnownLimit, redisKey: string, charge: Charge, cost: number, timeoutMs: number) {
+    super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
     this.#known = known;
-    this.#decision = decision;
+    this.#charge = charge;
     this.#cost = cost;
   }
 
   write(batch: Batch): void {
-    const { cost, atMs } = this.#decision;
+    const { cost, atMs, state = 0, receipt } = this.#charge;
+    const change = [batch.policy(this.#known.policy), cost, atMs, state, this.#cost].map(String);
     batch.keys.push(this.redisKey);
-    batch.args.push("s", batch.policy(this.#known.policy), String(cost), String(atMs), String(this.#cost));
+    if (receipt === undefined) {
+      batch.args.push("s", ...change);
+      return;
+    }
+    batch.keys.push(markOf(this.redisKey, receipt.id));
+    batch.args.push("r", ...change, String(receipt.untilMs));
   }
 
   protected readAnswer(reply: Reply): void {
     const change = reply.number("the change of a charge", -largest, largest);
     const units = change / reply.number("the parts of a unit", 1, largest);
-    const reserved = this.#decision.cost;
+    const reserved = this.#charge.cost;
     if (!(units >= -reserved && units <= Math.max(this.#cost - reserved, 0))) reply.wrong("the change of a charge", change);
     this.#units = units;
   }

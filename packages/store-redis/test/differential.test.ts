@@ -1,4 +1,14 @@
-import { consumeAll, createLimit, createLimiter, type Decision, type Limit, type Limiter, type Policy } from "@floodgate/core";
+import {
+  asCharge,
+  type Charge,
+  consumeAll,
+  createLimit,
+  createLimiter,
+  type Decision,
+  type Limit,
+  type Limiter,
+  type Policy,
+} from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
@@ -117,18 +127,20 @@ describe("beside the memory store", () => {
         const clock = (): number => nowMs;
         const [there, here] = [redisStore(redis, { clock, denyCache: false, prefix: `run-${runs++}` }), memoryStore({ clock })];
         const limits = plans.map((policy) => createLimit("plans", policy));
-        const charged: Decision[] = [];
+        const charged: [here: Charge, there: Charge][] = [];
         for (const act of life) {
           nowMs += act.afterMs;
           const limit = limits[act.plan % limits.length] as Limit;
           if ("which" in act) {
-            const [decision] = charged.splice(-1 - act.which, 1);
-            if (decision === undefined) continue;
-            expect(await there.settle(limit, "key", decision, act.cost, 60_000)).toBe(here.settle(limit, "key", decision, act.cost));
+            const [charge] = charged.splice(-1 - act.which, 1);
+            if (charge === undefined) continue;
+            const change = here.settle(limit, "key", charge[0], act.cost);
+            expect(await there.settle(limit, "key", charge[1], act.cost, 60_000)).toBe(change);
           } else {
             const decision = here.consume(limit, "key", act.cost);
-            expect(await there.consume(limit, "key", act.cost, 60_000)).toEqual(decision);
-            if (decision.allowed) charged.push(decision);
+            const other = await there.consume(limit, "key", act.cost, 60_000);
+            expect(other).toEqual(decision);
+            if (decision.allowed) charged.push([asCharge(decision), asCharge(other)]);
           }
           const looks = limits.map((other) => there.peek(other, "key", 60_000));
           expect(await Promise.all(looks)).toEqual(limits.map((other) => here.peek(other, "key")));
@@ -144,8 +156,10 @@ describe("beside the memory store", () => {
     for (const realCost of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 5, 2 ** 52 + 1]) {
       const [there, here] = [redisStore(redis, { clock, prefix: `run-${runs++}` }), memoryStore({ clock })];
       const decision = await there.consume(limit, "key", 4, 60_000);
-      expect(here.consume(limit, "key", 4)).toEqual(decision);
-      expect(await there.settle(limit, "key", decision, realCost, 60_000)).toBe(here.settle(limit, "key", decision, realCost));
+      const other = here.consume(limit, "key", 4);
+      expect(other).toEqual(decision);
+      const change = here.settle(limit, "key", asCharge(other), realCost);
+      expect(await there.settle(limit, "key", asCharge(decision), realCost, 60_000)).toBe(change);
     }
   });
 

@@ -51,7 +51,7 @@ function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<u
     case "reset":
       return store.reset(limit, key, timeoutMs);
     case "settle":
-      return store.settle(limit, key, { cost: 4, atMs: clock() } as Decision, cost, timeoutMs);
+      return store.settle(limit, key, { cost: 4, atMs: clock(), state: undefined }, cost, timeoutMs);
     default:
       return store.consumeAll(
         limits.map((limit, i) => ({ limit, key, cost, shadow: i % 3 === 1, look: i % 3 === 2 })),

@@ -1,4 +1,4 @@
-import { type Check, createLimit, type Decision, fixedWindow, type Limit, type Policy } from "@floodgate/core";
+import { asCharge, type Check, createLimit, type Decision, fixedWindow, type Limit, type Policy } from "@floodgate/core";
 import type { Redis } from "ioredis";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
 
@@ -32,7 +32,7 @@ export async function patientStore(redis: Redis, options: RedisStoreOptions = {}
   return {
     consume: (limit, key, cost = 1) => store.consume(limit, key, cost, patienceMs),
     consumeAll: (checks) => store.consumeAll(checks, patienceMs),
-    settle: (limit, key, decision, cost) => store.settle(limit, key, decision, cost, patienceMs),
+    settle: (limit, key, decision, cost) => store.settle(limit, key, asCharge(decision), cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
   };
 }

@@ -1,4 +1,4 @@
-import { type Check, createLimit, createLimiter, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
+import { asCharge, type Check, createLimit, createLimiter, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
@@ -72,7 +72,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     const decision = await store.consume(yearly, key, 3, patienceMs);
     for (const act of [
       () => store.peek(yearly, key, patienceMs),
-      () => store.settle(yearly, key, decision, 2, patienceMs),
+      () => store.settle(yearly, key, asCharge(decision), 2, patienceMs),
       () => store.reset(yearly, key, patienceMs),
     ]) {
       expect(namesOf((await watched<Promise<unknown>>(server, act)).commands)).toEqual(["EVALSHA"]);

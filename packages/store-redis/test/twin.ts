@@ -7,6 +7,9 @@ import { sha, source } from "../src/script.js";
 /** A step of the script and the key that it takes, policies counted from 0. */
 export type Step = readonly [key: string, act: "c" | "p" | "s" | "d", policy: number, ...numbers: number[]];
 
+/** An instant of a charge after each state was made: only the algorithm is asked whether it still counts. */
+export const whicheverState: number = Number.MAX_SAFE_INTEGER;
+
 /** The script by itself, on a server. */
 export class Script {
   readonly #server: RedisServer;
@@ -45,7 +48,7 @@ export class Answer {
 
   constructor(reply: Reply) {
     this.#list = reply as readonly Reply[];
-    this.serverMs = this.#list[0] as number;
+    this.serverMs = Math.floor((this.#list[0] as number) / 1000);
   }
 
   get ended(): boolean {
@@ -114,7 +117,7 @@ export class Twin {
       const charge = charges[i];
       if ("consume" in act) return [this.#key, "c", plan, act.consume];
       if (charge === undefined || !("settle" in act)) return [this.#key, "p", plan];
-      return [this.#key, "s", plan, charge.cost, charge.atMs, act.cost];
+      return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, act.cost];
     });
     const plans = this.#limits.map(({ policy }) => policy);
     const [answer, expiry, time] = await Promise.all([

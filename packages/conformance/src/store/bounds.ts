@@ -91,18 +91,20 @@ export async function agreesWithModel(world: World, policy: Policy, steps: reado
   const key = world.fresh();
   const settled = new Set<number>();
   const decisions: Decision[] = [];
+  const lives: number[] = [];
   for (const [index, step] of steps.entries()) {
     world.nowMs = step.atMs;
     if ("cost" in step) {
       const decision = await limiter.consume(key, { cost: step.cost });
       decisions[index] = decision;
       assert.deepEqual(told(decision), model.consume(step.atMs, step.cost), `step ${index}: ${shown(step)}`);
+      lives[index] = model.life;
     } else {
       const [of, realCost] = "refund" in step ? [step.refund, 0] : [step.settle, step.realCost];
       const decision = decisions[of] as Decision;
       const due = decision.allowed && !settled.has(of);
       settled.add(of);
-      const change = due ? model.settle(step.atMs, decision, realCost) : 0;
+      const change = due ? model.settle(step.atMs, decision, realCost, lives[of] as number) : 0;
       const units = "refund" in step ? -(await limiter.refund(key, decision)) : await limiter.settle(key, decision, realCost);
       assert.equal(units + 0, change + 0, `step ${index}: ${shown(step)}`);
     }

@@ -1,4 +1,5 @@
 import { boundCases } from "./bounds.js";
+import { chargeCases } from "./charges.js";
 import { clockCases } from "./clocks.js";
 import { decisionCases } from "./decisions.js";
 import { keyCases } from "./keys.js";
@@ -44,6 +45,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     refundCases(suite);
     settlingCases(suite);
     severalCases(suite);
+    chargeCases(suite);
     clockCases(suite);
     planCases(suite);
     planTurnCases(suite);

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
 import {
+  asCharge,
   createLimit,
   type Decision,
   fixedWindow,
@@ -72,12 +73,13 @@ async function settlesExactly({ store }: World, policy: Policy, key: string, fac
   const whole = await store.consume(limit, key, quota);
   assert.equal(whole.allowed, true);
   if (policy.algorithm !== "leaky-bucket") {
-    assert.equal(await store.settle(limit, key, whole, 0), -quota);
+    assert.equal(await store.settle(limit, key, asCharge(whole), 0), -quota);
     assert.equal((await store.peek(limit, key)).remaining, quota);
   }
   await store.reset(limit, key);
   const more = Math.ceil(quota * factor);
-  assert.equal(await store.settle(limit, key, await store.consume(limit, key, quota), quota + more), more);
+  const again = await store.consume(limit, key, quota);
+  assert.equal(await store.settle(limit, key, asCharge(again), quota + more), more);
   assert.equal((await store.peek(limit, key)).remaining, 0);
 }
 

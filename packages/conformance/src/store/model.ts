@@ -23,6 +23,7 @@ export class Model {
   #state: unknown;
   /** The plan with the largest numbers of those that charged the state. By its rules the state ends. */
   #largest: Policy;
+  #life = 0;
 
   constructor(policy: Policy) {
     this.#policy = policy;
@@ -34,6 +35,11 @@ export class Model {
   change(policy: Policy): void {
     this.#policy = policy;
     this.#rules = rulesOf(policy);
+  }
+
+  /** Which of the key's states this is. Once all of a state has been given back, the next charge begins another. */
+  get life(): number {
+    return this.#life;
   }
 
   consume(nowMs: number, cost: number): Verdict {
@@ -54,8 +60,14 @@ export class Model {
     return this.#verdict(nowMs, allowed, allowed ? this.#delayMs(before, atMs) : 0, atMs, 1);
   }
 
-  /** Answers the units charged in addition, or below 0 those given back. */
-  settle(nowMs: number, charge: Charge, cost: number): number {
+  /**
+   * Answers the units charged in addition, or below 0 those given back.
+   * @param life the state that was charged. A charge of another state has nothing to give back, and in a window nothing to owe.
+   */
+  settle(nowMs: number, { atMs: chargedAtMs, cost: reserved }: Charge, cost: number, life: number): number {
+    const counts = this.#state !== undefined && life === this.#life;
+    const charge = { atMs: counts ? chargedAtMs : Number.NEGATIVE_INFINITY, cost: reserved };
+    if (!counts && cost <= reserved) return 0;
     const state = this.#stored(nowMs);
     const atMs = this.#countingFrom(state, nowMs);
     if (cost > charge.cost) {
@@ -63,6 +75,7 @@ export class Model {
       const next = this.#rules.owe(state, atMs, charge, more);
       if (next === undefined) return 0;
       if (state === undefined) this.#largest = this.#policy;
+      if (this.#state === undefined) this.#life++;
       this.#state = next;
       return more;
     }
@@ -75,6 +88,7 @@ export class Model {
   }
 
   #charge(nowMs: number, next: unknown): void {
+    if (this.#state === undefined) this.#life++;
     this.#largest = this.#stored(nowMs) === undefined ? this.#policy : largestOf([this.#largest, this.#policy]);
     this.#state = next;
   }

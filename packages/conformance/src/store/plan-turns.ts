@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { createLimit, type Decision, type Limit, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { asCharge, createLimit, type Decision, type Limit, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
 import * as fc from "fast-check";
 import { mostIn } from "./bounds.js";
 import { largestOf } from "./largest.js";
@@ -200,8 +200,8 @@ class Turns {
     const charge = this.#charges[this.#charges.length - 1 - back];
     if (charge === undefined) return;
     const cost = Math.round(charge.decision.cost * factor);
-    const change = await this.#world.store.settle(charge.limit, this.#key, charge.decision, cost);
-    await this.#world.store.settle(this.#largest, this.#key, charge.alone, cost);
+    const change = await this.#world.store.settle(charge.limit, this.#key, asCharge(charge.decision), cost);
+    await this.#world.store.settle(this.#largest, this.#key, asCharge(charge.alone), cost);
     charge.units += BigInt(Math.floor(change));
     this.#owing ||= change > 0;
   }

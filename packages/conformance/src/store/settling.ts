@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { consumeAll, createLimit, type Decision, fixedWindow, type Limit, type Policy, tokenBucket } from "@floodgate/core";
+import { asCharge, consumeAll, createLimit, type Decision, fixedWindow, type Limit, type Policy, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
 import { mostIn, told } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
@@ -38,7 +38,7 @@ export function settlingCases(suite: Suite): void {
             await world.store.consume(charging, key, Math.ceil(second * (room - 1)) + 1);
 
             const before = await left(wide);
-            const units = await world.store.settle(settling, key, decision, cost);
+            const units = await world.store.settle(settling, key, asCharge(decision), cost);
             if (cost > decision.cost) assert.equal(units, later && isWindow(settling.policy) ? 0 : cost - decision.cost);
             else assert.ok(units <= 0 && units >= cost - decision.cost, `${units} of ${cost - decision.cost} were given back`);
             const after = await left(wide);
@@ -224,7 +224,7 @@ const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
 async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: readonly Act[]): Promise<void> {
   const key = world.fresh();
   const model = new Model((limits[0] as Limit).policy);
-  const charged: Decision[] = [];
+  const charged: [Decision, number][] = [];
   world.nowMs = startMs;
   for (const [index, act] of acts.entries()) {
     world.nowMs += act.byMs;
@@ -233,12 +233,13 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
     if ("cost" in act) {
       const decision = await world.store.consume(limit, key, act.cost);
       assert.deepEqual(told(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
-      if (decision.allowed) charged.push(decision);
+      if (decision.allowed) charged.push([decision, model.life]);
     } else {
-      const [decision] = charged.splice(-1 - act.settle, 1);
-      if (decision === undefined) continue;
-      const units = await world.store.settle(limit, key, decision, act.realCost);
-      assert.equal(units, model.settle(world.nowMs, decision, act.realCost), `act ${index}`);
+      const [charge] = charged.splice(-1 - act.settle, 1);
+      if (charge === undefined) continue;
+      const [decision, life] = charge;
+      const units = await world.store.settle(limit, key, asCharge(decision), act.realCost);
+      assert.equal(units, model.settle(world.nowMs, decision, act.realCost, life), `act ${index}`);
     }
     for (const other of limits) {
       model.change(other.policy);

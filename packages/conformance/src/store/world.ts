@@ -70,14 +70,15 @@ export async function inWorld(makeStore: MakeStore, body: (world: World) => Prom
 }
 
 /** The same store, waited for longer, also by who asks without a limiter. */
-function patient(store: Store): Store {
+export function patient(store: Store): Store {
   return {
     mode: store.mode,
+    sharedAs: store.sharedAs,
     keepsDeadlines: store.keepsDeadlines === true,
     consume: (limit, key, cost) => store.consume(limit, key, cost, patienceMs),
     consumeAll: (checks) => store.consumeAll(checks, patienceMs),
     peek: (limit, key) => store.peek(limit, key, patienceMs),
-    settle: (limit, key, decision, cost) => store.settle(limit, key, decision, cost, patienceMs),
+    settle: (limit, key, charge, cost) => store.settle(limit, key, charge, cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
   };
 }

@@ -1,3 +1,4 @@
+import { MadeDecision } from "../charge.js";
 import type { Decision } from "../decision.js";
 import { FloodgateError } from "../errors.js";
 import type { Limit } from "../limit.js";
@@ -25,6 +26,7 @@ export interface Algorithm<P> {
    * so that a state may come of none. The state changes by what is answered, whatever other policies have charged to it since: it is
    * not clamped. No more than 2^52 changes at once, units of a window or parts of a bucket's, and a debt is counted as far as exact
    * arithmetic goes.
+   * What leaves nothing leaves zeros.
    * @returns the units charged in addition, or below 0 those given back, a fraction where a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
@@ -40,7 +42,7 @@ export interface PolicyBase {
   readonly stateKind: string;
 }
 
-/** One writer for all algorithms: V8 gives every decision the same shape. */
+/** One writer for all algorithms: V8 gives every decision the same shape. It has no charge until `charged` gives it one. */
 export function decision<P>(
   limit: Limit<P>,
   quota: number,
@@ -52,19 +54,19 @@ export function decision<P>(
   cost: number,
   atMs: number,
 ): Decision {
-  return {
+  return new MadeDecision(
     allowed,
-    limit: quota,
+    quota,
     remaining,
     retryAfterMs,
     resetAfterMs,
     delayMs,
     cost,
     atMs,
-    name: limit.name,
-    policy: limit.policy as Decision["policy"],
-    degraded: false,
-  };
+    limit.name,
+    limit.policy as Decision["policy"],
+    false,
+  );
 }
 
 /** The largest product of a policy's numbers: so much may be owed on top of it, and instants be added, below 2^53. */

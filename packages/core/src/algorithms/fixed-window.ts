@@ -63,6 +63,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
     const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
     cells[at + COUNT] = count + change;
+    if (count + change === 0) cells[at + START] = 0;
     return change;
   },
 };

@@ -1,3 +1,4 @@
+import { type ChargeRecord, charged, isCharged, isWhole, restated } from "../charge.js";
 import type { Decision } from "../decision.js";
 import { createLimit, type Limit } from "../limit.js";
 import { abandon, andThen, type Check, isPromise, type Store, scopeOf } from "../store.js";
@@ -54,14 +55,16 @@ export class FallbackLimits implements Substitute {
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
-    return this.#charged(limit, key, this.#fallback.consume(this.#changing(limit, key), key, cost));
+    const made = this.#fallback.consume(this.#changing(limit, key), key, cost);
+    return made.allowed ? this.#charged(limit, key, made) : this.#counted(limit, made);
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {
-    const decisions = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
-    return decisions.map((decision, i) => {
-      const { limit, key } = checks[i] as Check;
-      return this.#charged(limit, key, decision);
+    const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
+    const whole = isWhole(checks, made);
+    return made.map((decision, i) => {
+      const check = checks[i] as Check;
+      return isCharged(check, decision, whole) ? this.#charged(check.limit, check.key, decision) : this.#counted(check.limit, decision);
     });
   }
 
@@ -69,12 +72,12 @@ export class FallbackLimits implements Substitute {
     return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
   }
 
-  settle(limit: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number> {
+  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: AskedStore): number | PromiseLike<number> {
     const share = this.#shareOf(limit);
     const settle = (): number | PromiseLike<number> => {
-      const handedOver = this.#tallies.handedOver(decision);
-      if (handedOver !== undefined) return handedOver.settle(limit, share, key, decision, cost, store);
-      const units = this.#fallback.settle(share, key, decision, cost);
+      const handedOver = charge.tally?.handedOver;
+      if (handedOver !== undefined) return handedOver.settle(limit, share, key, charge, cost, store);
+      const units = this.#fallback.settle(share, key, charge, cost);
       if (units > 0) this.#counts(this.#fallback.peek(share, key));
       return units;
     };
@@ -159,19 +162,22 @@ export class FallbackLimits implements Substitute {
     return share;
   }
 
-  /** A decision that has charged the key, if it allows. */
+  /** A decision that has charged the key. */
   #charged(limit: Limit, key: string, decision: Decision): Decision {
-    const degraded = this.#degraded(limit, decision);
+    const tally = this.#tallies.add(idOf(this.#shareOf(limit), key), limit);
+    return charged(this.#counted(limit, decision), limit, key, undefined, tally);
+  }
+
+  #counted(limit: Limit, decision: Decision): Decision {
     this.#counts(decision);
-    if (decision.allowed) this.#tallies.add(idOf(this.#shareOf(limit), key), limit, degraded);
-    return degraded;
+    return this.#degraded(limit, decision);
   }
 
   #degraded(limit: Limit, decision: Decision): Decision {
     // A cost that this share can never hold may well pass when the store is back.
     const never = decision.retryAfterMs === Number.POSITIVE_INFINITY && decision.cost <= limit.policy.quota;
     const retryAfterMs = never ? this.#breaker.waitMs : decision.retryAfterMs;
-    return { ...decision, retryAfterMs, policy: limit.policy, degraded: true };
+    return restated(decision, { retryAfterMs, policy: limit.policy, degraded: true });
   }
 }
 

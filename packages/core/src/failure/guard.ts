@@ -1,22 +1,16 @@
+import { type Charge, ChargeRecord, charged, chargedAll, chargeOf, owned } from "../charge.js";
 import type { Decision } from "../decision.js";
 import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, listenerOf } from "../events.js";
 import type { Limit } from "../limit.js";
 import { type Answer, andThen, type Check, isPromise, type Mode, type Store, scopeOf } from "../store.js";
 import { type Breaker, breakerOf } from "./breaker.js";
+import { ChargingStore } from "./charging-store.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { FallbackLimits } from "./fallback.js";
 import { runningMs } from "./running-clock.js";
 import { type AskedStore, Blind, type Substitute } from "./substitute.js";
-
-/** Which guard has made a degraded decision: of several limiters' the first's has made them all. */
-const guards = new WeakMap<Decision, StoreGuard<Mode>>();
-
-/** Who can settle a degraded decision; undefined where nobody has charged anything for it. */
-export function guardOf(decision: Decision): StoreGuard<Mode> | undefined {
-  return guards.get(decision);
-}
 
 /**
  * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
@@ -66,6 +60,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
       (substitute) => substitute.consume(limit, key, cost),
+      (made) => (made.allowed ? charged(made, limit, key, this) : owned(made)),
     );
   }
 
@@ -74,6 +69,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
       checks,
       (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
       (substitute) => substitute.consumeAll(checks),
+      (made) => chargedAll(checks, made, this),
     );
   }
 
@@ -82,15 +78,16 @@ export class StoreGuard<M extends Mode> implements Store<M> {
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
       (substitute) => substitute.peek(limit, key),
+      owned,
     );
   }
 
-  settle(limit: Limit, key: string, charged: Decision, cost: number): Answer<number, M> {
-    if (charged.degraded) {
+  settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
+    if (charge instanceof ChargeRecord && charge.tally !== undefined) {
       const store = this.#until(runningMs() + this.timeoutMs);
-      return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charged, cost, store)));
+      return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charge, cost, store)));
     }
-    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs));
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {
@@ -102,13 +99,14 @@ export class StoreGuard<M extends Mode> implements Store<M> {
     checks: readonly Check[],
     ask: (timeoutMs: number) => Answer<T, M>,
     decide: (substitute: Substitute) => T,
+    charge: (made: T) => T,
   ): Answer<T, M> {
     const period = this.#breaker.admits(this.timeoutMs);
     if (period === 0) return this.#answer(() => this.#instead(decide));
     const done = (value: T): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
       this.#breaker.succeeded(period);
-      return value;
+      return charge(value);
     };
     const fault = (error: unknown): T => {
       this.#failed(period, error);
@@ -135,8 +133,8 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   #until(deadlineMs: number): AskedStore {
     return {
       consume: (limit, key, cost) => this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs)),
-      settle: (limit, key, charged, cost) =>
-        this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.settle(limit, key, charged, cost, timeoutMs)),
+      settle: (limit, key, charge, cost) =>
+        this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs)),
     };
   }
 
@@ -175,7 +173,10 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   #instead<T extends Decision | Decision[]>(decide: (substitute: Substitute) => T): T {
     try {
       const made = decide(this.#substitute);
-      for (const decision of [made].flat() as Decision[]) guards.set(decision, this);
+      for (const decision of [made].flat() as Decision[]) {
+        const charge = chargeOf(decision);
+        if (charge instanceof ChargeRecord) charge.guard = this;
+      }
       return made;
     } catch (error) {
       this.#onEvent?.({ type: "store-error", error });
@@ -221,7 +222,7 @@ function wrongAnswer(answer: unknown): FloodgateError {
   );
 }
 
-/** A store that answers at once needs no guard, unless somebody says what to do where it fails. */
+/** A store that answers at once is asked as it is, unless somebody says what to do where it fails. */
 export function guardStore<M extends Mode>(
   where: string,
   store: Store<M>,
@@ -230,7 +231,7 @@ export function guardStore<M extends Mode>(
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   const when = checkOnStoreError(where, onStoreError, store);
-  if (store.mode === "sync" && onStoreError === undefined) return store;
+  if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Store<Mode> as Store<M>;
   const breaker = breakerOf(store);
   const substitute =
     typeof when === "string" ? new Blind(when === "allow", breaker) : FallbackLimits.of(when.store, when.processes, breaker);

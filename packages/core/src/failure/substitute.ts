@@ -1,4 +1,5 @@
 import { decision } from "../algorithms/algorithm.js";
+import { type ChargeRecord, restated } from "../charge.js";
 import type { Decision } from "../decision.js";
 import type { Limit } from "../limit.js";
 import type { Check, Store } from "../store.js";
@@ -7,14 +8,14 @@ import type { Breaker } from "./breaker.js";
 /** The store as long as somebody waits for it: what it is asked fails when that is over. */
 export type AskedStore = Pick<Store, "consume" | "settle">;
 
-/** Who decides what the store cannot. Each decision is `degraded`. */
+/** Who decides what the store cannot. Each decision is `degraded`, and has a charge where something was charged here. */
 export interface Substitute extends Omit<Store<"sync">, "settle"> {
   /** Whether there may be something that the store has to be told once it is back. */
   readonly owes: boolean;
   /** Tells the store, if there is something to tell, what these keys have used meanwhile; a fault of it is one of this too. */
   handOver(checks: readonly Check[], store: () => AskedStore): void | PromiseLike<void>;
-  /** Settles a decision of its own, in the store if that has been told of it. */
-  settle(limit: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number>;
+  /** Settles a charge of its own, in the store if that has been told of it. */
+  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: AskedStore): number | PromiseLike<number>;
 }
 
 /** Decides without knowing anything: all pass, or none does. */
@@ -31,7 +32,8 @@ export class Blind implements Substitute {
 
   consume(limit: Limit, _key: string, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breaker.waitMs;
-    return { ...decision(limit, limit.policy.quota, this.#allows, 0, retryAfterMs, 0, 0, cost, Date.now()), degraded: true };
+    const { quota } = limit.policy;
+    return restated(decision(limit, quota, this.#allows, 0, retryAfterMs, 0, 0, cost, Date.now()), { degraded: true });
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {

@@ -1,3 +1,4 @@
+import { asCharge, type Charge } from "../charge.js";
 import type { Decision } from "../decision.js";
 import type { Limit } from "../limit.js";
 import type { Policy } from "../policy.js";
@@ -7,17 +8,17 @@ import { type AskedStore, unitsOf } from "./substitute.js";
 const mostKeys = 100_000;
 
 /** What a key has been charged here from one hand-over to the next. */
-interface Tally {
+export interface Tally {
   /** Of the limits that it was charged under, the one that holds the most: a smaller one does not see all that was used. */
   limit: Limit;
   decisions: number;
+  /** What stands for its charges in the store; undefined where the store has not been told of them. */
   handedOver?: HandedOver;
 }
 
-/** What each key is to be told of under, and which decisions the store has been told of, so that they can be settled there. */
+/** What each key has used here that the store has not been told of. */
 export class Tallies {
   readonly #open = new Map<string, Tally>();
-  readonly #tallies = new WeakMap<Decision, Tally>();
 
   /** The limit that sees all that a key has used here; undefined where nothing is known of the key. */
   limitOf(key: string): Limit | undefined {
@@ -37,11 +38,11 @@ export class Tallies {
     return tally;
   }
 
-  /** A key has been charged under this limit, by this decision. */
-  add(key: string, limit: Limit, decision: Decision): void {
+  /** A key has been charged under this limit, by one decision more. */
+  add(key: string, limit: Limit): Tally {
     const tally = this.open(key, limit);
     tally.decisions++;
-    this.#tallies.set(decision, tally);
+    return tally;
   }
 
   /** The store has been charged for what a key had used by its decisions. */
@@ -55,16 +56,11 @@ export class Tallies {
   forget(key: string): void {
     this.#open.delete(key);
   }
-
-  /** What stands for a decision in the store; undefined where the store has not been told of it. */
-  handedOver(decision: Decision): HandedOver | undefined {
-    return this.#tallies.get(decision)?.handedOver;
-  }
 }
 
 /** The store's charge for all that a key had used here. */
 export class HandedOver {
-  readonly #charge: Decision;
+  readonly #charge: Charge;
   /** What the key had used here when the store was told, by the fallback's clock. */
   readonly #used: Decision;
   /** How many decisions may still be settled. */
@@ -73,7 +69,7 @@ export class HandedOver {
   #units: number;
 
   constructor(charge: Decision, used: Decision, decisions: number) {
-    this.#charge = charge;
+    this.#charge = asCharge(charge);
     this.#used = used;
     this.#decisions = decisions;
     this.#units = charge.cost;
@@ -84,17 +80,17 @@ export class HandedOver {
    * hand-over, and counts from then on like the charge. All that is given back is never more than the store was charged; and one unit stays
    * as long as another decision may be settled, for nothing can be added to a charge that is gone.
    */
-  settle(limit: Limit, share: Limit, key: string, decision: Decision, cost: number, store: AskedStore): number | PromiseLike<number> {
+  settle(limit: Limit, share: Limit, key: string, charge: Charge, cost: number, store: AskedStore): number | PromiseLike<number> {
     const before = this.#units;
     this.#decisions--;
-    this.#units = Math.max(before + changeThen(share, decision, cost, this.#used), Math.min(this.#decisions, 1));
+    this.#units = Math.max(before + changeThen(share, charge, cost, this.#used), Math.min(this.#decisions, 1));
     if (this.#units === before) return 0;
     return store.settle(limit, key, { ...this.#charge, cost: before }, this.#units);
   }
 }
 
 /** What a settlement would have changed when so much was used, in whole units, of a charge that is alone: rather too much than too little. */
-function changeThen(share: Limit, { atMs, cost: reserved }: Decision, cost: number, used: Decision): number {
+function changeThen(share: Limit, { atMs, cost: reserved }: Charge, cost: number, used: Decision): number {
   const { algorithm, policy } = share;
   const cells = new Float64Array(algorithm.size(policy, new Float64Array(3), 0));
   algorithm.decide(share, cells, 0, refilledMs(policy, atMs, used), reserved, true);

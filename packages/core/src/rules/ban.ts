@@ -1,4 +1,5 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
+import { restated } from "../charge.js";
 import type { Decision } from "../decision.js";
 import { type Duration, parseDuration } from "../duration.js";
 import { inside } from "../errors.js";
@@ -61,14 +62,13 @@ export class Ban {
 
   /** The decision for a key whose ban has been begun. */
   rejection(decision: Decision, ban: Decision): Decision {
-    return {
-      ...decision,
+    return restated(decision, {
       allowed: false,
       remaining: 0,
       retryAfterMs: Math.max(decision.retryAfterMs, ban.retryAfterMs),
       resetAfterMs: Math.max(decision.resetAfterMs, ban.resetAfterMs),
       delayMs: 0,
-    };
+    });
   }
 
   /** Whether the next rejection of a key may begin a ban, for all that this process knows. */

@@ -5,6 +5,7 @@ import type { LimiterKey } from "../key.js";
 import type { Limit } from "../limit.js";
 import { BoundLimiter, type Limiter } from "../limiter.js";
 import type { Policy } from "../policy.js";
+import { giveBack, settle } from "../settle.js";
 import { andThen, isPromise, type Store } from "../store.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
@@ -59,11 +60,11 @@ export class RuleLimiter<Req> implements Limiter {
   }
 
   refund(key: LimiterKey, decision: Decision): number | Promise<number> {
-    return this.#of(this.#rule.limitOf(decision.policy)).refund(key, decision);
+    return giveBack(this.guard, this.name, this.keyText(key), decision, this.onEvent) as number | Promise<number>;
   }
 
   settle(key: LimiterKey, decision: Decision, cost: number): number | Promise<number> {
-    return this.#of(this.#rule.limitOf(decision.policy)).settle(key, decision, cost);
+    return settle(this.guard, this.name, this.keyText(key), decision, cost, this.onEvent) as number | Promise<number>;
   }
 
   /**

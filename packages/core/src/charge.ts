@@ -1,0 +1,244 @@
+import type { Cells } from "./algorithms/algorithm.js";
+import type { Decision } from "./decision.js";
+import type { Tally } from "./failure/tallies.js";
+import type { Limit } from "./limit.js";
+import type { Policy } from "./policy.js";
+import type { Check, Mode, Store } from "./store.js";
+
+/** What an allowed decision took, as a store settles it. */
+export interface Charge {
+  /** The units that were charged. */
+  readonly cost: number;
+  /** The time that the charge counts from, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** The store's number of the state that was charged, as it gave it to `inState`. */
+  readonly state: number | undefined;
+  /** Where a receipt was issued for the charge: the store redeems it once, and changes nothing from `untilMs` on, by its own clock. */
+  readonly receipt?: ReceiptMark | undefined;
+}
+
+export interface ReceiptMark {
+  /** Letters, digits, `-` and `_`: unique for each charge. */
+  readonly id: string;
+  readonly untilMs: number;
+}
+
+/** What has become of a charge: `undefined` while it may be settled. */
+type Fate = undefined | "settled" | { readonly fault: unknown };
+
+/** The one record of a charge. Only its decision leads to it, so a copy or an edit of the decision has no charge. */
+export class ChargeRecord implements Charge {
+  readonly cost: number;
+  readonly atMs: number;
+  readonly state: number | undefined;
+  readonly limit: Limit;
+  readonly key: string;
+  /** The guard that decided: it settles too. */
+  guard: Store<Mode> | undefined;
+  /** Where a fallback charged: the fallback's account of the key. */
+  readonly tally: Tally | undefined;
+  fate: Fate = undefined;
+  receipt: ReceiptMark | undefined = undefined;
+
+  constructor(
+    cost: number,
+    atMs: number,
+    state: number | undefined,
+    limit: Limit,
+    key: string,
+    guard: Store<Mode> | undefined,
+    tally: Tally | undefined,
+  ) {
+    this.cost = cost;
+    this.atMs = atMs;
+    this.state = state;
+    this.limit = limit;
+    this.key = key;
+    this.guard = guard;
+    this.tally = tally;
+  }
+}
+
+/** Private fields tell a decision from its copies: a spread, JSON and structuredClone leave them behind. */
+export class MadeDecision implements Decision {
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly retryAfterMs: number;
+  readonly resetAfterMs: number;
+  readonly delayMs: number;
+  readonly cost: number;
+  readonly atMs: number;
+  readonly name: string;
+  readonly policy: Policy;
+  readonly degraded: boolean;
+  #state: number | undefined = undefined;
+  // What was charged: private copies, and the record only once somebody asks for it, for most decisions are never settled.
+  #limit: Limit | undefined = undefined;
+  #key: string | undefined = undefined;
+  #guard: Store<Mode> | undefined = undefined;
+  #cost: number | undefined = undefined;
+  #atMs: number | undefined = undefined;
+  #record: ChargeRecord | undefined = undefined;
+
+  static is(value: object): value is MadeDecision {
+    return #record in value;
+  }
+
+  static stateOf(made: MadeDecision): number | undefined {
+    return made.#state;
+  }
+
+  static setState(made: MadeDecision, state: number | undefined): void {
+    made.#state = state;
+  }
+
+  static isCharged(made: MadeDecision): boolean {
+    return made.#limit !== undefined;
+  }
+
+  static charge(made: MadeDecision, limit: Limit, key: string, guard: Store<Mode> | undefined): void {
+    made.#limit = limit;
+    made.#key = key;
+    made.#guard = guard;
+    made.#cost = made.cost;
+    made.#atMs = made.atMs;
+  }
+
+  static recordOf(made: MadeDecision, tally?: Tally): ChargeRecord | undefined {
+    if (made.#limit === undefined) return undefined;
+    made.#record ??= new ChargeRecord(
+      made.#cost as number,
+      made.#atMs as number,
+      made.#state,
+      made.#limit,
+      made.#key as string,
+      made.#guard,
+      tally,
+    );
+    return made.#record;
+  }
+
+  constructor(
+    allowed: boolean,
+    limit: number,
+    remaining: number,
+    retryAfterMs: number,
+    resetAfterMs: number,
+    delayMs: number,
+    cost: number,
+    atMs: number,
+    name: string,
+    policy: Policy,
+    degraded: boolean,
+  ) {
+    this.allowed = allowed;
+    this.limit = limit;
+    this.remaining = remaining;
+    this.retryAfterMs = retryAfterMs;
+    this.resetAfterMs = resetAfterMs;
+    this.delayMs = delayMs;
+    this.cost = cost;
+    this.atMs = atMs;
+    this.name = name;
+    this.policy = policy;
+    this.degraded = degraded;
+  }
+}
+
+/** The same decision with other values, in the same state. It has no charge. */
+export function restated(made: Decision, changes: Partial<Decision>): MadeDecision {
+  const all = { ...made, ...changes };
+  const copy = new MadeDecision(
+    all.allowed,
+    all.limit,
+    all.remaining,
+    all.retryAfterMs,
+    all.resetAfterMs,
+    all.delayMs,
+    all.cost,
+    all.atMs,
+    all.name,
+    all.policy,
+    all.degraded,
+  );
+  if (MadeDecision.is(made)) MadeDecision.setState(copy, MadeDecision.stateOf(made));
+  return copy;
+}
+
+/**
+ * For stores: tells which state a decision was made in, by a number that the state keeps until it is forgotten, and that no
+ * other state of the store ever has. The store is handed it with the charge that it settles.
+ */
+export function inState(made: Decision, state: number): Decision {
+  const own = owned(made);
+  MadeDecision.setState(own, state);
+  return own;
+}
+
+/** A decision of ours: a store may have made its own object. */
+export function owned(made: Decision): MadeDecision {
+  return MadeDecision.is(made) ? made : restated(made, {});
+}
+
+/** A decision that has charged a key of a limit, with its charge. */
+export function charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally): Decision {
+  // One made by another copy of this package, or by hand, or handed out twice.
+  const own = MadeDecision.is(made) && !MadeDecision.isCharged(made) ? made : restated(made, {});
+  MadeDecision.charge(own, limit, key, guard);
+  if (tally !== undefined) MadeDecision.recordOf(own, tally);
+  return own;
+}
+
+/** What a decision charged; undefined if it charged nothing, `"copy"` if it is no decision of ours. */
+export function chargeOf(given: unknown): ChargeRecord | undefined | "copy" {
+  return typeof given === "object" && given !== null && MadeDecision.is(given) ? MadeDecision.recordOf(given) : "copy";
+}
+
+/** For callers of stores: the charge of a decision that a store itself has answered. */
+export function asCharge(made: Decision): Charge {
+  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.is(made) ? MadeDecision.stateOf(made) : undefined };
+}
+
+/** Whether what several checks charged stays: each allows, or is only watched. */
+export function isWhole(checks: readonly Check[], decisions: readonly Decision[]): boolean {
+  for (let i = 0; i < checks.length; i++) {
+    if (checks[i]?.shadow !== true && decisions[i]?.allowed !== true) return false;
+  }
+  return true;
+}
+
+/** Whether one of several checks has charged. */
+export function isCharged({ look }: Check, made: Decision, whole: boolean): boolean {
+  return whole && made.allowed && look !== true;
+}
+
+/** The decisions of several checks, with the charges of those that have charged. */
+export function chargedAll(checks: readonly Check[], made: readonly Decision[], guard: Store<Mode>): Decision[] {
+  const whole = isWhole(checks, made);
+  return made.map((one, i) => {
+    const check = checks[i] as Check;
+    return isCharged(check, one, whole) ? charged(one, check.limit, check.key, guard) : owned(one);
+  });
+}
+
+/**
+ * For stores: settles a charge in a state, and answers as `Store.settle` does. A charge of another state gives nothing back, and what
+ * it owes in addition is owed only where that does not depend on the charge: in buckets.
+ * @param state the number of the state in the cells; undefined where they hold no state.
+ */
+export function settleIn(
+  { algorithm, policy }: Limit,
+  cells: Cells,
+  at: number,
+  nowMs: number,
+  charge: Charge,
+  cost: number,
+  state: number | undefined,
+): number {
+  const { receipt } = charge;
+  if (receipt !== undefined && nowMs >= receipt.untilMs) return 0;
+  const counts = state !== undefined && charge.state === state;
+  if (!counts && cost <= charge.cost) return 0;
+  return algorithm.settle(policy, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+}
