@@ -38,6 +38,8 @@ export class ChargeRecord implements Charge {
   /** Where a fallback charged: the fallback's account of the key. */
   readonly tally: Tally | undefined;
   fate: Fate = undefined;
+  /** The mark of its receipt, once one was issued; and as the store is handed it. */
+  issued: ReceiptMark | undefined = undefined;
   receipt: ReceiptMark | undefined = undefined;
 
   constructor(

@@ -28,7 +28,8 @@ export interface RefundEvent {
   readonly name: string;
   readonly key: string;
   readonly units: number;
-  readonly decision: Decision;
+  /** `undefined` where it was refunded by a receipt. */
+  readonly decision: Decision | undefined;
 }
 
 /** The real cost of a request was told, and was another than what had been charged. */
@@ -40,7 +41,8 @@ export interface SettleEvent {
   readonly cost: number;
   /** The units charged in addition, or below 0 those given back. */
   readonly units: number;
-  readonly decision: Decision;
+  /** `undefined` where it was settled by a receipt. */
+  readonly decision: Decision | undefined;
 }
 
 /** A store that was full forgot a key that still had something to remember. */

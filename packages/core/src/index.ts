@@ -13,6 +13,7 @@ export { type Duration, type DurationText, parseDuration } from "./duration.js";
 // Limiters and decisions
 export { type CombinedDecision, type Decision, moreRestrictive, mostRestrictive } from "./decision.js";
 export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limiter.js";
+export type { ReceiptSecret } from "./receipt.js";
 export { encodeKey, type Key, type KeyPart, type LimiterKey, type MissingKeyIp } from "./key.js";
 export { type ErrorCode, FloodgateError } from "./errors.js";
 export type {

@@ -9,7 +9,8 @@ import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
-import { giveBack, settle } from "./settle.js";
+import { type ReceiptSecret, Receipts, toIssue, toRedeem } from "./receipt.js";
+import { checkCharge, checkRealCost, giveBack, refunded, settle, settled } from "./settle.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store, scopeOf } from "./store.js";
 import { isZero, zeroDecision } from "./zero-limit.js";
 
@@ -38,12 +39,12 @@ export interface Limiter<M extends Mode = Mode> {
   /** Looks as a request of cost 1 would, and takes nothing. */
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
-   * Gives back what a decision of this limiter charged, as far as it still counts, once. Answers the units given back; 0 where there
+   * Gives back what a decision of this limiter, or the decision of a receipt, charged, as far as it still counts, once. Answers the units given back; 0 where there
    * is nothing to give back (any more): the key was reset or evicted, the charge has expired, or was refunded or settled before.
    * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy of a decision, another key, or a decision of another limiter or
-   * store; `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
+   * store; `FLOODGATE_INVALID_RECEIPT` for a receipt that is not of this limiter and key; `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
    */
-  refund(key: LimiterKey, decision: Decision): Answer<number, M>;
+  refund(key: LimiterKey, charged: Decision | string): Answer<number, M>;
   /**
    * Tells what the request of a decision has really cost (tokens, bytes), a whole number of at least 0, where `decision.cost` was
    * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
@@ -52,7 +53,15 @@ export interface Limiter<M extends Mode = Mode> {
    * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_FOREIGN_CHARGE` and
    * `FLOODGATE_STORE_FAULT` as with a refund.
    */
-  settle(key: LimiterKey, decision: Decision, cost: number): Answer<number, M>;
+  settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M>;
+  /**
+   * Answers a receipt of what a decision charged: a URL-safe text that `refund` and `settle` take in its place, in any process that has
+   * the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or its receipt, which is valid for an
+   * hour or two spans of the policy, whichever is longer. A receipt of a charge that this process alone knows (in a memory store, or by
+   * a fallback) is worth nothing in another.
+   * @throws FloodgateError `FLOODGATE_INVALID_OPTION` without a `receiptSecret`; `FLOODGATE_FOREIGN_CHARGE` as with a refund.
+   */
+  receipt(decision: Decision): string;
   /** Forgets what a key has used. */
   reset(key: LimiterKey): Answer<void, M>;
 }
@@ -63,6 +72,8 @@ export interface LimiterOptions<M extends Mode> extends FailureOptions {
   policy: Policy | PolicyOptions;
   store: Store<M>;
   onEvent?: EventListener;
+  /** Signs and checks receipts: a text of at least 32 characters, or several, of which the first signs. */
+  receiptSecret?: ReceiptSecret;
 }
 
 /** @throws FloodgateError where an option is wrong, or the name is taken on that store by another policy. */
@@ -71,17 +82,18 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   checkOptions(
     where,
     options,
-    ["name", "policy", "store", ...failureWords, "onEvent"],
+    ["name", "policy", "store", ...failureWords, "onEvent", "receiptSecret"],
     'createLimiter({ name: "api", policy, store: memoryStore() })',
   );
   const name = checkName(where, options.name);
   const policy = toPolicy(where, options.policy);
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+  const receipts = Receipts.of(where, options.receiptSecret);
   const guard = guardStore(where, store, options);
   claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
   if (guard instanceof StoreGuard) guard.listen();
-  return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent);
+  return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent, plainKeyText, receipts);
 }
 
 /** Middlewares take 56 bits of an IPv6 address for one client unless they are told otherwise. */
@@ -98,6 +110,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly limit: Limit;
   readonly onEvent: EventListener | undefined;
   readonly keyText: (key: LimiterKey) => string;
+  readonly #receipts: Receipts | undefined;
 
   constructor(
     store: Store<M>,
@@ -105,12 +118,14 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     limit: Limit,
     onEvent: EventListener | undefined,
     keyText: (key: LimiterKey) => string = plainKeyText,
+    receipts?: Receipts,
   ) {
     this.store = store;
     this.guard = guard;
     this.limit = limit;
     this.onEvent = listenerOf(onEvent);
     this.keyText = keyText;
+    this.#receipts = receipts;
   }
 
   get name(): string {
@@ -139,12 +154,22 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     return isZero(this.limit) ? this.#zero(1) : this.guard.peek(this.limit, text);
   }
 
-  refund(key: LimiterKey, decision: Decision): Answer<number, M> {
-    return giveBack(this.guard, this.limit, this.keyText(key), decision, this.onEvent) as Answer<number, M>;
+  refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
+    const text = this.keyText(key);
+    if (typeof charged !== "string") return giveBack(this.guard, this.limit, text, charged, this.onEvent) as Answer<number, M>;
+    const change = toRedeem(this.#receipts, this.name).redeem(this.guard, [this.limit], text, charged, 0);
+    return refunded(change, this.name, text, undefined, this.onEvent) as Answer<number, M>;
   }
 
-  settle(key: LimiterKey, decision: Decision, cost: number): Answer<number, M> {
-    return settle(this.guard, this.limit, this.keyText(key), decision, cost, this.onEvent) as Answer<number, M>;
+  settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M> {
+    const text = this.keyText(key);
+    if (typeof charged !== "string") return settle(this.guard, this.limit, text, charged, cost, this.onEvent) as Answer<number, M>;
+    const change = toRedeem(this.#receipts, this.name).redeem(this.guard, [this.limit], text, charged, checkRealCost(cost));
+    return settled(change, this.name, text, undefined, cost, this.onEvent) as Answer<number, M>;
+  }
+
+  receipt(decision: Decision): string {
+    return toIssue(this.#receipts, this.name).issue(this.guard, this.name, checkCharge(this.guard, this.limit, decision));
   }
 
   reset(key: LimiterKey): Answer<void, M> {

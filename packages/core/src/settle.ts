@@ -16,11 +16,7 @@ export function giveBack(
   decision: Decision,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
-  return andThen<number, number>(settleOnce(store, limit, key, decision, 0), (change) => {
-    const units = 0 - change;
-    if (units > 0) onEvent?.({ type: "refunded", name: nameOf(limit), key, units, decision });
-    return units;
-  });
+  return refunded(settleOnce(store, limit, key, decision, 0), nameOf(limit), key, decision, onEvent);
 }
 
 /**
@@ -36,8 +32,35 @@ export function settle(
   cost: number,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
-  return andThen<number, number>(settleOnce(store, limit, key, decision, checkRealCost(cost)), (units) => {
-    if (units !== 0) onEvent?.({ type: "settled", name: nameOf(limit), key, cost, units, decision });
+  return settled(settleOnce(store, limit, key, decision, checkRealCost(cost)), nameOf(limit), key, decision, cost, onEvent);
+}
+
+/** Tells of a refund. @param change what the store has changed. */
+export function refunded(
+  change: number | PromiseLike<number>,
+  name: string,
+  key: string,
+  decision: Decision | undefined,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return andThen<number, number>(change, (change) => {
+    const units = 0 - change;
+    if (units > 0) onEvent?.({ type: "refunded", name, key, units, decision });
+    return units;
+  });
+}
+
+/** Tells of a settlement. @param change what the store has changed. */
+export function settled(
+  change: number | PromiseLike<number>,
+  name: string,
+  key: string,
+  decision: Decision | undefined,
+  cost: number,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return andThen<number, number>(change, (units) => {
+    if (units !== 0) onEvent?.({ type: "settled", name, key, cost, units, decision });
     return units;
   });
 }
@@ -123,7 +146,7 @@ function foreign(name: string, problem: string, advice: string): FloodgateError 
   );
 }
 
-function checkRealCost(cost: unknown): number {
+export function checkRealCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",

@@ -95,7 +95,7 @@ class Ledger {
     } else if (event.type === "limited") {
       if (this.left >= reserved) this.faults.push(`rejected a request with ${this.left} left`);
     } else this.faults.push(event.type);
-    if ("decision" in event && event.type !== "settled" && event.decision.remaining !== this.left) {
+    if ("decision" in event && event.decision !== undefined && event.type !== "settled" && event.decision.remaining !== this.left) {
       this.faults.push(`${event.decision.remaining} was said to remain, not ${this.left}`);
     }
   }
@@ -261,7 +261,7 @@ async function held(web: Web, { http2, connect, timers, run }: HeldRun, steps: r
         // Comes before another request is asked about, for the store answers at once.
         onEvent: (event) => {
           decided++;
-          if ("decision" in event && event.decision.allowed) dueMs.set(asking, web.nowMs + event.decision.delayMs);
+          if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);
         },
       },
     ],

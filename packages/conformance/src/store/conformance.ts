@@ -1,3 +1,4 @@
+import { accountCases } from "./accounts.js";
 import { boundCases } from "./bounds.js";
 import { chargeCases } from "./charges.js";
 import { clockCases } from "./clocks.js";
@@ -46,6 +47,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     settlingCases(suite);
     severalCases(suite);
     chargeCases(suite);
+    accountCases(suite);
     clockCases(suite);
     planCases(suite);
     planTurnCases(suite);

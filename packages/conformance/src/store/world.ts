@@ -36,8 +36,9 @@ export class World {
   }
 
   /** A limiter with a name of its own. */
-  limiter(policy: Policy, name: string = this.fresh("limit")): Limiter {
-    return createLimiter({ name, policy, store: this.store, timeoutMs: patienceMs, onEvent: this.#listen });
+  limiter(policy: Policy, name: string = this.fresh("limit"), receiptSecret?: string): Limiter {
+    const secret = receiptSecret === undefined ? {} : { receiptSecret };
+    return createLimiter({ name, policy, store: this.store, timeoutMs: patienceMs, onEvent: this.#listen, ...secret });
   }
 
   /** Throws what the store failed with: a limiter decides without it, and a case is not about that. */

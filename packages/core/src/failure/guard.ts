@@ -20,6 +20,7 @@ import { type AskedStore, Blind, type Substitute } from "./substitute.js";
 export class StoreGuard<M extends Mode> implements Store<M> {
   readonly mode: M;
   readonly scope: object;
+  readonly sharedAs: string | undefined;
   /** What limits where the store fails, if anything does. */
   readonly fallback: FallbackLimits | undefined;
   readonly #store: Store<M>;
@@ -37,6 +38,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   ) {
     this.mode = store.mode;
     this.scope = scopeOf(store);
+    this.sharedAs = store.sharedAs;
     this.#store = store;
     this.timeoutMs = options.timeoutMs;
     this.#breaker = breaker;

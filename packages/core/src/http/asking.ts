@@ -1,10 +1,12 @@
 import type { EventListener } from "../events.js";
+import type { Receipts } from "../receipt.js";
 import { isPromise, type Store } from "../store.js";
 
 /** How a middleware asks its store, and whom it tells. */
 export interface Asking {
   readonly guard: Store;
   readonly onEvent: EventListener | undefined;
+  readonly receipts: Receipts | undefined;
 }
 
 /** Does what no request waits for, and tells its fault, which is no request's. Answers a promise where it is not done at once. */

@@ -2,6 +2,7 @@ import { FloodgateError, shown } from "../errors.js";
 import type { EventListener } from "../events.js";
 import { type FailureOptions, failureWords } from "../failure/failure-options.js";
 import { checkOptions, functionOrNothing } from "../options.js";
+import type { ReceiptSecret } from "../receipt.js";
 import type { CostFunction } from "../rules/cost.js";
 import type { KeyFunction } from "../rules/key-source.js";
 import { type LimitOptions, limitWords, type Promised, type Rule } from "../rules/rule.js";
@@ -43,6 +44,8 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
   /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
   decisionName?: string;
   onEvent?: EventListener;
+  /** Signs and checks the receipts of the middleware's limiters: a text of at least 32 characters, or several, of which the first signs. */
+  receiptSecret?: ReceiptSecret;
 }
 
 const words = [
@@ -62,6 +65,7 @@ const words = [
   "keySecret",
   "decisionName",
   "onEvent",
+  "receiptSecret",
 ];
 
 /**

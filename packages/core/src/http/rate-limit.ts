@@ -4,6 +4,7 @@ import { FloodgateError, shown } from "../errors.js";
 import { type EventListener, isTold, listenerOf, tell } from "../events.js";
 import { guardStore, StoreGuard } from "../failure/guard.js";
 import type { Limiter } from "../limiter.js";
+import { Receipts } from "../receipt.js";
 import { yesOrNo } from "../rules/answer.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
 import type { Promised } from "../rules/rule.js";
@@ -83,7 +84,8 @@ export class RateLimit<Req> {
     this.#refundWhen = options.refundWhen;
     this.#headers = headerWriter(where, options.headers);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
-    this.#asking = { guard: guardStore(where, this.store, options), onEvent: listenerOf(options.onEvent) };
+    const receipts = Receipts.of(where, options.receiptSecret);
+    this.#asking = { guard: guardStore(where, this.store, options), onEvent: listenerOf(options.onEvent), receipts };
     this.#denies = options.onStoreError === "deny";
     this.#rules = new RulesInForce(where, options, ruleContext(where, options, reader), this.store, this.#asking);
     if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.listen();

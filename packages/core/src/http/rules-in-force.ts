@@ -30,7 +30,9 @@ export class RulesInForce<Req> {
   constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
-      const limiters = rules.map((rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent)] as const);
+      const limiters = rules.map(
+        (rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent, asking.receipts)] as const,
+      );
       return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
     };
     const { rules } = options;

@@ -1,0 +1,258 @@
+import * as assert from "node:assert/strict";
+import {
+  consumeAll,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import * as fc from "fast-check";
+import { patient, type Suite, type World } from "./world.js";
+
+/** What makes limiters: a world, or another that the account is kept of. */
+export type LimiterMaker = Pick<World, "limiter" | "fresh" | "store">;
+
+/** Each charge has an account: what is given back is never more than was paid, and never given twice. */
+export function accountCases(suite: Suite): void {
+  suite.describe("keeps an account of each charge", () => {
+    suite.it("under requests, refunds, settlements, resets, reloads, copies, edits and receipts in any order", (world) =>
+      accountsHold(world),
+    );
+  });
+}
+
+export const accountSecret = "a secret of the conformance suite's own";
+
+/** By limit: all but queues, which give nothing back. */
+const policiesOf = (quota: number): readonly Policy[] => [
+  fixedWindow({ limit: quota, window: "1h" }),
+  slidingWindowLog({ limit: quota, window: "1h" }),
+  slidingWindowCounter({ limit: quota, window: "1h", buckets: 3 }),
+  tokenBucket({ capacity: quota, refill: 1, every: "1h" }),
+  tokenBucket({ capacity: quota, refill: 1, every: "1h", style: "interval" }),
+  gcra({ limit: 1, window: "1h", burst: quota }),
+];
+
+type Act =
+  | { readonly act: "consume"; readonly of: number; readonly key: number; readonly cost: number }
+  | { readonly act: "consumeAll"; readonly key: number; readonly cost: number }
+  | { readonly act: "settle"; readonly which: number; readonly cost: number; readonly by: "decision" | "receipt"; readonly edited: boolean }
+  | { readonly act: "forge"; readonly which: number; readonly how: number }
+  | { readonly act: "reset"; readonly of: number; readonly key: number }
+  | { readonly act: "reload" };
+
+const two = fc.nat(1);
+const which = fc.nat(7);
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ act: fc.constant("consume" as const), of: two, key: two, cost: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 2, arbitrary: fc.record({ act: fc.constant("consumeAll" as const), key: two, cost: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      act: fc.constant("settle" as const),
+      which,
+      cost: fc.oneof(fc.constant(0), fc.nat(6)),
+      by: fc.constantFrom("decision", "decision", "receipt" as const),
+      edited: fc.boolean(),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ act: fc.constant("forge" as const), which, how: fc.nat(99) }) },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("reset" as const), of: two, key: two }) },
+  { weight: 1, arbitrary: fc.record({ act: fc.constant("reload" as const) }) },
+);
+
+/** Runs the property with the limiters of a maker. Time stands still, so that nothing expires and every number is exact. */
+export async function accountsHold(maker: LimiterMaker, numRuns = 150): Promise<void> {
+  const quotas = fc.integer({ min: 4, max: 12 });
+  const kinds = fc.tuple(fc.nat(5), fc.nat(5));
+  await fc.assert(
+    fc.asyncProperty(fc.tuple(quotas, quotas), kinds, fc.array(act, { minLength: 3, maxLength: 25, size: "max" }), (quota, kind, acts) =>
+      new Accounts(
+        maker,
+        [0, 1].map((i) => policiesOf(quota[i] as number)[kind[i] as number] as Policy),
+      ).play(acts),
+    ),
+    { numRuns },
+  );
+}
+
+interface Account {
+  readonly of: number;
+  readonly key: number;
+  readonly paid: number;
+  readonly decision: Decision;
+  /** The state that was charged. */
+  readonly life: number;
+  settled: boolean;
+  receipt?: string;
+}
+
+/** Two limiters and two keys of each, and what each has used. */
+class Accounts {
+  readonly #maker: LimiterMaker;
+  readonly #policies: readonly Policy[];
+  readonly #names: readonly string[];
+  readonly #keys: readonly string[];
+  #limiters: readonly Limiter[];
+  /** As another process would make it: of the first limiter's name, on the same store. */
+  readonly #used = [
+    [0, 0],
+    [0, 0],
+  ] as [[number, number], [number, number]];
+  readonly #lives = [
+    [0, 0],
+    [0, 0],
+  ] as [[number, number], [number, number]];
+  readonly #accounts: Account[] = [];
+  /** Decisions that took nothing. */
+  readonly #free: Decision[] = [];
+
+  constructor(maker: LimiterMaker, policies: readonly Policy[]) {
+    this.#maker = maker;
+    this.#policies = policies;
+    this.#names = policies.map(() => maker.fresh("limit"));
+    this.#keys = [maker.fresh(), maker.fresh()];
+    this.#limiters = this.#made();
+  }
+
+  #made(): Limiter[] {
+    return this.#policies.map((policy, i) => this.#maker.limiter(policy, this.#names[i], accountSecret));
+  }
+
+  async play(acts: readonly Act[]): Promise<void> {
+    for (const [index, act] of acts.entries()) {
+      await this.#play(act);
+      for (const of of [0, 1]) {
+        for (const key of [0, 1]) {
+          const look = await (this.#limiters[of] as Limiter).peek(this.#keys[key] as string);
+          this.#free.push(look);
+          assert.equal(look.remaining, Math.max(0, this.#left(of, key)), `after act ${index}: ${JSON.stringify(act)}`);
+        }
+      }
+    }
+  }
+
+  #left(of: number, key: number): number {
+    return (this.#policies[of] as Policy).quota - ((this.#used[of] as number[])[key] as number);
+  }
+
+  #use(of: number, key: number, units: number): void {
+    (this.#used[of] as number[])[key] = ((this.#used[of] as number[])[key] as number) + units;
+  }
+
+  async #play(act: Act): Promise<void> {
+    switch (act.act) {
+      case "consume": {
+        const decision = await (this.#limiters[act.of] as Limiter).consume(this.#keys[act.key] as string, { cost: act.cost });
+        assert.equal(decision.allowed, act.cost <= this.#left(act.of, act.key));
+        this.#keep(act.of, act.key, decision, decision.allowed);
+        return;
+      }
+      case "consumeAll": {
+        const checks = this.#limiters.map((limiter) => ({ limiter, key: this.#keys[act.key] as string, cost: act.cost }));
+        const { allowed, all } = await consumeAll(checks);
+        assert.equal(
+          allowed,
+          [0, 1].every((of) => act.cost <= this.#left(of, act.key)),
+        );
+        for (const [of, decision] of all.entries()) this.#keep(of, act.key, decision, allowed);
+        return;
+      }
+      case "settle":
+        return await this.#settle(act);
+      case "forge":
+        return await this.#forge(act);
+      case "reset":
+        await (this.#limiters[act.of] as Limiter).reset(this.#keys[act.key] as string);
+        (this.#used[act.of] as number[])[act.key] = 0;
+        (this.#lives[act.of] as number[])[act.key] = ((this.#lives[act.of] as number[])[act.key] as number) + 1;
+        return;
+      case "reload":
+        this.#limiters = this.#made();
+    }
+  }
+
+  #keep(of: number, key: number, decision: Decision, paid: boolean): void {
+    if (!paid) {
+      this.#free.push(decision);
+      return;
+    }
+    this.#use(of, key, decision.cost);
+    const life = (this.#lives[of] as number[])[key] as number;
+    this.#accounts.push({ of, key, paid: decision.cost, decision, life, settled: false });
+  }
+
+  async #settle({ which, cost, by, edited }: Act & { act: "settle" }): Promise<void> {
+    const account = this.#accounts.at(-1 - which);
+    if (account === undefined) return;
+    const { of, key, paid, decision } = account;
+    const limiter = this.#limiters[of] as Limiter;
+    if (edited) Object.assign(decision, { cost: 99, atMs: decision.atMs + 1, name: "edited", allowed: !decision.allowed, degraded: true });
+    let change = 0;
+    if (!account.settled) {
+      const counts = account.life === (this.#lives[of] as number[])[key];
+      change = counts || (cost > paid && !isWindow(this.#policies[of] as Policy)) ? cost - paid : 0;
+    }
+    if (by === "receipt" && account.receipt === undefined) account.receipt = limiter.receipt(decision);
+    const given = by === "receipt" ? (account.receipt as string) : decision;
+    account.settled = true;
+    this.#use(of, key, change);
+    if (cost === 0) assert.equal(await limiter.refund(this.#keys[key] as string, given), 0 - change);
+    else assert.equal((await limiter.settle(this.#keys[key] as string, given, cost)) + 0, change + 0);
+  }
+
+  /** None of these changes anything. */
+  async #forge({ which, how }: Act & { act: "forge" }): Promise<void> {
+    const account = this.#accounts.at(-1 - which);
+    const free = this.#free.at(-1 - which);
+    if (how % 8 === 0 && free !== undefined) {
+      const limiter = this.#limiters.find(({ name }) => name === free.name) as Limiter;
+      assert.equal(await limiter.refund(this.#keys[how % 2] as string, free), 0);
+      await refused("FLOODGATE_FOREIGN_CHARGE", () => limiter.refund(this.#keys[0] as string, { ...free, allowed: true, cost: 2 }));
+    }
+    if (account === undefined) return;
+    const { of, key, decision } = account;
+    const [limiter, other] = [this.#limiters[of] as Limiter, this.#limiters[1 - of] as Limiter];
+    const [own, foreign] = [this.#keys[key] as string, this.#keys[1 - key] as string];
+    const foreigners: (() => unknown)[] = [
+      () => limiter.refund(own, { ...decision }),
+      () => limiter.settle(own, JSON.parse(JSON.stringify(decision)), 0),
+      () => limiter.refund(foreign, decision),
+      () => other.refund(own, decision),
+      () => createLimiter({ name: limiter.name, policy: limiter.policy, store: patient(this.#maker.store) }).refund(own, decision),
+      () => limiter.receipt({ ...decision }),
+    ];
+    await refused("FLOODGATE_FOREIGN_CHARGE", foreigners[how % foreigners.length] as () => unknown);
+    account.receipt ??= limiter.receipt(decision);
+    const receipt = account.receipt;
+    const at = how % receipt.length;
+    const altered = `${receipt.slice(0, at)}${receipt[at] === "0" ? "1" : "0"}${receipt.slice(at + 1)}`;
+    const unsigned = createLimiter({ name: limiter.name, policy: limiter.policy, store: limiter.store });
+    const invalid: (() => unknown)[] = [
+      () => limiter.refund(own, altered),
+      () => limiter.settle(own, `${receipt}0`, 0),
+      () => limiter.refund(own, ""),
+    ];
+    // The receipt of a charge that was settled before stands for nothing, under any key.
+    if (!receipt.startsWith("fr1.n."))
+      invalid.push(
+        () => limiter.refund(foreign, receipt),
+        () => other.refund(own, receipt),
+      );
+    invalid.push(() => unsigned.refund(own, receipt));
+    await refused("FLOODGATE_INVALID_RECEIPT", invalid[how % invalid.length] as () => unknown);
+  }
+}
+
+function isWindow(policy: Policy): boolean {
+  return "windowMs" in policy && policy.algorithm !== "gcra";
+}
+
+async function refused(code: string, act: () => unknown): Promise<void> {
+  await assert.rejects(async () => await act(), { code });
+}

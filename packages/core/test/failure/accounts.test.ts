@@ -1,0 +1,33 @@
+import { describe, it } from "vitest";
+import { accountCases, type LimiterMaker } from "../../../conformance/src/store/accounts.js";
+import type { Suite, World } from "../../../conformance/src/store/world.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { createLimiter, type Store } from "../../src/index.js";
+
+/** Limiters whose store is away, so that a fallback decides and settles everything. */
+class Away implements LimiterMaker {
+  readonly store: Store<"async">;
+  readonly #fallback = simpleStore(() => 1_789_948_800_000);
+  #used = 0;
+
+  constructor() {
+    const away = () => Promise.reject(new Error("The store is away"));
+    this.store = { mode: "async", consume: away, consumeAll: away, peek: away, settle: away, reset: () => Promise.resolve() };
+  }
+
+  fresh(word = "key"): string {
+    return `${word}-${this.#used++}`;
+  }
+
+  limiter: World["limiter"] = (policy, name = this.fresh("limit"), receiptSecret) => {
+    const secret = receiptSecret === undefined ? {} : { receiptSecret };
+    return createLimiter({ name, policy, store: this.store, onStoreError: this.#fallback, ...secret });
+  };
+}
+
+const suite: Suite = {
+  describe: (name, body) => void describe(name, body),
+  it: (name, body) => void it(name, () => body(new Away() as unknown as World), 120_000),
+};
+
+describe("a fallback", () => accountCases(suite));

@@ -1,0 +1,123 @@
+import { createLimiter, type Decision, fixedWindow, type Limiter, tokenBucket } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import type { Redis } from "ioredis";
+import { afterEach, describe, expect, it } from "vitest";
+import { redisStore } from "../src/index.js";
+import { patienceMs } from "./patient-store.js";
+import { useRedis } from "./use-redis.js";
+
+let redis: Redis;
+useRedis((_, client) => {
+  redis = client;
+});
+
+const policy = fixedWindow({ limit: 10, window: "365d" });
+const sharedSecret = "a secret that all of these processes have";
+const clients: Redis[] = [];
+afterEach(() => {
+  for (const client of clients.splice(0)) client.disconnect();
+});
+
+/** A limiter on a client of its own, as another process makes it: nothing in this process connects it with the others. */
+function elsewhere(options: { name?: string; prefix?: string; receiptSecret?: string } = {}): Limiter<"async"> {
+  const { name = "jobs", prefix = "floodgate", receiptSecret = sharedSecret } = options;
+  const client = redis.duplicate();
+  clients.push(client);
+  const store = redisStore(client, { prefix });
+  return createLimiter({ name, policy, store, timeoutMs: patienceMs, receiptSecret });
+}
+
+const invalid = expect.objectContaining({ code: "FLOODGATE_INVALID_RECEIPT" });
+let keys = 0;
+const freshKey = (): string => `key-${keys++}`;
+
+describe("a receipt", () => {
+  it("settles in another process, once among all of them", async () => {
+    const [here, there, third] = [elsewhere(), elsewhere(), elsewhere()];
+    const key = freshKey();
+    const decision = await here.consume(key, { cost: 4 });
+    const receipt = here.receipt(decision);
+    const answers = await Promise.all([there.settle(key, receipt, 1), third.refund(key, receipt), there.refund(key, receipt)]);
+    expect(answers.map((units) => Math.abs(units)).filter((units) => units > 0)).toHaveLength(1);
+    expect(await here.refund(key, decision)).toBe(0);
+    const { remaining } = await here.peek(key);
+    expect([9, 10]).toContain(remaining);
+  });
+
+  it("is redeemed by its decision too", async () => {
+    const [here, there] = [elsewhere(), elsewhere()];
+    const key = freshKey();
+    const decision = await here.consume(key, { cost: 4 });
+    const receipt = here.receipt(decision);
+    expect([await here.settle(key, decision, 1), await there.refund(key, receipt)]).toEqual([-3, 0]);
+    expect((await there.peek(key)).remaining).toBe(9);
+  });
+
+  it("is refused for another key, limiter or prefix, and with another secret", async () => {
+    const here = elsewhere();
+    const key = freshKey();
+    const receipt = here.receipt(await here.consume(key, { cost: 4 }));
+    const others = [
+      elsewhere({ name: "others" }),
+      elsewhere({ prefix: "others" }),
+      elsewhere({ receiptSecret: "another secret, of 32 characters or more" }),
+    ];
+    for (const other of others) expect(() => other.refund(key, receipt)).toThrow(invalid);
+    expect(() => elsewhere().refund("another key", receipt)).toThrow(invalid);
+    expect((await here.peek(key)).remaining).toBe(6);
+  });
+
+  it("gives back nothing once the key has been reset, whatever was charged since", async () => {
+    const [here, there] = [elsewhere(), elsewhere()];
+    const key = freshKey();
+    const receipt = here.receipt(await here.consume(key, { cost: 10 }));
+    await here.reset(key);
+    await here.consume(key, { cost: 10 });
+    expect(await there.refund(key, receipt)).toBe(0);
+    expect((await here.peek(key)).remaining).toBe(0);
+  });
+
+  it("leaves a mark that expires with it, in its key's slot", async () => {
+    const here = elsewhere();
+    const key = freshKey();
+    const receipt = here.receipt(await here.consume(key));
+    expect(await here.refund(key, receipt)).toBe(1);
+    const [mark, ...others] = await redis.keys(`*{${key}}*receipt-*`);
+    expect(others).toEqual([]);
+    expect(await redis.pttl(mark as string)).toBeGreaterThan(365 * 86_400_000);
+  });
+
+  it("changes nothing once it has expired", async () => {
+    let nowMs = 1_789_948_800_000;
+    const tokens = createLimiter({
+      name: "tokens",
+      policy: fixedWindow({ limit: 10, window: "1d" }),
+      store: redisStore(redis, { clock: () => nowMs, prefix: "clock" }),
+      timeoutMs: patienceMs,
+      receiptSecret: sharedSecret,
+    });
+    const bucket = createLimiter({
+      name: "bucket",
+      policy: tokenBucket({ capacity: 10, refill: 10, every: "1m" }),
+      store: tokens.store,
+      timeoutMs: patienceMs,
+      receiptSecret: sharedSecret,
+    });
+    const [first, second] = [await bucket.consume("k"), await bucket.consume("k")].map((made) => bucket.receipt(made)) as [string, string];
+    nowMs += 3_599_999;
+    expect(await bucket.settle("k", first, 3)).toBe(2);
+    nowMs += 1;
+    expect(await bucket.settle("k", second, 3)).toBe(0);
+  });
+
+  it("of a charge that a fallback made is worth something in its own process alone", async () => {
+    const store = Object.assign(redisStore(redis), { consume: () => Promise.reject(new Error("away")) });
+    const away = createLimiter({ name: "fallback", policy, store, onStoreError: memoryStore(), receiptSecret: sharedSecret });
+    const decision: Decision = await away.consume("k", { cost: 4 });
+    const receipt = away.receipt(decision);
+    expect(decision.degraded).toBe(true);
+    expect(receipt).toMatch(/^fr1\.l\./);
+    expect(await away.refund("k", receipt)).toBe(4);
+    expect(await away.refund("k", decision)).toBe(0);
+  });
+});
