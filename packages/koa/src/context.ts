@@ -3,6 +3,7 @@ import {
   FloodgateError,
   mostHops,
   type NodeResponse,
+  type PossiblePath,
   parsedPath,
   type RequestPath,
   type RequestReader,
@@ -105,12 +106,18 @@ function fullPath(ctx: KoaContext): RequestPath {
   return typeof full === "string" ? [{ path: full }, ...possible] : [...full, ...possible];
 }
 
-/** The innermost prefix is all that is known of the mounts. Where it makes up the path that was sent, it is the only one. */
+/**
+ * The innermost prefix is all that is known of the mounts. The request may also have left that mount again, with a rewritten path.
+ * So it counts under each path that it may have, rather than under too few.
+ */
 function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string): RequestPath {
   const sent = sentPath(originalUrl);
   const inner = mountPath + rest;
-  if (rest === sent || inner === sent || inner === `${sent}/`) return sent;
-  return [{ path: sent.endsWith(inner) ? inner : rest, unknown: "before" }, { path: sent }];
+  const possible: PossiblePath[] = [{ path: sent }, { path: rest }, { path: inner }];
+  if (rest !== sent && inner !== sent && inner !== `${sent}/`) {
+    possible.push({ path: sent.endsWith(inner) ? inner : rest, unknown: "before" });
+  }
+  return possible;
 }
 
 /** Paths that the app has told @koa/router to take instead. */

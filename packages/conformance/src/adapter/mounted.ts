@@ -21,6 +21,8 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
           { name: "inner", policy, match: { path: "/items/:id" } },
         ];
         const app = await web.start({ limits: [{ rules }], steps: [mounted("/v1", { limit: 0 }, { route: "/items/:id" })] });
+        // The first request of an app may count under too many rules: an adapter may learn from it where mounts are.
+        assert.ok("full" in items(await app.get("/v1/items/6"), "ratelimit"));
         assert.deepEqual(Object.keys(items(await app.get("/v1/items/7"), "ratelimit")), ["full"]);
       });
 

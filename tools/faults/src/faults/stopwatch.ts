@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 
-const tickMs = 5;
+const tickMs = 2;
 /** What sockets, frameworks and timers take beside the decision. */
 const graceMs = 50;
 
