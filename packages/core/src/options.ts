@@ -14,8 +14,13 @@ export function checkOptions(where: string, options: unknown, known: readonly st
     const near = nearest(word, known);
     const hint =
       near === undefined ? `The options are ${known.join(", ")}` : `Did you mean \`${near}\`? The options are ${known.join(", ")}`;
-    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${word}\`. ${hint}.`, { at: [word] });
+    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${short(word)}\`. ${hint}.`, { at: [word] });
   }
+}
+
+/** A word of a file may be a megabyte long. */
+function short(word: string): string {
+  return word.length > 60 ? `${word.slice(0, 57)}...` : word;
 }
 
 /** A whole number of at least `least` below 2^53, or an error that says so. */

@@ -10,11 +10,11 @@ import {
   type RuleUser,
   wholeNumber,
 } from "@floodgate/core";
-import { readAside } from "./aside.js";
+import { type ReadAside, readAside } from "./aside.js";
 import { type FirstText, Follower, firstOf, type Listener, type RulesOrigin, type RulesText } from "./follow.js";
-import { type ReadRules, readRules } from "./parse.js";
+import { readRules } from "./parse.js";
 import { messageOf } from "./reason.js";
-import { refusalOf } from "./refusal.js";
+import { objectionsIn, refusalOf } from "./refusal.js";
 
 export interface LiveOptions {
   /** The time between two looks for a new version. Default 5000; of a file 500. */
@@ -102,19 +102,19 @@ class Live implements LiveRules, Listener {
     }
     if (text === this.#refused?.text) return this.refuse(this.#refused.error);
     const refusers = new Map<RuleUser, unknown>();
-    let rules: RuleSet;
-    let ready: readonly (() => void)[];
+    let parsed: ReadAside;
     try {
-      const parsed = await readAside(text, this.#source, false);
-      if (this.#follower.isClosed) return;
-      ready = this.#prepare(parsed, refusers);
-      rules = parsed.rules;
+      parsed = await readAside(text, this.#source, false);
     } catch (error) {
+      if (this.#follower.isClosed) return;
       this.#refused = { text, error, by: refusers };
       this.#tellRefused(error);
       return;
     }
-    this.current = rules;
+    if (this.#follower.isClosed) return;
+    const ready = this.#prepare(parsed.rules, refusers);
+    if (refusers.size > 0) return this.#refuseFor(text, refusers, parsed);
+    this.current = parsed.rules;
     this.version = version;
     this.#text = text;
     this.#refused = undefined;
@@ -130,24 +130,36 @@ class Live implements LiveRules, Listener {
   explain(refusal: unknown): unknown {
     // What stands nowhere in the rules is wrong with the user's own options.
     if (!(refusal instanceof FloodgateError) || refusal.at.length === 0) return refusal;
-    return refusalOf(this.#source, readRules(this.#text, this.#source), [refusal]);
+    const objections = objectionsIn([refusal]);
+    const { problemAt } = readRules(this.#text, this.#source);
+    const places = objections.map(({ path }) => problemAt(path, ""));
+    return refusalOf(this.#source, objections, places, refusal);
   }
 
-  /**
-   * @param refusers is where users that refuse these rules are added, with what they throw.
-   * @throws RulesError with what users find wrong.
-   */
-  #prepare(read: ReadRules, refusers: Map<RuleUser, unknown>): (() => void)[] {
+  /** @param refusers is where users that refuse these rules are added, with what they throw. */
+  #prepare(rules: RuleSet, refusers: Map<RuleUser, unknown>): (() => void)[] {
     const ready: (() => void)[] = [];
     for (const user of [...this.#users]) {
       try {
-        ready.push(user.prepare(read.rules));
+        ready.push(user.prepare(rules));
       } catch (error) {
         refusers.set(user, error);
       }
     }
-    if (refusers.size > 0) throw refusalOf(this.#source, read, [...refusers.values()]);
     return ready;
+  }
+
+  /** Refuses a text that is good in itself, for what users find wrong with it. */
+  async #refuseFor(text: string, refusers: Map<RuleUser, unknown>, { placesOf }: ReadAside): Promise<void> {
+    const errors = [...refusers.values()];
+    const objections = objectionsIn(errors);
+    const refused = { text, error: errors[0], by: refusers };
+    this.#refused = refused;
+    const places = await placesOf(objections.map(({ path }) => path));
+    // Whoever refused it may have gone meanwhile: then the next poll tries it again.
+    if (this.#follower.isClosed || this.#refused !== refused) return;
+    refused.error = refusalOf(this.#source, objections, places, errors[0]);
+    this.#tellRefused(refused.error);
   }
 
   #tellRefused(error: unknown): void {

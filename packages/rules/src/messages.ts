@@ -5,7 +5,8 @@ import { expectations, rulesFile } from "./schema.js";
 
 /** A mistake of shape or type. */
 export interface Mistake {
-  readonly message: string;
+  /** Makes the message. Of thousands of mistakes only the first are explained. */
+  readonly explain: () => string;
   readonly path: Path;
   /** Whether the last word of the path is the mistake, rather than its value. */
   readonly word: boolean;
@@ -23,20 +24,20 @@ function fromIssue(issue: z.core.$ZodIssue, before: Path): Mistake[] {
     // Their words are told apart by what is known where they stand.
     const known = issue.message.split(" ");
     return issue.keys.map((word) => ({
-      message: refusal(() => checkOptions(nameOf(path), { [word]: true }, known, "")),
+      explain: () => refusal(() => checkOptions(nameOf(path), { [word]: true }, known, "")),
       path: [...path, word],
       word: true,
     }));
   }
   if (issue.code === "invalid_union") {
     if (issue.discriminator !== undefined) {
-      return [{ message: refusal(() => toPolicy(nameOf(path.slice(0, -1)), issue.input)), path, word: false }];
+      return [{ explain: () => refusal(() => toPolicy(nameOf(path.slice(0, -1)), issue.input)), path, word: false }];
     }
     // Of a value or a list of them, what is wrong in the list.
     const inside = issue.errors.find((issues) => issues.every((one) => one.path.length > 0));
     if (inside !== undefined) return inside.flatMap((one) => fromIssue(one, path));
   }
-  return [{ message: `${subjectOf(path)} ${issue.message}`, path, word: false }];
+  return [{ explain: () => `${subjectOf(path)} ${issue.message}`, path, word: false }];
 }
 
 /** The words that a sentence of a problem needs from the schema; the rest is known once the whole path is. */

@@ -1,7 +1,7 @@
 import { type AppNames, checkRules, FloodgateError, type PlainRule, type RuleSet } from "@floodgate/core";
 import { slipsOf } from "./meaning.js";
 import { mistakesOf } from "./messages.js";
-import { type Path, RulesError, type RulesProblem } from "./problems.js";
+import { byPlace, type Path, RulesError, type RulesProblem } from "./problems.js";
 import { readYaml } from "./yaml.js";
 
 /** Rules that have been read, and where each part of them stands. */
@@ -26,12 +26,36 @@ export function parseRules(text: string, file = "rules", app: AppNames = {}): Ru
   return readRules(text, file, app).rules;
 }
 
-/** Rules and their places, for what is found wrong with them later. */
+/**
+ * Rules and their places, for what is found wrong with them later.
+ * @throws RulesError with all problems.
+ */
 export function readRules(text: string, file: string, app: AppNames = {}): ReadRules {
+  const read = judgeText(text, Number.POSITIVE_INFINITY, app);
+  if ("problems" in read) throw new RulesError(file, read.problems);
+  return read;
+}
+
+/** The first problems of a text, and how many more were found. */
+export interface Refused {
+  readonly problems: readonly RulesProblem[];
+  readonly more: number;
+}
+
+/**
+ * Reads a text, or finds what is wrong with it.
+ * @param mostProblems how many problems are explained: the first in the order of their places. Where the shape has as many, what the
+ * rules mean is not judged.
+ */
+export function judgeText(text: string, mostProblems: number, app: AppNames = {}): ReadRules | Refused {
   const { value, problems: syntax, problemAt, problemAtWord } = readYaml(text);
-  if (syntax.length > 0) throw new RulesError(file, syntax);
+  if (syntax.length > 0) return firstOf(syntax, mostProblems);
   const mistakes = mistakesOf(value);
-  const problems = mistakes.map(({ message, path, word }) => (word ? problemAtWord : problemAt)(path, message));
+  const problems: Unexplained[] = mistakes.map(({ explain, path, word }) => ({
+    ...(word ? problemAtWord : problemAt)(path, ""),
+    message: explain,
+  }));
+  if (problems.length >= mostProblems) return firstOf(problems, mostProblems);
 
   const wrong = new Set(mistakes.map(({ path }) => wholeOf(path)));
   if (!wrong.has("") && !wrong.has("rules")) {
@@ -46,8 +70,21 @@ export function readRules(text: string, file: string, app: AppNames = {}): ReadR
     judge((set) => checkRules(set, app));
     judge(slipsOf);
   }
-  if (problems.length > 0) throw new RulesError(file, problems);
+  if (problems.length > 0) return firstOf(problems, mostProblems);
   return { rules: without(wrong, value as RuleSet), problemAt };
+}
+
+/** A problem whose message is perhaps still to be made. */
+interface Unexplained extends Omit<RulesProblem, "message"> {
+  readonly message: string | (() => string);
+}
+
+function firstOf(found: readonly Unexplained[], most: number): Refused {
+  const problems = [...found]
+    .sort(byPlace)
+    .slice(0, most)
+    .map((problem) => ({ ...problem, message: typeof problem.message === "string" ? problem.message : problem.message() }));
+  return { problems, more: found.length - problems.length };
 }
 
 /** What a path is a part of: one of the rules, the `exempt` of all, or the list of rules. */

@@ -1,16 +1,18 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Parsed } from "./aside.js";
-import { readRules } from "./parse.js";
-import { RulesError } from "./problems.js";
+import type { Work, WorkDone } from "./aside.js";
+import { judgeText, readRules } from "./parse.js";
+import { mostShown } from "./problems.js";
 
 /** What a thread of its own makes of a text, as plain data. */
-function parsed({ text, source }: { text: string; source: string }): Parsed {
-  try {
-    return { rules: readRules(text, source).rules };
-  } catch (error) {
-    if (!(error instanceof RulesError)) throw error;
-    return { problems: error.problems.slice(0, 1000), more: Math.max(error.problems.length - 1000, 0) };
+function done({ text, source, paths }: Work): WorkDone {
+  if (paths !== undefined) {
+    const { problemAt } = readRules(text, source);
+    return { places: paths.map((path) => problemAt(path, "")) };
   }
+  const read = judgeText(text, mostShown);
+  return "problems" in read ? read : { rules: read.rules };
 }
 
-parentPort?.postMessage(parsed(workerData));
+// Nobody sees the stacks of these mistakes, and to capture thousands takes longer than to find them.
+Error.stackTraceLimit = 0;
+parentPort?.postMessage(done(workerData));

@@ -1,5 +1,7 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { checkRules } from "@floodgate/core";
+import { afterEach, describe, expect, it, test } from "vitest";
 import { type LiveRules, liveRules, parseRules, RulesError } from "../src/index.js";
+import { judgeText } from "../src/parse.js";
 
 const rulesOf = (count: number, limit: (i: number) => string): string =>
   `rules:\n${Array.from({ length: count }, (_, i) => `  - { name: r${i}, ${limit(i)}, window: 1m }\n`).join("")}`;
@@ -62,8 +64,47 @@ describe("a long text", { timeout: 60_000 }, () => {
     const expected = refusalOf(bad);
     expect(result).toBeInstanceOf(RulesError);
     expect((result as RulesError).message).toBe(expected.message);
-    expect((result as RulesError).problems).toEqual(expected.problems.slice(0, 1000));
+    expect((result as RulesError).problems).toEqual(expected.problems.slice(0, 100));
     expect(rules.current.rules).toHaveLength(1);
+  });
+
+  it("that only an app refuses is refused with the places of its mistakes, while the event loop turns", async () => {
+    const words = (key: string): string => rulesOf(3000, (i) => `key: ${i % 30 === 0 ? key : "ip"}, limit: ${i + 1}`);
+    let text = words("user");
+    let hear: (error: unknown) => void = () => undefined;
+    let changed = (): void => undefined;
+    rules = await liveRules({
+      source: "limits",
+      read: async () => ({ text }),
+      watch: (call) => {
+        changed = call;
+        return () => undefined;
+      },
+    });
+    const refused = new Promise<unknown>((resolve) => {
+      hear = resolve;
+    });
+    let placing: ReturnType<typeof turnsDuring<unknown>> | undefined;
+    rules.subscribe({
+      prepare: (set) => {
+        const mistakes = checkRules(set, { keys: ["user"] });
+        if (mistakes.length === 0) return () => undefined;
+        placing = turnsDuring(refused);
+        throw new Error("these rules are bad", { cause: new AggregateError(mistakes) });
+      },
+      tell: (event) => hear(event.type === "rules-refused" ? event.error : event),
+    });
+    text = words("usr");
+    changed();
+    await refused;
+    const { turns, result } = await (placing as NonNullable<typeof placing>);
+    expect(turns).toBeGreaterThan(20);
+    expect(result).toBeInstanceOf(RulesError);
+    const column = text.split("\n")[1]?.indexOf("usr") as number;
+    expect((result as RulesError).problems).toMatchObject(
+      Array.from({ length: 100 }, (_, i) => ({ line: 2 + 30 * i, path: ["rules", 30 * i, "key"] })),
+    );
+    expect((result as RulesError).problems[0]).toMatchObject({ column: column + 1, message: expect.stringContaining("usr") });
   });
 
   it("that is good comes into force as parseRules reads it, while the event loop turns", async () => {
@@ -73,4 +114,16 @@ describe("a long text", { timeout: 60_000 }, () => {
     expect(turns).toBeGreaterThan(20);
     expect(rules.current).toEqual(parseRules(text));
   });
+});
+
+test.each([
+  ["unknown words", rulesOf(50, () => "limt: 5, key: 7")],
+  ["limits below 0", rulesOf(50, () => "limit: -5")],
+  ["syntax mistakes", "rules:\n\t- a\n".repeat(50)],
+  ["words that stand twice", rulesOf(50, () => "limit: 5, limit: 6")],
+])("the first mistakes of a text with %s are explained as all of them are, and the others counted", (_, text) => {
+  const { problems } = refusalOf(text);
+  for (const most of [1, 7, problems.length, 1000]) {
+    expect(judgeText(text, most)).toEqual({ problems: problems.slice(0, most), more: Math.max(problems.length - most, 0) });
+  }
 });
