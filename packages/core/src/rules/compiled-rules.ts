@@ -22,33 +22,38 @@ export class CompiledRules<Req> {
   }
 }
 
+/** How many mistakes a middleware looks for: a version of thousands of bad rules must not keep the event loop. */
+const mostMistakes = 100;
+
 /**
- * @throws FloodgateError where a rule is wrong or two rules have one name: the first mistake, and where several rules have one, all of
- * them as `cause`, an AggregateError.
+ * @throws FloodgateError where a rule is wrong or two rules have one name: the first mistake, and where several rules have one, the first
+ * 100 as `cause`, an AggregateError.
  */
 export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], context: RuleContext<Req>): CompiledRule<Req>[] {
-  const { compiled, mistakes } = tryRules(where, rules, context);
+  const { compiled, mistakes } = tryRules(where, rules, context, mostMistakes);
   const [first] = mistakes;
   if (first === undefined) return compiled;
   if (mistakes.length === 1) throw first;
   throw new FloodgateError(first.code, first.message, { at: first.at, cause: new AggregateError(mistakes) });
 }
 
-/** All mistakes of a list of rules, one a rule, in their order; and what could be compiled. */
+/** The mistakes of a list of rules, one a rule, in their order, until there are `most`; and what could be compiled. */
 export function tryRules<Req>(
   where: string,
   rules: readonly Rule<Req, string>[],
   context: RuleContext<Req>,
+  most: number = Number.POSITIVE_INFINITY,
 ): { compiled: CompiledRule<Req>[]; mistakes: FloodgateError[] } {
   const compiled: CompiledRule<Req>[] = [];
   const mistakes: FloodgateError[] = [];
   const names = new Set<unknown>();
   attempt(mistakes, () => inside(["rules"], () => checkList(where, rules)));
   if (mistakes.length > 0) return { compiled, mistakes };
-  rules.forEach((rule, i) => {
+  for (const [i, rule] of rules.entries()) {
+    if (mistakes.length >= most) break;
     const place = `${where}: rules[${i}]`;
     attempt(mistakes, () => compiled.push(placed(place, () => inside(["rules", i], () => compileRule(place, rule, names, context)))));
-  });
+  }
   return { compiled, mistakes };
 }
 
