@@ -126,10 +126,14 @@ function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContex
   return [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
 }
 
-/** A mount path that ends in a slash leaves `x:/login` of `/api/x:/login`, which Koa takes for a URL with the path `/login`. */
-function withoutSchemes(path: string): string[] {
-  return [...path.matchAll(/\/[a-z\d.+-]+:(?:\/\/[^/]*)?/gi)].map(({ 0: scheme, index }) => {
-    return `${path.slice(0, index)}/${path.slice(index + scheme.length)}`;
+/**
+ * A mount path that ends in a slash leaves `x:/login` of `/api/x:/login`. Koa takes that for a URL, whose path is `/login`. It may also
+ * take what stands after the scheme for a host: of `x:host/login` the path is `/login` too.
+ */
+function withoutSchemes(rest: string): string[] {
+  return [...rest.matchAll(/\/[a-z\d.+-]+:(?:\/\/)?([^/]*)/gi)].flatMap(({ 0: scheme, 1: host, index }) => {
+    const [before, after] = [rest.slice(0, index), rest.slice(index + scheme.length)];
+    return host === "" ? [before + after] : [before + after, `${before}/${host}${after}`];
   });
 }
 

@@ -150,6 +150,12 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       [mounted("/api", limitOf("/api/api/items"), ok)],
       ["/api/api/items", "/api/api/items"],
     ],
+    ["of a URL that a mount path with a slash leaves", [limitOf("/api/login"), mounted("/api/", ok)], ["/api/login", "/api/x:/login"]],
+    [
+      "of a URL with a host that a mount path with a slash leaves",
+      [limitOf("/api/login"), mounted("/api/", ok)],
+      ["/api/login", "/api/a:pi/login"],
+    ],
     ["of an absolute target", [mounted("/api", limitOf("/api/items"), ok)], ["http://elsewhere.example/api/items?x", "/api/items"]],
     [
       "behind an app that has let it pass",
