@@ -250,7 +250,9 @@ describe("a settlement after the return", () => {
             await api.peek("k");
             return used(inner, api);
           };
-          expect(await usedIn("after")).toBeGreaterThanOrEqual(await usedIn("before"));
+          // How much is in a queue with a longest wait is known from its wait in whole milliseconds, so it may be told as a unit more.
+          const rounded = of.algorithm === "leaky-bucket" && of.maxDelayMs < Number.POSITIVE_INFINITY ? 1 : 0;
+          expect((await usedIn("after")) + rounded).toBeGreaterThanOrEqual(await usedIn("before"));
         }),
         { numRuns: 1000 },
       );
