@@ -4,7 +4,7 @@ import { type Report, run } from "./faults/run.js";
 import { table } from "./faults/table.js";
 import { fuzzed } from "./fuzz/fuzz.js";
 import { tryTargets } from "./routing/differential.js";
-import { heapGrowth, type Sample, soak } from "./soak/soak.js";
+import { heapGrowth, leftBehind, type Sample, soak } from "./soak/soak.js";
 
 const help = `Usage: npm run faults -- [part...] [options]
 
@@ -43,14 +43,15 @@ const parts: Readonly<Record<string, (options: Options) => Promise<readonly stri
 
   async soak({ minutes }) {
     const endMs = performance.now() + minutes * 60_000;
-    const { samples, keysLeft } = await soak(({ length }) => length > 2 && performance.now() > endMs);
+    const report = await soak(({ length }) => length > 2 && performance.now() > endMs);
+    const { samples, keysLeft } = report;
     const tenth = Math.ceil(samples.length / 10);
     console.log(["decisions", "heap, MB", "RSS, MB", "listeners", "timers"].join("\t"));
     for (const sample of samples.filter((_, i) => (i + 1) % tenth === 0)) console.log(cells(sample).join("\t"));
     console.log(
       `The heap has grown by ${megabytes(heapGrowth(samples))} MB from the second third to the last; ${keysLeft} keys are left in Redis.\n`,
     );
-    return [];
+    return leftBehind(report);
   },
 
   async fuzz({ decisions }) {
@@ -104,17 +105,22 @@ function readOptions(): Options & { readonly chosen: readonly string[]; readonly
   return { ...numbers, only, help, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
 }
 
+let options: ReturnType<typeof readOptions> | undefined;
 try {
-  const { chosen, help: wanted, ...options } = readOptions();
-  if (wanted) console.log(help);
-  else
-    for (const part of chosen) {
-      for (const problem of (await parts[part]?.(options)) ?? []) {
-        console.error(problem);
-        process.exitCode = 1;
-      }
-    }
+  options = readOptions();
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${help}`);
   process.exitCode = 2;
+}
+if (options?.help === true) console.log(help);
+else if (options !== undefined) {
+  for (const part of options.chosen) {
+    const startMs = performance.now();
+    const problems = await parts[part]?.(options).catch((error: Error) => [error.stack ?? error.message]);
+    console.log(`${part}: ${Math.round((performance.now() - startMs) / 1000)} s\n`);
+    for (const problem of problems ?? []) {
+      console.error(problem);
+      process.exitCode = 1;
+    }
+  }
 }

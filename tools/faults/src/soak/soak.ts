@@ -33,6 +33,23 @@ export function heapGrowth(samples: readonly Sample[]): number {
   return medianOf(samples.slice(-third)) - medianOf(samples.slice(-2 * third, -third));
 }
 
+/** More growth than garbage collection leaves by chance. */
+const mostGrowthBytes = 2e6;
+
+/** What a soak has left behind, in words. */
+export function leftBehind({ samples, keysLeft }: SoakReport): string[] {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined) return ["no round was finished"];
+  const grownBytes = heapGrowth(samples);
+  return [
+    ...(grownBytes < mostGrowthBytes ? [] : [`the heap has grown by ${(grownBytes / 1e6).toFixed(1)} MB`]),
+    ...(last.listeners === first.listeners ? [] : [`there were ${first.listeners} listeners, and now are ${last.listeners}`]),
+    ...(last.timers === 0 ? [] : [`${last.timers} timers are left`]),
+    ...(last.lost === 0 ? [] : [`${last.lost} requests were never answered`]),
+    ...(keysLeft === 0 ? [] : [`${keysLeft} keys are left in Redis`]),
+  ];
+}
+
 /** Rounds of mixed traffic in a process of its own, until they are enough. In every fifth round Redis falls silent for a moment or loses its clients. */
 export async function soak(enough: (samples: readonly Sample[]) => boolean): Promise<SoakReport> {
   const redis = await startRedis();
