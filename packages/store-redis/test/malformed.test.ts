@@ -1,8 +1,9 @@
-import { createLimit, type Decision, type Limit, type Policy, type Store, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { createLimit, type Limit, type Policy, type Store, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { type AnyRedis, redisStore } from "../src/index.js";
+import { isSound, mutated, mutation, spliced } from "./hostile-replies.js";
 import { tenAnHour } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
@@ -63,10 +64,6 @@ function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<u
 /** Everything at once, so that it travels in one or two rounds. */
 const askAll = (store: Store<"async">, asks: readonly Ask[]): Promise<Answers> => Promise.allSettled(asks.map((one) => ask(store, one)));
 
-function spliced<T>(list: readonly T[], at: number, count: number, ...by: readonly T[]): T[] {
-  return [...list.slice(0, at), ...by, ...list.slice(at + count)];
-}
-
 /** What is the same of a run that is sent again: all but the time until which it may be decided. */
 const idOf = (args: readonly string[]): string =>
   spliced(args, Number(args[1]) + 3, 1)
@@ -104,59 +101,7 @@ const asks = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-const strange = fc.constantFrom<unknown>(
-  ...[-5, 4e9, 1e8, -1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 63), 1e300, 5n, -5n, 2n ** 70n],
-  ...[
-    "",
-    " ",
-    "0x10",
-    "1e3",
-    "-3",
-    "99999999999999999999",
-    "ERR \u001b[31m",
-    null,
-    undefined,
-    true,
-    {},
-    [],
-    [5],
-    [[]],
-    Buffer.from("7"),
-    Buffer.from([0xff]),
-  ],
-);
-type Mutation = { readonly kind: "drop" | "twice" | "cut" | "insert" | "replace" | "all"; readonly at: number; readonly by: unknown };
-const mutation: fc.Arbitrary<Mutation> = fc.record({
-  kind: fc.constantFrom("drop", "twice", "cut", "insert", "replace", "all"),
-  at: fc.nat(),
-  by: strange,
-});
-
-function mutated(reply: readonly unknown[], { kind, at, by }: Mutation): unknown {
-  const place = at % reply.length;
-  if (kind === "all") return by;
-  if (kind === "cut") return reply.slice(0, place);
-  if (kind === "drop") return spliced(reply, place, 1);
-  if (kind === "twice") return spliced(reply, place, 0, reply[place]);
-  return spliced(reply, place, kind === "replace" ? 1 : 0, by);
-}
-
 const fault = { status: "rejected", reason: { code: "FLOODGATE_STORE_FAULT", name: "FloodgateError" } };
-
-function isSound(answer: unknown, limit: Limit): boolean {
-  if (answer === undefined || typeof answer === "number") return answer === undefined || Math.abs(answer) <= 12;
-  const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = answer as Decision;
-  const isWait = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0;
-  return (
-    Number.isSafeInteger(remaining) &&
-    remaining >= 0 &&
-    remaining <= limit.policy.quota &&
-    (isWait(retryAfterMs) || retryAfterMs === Number.POSITIVE_INFINITY) &&
-    (allowed || retryAfterMs > 0) &&
-    [resetAfterMs, delayMs, atMs].every(isWait) &&
-    delayMs <= limit.policy.spanMs
-  );
-}
 
 describe("a reply that was tampered with on its way", () => {
   it("fails with a code what it leaves open, and is read right or within all bounds where it still can be read", async () => {

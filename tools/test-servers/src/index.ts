@@ -5,7 +5,7 @@ export { availableServers, redisServer, valkeyServer } from "./binary.js";
 export { type RedisOptions, startRedis } from "./start-redis.js";
 export type { RedisConfig, RedisServer } from "./redis-server.js";
 export type { Monitor } from "./monitor.js";
-export { type Reply, ReplyError } from "./resp.js";
+export { decodeReply, type Reply, ReplyError } from "./resp.js";
 
 // Many of them
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";

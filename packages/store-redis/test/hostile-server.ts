@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { decodeReply, ReplyError } from "@floodgate/test-servers";
+
+/** What the server does instead of answering a run of a script: it writes bytes, or does as it likes with the connection. */
+export type Answer = Buffer | ((socket: Socket) => void);
+
+/** A server that speaks Redis's protocol as far as client libraries need it to become ready, and answers scripts as it is told. */
+export class HostileServer {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Decides how the run of a script is answered. */
+  answer: (command: readonly string[]) => Answer | Promise<Answer> = () => Buffer.from("-ERR unset\r\n");
+
+  private constructor() {
+    this.#server = createServer((socket) => this.#serve(socket));
+  }
+
+  static async start(): Promise<HostileServer> {
+    const hostile = new HostileServer();
+    hostile.#server.listen(0, "127.0.0.1");
+    await once(hostile.#server, "listening");
+    return hostile;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.cut();
+  }
+
+  /** Cuts all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => this.#sockets.delete(socket));
+    let bytes: Buffer = Buffer.alloc(0);
+    // One after the other, as Redis answers.
+    let done: Promise<void> = Promise.resolve();
+    socket.on("data", (chunk) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      for (let at = 0; ; ) {
+        const command = at < bytes.length ? decodeReply(bytes, at) : undefined;
+        if (command === undefined) {
+          bytes = bytes.subarray(at);
+          return;
+        }
+        at = command.end;
+        done = done.then(() => this.#obey(socket, command.reply as string[]));
+      }
+    });
+  }
+
+  async #obey(socket: Socket, command: readonly string[]): Promise<void> {
+    const answer = /^EVAL/i.test(command[0] as string) ? await this.answer(command) : civil(command);
+    if (socket.destroyed) return;
+    if (typeof answer === "function") answer(socket);
+    else socket.write(answer);
+  }
+}
+
+/** What a sound server answers to a client that becomes ready. */
+function civil([name = "", word = ""]: readonly string[]): Buffer {
+  switch (name.toUpperCase()) {
+    case "HELLO": {
+      const facts = ["server", "redis", "version", "7.4.0", "proto", Number(word), "id", 1, "mode", "standalone", "role", "master"];
+      const head = word === "3" ? `%${(facts.length + 2) / 2}` : `*${facts.length + 2}`;
+      return Buffer.concat([Buffer.from(`${head}\r\n`), ...[...facts, "modules", []].map(encodeReply)]);
+    }
+    case "INFO":
+      return encodeReply("# Server\r\nredis_version:7.4.0\r\nloading:0\r\n");
+    case "PING":
+      return Buffer.from("+PONG\r\n");
+    default:
+      return Buffer.from("+OK\r\n");
+  }
+}
+
+/** A value as the protocol writes it; what has no form there in the form that is nearest. */
+export function encodeReply(value: unknown): Buffer {
+  if (Array.isArray(value)) return Buffer.concat([Buffer.from(`*${value.length}\r\n`), ...value.map(encodeReply)]);
+  if (value instanceof ReplyError) return Buffer.from(`-${value.message}\r\n`);
+  if (value === null) return Buffer.from("$-1\r\n");
+  if (value === undefined) return Buffer.from("*-1\r\n");
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return Buffer.from(`:${value}\r\n`);
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+  return Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n")]);
+}
