@@ -74,17 +74,17 @@ export class MadeDecision implements Decision {
   readonly name: string;
   readonly policy: Policy;
   readonly degraded: boolean;
-  #state: number | undefined = undefined;
-  // What was charged: private copies, and the record only once somebody asks for it, for most decisions are never settled.
-  #limit: Limit | undefined = undefined;
-  #key: string | undefined = undefined;
-  #guard: Store<Mode> | undefined = undefined;
-  #cost: number | undefined = undefined;
-  #atMs: number | undefined = undefined;
-  #record: ChargeRecord | undefined = undefined;
+  // Private copies of what was charged: who edits the decision changes nothing.
+  readonly #cost: number;
+  readonly #atMs: number;
+  #state: number | undefined;
+  #limit: Limit | undefined;
+  #guard: Store<Mode> | undefined;
+  /** The key that was charged; or the record, which is made only once somebody asks for it, for most decisions are never settled. */
+  #charged: string | ChargeRecord | undefined;
 
   static is(value: object): value is MadeDecision {
-    return #record in value;
+    return #charged in value;
   }
 
   static stateOf(made: MadeDecision): number | undefined {
@@ -96,29 +96,21 @@ export class MadeDecision implements Decision {
   }
 
   static isCharged(made: MadeDecision): boolean {
-    return made.#limit !== undefined;
+    return made.#charged !== undefined;
   }
 
   static charge(made: MadeDecision, limit: Limit, key: string, guard: Store<Mode> | undefined): void {
     made.#limit = limit;
-    made.#key = key;
     made.#guard = guard;
-    made.#cost = made.cost;
-    made.#atMs = made.atMs;
+    made.#charged = key;
   }
 
   static recordOf(made: MadeDecision, tally?: Tally): ChargeRecord | undefined {
-    if (made.#limit === undefined) return undefined;
-    made.#record ??= new ChargeRecord(
-      made.#cost as number,
-      made.#atMs as number,
-      made.#state,
-      made.#limit,
-      made.#key as string,
-      made.#guard,
-      tally,
-    );
-    return made.#record;
+    const charged = made.#charged;
+    if (typeof charged !== "string") return charged;
+    const record = new ChargeRecord(made.#cost, made.#atMs, made.#state, made.#limit as Limit, charged, made.#guard, tally);
+    made.#charged = record;
+    return record;
   }
 
   constructor(
@@ -145,6 +137,8 @@ export class MadeDecision implements Decision {
     this.name = name;
     this.policy = policy;
     this.degraded = degraded;
+    this.#cost = cost;
+    this.#atMs = atMs;
   }
 }
 
