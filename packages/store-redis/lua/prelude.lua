@@ -81,10 +81,10 @@ local function counted(count, limit)
   return count > limit and limit or count
 end
 
--- Such a count once so many units more, or below 0 less, were taken: see core's sliding-window-counter.ts.
+-- Such a count after so many more units were charged, or below 0 given back: see core's sliding-window-counter.ts.
 local function settled(count, change, limit)
   local units = math.abs(count) + change
-  return units > 0 and (count < 0 or count <= limit and units > limit) and -units or units
+  return units > 0 and (count < 0 or change > 0 and units > limit) and -units or units
 end
 
 -- What a bucket gets back of a charge that cost less than was reserved, in parts.

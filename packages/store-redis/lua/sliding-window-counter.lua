@@ -75,7 +75,8 @@ local function decide(key, policy, cost, commit)
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then
-    cells[2] = counted(newest, limit) + cost
+    -- A debt stays one.
+    cells[2] = newest < 0 and newest - cost or newest + cost
     newer = newer + cost
     remaining = remaining - cost
     -- Within a sub-window the expiry stays where it is.

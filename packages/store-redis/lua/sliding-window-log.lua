@@ -156,8 +156,8 @@ local function settle(key, policy, charged_at, reserved, cost)
   local place = first_above(key, from, to, false, charged_at - 1)
   if place == to then return 0 end
   local time, units = entry(key, place)
-  if time ~= charged_at then return 0 end
-  units = max(units - (place == from and base or units_of(key, place - 1)), 0)
+  -- Rejected requests may have pushed the charge out: nothing of it can be given back, and what it owes counts with the first of them.
+  units = time == charged_at and max(units - (place == from and base or units_of(key, place - 1)), 0) or 0
   local change = max(-units, min(window_change_of(reserved, cost), max(deepest - (total - base), 0)))
   if change == 0 then return 0 end
 

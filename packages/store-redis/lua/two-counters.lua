@@ -34,13 +34,15 @@ local function decide(key, policy, cost, commit)
   if allowed and commit then
     newer = newer + cost
     remaining = remaining - cost
+    -- A debt stays one.
+    local count = newest < 0 and -newer or newer
     -- Within a window the expiry stays where it is.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '15', pack('>i7', newer))
+      call('SETRANGE', key, '15', pack('>i7', count))
     else
-      write(key, pack(fields, layout, start, newer, oldest), ahead + 2 * window)
+      write(key, pack(fields, layout, start, count, oldest), ahead + 2 * window)
     end
-    newest = newer
+    newest = count
   elseif remaining < 0 then
     remaining = 0
   end

@@ -78,8 +78,9 @@ function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): R
       return [times.filter((_, i) => i < first || i >= first + units), units];
     },
     owe(times, atMs, charge, more) {
-      if (!inWindow(times, atMs).includes(charge.atMs)) return undefined;
-      return [...(times ?? []), ...several(charge.atMs, more)].sort((a, b) => a - b);
+      // Where rejected requests have pushed the charge out, what it owes counts with the first of them.
+      const countsFromMs = charge.atMs > atMs - windowMs ? times?.find((time) => time >= charge.atMs) : undefined;
+      return countsFromMs === undefined ? undefined : [...(times ?? []), ...several(countsFromMs, more)].sort((a, b) => a - b);
     },
   };
   if (countRejected) {
@@ -121,7 +122,8 @@ function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy):
     },
     take(counts, atMs, cost) {
       const next = new Map([...(counts ?? [])].filter(([startMs]) => overlaps(startMs, atMs)));
-      return next.set(startOf(atMs), { units: unitsOf(next.get(startOf(atMs)), limit) + cost, debt: false });
+      const before = next.get(startOf(atMs));
+      return next.set(startOf(atMs), { units: unitsOf(before, limit) + cost, debt: before?.debt ?? false });
     },
     give(counts, atMs, charge, cost) {
       const startMs = startOf(charge.atMs);
@@ -137,7 +139,7 @@ function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy):
       const before = overlaps(startMs, atMs) ? counts?.get(startMs) : undefined;
       if (before === undefined || before.units === 0) return undefined;
       const units = before.units + more;
-      return new Map(counts).set(startMs, { units, debt: before.debt || (before.units <= limit && units > limit) });
+      return new Map(counts).set(startMs, { units, debt: before.debt || units > limit });
     },
   };
 }

@@ -14,6 +14,10 @@ const others: readonly Planned[] = [
     name: "sliding log that counts rejected requests",
     plan: (limit) => slidingWindowLog({ limit, window: 1000, countRejected: true }),
   },
+  {
+    name: "sliding log of which some plans count rejected requests",
+    plan: (limit, pace) => slidingWindowLog({ limit, window: 1000, countRejected: pace % 2 === 0 }),
+  },
   { name: "two counters", plan: (limit) => slidingWindowCounter({ limit, window: 1000 }) },
   {
     name: "queue with a longest delay",
@@ -32,7 +36,7 @@ type Phase =
   | { readonly act: "step back"; readonly byMs: number }
   /** Waits until a plan forgets the state, or next lets a request in; a millisecond more or less. */
   | { readonly act: "wait"; readonly plan: number; readonly reset: boolean; readonly offMs: number }
-  /** Settles one of the latest charges to a share of its cost. */
+  /** Settles one of the latest charges, each once, to a share of its cost. */
   | { readonly act: "settle"; readonly back: number; readonly factor: number };
 
 const plan = fc.nat(3);
@@ -104,6 +108,7 @@ interface Charge {
   /** The same request, sent to the largest plan alone. */
   readonly alone: Decision;
   units: bigint;
+  settled: boolean;
 }
 
 /** One key under several plans, and beside it a key on which the largest plan alone gets the requests that were let in. */
@@ -130,14 +135,17 @@ class Turns {
     for (const phase of phases) {
       if (this.#asked > 150) return;
       if (phase.act === "pause") this.#world.nowMs += Math.round(phase.share * spanMs);
-      else if (phase.act === "step back") this.#stepBack(phase.byMs);
+      else if (phase.act === "step back") await this.#stepBack(phase.byMs);
       else if (phase.act === "settle") await this.#settle(phase.back, phase.factor);
       else await this.#ask(phase, this.#limits[phase.plan % this.#limits.length] as Limit, spanMs);
     }
   }
 
   /** By less than any plan's span, so that all take the clock's step for one. */
-  #stepBack(byMs: number): void {
+  async #stepBack(byMs: number): Promise<void> {
+    const { store } = this.#world;
+    // A store may have forgotten by now what the largest plan has no use for any more. The clock's step must not bring it back.
+    if ((await store.peek(this.#largest, this.#key)).resetAfterMs === 0) await store.reset(this.#largest, this.#key);
     this.#latestMs = Math.max(this.#latestMs, this.#world.nowMs);
     const spanMs = Math.min(...this.#limits.map(({ policy }) => policy.spanMs));
     this.#world.nowMs = Math.max(this.#world.nowMs - byMs, this.#latestMs - spanMs + 1);
@@ -167,11 +175,20 @@ class Turns {
     const { store } = this.#world;
     const decision = await store.consume(limit, this.#key, cost);
     if (!decision.allowed) return false;
-    const alone = await store.consume(this.#largest, this.#key, cost);
-    const charge = { limit, decision, alone, units: BigInt(cost) };
+    const alone = await this.#at(decision.atMs, () => store.consume(this.#largest, this.#key, cost));
+    const charge = { limit, decision, alone, units: BigInt(cost), settled: false };
     this.#charges.push(charge);
     this.#check(charge);
     return true;
+  }
+
+  /** Asks the largest plan alone at the time that the state counts from: a rejected request that was logged may have moved it ahead of the clock. */
+  async #at<T>(atMs: number, ask: () => T): Promise<Awaited<T>> {
+    const { nowMs } = this.#world;
+    this.#world.nowMs = atMs;
+    const answer = await ask();
+    this.#world.nowMs = nowMs;
+    return answer;
   }
 
   /**
@@ -185,23 +202,28 @@ class Turns {
     if ("windowMs" in policy && policy.algorithm !== "gcra") return;
     const toMs = newest.decision.atMs;
     let units = 0n;
+    let fromMs = toMs;
     for (let i = this.#charges.length - 1; i >= 0; i--) {
       const charge = this.#charges[i] as Charge;
-      units += charge.units;
-      const stretchMs = toMs - charge.decision.atMs;
       // A clock that stepped back is checked alone.
-      if (stretchMs < 0) return;
-      const most = mostIn(policy, charge.decision.atMs, stretchMs, this.#owing);
+      if (charge.decision.atMs > fromMs) return;
+      fromMs = charge.decision.atMs;
+      units += charge.units;
+      const stretchMs = toMs - fromMs;
+      const most = mostIn(policy, fromMs, stretchMs, this.#owing);
       assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
     }
   }
 
   async #settle(back: number, factor: number): Promise<void> {
-    const charge = this.#charges[this.#charges.length - 1 - back];
+    const charge = this.#charges.filter(({ settled }) => !settled).at(-1 - back);
     if (charge === undefined) return;
+    charge.settled = true;
     const cost = Math.round(charge.decision.cost * factor);
-    const change = await this.#world.store.settle(charge.limit, this.#key, asCharge(charge.decision), cost);
-    await this.#world.store.settle(this.#largest, this.#key, asCharge(charge.alone), cost);
+    const { store } = this.#world;
+    const { atMs } = await store.peek(charge.limit, this.#key);
+    const change = await store.settle(charge.limit, this.#key, asCharge(charge.decision), cost);
+    await this.#at(atMs, () => store.settle(this.#largest, this.#key, asCharge(charge.alone), cost));
     charge.units += BigInt(Math.floor(change));
     this.#owing ||= change > 0;
   }

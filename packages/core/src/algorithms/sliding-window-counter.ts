@@ -65,12 +65,12 @@ function counted(count: number, limit: number): number {
 }
 
 /**
- * A count once so many units more, or below 0 less, were taken: all that it stood for and no other. A debt stays one as long as
- * anything of it is left; what passes the limit becomes one; what another policy allowed, and was above the limit before, does not.
+ * A count after `change` more units were charged, or below 0 given back. A charge that passes the settling plan's limit makes the count a
+ * debt: a larger plan might never have let in as much, and no plan cuts a debt. It stays a debt until nothing of the count is left.
  */
 function settled(count: number, change: number, limit: number): number {
   const units = Math.abs(count) + change;
-  return units > 0 && (count < 0 || (count <= limit && units > limit)) ? -units : units;
+  return units > 0 && (count < 0 || (change > 0 && units > limit)) ? -units : units;
 }
 
 /** How many sub-windows the state lies back: a number past the last bucket where nothing of it counts. */
@@ -112,7 +112,9 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
       if (past > 0) shift(cells, counts, buckets, past);
       past = 0;
       cells[at + START] = start;
-      cells[counts] = counted(cells[counts] as number, quota) + cost;
+      // An allowed request finds no count above the limit, so nothing of it was cut. A debt stays one.
+      const count = cells[counts] as number;
+      cells[counts] = count < 0 ? count - cost : count + cost;
       newer += cost;
       remaining -= cost;
     } else if (remaining < 0) {

@@ -116,9 +116,12 @@ export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
     const base = cells[at + BASE] as number;
     const from = cells[at + FROM] as number;
     const entry = firstAbove(cells, entries, from, to, 0, chargedAtMs - 1);
-    if (entry === to || cells[entries + 2 * entry] !== chargedAtMs) return 0;
-    const before = entry === from ? base : (cells[entries + 2 * entry - 1] as number);
-    const units = (cells[entries + 2 * entry + 1] as number) - before;
+    if (entry === to) return 0;
+    // Rejected requests may have pushed the charge out: nothing of it can be given back, and what it owes counts with the first of them.
+    let units = 0;
+    if (cells[entries + 2 * entry] === chargedAtMs) {
+      units = (cells[entries + 2 * entry + 1] as number) - ((entry === from ? base : cells[entries + 2 * entry - 1]) as number);
+    }
     const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
     // From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
