@@ -60,10 +60,11 @@ local function settle(key, policy, charged_at, reserved, cost)
   local more = cost > reserved
   -- A charge after the refill that follows the last charge is of a state that a clock's jump made void.
   if not more and (not exists or charged_at - last >= every) then return 0 end
-  -- The state keeps its own time, so it changes by as much for every plan.
   if not exists then stored, last, most, fastest = capacity, now, capacity, refill end
   local change
   if more then
+    -- What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+    stored, last = min(stored + count * refill, most), last + count * every
     change = -max(min(change_of(reserved, cost), most_missing(fastest, every) - (most - stored)), 0)
   else
     -- Refills lie at last + k * every: those after the charge have put something in already.

@@ -65,12 +65,14 @@ local function settle(key, policy, _, reserved, cost)
   -- A place passes with its turn: nothing is given back.
   if cost <= reserved then return 0 end
   local _, exists, stored, time, quota, amount = load(key, policy)
-  -- The state keeps its own time and parts, so it changes by as much for every plan.
+  -- The state keeps its own parts, so it changes by as much for every plan.
   if not exists then
     quota, amount = noted(policy)
     stored, time = 0, now
   end
   local parts = shared_unit(policy, quota, amount)
+  -- What drains until now has gone before the debt: under a faster plan, the time of an empty queue must not pay it.
+  stored, time = max(stored - flowed(policy, parts, time), 0), max(now, time)
   local units = max(min(change_of(reserved, cost), floor((shared_deepest(policy, quota, amount) - stored) / parts)), 0)
   if units == 0 then return 0 end
   stored = stored + units * parts

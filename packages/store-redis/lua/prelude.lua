@@ -159,6 +159,11 @@ local function noted(plan, quota, amount)
   return noted_numbers(plan[1], plan[3] * plan[4], quota, amount)
 end
 
+-- What flows under a plan from `time` on until now, in such parts; rounded down.
+local function flowed(plan, parts, time)
+  return now > time and rescale((now - time) * plan[3], plan[2], parts) or 0
+end
+
 -- How far ahead of the clock a state may be that this plan is to charge.
 local function shared_span(plan, quota, amount)
   quota, amount = noted(plan, quota, amount)

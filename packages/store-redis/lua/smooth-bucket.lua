@@ -60,13 +60,16 @@ local function settle(key, policy, charged_at, reserved, cost)
   local more = cost > reserved
   -- A charge after the last one is of a state that a clock's jump made void.
   if not more and (not exists or charged_at > time) then return 0 end
-  -- The state keeps its own time and parts, so it changes by as much for every plan.
+  -- The state keeps its own parts, so it changes by as much for every plan.
   if not exists then
     largest_quota, amount = noted(policy)
     stored, time = full, now
   end
   local parts = shared_unit(policy, largest_quota, amount)
-  local room = largest_quota * parts - stored
+  local most = largest_quota * parts
+  -- What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+  if more then stored, time = min(stored + flowed(policy, parts, time), most), max(now, time) end
+  local room = most - stored
   local change
   if more then
     change = -max(min(change_of(reserved, cost), floor((shared_deepest(policy, largest_quota, amount) - room) / parts)), 0) * parts

@@ -36,8 +36,11 @@ export interface Rules<S> {
     cost: number,
     of: { readonly quota: number; readonly amount: number },
   ): [next: S, units: number];
-  /** The state once a charge has cost so many units more; undefined where there is nothing to charge them to. */
-  owe(state: S | undefined, atMs: number, charge: Charge, more: number): S | undefined;
+  /**
+   * The state once a charge has cost so many units more; undefined where there is nothing to charge them to. A bucket's state is of a plan
+   * with that quota.
+   */
+  owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
 }
 
 function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
@@ -192,8 +195,11 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
       const back = smaller(smaller(due, missing), BigInt(of.quota) * unit - state.parts);
       return [{ ...state, parts: state.parts + back }, Number(back) / everyMs];
     },
-    owe: (state, atMs, _charge, more) =>
-      state === undefined ? take(state, atMs, more) : { ...state, parts: state.parts - BigInt(more) * unit },
+    owe(state, atMs, _charge, more, quota) {
+      if (state === undefined) return take(state, atMs, more);
+      const level = smaller(state.parts + BigInt(atMs - state.timeMs) * BigInt(amount), BigInt(quota) * unit);
+      return { parts: level - BigInt(more) * unit, timeMs: atMs };
+    },
   };
 }
 
@@ -225,7 +231,11 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
       const back = Math.min(due, capacity - now.tokens, of.quota - state.tokens);
       return [{ ...state, tokens: state.tokens + back }, back];
     },
-    owe: (state, atMs, _charge, more) => (state === undefined ? take(state, atMs, more) : { ...state, tokens: state.tokens - more }),
+    owe(state, atMs, _charge, more, quota) {
+      if (state === undefined) return take(state, atMs, more);
+      const times = Math.floor((atMs - state.refilledMs) / everyMs);
+      return { tokens: Math.min(state.tokens + times * refill, quota) - more, refilledMs: state.refilledMs + times * everyMs };
+    },
   };
 }
 
@@ -249,10 +259,7 @@ function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy):
     take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs }),
     delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),
     give: (state) => [state, 0],
-    owe(state, atMs, _charge, more) {
-      const before = state ?? { parts: 0n, timeMs: atMs };
-      return { parts: before.parts + BigInt(more) * unit, timeMs: before.timeMs };
-    },
+    owe: (state, atMs, _charge, more) => ({ parts: backlogAt(state, atMs) + BigInt(more) * unit, timeMs: atMs }),
   };
 }
 

@@ -72,7 +72,7 @@ export class Model {
     const atMs = this.#countingFrom(state, nowMs);
     if (cost > charge.cost) {
       const more = cost - charge.cost;
-      const next = this.#rules.owe(state, atMs, charge, more);
+      const next = this.#rules.owe(state, atMs, charge, more, this.#largest.quota);
       if (next === undefined) return 0;
       if (state === undefined) this.#largest = this.#policy;
       if (this.#state === undefined) this.#life++;

@@ -76,12 +76,16 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     const { capacity, refill, everyMs } = policy;
     const exists = nowMs < endOf(policy, cells, at, nowMs);
     if (cost > reserved) {
-      // The state keeps its own time, so it changes by as much for every plan.
       if (!exists) keep(cells, at, capacity, nowMs, capacity, refill);
-      const missing = (cells[at + CAPACITY] as number) - (cells[at + TOKENS] as number);
+      // What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+      const count = refills(policy, cells, at, nowMs);
+      const tokens = Math.min((cells[at + TOKENS] as number) + count * refill, cells[at + CAPACITY] as number);
+      const missing = (cells[at + CAPACITY] as number) - tokens;
       const room = mostMissing(cells[at + REFILL] as number, everyMs) - missing;
       const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
-      (cells[at + TOKENS] as number) -= units;
+      if (units === 0) return 0;
+      cells[at + TOKENS] = tokens - units;
+      (cells[at + LAST] as number) += count * everyMs;
       return units;
     }
     const last = cells[at + LAST] as number;

@@ -4,7 +4,7 @@ import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";
-import { AMOUNT, deepestAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { AMOUNT, deepestAt, flowed, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -131,13 +131,17 @@ export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
     // A place passes with its turn: nothing is given back.
     if (cost <= reserved) return 0;
-    // The state keeps its own time and parts, so it changes by as much for every plan.
+    // The state keeps its own parts, so it changes by as much for every plan.
     const exists = nowMs < endOf(policy, cells, at, nowMs);
     if (!exists) keep(policy, cells, at, 0, nowMs, true);
     const parts = unitAt(policy, cells, at);
-    const room = Math.floor((deepestAt(policy, cells, at) - (cells[at + BACKLOG] as number)) / parts);
+    // What drains until now has gone before the debt: under a faster plan, the time of an empty queue must not pay it.
+    const backlog = Math.max((cells[at + BACKLOG] as number) - flowed(policy, parts, cells[at + TIME] as number, nowMs), 0);
+    const room = Math.floor((deepestAt(policy, cells, at) - backlog) / parts);
     const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
-    (cells[at + BACKLOG] as number) += units * parts;
+    if (units === 0) return 0;
+    cells[at + BACKLOG] = backlog + units * parts;
+    cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
     return units;
   },
 };

@@ -1,6 +1,6 @@
 import type { Cells } from "./algorithm.js";
 import { deepest, mostMissing } from "./debt.js";
-import { divisorOf, type Rate, takesMs } from "./rate.js";
+import { divisorOf, type Rate, rescale, takesMs } from "./rate.js";
 
 /*
  * Several plans may charge one bucket. Its state keeps the largest of each of their numbers, and belongs to the plan that has those:
@@ -42,6 +42,11 @@ export function fullAt(plan: Plan, cells: Cells, at: number): number {
 export function takesAt(plan: Plan, cells: Cells, at: number, parts: number): number {
   if (isOwn(plan, cells, at)) return Math.ceil(parts / plan.flow);
   return takesMs(parts, cells[at + AMOUNT] as number, plan.unit * plan.divisor, divisorAt(plan, cells, at));
+}
+
+/** What flows under this plan from `time` on until now, in such parts; rounded down. */
+export function flowed({ unit, flow }: Plan, parts: number, time: number, nowMs: number): number {
+  return nowMs > time ? rescale((nowMs - time) * flow, unit, parts) : 0;
 }
 
 /** How far ahead of the clock a state may be that this plan is to charge: the whole span of the plan that has the largest numbers then. */

@@ -1,7 +1,7 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given } from "./debt.js";
 import { type Rate, rescale } from "./rate.js";
-import { AMOUNT, deepestAt, fastestFlow, fullAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { AMOUNT, deepestAt, fastestFlow, flowed, fullAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
 
 /** The whole numbers that a smooth bucket computes with. */
 export type SmoothBucketParts = Rate;
@@ -81,13 +81,18 @@ export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
       if (!exists || chargedAtMs > time) return 0;
       return giveBack(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
     }
-    // The state keeps its own time and parts, so it changes by as much for every plan.
+    // The state keeps its own parts, so it changes by as much for every plan.
     if (!exists) keep(policy, cells, at, policy.full, nowMs, true);
     const parts = unitAt(policy, cells, at);
-    const missing = fullAt(policy, cells, at) - (cells[at + LEVEL] as number);
+    const full = fullAt(policy, cells, at);
+    // What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+    const level = Math.min((cells[at + LEVEL] as number) + flowed(policy, parts, cells[at + TIME] as number, nowMs), full);
+    const missing = full - level;
     const room = Math.floor((deepestAt(policy, cells, at) - missing) / parts);
     const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
-    (cells[at + LEVEL] as number) -= units * parts;
+    if (units === 0) return 0;
+    cells[at + LEVEL] = level - units * parts;
+    cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
     return units;
   },
 };
