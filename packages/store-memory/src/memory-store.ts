@@ -73,8 +73,6 @@ class SlabStore implements MemoryStore {
   readonly #table: KeyTable;
   /** Where a key without a state is tried. */
   #scratch: Cells = new Float64Array(16);
-  /** How many states there have been. Each keeps its number in the cell before its own cells. */
-  #states = 0;
   #evictions = 0;
   /** Evictions of the current step, which the listener has not been told yet. */
   readonly #evicted: EvictionEvent[] = [];
@@ -209,6 +207,7 @@ class SlabStore implements MemoryStore {
     this.#lastLimit = limit;
     this.#lastKey = key;
     this.#lastSlot = slot;
+    this.#lastState = this.#table.state(slot);
     this.#lieAt(this.#table.handle(slot));
   }
 
@@ -242,9 +241,8 @@ class SlabStore implements MemoryStore {
   #lieAt(handle: number): void {
     const slab = this.#slabs.slab(handle);
     this.#lastCells = slab.cells(handle);
-    this.#lastAt = slab.at(handle) + 1;
-    this.#lastState = this.#lastCells[this.#lastAt - 1] as number;
-    this.#lastWidth = slab.width - 1;
+    this.#lastAt = slab.at(handle);
+    this.#lastWidth = slab.width;
   }
 
   /** Withdraws the keys that a request has already, if it may add others: what these need must not come from those. */
@@ -271,7 +269,9 @@ class SlabStore implements MemoryStore {
   #decideFresh(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const size = this.#makeScratch(limit);
     const decision = limit.algorithm.decide(limit, this.#scratch, 0, nowMs, cost, commit);
-    return commit && this.#keep(limit, key, size, decision, nowMs) ? stateOf(decision, this.#states) : decision;
+    if (!commit) return decision;
+    const slot = this.#keep(limit, key, size, decision, nowMs);
+    return slot === undefined ? decision : stateOf(decision, this.#table.state(slot));
   }
 
   /** Sees to it that the zeros are enough, and says how many cells the state may take. */
@@ -281,25 +281,24 @@ class SlabStore implements MemoryStore {
     return size;
   }
 
-  /** Moves what was left on the zeros to a block of the key's own. */
-  #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): boolean {
+  /** Moves what was left on the zeros to a block of the key's own. Answers its slot; undefined if nothing was left. */
+  #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): number | undefined {
     const scratch = this.#scratch;
     let used = size;
     while (used > 0 && scratch[used - 1] === 0) used--;
-    if (used === 0) return false;
+    if (used === 0) return undefined;
 
     this.#leave();
-    const handle = this.#slabs.allocate(size + 1);
+    const handle = this.#slabs.allocate(size);
     const cells = this.#slabs.cells(handle);
-    const at = this.#slabs.at(handle) + 1;
-    cells[at - 1] = ++this.#states;
+    const at = this.#slabs.at(handle);
     for (let i = 0; i < used; i++) {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
     const slot = this.#table.add(this.#table.kindOf(limit), key, handle, nowMs);
     this.#place(limit, slot, remaining, nowMs + resetAfterMs);
-    return true;
+    return slot;
   }
 
   /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
@@ -307,8 +306,8 @@ class SlabStore implements MemoryStore {
     const handle = this.#table.handle(this.#lastSlot);
     const cells = this.#lastCells;
     const at = this.#lastAt;
-    const larger = this.#slabs.allocate(1 + Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
-    this.#slabs.cells(larger).set(cells.subarray(at - 1, at + this.#lastWidth), this.#slabs.at(larger));
+    const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
+    this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
     this.#slabs.free(handle);
     this.#table.move(this.#lastSlot, larger);
     this.#lieAt(larger);
@@ -327,7 +326,7 @@ class SlabStore implements MemoryStore {
   }
 
   #look(limit: Limit, handle: number): Decision {
-    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle) + 1, this.#nowMs, 1, false);
+    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
   }
 
   #dropped(kind: Kind, key: string, handle: number, live: boolean): void {
