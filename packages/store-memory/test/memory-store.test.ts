@@ -2,4 +2,11 @@ import { storeConformance } from "@floodgate/conformance";
 import { describe, it } from "vitest";
 import { memoryStore } from "../src/memory-store.js";
 
-storeConformance({ describe, it }, { name: "memory store", makeStore: (clock) => memoryStore({ clock }) });
+storeConformance(
+  { describe, it },
+  {
+    name: "memory store",
+    makeStore: (clock) => memoryStore({ clock }),
+    makeBoundedStore: (clock, maxKeys) => memoryStore({ clock, maxKeys }),
+  },
+);

@@ -1,4 +1,5 @@
 import { accountCases } from "./accounts.js";
+import { boundedCases, type MakeBoundedStore } from "./bounded.js";
 import { boundCases } from "./bounds.js";
 import { chargeCases } from "./charges.js";
 import { clockCases } from "./clocks.js";
@@ -22,6 +23,8 @@ export interface StoreConformanceOptions {
    * once a case. It must decide every request itself: caches of rejections off. Closed after the case if it has a `close`.
    */
   readonly makeStore: MakeStore;
+  /** Makes an empty store that remembers at most `maxKeys` keys. Give it if your store has a bound, to have it judged when it is full. */
+  readonly makeBoundedStore?: MakeBoundedStore;
 }
 
 /** For stores that need a round trip. */
@@ -52,5 +55,6 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     planCases(suite);
     planTurnCases(suite);
     keyCases(suite);
+    if (options.makeBoundedStore !== undefined) boundedCases(suite, options.makeBoundedStore);
   });
 }

@@ -1,0 +1,136 @@
+import * as assert from "node:assert/strict";
+import {
+  asCharge,
+  type Check,
+  type Clock,
+  createLimit,
+  fixedWindow,
+  gcra,
+  type Limit,
+  leakyBucket,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import * as fc from "fast-check";
+import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
+
+/** Makes an empty store that remembers at most `maxKeys` keys, over all limits. */
+export type MakeBoundedStore = (clock: Clock, maxKeys: number) => ClosableStore | Promise<ClosableStore>;
+
+const algorithms = [
+  (limit: number) => fixedWindow({ limit, window: "1h" }),
+  (limit: number) => slidingWindowLog({ limit, window: "1h" }),
+  (limit: number) => slidingWindowCounter({ limit, window: "1h", buckets: 3 }),
+  (limit: number) => tokenBucket({ capacity: limit, refill: 1, every: "1h" }),
+  (limit: number) => tokenBucket({ capacity: limit, refill: 1, every: "1h", style: "interval" }),
+  (limit: number) => gcra({ limit: 1, window: "1h", burst: limit }),
+  (limit: number) => leakyBucket({ capacity: limit, leak: 1, every: "1h" }),
+];
+const policies = fc
+  .record({ algorithm: fc.constantFrom(...algorithms), quota: fc.integer({ min: 2, max: 300 }) })
+  .map(({ algorithm, quota }) => algorithm(quota));
+/** A share of a quota, as a cost that leaves at least one unit. */
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+const costOf = ({ policy }: Limit, part: number): number => 1 + Math.floor(part * (policy.quota - 2));
+
+/** A request: for each of its limits the number of the limit and of the key, and the share of the quota that it costs. */
+const request = fc.array(fc.record({ of: fc.nat(3), key: fc.nat(5), part: fc.oneof(fc.constant(1), share) }), {
+  minLength: 1,
+  maxLength: 6,
+});
+
+/** What every store with a bound owes. Time stands still, so that nothing expires and every number is exact. */
+export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
+  const withStore = (maxKeys: number, body: (world: World) => Promise<void>): Promise<void> =>
+    inWorld((clock) => make(clock, maxKeys), body);
+
+  suite.describe("with room for a number of keys", () => {
+    suite.it("evicts no key while all have room", () =>
+      fc.assert(
+        fc.asyncProperty(policies, fc.array(share, { minLength: 1, maxLength: 30 }), (policy, parts) =>
+          withStore(parts.length, async ({ store }) => {
+            const limit = createLimit("limit", policy);
+            for (const [i, part] of parts.entries()) await store.consume(limit, `key ${i}`, costOf(limit, part));
+            for (const [i, part] of parts.entries()) {
+              assert.equal((await store.peek(limit, `key ${i}`)).remaining, policy.quota - costOf(limit, part));
+            }
+          }),
+        ),
+        { numRuns: 50 },
+      ),
+    );
+
+    suite.it("evicts no blocked key for fresh keys while another key can pass", () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.tuple(policies, policies),
+          fc.array(fc.boolean(), { minLength: 1, maxLength: 10 }),
+          fc.integer({ min: 1, max: 10 }),
+          fc.array(share, { minLength: 20, maxLength: 60 }),
+          (pair, owes, others, parts) =>
+            withStore(owes.length + others, async ({ store }) => {
+              const limits = pair.map((policy, i) => createLimit(`limit ${i}`, policy)) as [Limit, Limit];
+              const [limit] = limits;
+              for (const [i, inDebt] of owes.entries()) {
+                const decision = await store.consume(limit, `blocked ${i}`, limit.policy.quota);
+                if (inDebt) await store.settle(limit, `blocked ${i}`, asCharge(decision), 2 * limit.policy.quota);
+              }
+              for (const [i, part] of parts.entries()) {
+                const fresh = limits[i % 2] as Limit;
+                await store.consume(fresh, `fresh ${i}`, costOf(fresh, part));
+              }
+              for (const i of owes.keys()) assert.equal((await store.peek(limit, `blocked ${i}`)).allowed, false, `blocked ${i}`);
+            }),
+        ),
+        { numRuns: 100 },
+      ),
+    );
+
+    suite.it("charges all limits of a request or none, and evicts none of its own keys for the others", () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(policies, { minLength: 4, maxLength: 4 }),
+          fc.integer({ min: 0, max: 4 }),
+          fc.array(request, { minLength: 5, maxLength: 30, size: "max" }),
+          (some, spare, requests) => {
+            const limits = some.map((policy, i) => createLimit(`limit ${i}`, policy));
+            const all = requests.map((parts) => checksOf(limits, parts));
+            // Just enough for the largest request, or a little more.
+            return withStore(Math.max(...all.map((checks) => checks.length)) + spare, async ({ store }) => {
+              for (const [i, checks] of all.entries()) {
+                const before = await remainingOf(store, checks);
+                const decisions = await store.consumeAll(checks);
+                const allowed = checks.every(({ cost }, c) => cost <= (before[c] as number));
+                assert.equal(
+                  decisions.every((decision) => decision.allowed),
+                  allowed,
+                  `request ${i}`,
+                );
+                const due = checks.map(({ cost }, c) => (before[c] as number) - (allowed ? cost : 0));
+                assert.deepEqual(await remainingOf(store, checks), due, `request ${i}`);
+              }
+            });
+          },
+        ),
+        { numRuns: 100 },
+      ),
+    );
+  });
+}
+
+async function remainingOf(store: World["store"], checks: readonly Check[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const { limit, key } of checks) found.push((await store.peek(limit, key)).remaining);
+  return found;
+}
+
+/** Checks of different keys. */
+function checksOf(limits: readonly Limit[], parts: readonly { of: number; key: number; part: number }[]): Check[] {
+  const checks = new Map<string, Check>();
+  for (const { of, key, part } of parts) {
+    const limit = limits[of] as Limit;
+    checks.set(`${of} ${key}`, { limit, key: `key ${key}`, cost: part === 1 ? limit.policy.quota : costOf(limit, part) });
+  }
+  return [...checks.values()];
+}
