@@ -100,11 +100,19 @@ function fullPath(ctx: KoaContext): RequestPath {
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
   const full = base === undefined ? withUnknownMounts(ctx, rest) : parsedPath(base, rest, url, originalUrl);
-  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && !rest.includes(":")) return full;
-  const others = [...routedElsewhere(ctx), ...withoutSchemes(rest)];
-  const possible = others.map((other) => ({ path: (base ?? "") + other }));
-  return typeof full === "string" ? [{ path: full }, ...possible] : [...full, ...possible];
+  const reparsed = rest.search(unlikePath);
+  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && reparsed < 0) return full;
+  const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
+  for (const other of routedElsewhere(ctx)) possible.push({ path: (base ?? "") + other });
+  if (reparsed >= 0) possible.push({ path: (base ?? "") + rest.slice(0, reparsed), unknown: "after" });
+  return possible;
 }
+
+/**
+ * A mount path that ends in a slash takes the slash too, and Koa parses what is left as a URL: of `x:/login` and of ` /login` the path
+ * is `/login`. So nothing is known of what stands after a slash that a scheme or a character follows which `url.parse` trims.
+ */
+const unlikePath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
 
 /**
  * The innermost prefix is all that is known of the mounts. The request may also have left that mount again, with a rewritten path.
@@ -124,17 +132,6 @@ function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string)
 function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): string[] {
   // The router leaves its own patterns in `routerPath`; only its old versions read it.
   return [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
-}
-
-/**
- * A mount path that ends in a slash leaves `x:/login` of `/api/x:/login`. Koa takes that for a URL, whose path is `/login`. It may also
- * take what stands after the scheme for a host: of `x:host/login` the path is `/login` too.
- */
-function withoutSchemes(rest: string): string[] {
-  return [...rest.matchAll(/\/[a-z\d.+-]+:(?:\/\/)?([^/]*)/gi)].flatMap(({ 0: scheme, 1: host, index }) => {
-    const [before, after] = [rest.slice(0, index), rest.slice(index + scheme.length)];
-    return host === "" ? [before + after] : [before + after, `${before}/${host}${after}`];
-  });
 }
 
 /** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */
