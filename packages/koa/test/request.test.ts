@@ -4,6 +4,7 @@ import Router from "@koa/router";
 import type Koa from "koa";
 import mount from "koa-mount";
 import { describe, expect, it } from "vitest";
+import { koaReader } from "../src/context.js";
 import { rateLimit } from "../src/index.js";
 import { appOf, ok, serving, statuses, versions } from "./serving.js";
 
@@ -156,6 +157,11 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       [limitOf("/api/login"), mounted("/api/", ok)],
       ["/api/login", "/api/a:pi/login"],
     ],
+    [
+      "of a URL that a mount path with many schemes and a slash leaves",
+      [limitOf("/a:/b:/c:/d:/e:/login"), mounted("/a:/b:/c:/d:/e:/", ok)],
+      ["/a:/b:/c:/d:/e:/login", "/a:/b:/c:/d:/e:/x:/login"],
+    ],
     ["of an absolute target", [mounted("/api", limitOf("/api/items"), ok)], ["http://elsewhere.example/api/items?x", "/api/items"]],
     [
       "behind an app that has let it pass",
@@ -194,6 +200,16 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       expect(await statuses(ask, ...targets)).toEqual([200, 429]);
       expect(errors).toEqual([]);
     });
+  });
+
+  it.each(["/x:", "/x:host", "/x:/..", "/x://host/y"])("may be one of a few only, however many %s a client writes", async (segments) => {
+    const { app } = appOf(koa);
+    const counts: number[] = [];
+    app.use(first((ctx) => counts.push(koaReader.path(ctx).length))).use(ok);
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, segments.repeat(1000))).toEqual([200]);
+    });
+    expect(counts[0]).toBeLessThanOrEqual(12);
   });
 
   it("is not the one within an app", async () => {
