@@ -76,14 +76,18 @@ export function isMissingKeyIp(key: LimiterKey): key is MissingKeyIp {
  * @throws FloodgateError `FLOODGATE_INVALID_KEY` unless it is an address, or a network as events show it: `2001:db8::/56`.
  */
 export function namedMissingKeyText({ missingKeyIp: ip }: MissingKeyIp, ipv6Prefix: number): string {
-  const suffix = `/${ipv6Prefix}`;
-  const address =
-    typeof ip === "string" ? ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix) : undefined;
+  const address = typeof ip === "string" ? namedAddress(ip, ipv6Prefix) : undefined;
   if (address !== undefined) return missingKeyText(address);
   throw new FloodgateError(
     "FLOODGATE_INVALID_KEY",
     `\`missingKeyIp\` must be an IP address, but was ${shown(ip)}. Write { missingKeyIp: "203.0.113.9" }.`,
   );
+}
+
+/** The client of an address in any notation, or of a network as events show it; undefined for another text. */
+export function namedAddress(ip: string, ipv6Prefix: number): string | undefined {
+  const suffix = `/${ipv6Prefix}`;
+  return ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix);
 }
 
 function bounded(text: string): string {

@@ -27,6 +27,21 @@ export function keyCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 0);
     });
 
+    it("ip may be named to the limiter in any notation", async (web) => {
+      for (const [client, names] of [
+        ["192.0.2.7", ["192.0.2.7", "::ffff:192.0.2.7"]],
+        ["2001:db8::1", ["2001:db8::1", "2001:DB8:0:0::1", "2001:db8::/56"]],
+      ] as const) {
+        for (const key of ["ip", ["ip", "global"]] as const) {
+          const app = await web.start({ policy, key, clientIp: () => client });
+          for (const name of names) {
+            assert.deepEqual(await app.statuses(2), [200, 429], name);
+            await app.limits[0]?.limiter.reset(key === "ip" ? name : [name, "global"]);
+          }
+        }
+      }
+    });
+
     it("global is everybody", async (web) => {
       let client = 0;
       const app = await web.start({ policy, key: "global", clientIp: () => `192.0.2.${++client}` });

@@ -11,7 +11,7 @@ import { yesOrNo } from "./answer.js";
 import { Ban } from "./ban.js";
 import { type CostFunction, type Costs, checkRuleCost, namedCost } from "./cost.js";
 import { compileExempt, type Exempted, Exemptions } from "./exempt.js";
-import { type KeySource, type KeySources, keySource, noClientIp } from "./key-source.js";
+import { type KeySource, type KeySources, keySource, noClientIp, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans } from "./plans.js";
 import type { LimitOptions, OnMissingKey, Promised, Rule } from "./rule.js";
@@ -181,13 +181,14 @@ export class CompiledRule<Req> {
   }
 
   /**
-   * The text of a key that somebody names to the rule's limiter: of a secret, the key itself or its digest as events show it.
+   * The text of a key that somebody names to the rule's limiter: of a secret, the key itself or its digest as events show it; of an
+   * address, any notation.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
    */
   keyText(key: LimiterKey): string {
     if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#sources.ipv6Prefix);
     const { secrecy } = this.#key;
-    const text = namedKeyText(key, secrecy, this.#sources.digests);
+    const text = namedKeyText(withAddresses(this.#key, key, this.#sources.ipv6Prefix), secrecy, this.#sources.digests);
     if (text !== undefined) return text;
     const parts = (secrecy as readonly boolean[]).map(() => "...").join(", ");
     throw new FloodgateError(

@@ -1,5 +1,5 @@
 import { FloodgateError, inside, shown } from "../errors.js";
-import type { CountedKey, Key, KeyDigest } from "../key.js";
+import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../key.js";
 import { nearest } from "../options.js";
 import { abandon, andThen, isPromise } from "../store.js";
 import { isHeaderName } from "./header-name.js";
@@ -79,15 +79,21 @@ type Source<Req> = (request: Req) => CountedKey | undefined | PromiseLike<Counte
 export interface KeySource<Req> {
   readonly of: Source<Req>;
   readonly secrecy: Secrecy;
+  /** Whether the key, or each of its parts, is the client's address. */
+  readonly addresses: boolean | readonly boolean[];
 }
 
 /** @throws FloodgateError where a key is no function and no name that is known. */
 export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
-  if (typeof key === "function") return { of: fromFunction(key as KeyFunction<Req>, sources, match), secrecy: false };
+  if (typeof key === "function") return { of: fromFunction(key as KeyFunction<Req>, sources, match), secrecy: false, addresses: false };
   if (!Array.isArray(key)) return fromName(where, key, sources, match);
   if (key.length === 0) throw unknownKey(where, key, sources);
   const parts = key.map((part, i) => inside([i], () => fromName(where, part, sources, match)));
-  return { of: ofAll(parts.map((part) => part.of)), secrecy: parts.map((part) => part.secrecy === true) };
+  return {
+    of: ofAll(parts.map((part) => part.of)),
+    secrecy: parts.map((part) => part.secrecy === true),
+    addresses: parts.map((part) => part.addresses === true),
+  };
 }
 
 function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
@@ -115,7 +121,14 @@ function fromName<Req>(where: string, given: unknown, sources: KeySources<Req>, 
     ? fromFunction(sources.keys[name] as KeyFunction<Req>, sources, match)
     : (fromHeader(name, sources) ?? (secret ? undefined : fromRequest(name, sources, match)));
   if (of === undefined) throw unknownKey(where, given, sources);
-  return { of: secret ? digested(of, sources.digests) : of, secrecy: secret };
+  return { of: secret ? digested(of, sources.digests) : of, secrecy: secret, addresses: name === "ip" };
+}
+
+/** A key as somebody names it to a limiter, with each address as the rule counts it: in any notation, or as events show it. */
+export function withAddresses<Req>({ addresses }: KeySource<Req>, key: Key, ipv6Prefix: number): Key {
+  const counted = <Part>(part: Part): Part | string => (typeof part === "string" ? (namedAddress(part, ipv6Prefix) ?? part) : part);
+  if (!Array.isArray(key)) return addresses === true ? counted(key) : key;
+  return typeof addresses === "boolean" ? key : (key as KeyPart[]).map((part, i) => (addresses[i] === true ? counted(part) : part));
 }
 
 function fromRequest<Req>(name: string, sources: KeySources<Req>, match: CompiledMatch | undefined): PlainSource<Req> | undefined {
