@@ -1,4 +1,4 @@
-import { type Check, type Decision, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core";
+import { beganState, type Check, type Decision, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core";
 
 /** The numbers of a key; forgotten with the state, its own number never comes again. */
 interface State {
@@ -28,8 +28,9 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
 
   function decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const name = nameOf(limit, key);
-    const state = stateOf(limit, name);
+    let state = stateOf(limit, name);
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
+    if (commit && beganState(limit, state.cells, 0, nowMs, decision)) state = { number: ++made, cells: state.cells };
     if (commit) keep(name, state);
     return inState(decision, state.number);
   }

@@ -219,6 +219,25 @@ export function chargedAll(checks: readonly Check[], made: readonly Decision[], 
 }
 
 /**
+ * For stores: whether a decision that was just committed has begun its state. The state that the cells held before may have ended,
+ * or have become void by a clock that stepped back; then the state of the new charge needs another number.
+ */
+export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number, made: Decision): boolean {
+  const { algorithm, policy } = limit;
+  const isLogged = policy.algorithm === "sliding-window-log" && policy.countRejected;
+  // Nearly always enough, and quick: more than this charge is missing.
+  if (made.remaining !== Math.max(made.limit - made.cost, 0) || !(made.allowed || isLogged)) return false;
+  const size = algorithm.size(policy, noCells, 0);
+  const begun = new Float64Array(size);
+  algorithm.decide(limit, begun, 0, nowMs, made.cost, true);
+  for (let i = 0; i < size; i++) if (cells[at + i] !== begun[i]) return false;
+  return true;
+}
+
+/** No cells at all reads as no state. */
+const noCells: Cells = new Float64Array(3);
+
+/**
  * For stores: settles a charge in a state, and answers as `Store.settle` does. A charge of another state gives nothing back, and what
  * it owes in addition is owed only where that does not depend on the charge: in buckets.
  * @param state the number of the state in the cells; undefined where they hold no state.

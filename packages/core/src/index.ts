@@ -41,7 +41,7 @@ export type { BreakerState } from "./failure/breaker.js";
 export type { Fallback, FailureOptions, OnStoreError } from "./failure/failure-options.js";
 
 // For stores
-export { asCharge, type Charge, inState, type ReceiptMark, restated, settleIn } from "./charge.js";
+export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./charge.js";
 export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
 export { runningMs } from "./failure/running-clock.js";
 export { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";

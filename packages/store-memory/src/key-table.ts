@@ -66,6 +66,12 @@ export class KeyTable {
     return this.#slots.get(slot, field.state);
   }
 
+  /** Gives a slot's state a number of its own. */
+  beginState(slot: number): number {
+    this.#slots.set(slot, field.state, this.#states++);
+    return this.state(slot);
+  }
+
   /** Gives a key another block. */
   move(slot: number, handle: number): void {
     this.#slots.set(slot, field.handle, handle);
@@ -77,7 +83,7 @@ export class KeyTable {
     const slot = this.#slots.add(ownText(key));
     this.#slots.set(slot, field.handle, handle);
     this.#slots.set(slot, field.group, kind.id << 8);
-    this.#slots.set(slot, field.state, this.#states++);
+    this.beginState(slot);
     kind.slots.set(this.#slots.key(slot), slot);
     return slot;
   }

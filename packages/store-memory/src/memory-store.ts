@@ -1,4 +1,5 @@
 import {
+  beganState,
   type Cells,
   type Charge,
   type Check,
@@ -24,6 +25,7 @@ import { classOf } from "./use-lists.js";
 
 /** Looked up once: an export of another package is read through a getter. */
 const stateOf: typeof inState = inState;
+const begins: typeof beganState = beganState;
 
 export interface MemoryStoreOptions {
   /**
@@ -121,6 +123,7 @@ class SlabStore implements MemoryStore {
       const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
       this.#newest[REMAINING] = decision.remaining;
       this.#newest[RESET] = nowMs + decision.resetAfterMs;
+      if (decision.remaining === decision.limit - cost || cost > decision.limit) this.#numberAnew(limit, decision, nowMs);
       return stateOf(decision, this.#lastState);
     }
     const decision = this.#decide(limit, key, cost, nowMs, true);
@@ -187,7 +190,14 @@ class SlabStore implements MemoryStore {
     if (limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt) > this.#lastWidth) this.#enlarge(limit);
     const decision = limit.algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, cost, true);
     this.#note(decision, nowMs);
+    if (decision.remaining === decision.limit - cost || cost > decision.limit) this.#numberAnew(limit, decision, nowMs);
     return stateOf(decision, this.#lastState);
+  }
+
+  /** Gives the state of the key used last another number if the decision has begun it: the one before it had ended. */
+  #numberAnew(limit: Limit, decision: Decision, nowMs: number): void {
+    if (!begins(limit, this.#lastCells, this.#lastAt, nowMs, decision)) return;
+    this.#lastState = this.#table.beginState(this.#lastSlot);
   }
 
   /** Whether the state of the key used last is no state any more. */

@@ -10,6 +10,7 @@ local function load(key, window)
     local _, start, count = unpack(fields, value, first)
     if count > 0 and count <= largest and start - now <= window and now - start < window then return start, count end
   end
+  birth = nil
   return floor(now / window) * window, 0
 end
 

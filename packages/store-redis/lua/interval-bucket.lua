@@ -39,6 +39,7 @@ local function decide(key, policy, cost, commit)
   -- Only where no plan's bucket lacks anything do the refills begin anew.
   local last = end_ms and tokens < most and stored_last + count * every or now
   if allowed and commit then
+    if not end_ms then birth = nil end
     tokens = tokens - cost
     end_ms = last + takes(most - tokens, fastest, every)
     write(key, pack(fields, layout, tokens, last, most, fastest), end_ms - now)

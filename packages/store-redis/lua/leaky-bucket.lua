@@ -42,6 +42,7 @@ local function decide(key, policy, cost, commit)
   local state = wants_state and not (allowed and commit) and { stored, time, quota, amount } or nil
   local delay = allowed and drain or 0
   if allowed and commit then
+    if not end_ms then birth = nil end
     backlog = backlog + cost * unit
     quota, amount = noted(policy, end_ms and quota, amount)
     stored = rescale_up(backlog, unit, shared_unit(policy, quota, amount))

@@ -38,7 +38,8 @@ end
 -- state stands the instant of the check that made it, in seven bytes. So a charge is of the state under its key if its instant is not
 -- before that; otherwise it was of an earlier state, which was reset, evicted or has expired.
 local birth_format, birth_size = '>I7', 7
--- The number of the key at hand, and what stands before the state that was read last; nil without a state.
+-- The number of the key at hand, and what stands before the state that was read last; nil without a state. Algorithms make it nil
+-- where the state that was read counts no more: the next charge begins another one.
 local check, birth
 
 -- The state under a key: a byte that tells its layout and numbers of seven bytes, after its birth (unpack it from `first` on).

@@ -35,6 +35,7 @@ local function load(key, policy)
       return cells, value, past
     end
   end
+  birth = nil
   local cells = { floor(now / width) * width }
   for i = 2, buckets + 2 do cells[i] = 0 end
   return cells, '', past

@@ -106,7 +106,9 @@ local function decide(key, policy, cost, commit)
     -- Only a log that somebody has tampered with drops more than it holds.
     if dropped > total then dropped, from = 0, to end
   end
-  if from == to then total = 0 end
+  if from == to then
+    total, birth = 0, nil
+  end
   local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or counts_rejected)

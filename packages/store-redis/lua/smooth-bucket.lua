@@ -34,6 +34,7 @@ local function decide(key, policy, cost, commit)
   local allowed = cost <= quota and cost * unit <= level
   local state = wants_state and not (allowed and commit) and { stored, time, largest_quota, amount } or nil
   if allowed and commit then
+    if not end_ms then birth = nil end
     level = level - cost * unit
     largest_quota, amount = noted(policy, end_ms and largest_quota, amount)
     local parts = shared_unit(policy, largest_quota, amount)

@@ -21,7 +21,10 @@ local function decide(key, policy, cost, commit)
       value = nil
     end
   end
-  if not value then start, newest, oldest = floor(now / window) * window, 0, 0 end
+  if not value then
+    start, newest, oldest = floor(now / window) * window, 0, 0
+    birth = nil
+  end
   local ahead = start - now
 
   -- As `counted` does, without the calls.

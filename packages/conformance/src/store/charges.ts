@@ -1,5 +1,16 @@
 import * as assert from "node:assert/strict";
-import { consumeAll, createLimiter, type Decision, fixedWindow, tokenBucket } from "@floodgate/core";
+import {
+  asCharge,
+  consumeAll,
+  createLimit,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  type Limit,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { patient, type Suite, startMs } from "./world.js";
 
 const perMinute = fixedWindow({ limit: 10, window: "1m" });
@@ -98,6 +109,37 @@ export function chargeCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 10);
     });
 
+    for (const policy of [...windows, tokenBucket(bucket), tokenBucket({ ...bucket, style: "interval" })]) {
+      suite.it(
+        `after a clock that stepped back by more than the span and returned, no earlier charge counts (${policy.stateKind})`,
+        async (world) => {
+          const limiter = world.limiter(policy);
+          const before = await limiter.consume("key", { cost: 10 });
+          world.nowMs = startMs - 3 * policy.spanMs;
+          await limiter.consume("key", { cost: 1 });
+          world.nowMs = startMs;
+          assert.equal((await limiter.consume("key", { cost: 9 })).remaining, 1);
+          assert.equal(await limiter.refund("key", before), 0);
+          assert.equal((await limiter.peek("key")).remaining, 1);
+        },
+      );
+    }
+
+    for (const style of ["smooth", "interval"] as const) {
+      suite.it(`a charge of a slow plan gives nothing back once a fast plan has ended its state (${style})`, async (world) => {
+        const [slow, fast] = [1, 3600].map((refill) => createLimit("plans", tokenBucket({ capacity: 10, refill, every: "1h", style }))) as [
+          Limit,
+          Limit,
+        ];
+        const before = await world.store.consume(slow, "key", 9);
+        await world.store.consume(fast, "key", 1);
+        world.nowMs = startMs + 3_600_001;
+        assert.equal((await world.store.consume(slow, "key", 10)).allowed, true);
+        assert.ok(Math.abs(await world.store.settle(slow, "key", asCharge(before), 0)) === 0);
+        assert.equal((await world.store.peek(slow, "key")).remaining, 0);
+      });
+    }
+
     suite.it("a state that has expired gives nothing back, and a bucket's is still charged more", async (world) => {
       const limiter = world.limiter(tokenBucket(bucket));
       const [first, second] = [await limiter.consume("key", { cost: 5 }), await limiter.consume("key", { cost: 1 })];
@@ -108,6 +150,12 @@ export function chargeCases(suite: Suite): void {
   });
 }
 
+const windows = [
+  perMinute,
+  slidingWindowLog({ limit: 10, window: "1m" }),
+  slidingWindowCounter({ limit: 10, window: "1m" }),
+  slidingWindowCounter({ limit: 10, window: "1m", buckets: 4 }),
+];
 const bucket = { capacity: 10, refill: 10, every: "1m" } as const;
 
 /** Fails unless it is refused as a charge that is not its own. */

@@ -88,7 +88,7 @@ export class Model {
   }
 
   #charge(nowMs: number, next: unknown): void {
-    if (this.#state === undefined) this.#life++;
+    if (this.#stored(nowMs) === undefined) this.#life++;
     this.#largest = this.#stored(nowMs) === undefined ? this.#policy : largestOf([this.#largest, this.#policy]);
     this.#state = next;
   }
