@@ -5,14 +5,14 @@ import type { RuleSet } from "@floodgate/core";
 import { type ReadRules, type Refused, readRules } from "./parse.js";
 import { type Path, type Place, RulesError, type RulesProblem } from "./problems.js";
 
-/** What a thread of its own is to do: to judge a text, or to find where some paths of a good one lead to. */
+/** The task of a thread: to judge a text, or with `paths` to find the places of these paths in a valid one. */
 export interface Work {
   readonly text: string;
   readonly source: string;
   readonly paths: readonly Path[] | undefined;
 }
 
-/** What such a thread has made of a text. */
+/** The result of a thread. */
 export type WorkDone = { readonly rules: RuleSet } | { readonly places: readonly Place[] } | Refused;
 
 /** Rules that have been read, and how to find the place of each part of them. */
@@ -21,7 +21,7 @@ export interface ReadAside {
   placesOf(paths: readonly Path[]): Promise<readonly Place[]>;
 }
 
-/** A text of this many characters takes some ten milliseconds to parse; to start a thread takes as long. */
+/** Texts up to this many characters are parsed here: that takes as long as starting a thread, some ten milliseconds. */
 const mostHere = 16_384;
 
 const tooLarge: RulesProblem = { message: "The text takes more memory than there is to parse it.", line: 1, column: 1, path: [] };
@@ -30,9 +30,9 @@ const tooLarge: RulesProblem = { message: "The text takes more memory than there
 const workerFile = typeof __dirname === "undefined" ? "" : join(__dirname, "..", "dist", "worker.js");
 
 /**
- * Reads rules without keeping the event loop: a long text is parsed and judged in a thread of its own. Where no thread can be had (an app
- * that is bundled into one file), it is parsed here.
- * @param keepsAlive whether somebody waits for it who may be all that keeps the process alive.
+ * Reads rules without blocking the event loop: a long text is parsed and judged in a thread of its own. If no thread can start (in an
+ * app that is bundled into one file), the text is parsed here.
+ * @param keepsAlive whether reading keeps the process alive.
  * @throws RulesError with what is wrong: the first 100 mistakes of a long text.
  */
 export async function readAside(text: string, source: string, keepsAlive: boolean): Promise<ReadAside> {
@@ -46,7 +46,7 @@ export async function readAside(text: string, source: string, keepsAlive: boolea
     const read = readRules(text, source);
     return { rules: read.rules, placesOf: (paths) => placesOf(paths, read) };
   }
-  // Places are seldom asked for, only where the app refuses rules that are good in themselves: the text is read again for them.
+  // Places are seldom needed, only if the app refuses valid rules. Then the text is read again.
   return {
     rules: done.rules,
     placesOf: async (paths) => {
@@ -60,7 +60,7 @@ function workInThread(work: Work, keepsAlive: boolean): Promise<WorkDone | undef
   return new Promise((resolve) => {
     const none = (): void => resolve(undefined);
     try {
-      // The app's loaders and flags are of no use to it, and may fail it.
+      // The app's loaders and flags could make it fail.
       const worker = new Worker(workerFile, { workerData: work, execArgv: [] });
       if (!keepsAlive) worker.unref();
       worker.once("message", resolve);
@@ -68,7 +68,7 @@ function workInThread(work: Work, keepsAlive: boolean): Promise<WorkDone | undef
         if (error.code === "ERR_WORKER_OUT_OF_MEMORY") resolve({ problems: [tooLarge], more: 0 });
         else none();
       });
-      // Of a thread that was ended without an answer nothing else is heard.
+      // A thread that ends without an answer reports nothing else.
       worker.once("exit", none);
     } catch {
       none();

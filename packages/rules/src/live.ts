@@ -156,7 +156,7 @@ class Live implements LiveRules, Listener {
     const refused = { text, error: errors[0], by: refusers };
     this.#refused = refused;
     const places = await placesOf(objections.map(({ path }) => path));
-    // Whoever refused it may have gone meanwhile: then the next poll tries it again.
+    // The user that refused it may have gone meanwhile: then the next poll tries again.
     if (this.#follower.isClosed || this.#refused !== refused) return;
     refused.error = refusalOf(this.#source, objections, places, errors[0]);
     this.#tellRefused(refused.error);

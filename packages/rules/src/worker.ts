@@ -3,7 +3,7 @@ import type { Work, WorkDone } from "./aside.js";
 import { judgeText, readRules } from "./parse.js";
 import { mostShown } from "./problems.js";
 
-/** What a thread of its own makes of a text, as plain data. */
+/** Does the work of the thread, and answers with plain data. */
 function done({ text, source, paths }: Work): WorkDone {
   if (paths !== undefined) {
     const { problemAt } = readRules(text, source);
@@ -13,6 +13,6 @@ function done({ text, source, paths }: Work): WorkDone {
   return "problems" in read ? read : { rules: read.rules };
 }
 
-// Nobody sees the stacks of these mistakes, and to capture thousands takes longer than to find them.
+// The stacks of these errors are never shown, and capturing thousands takes longer than finding the errors.
 Error.stackTraceLimit = 0;
 parentPort?.postMessage(done(workerData));

@@ -1,16 +1,16 @@
 /**
- * Up to so many keys one Map is enough. V8 copies all of a Map when it grows or has seen many deletions, and that takes some
- * milliseconds.
+ * The most keys that are kept in one Map. V8 copies a whole Map when it grows or has seen many deletions: for this many keys that
+ * takes some milliseconds.
  */
 const oneMap = 1 << 17;
-/** Keys of a shard, about. It is copied in less than a millisecond. */
+/** About how many keys a shard holds. Copying it takes less than a millisecond. */
 const shardKeys = 1 << 14;
-/** Characters of each end of a key that its shard depends on. */
+/** How many characters at each end of a key choose its shard. */
 const hashed = 16;
-/** An attacker who knows the shards could fill one of them alone, and so make it slow to copy. */
+/** Without it an attacker could choose keys of one shard, and make that one slow to copy. */
 const seed = Math.floor(Math.random() * 2 ** 32) | 0;
 
-/** A Map from keys to whole numbers, in shards if there may be many keys. */
+/** A Map from keys to slots, split into shards if `maxKeys` is large. */
 export class KeyMap {
   readonly #shards: Map<string, number>[];
   readonly #only: Map<string, number> | undefined;

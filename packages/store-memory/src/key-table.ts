@@ -4,9 +4,9 @@ import { nowhere } from "./min-heap.js";
 import { field, Slots } from "./slots.js";
 import { blocked, UseLists } from "./use-lists.js";
 
-/** Keys that each new key of a full table makes it look at again. Over time all keys are, because use declines by itself. */
+/** How many keys a full table looks at again for each new key. Use declines by itself, so all keys are looked at in turn. */
 const refreshed = 2;
-/** Most looks that each step of an eviction takes. */
+/** The most looks that each step of an eviction takes. */
 const looks = 8;
 
 /** How much of its limit a key has used, as a class, and when its state ends. */
@@ -18,7 +18,7 @@ export interface Use {
 /** The use of the key whose state has this handle, or undefined if there is nothing to remember. */
 export type Assess = (kind: Kind, handle: number) => Use | undefined;
 
-/** A key that goes: its state's handle, and whether there still was something to remember. */
+/** Is told of each evicted key, with its state's handle; `live` unless the key had expired. */
 export type Drop = (kind: Kind, key: string, handle: number, live: boolean) => void;
 
 /**
@@ -77,7 +77,7 @@ export class KeyTable {
     this.#slots.set(slot, field.handle, handle);
   }
 
-  /** Takes in a key that is not there, and evicts another one if the table is full. The caller must place the new key. */
+  /** Adds a key that is not there, and evicts another one if the table is full. The caller must place the new key. */
   add(kind: Kind, key: string, handle: number, nowMs: number): number {
     if (this.size >= this.#maxKeys) this.#makeRoom(kind, nowMs);
     const slot = this.#slots.add(ownText(key));
@@ -157,7 +157,7 @@ export class KeyTable {
     while (this.size >= this.#maxKeys) if (!this.#evict(kind, nowMs)) return;
   }
 
-  /** Drops one key to make room for one of `newcomer`. Answers false if there is none to drop. */
+  /** Drops one key to make room for a key of `newcomer`. Answers false if no key can be dropped. */
   #evict(newcomer: Kind | undefined, nowMs: number): boolean {
     return this.#evictEnded(nowMs) || this.#evictOpen() || this.#evictBlocked(newcomer);
   }

@@ -5,14 +5,14 @@ import { MinHeap, nowhere } from "./min-heap.js";
 /** The limits that share a count (same name, same `stateKind`), and their keys. */
 export class Kind {
   readonly id: number;
-  /** The limits with the smallest and the largest quota. A key's use is what the smallest one sees, or else the largest. */
+  /** The limits with the smallest and the largest quota. The smallest one judges a key's use; the largest, if the smallest sees none. */
   strictest: Limit;
   roomiest: Limit;
   /** The slots of its keys. */
   readonly slots: KeyMap;
   /** The slots of its keys, except those of the current request, by the time of their reset. */
   readonly byReset: MinHeap;
-  /** The reset that the kind is known by among the others. */
+  /** The reset by which the kinds are ranked. */
   firstResetMs = 0;
 
   constructor(id: number, limit: Limit, maxKeys: number, moved: (slot: number, place: number) => void) {

@@ -39,20 +39,20 @@ export interface MemoryStoreOptions {
   onEvent?: EventListener;
 }
 
-/** As many keys as one of V8's Maps holds however often keys come and go: one of 2^24 fills up with deleted keys, and throws. */
+/** The most keys that a Map of V8 holds however often keys come and go. Deleted keys fill up a Map of 2^24, which then throws. */
 const mostKeys = 2 ** 23;
 
 /** A store in this process, which answers at once. */
 export interface MemoryStore extends Store<"sync"> {
-  /** Keys that are remembered now, those whose time has passed but which nobody has cleared away included. */
+  /** Number of keys in memory, including expired ones that were not removed yet. */
   readonly size: number;
-  /** How many keys a full store forgot although they still had something to remember. */
+  /** Number of live keys that a full store has evicted. Expired keys do not count. */
   readonly evictions: number;
 }
 
 /**
  * Limits in this process: no promise, no timer, no object per key.
- * @throws FloodgateError where an option is wrong.
+ * @throws FloodgateError if an option is invalid.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptions("memoryStore", options, ["maxKeys", "clock", "onEvent"], "memoryStore({ maxKeys: 100_000 })");
@@ -73,7 +73,7 @@ class SlabStore implements MemoryStore {
   readonly #onEvent: EventListener | undefined;
   readonly #slabs = new Slabs();
   readonly #table: KeyTable;
-  /** Where a key without a state is tried. */
+  /** Zeros, on which a key without a state is decided. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
   /** Evictions of the current step, which the listener has not been told yet. */
@@ -200,7 +200,7 @@ class SlabStore implements MemoryStore {
     this.#lastState = this.#table.beginState(this.#lastSlot);
   }
 
-  /** Whether the state of the key used last is no state any more. */
+  /** Whether all cells of the key used last are 0. */
   #isEmpty(): boolean {
     for (let i = this.#lastAt; i < this.#lastAt + this.#lastWidth; i++) if (this.#lastCells[i] !== 0) return false;
     return true;
@@ -221,7 +221,7 @@ class SlabStore implements MemoryStore {
     this.#lieAt(this.#table.handle(slot));
   }
 
-  /** Places the key used last, and knows none any more. */
+  /** Places the key used last, and forgets which it was. */
   #leave(): void {
     const resetAtMs = this.#newest[RESET] as number;
     if (resetAtMs !== placed) {
@@ -255,7 +255,7 @@ class SlabStore implements MemoryStore {
     this.#lastWidth = slab.width;
   }
 
-  /** Withdraws the keys that a request has already, if it may add others: what these need must not come from those. */
+  /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
   #withdraw(checks: readonly Check[]): void {
     const slots = checks.map(({ limit, key }) => this.#table.kindOf(limit).slots.get(key));
     if (!slots.includes(undefined)) return;
@@ -284,14 +284,14 @@ class SlabStore implements MemoryStore {
     return slot === undefined ? decision : stateOf(decision, this.#table.state(slot));
   }
 
-  /** Sees to it that the zeros are enough, and says how many cells the state may take. */
+  /** Enlarges the zeros if a limit's state needs more, and answers how many cells it needs. */
   #makeScratch(limit: Limit): number {
     const size = limit.algorithm.size(limit.policy, emptyCells, 0);
     if (size > this.#scratch.length) this.#scratch = new Float64Array(size);
     return size;
   }
 
-  /** Moves what was left on the zeros to a block of the key's own. Answers its slot; undefined if nothing was left. */
+  /** Moves a state from the zeros to a block of its own. Answers the key's slot; undefined if the zeros are still all zero. */
   #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): number | undefined {
     const scratch = this.#scratch;
     let used = size;
@@ -352,10 +352,10 @@ class SlabStore implements MemoryStore {
   }
 }
 
-/** Where the newest decision of the key used last is noted, and in place of its reset: the key has been placed. */
+/** Indexes of `#newest`, and the value of its reset once the key has been placed. */
 const REMAINING = 0;
 const RESET = 1;
 const placed = -1;
 
-/** No cells at all reads as no state. */
+/** Reads as no state. */
 const emptyCells: Cells = new Float64Array(3);

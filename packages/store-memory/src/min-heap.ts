@@ -1,8 +1,8 @@
-/** Entries of a page, as a power of two. A heap grows by whole pages, so it copies no more than a part of its first one. */
+/** Entries of a page, as a power of two. A heap grows by whole pages. Only its first page is ever copied, while it is small. */
 const pageBits = 12;
 const pageSize = 1 << pageBits;
 const pageMask = pageSize - 1;
-/** Entries that the first page has at first: there may be many heaps with few items. */
+/** Initial size of the first page: there may be many heaps with few items. */
 const fewest = 64;
 /** Each entry has 8 children, and the 8 ranks of siblings share one cache line. 2^23 items make at most 8 levels. */
 const childBits = 3;

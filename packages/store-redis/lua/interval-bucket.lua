@@ -4,7 +4,7 @@
 -- State       layout 5: the tokens after the last charge (below 0 in debt), the last refill before it; the capacity and the refill of the state
 local layout, state_size, fields = 5, 29, '>Bi7i7i7i7'
 
--- The time in which so many tokens come in.
+-- The time in milliseconds in which a number of tokens comes in.
 local function takes(tokens, refill, every)
   return ceil(tokens / refill) * every
 end

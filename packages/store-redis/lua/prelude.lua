@@ -126,7 +126,7 @@ local function shared_unit(plan, quota, amount)
   return every / divisor_of(quota, amount, every)
 end
 
--- The time that so many parts of a state take.
+-- The time in milliseconds that a number of parts of a state takes.
 local function shared_takes(plan, quota, amount, parts)
   if is_own(plan, quota, amount) then return ceil(parts / plan[3]) end
   local every = plan[2] * plan[4]

@@ -7,7 +7,7 @@ export function timeout(timeoutMs: number): FloodgateError {
   );
 }
 
-/** Redis answered others meanwhile: it is not at fault. */
+/** Redis answered other requests meanwhile, so it is not at fault. */
 export function queueTimeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_QUEUE_TIMEOUT",
@@ -32,7 +32,7 @@ export function stepFault(text: string, key: string): FloodgateError {
   return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}`);
 }
 
-/** What a server says is a part of a line, and may be megabytes long. */
+/** A server's message as a part of one line, cut to 300 characters. */
 function oneLine(text: string): string {
   return (text.length > 300 ? `${text.slice(0, 297)}...` : text).replace(/\s+/g, " ");
 }

@@ -18,7 +18,7 @@ function escaped(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** Where it is marked that a receipt has been redeemed: in its state's slot. No kind of state begins with "receipt". */
+/** The key that marks a receipt as redeemed, in the Cluster slot of its state. No kind of state begins with "receipt". */
 export function markOf(redisKey: string, receipt: string): string {
   return `${redisKey}:receipt-${receipt}`;
 }

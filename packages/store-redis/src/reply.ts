@@ -14,9 +14,9 @@ export class MalformedReply extends Error {}
 const mostEntries = 12;
 
 /**
- * Reads the answers of a batch one after the other. The layout is told in lua/batch.lua. Every field is checked, for whoever answers
- * may be a faulty proxy, another version of the script, or hostile. What is no number, or leaves open where the next answer begins, throws a
- * `MalformedReply`; a number out of its range is a fault of the step at hand alone.
+ * Reads the answers of a batch one after the other. lua/batch.lua describes the layout. Every field is checked, because a faulty proxy,
+ * another version of the script or an attacker may have answered. A field that is not a number, or that leaves open where the next answer
+ * begins, throws a `MalformedReply`. A number out of its range fails only the step at hand.
  */
 export class Reply {
   /** The server's clock, when the run began. */
@@ -48,7 +48,7 @@ export class Reply {
     return this.#list.length === 1;
   }
 
-  /** To be called once every answer has been read: what is left over shows that they were read out of step. */
+  /** Call it once all answers have been read. @throws MalformedReply if anything is left over. */
   end(): void {
     if (this.#at !== this.#list.length) throw new MalformedReply(expected("the end", this.#at, this.#list[this.#at]));
   }
@@ -64,7 +64,7 @@ export class Reply {
     return String(next);
   }
 
-  /** What is wrong with the answer that was read last, if anything is. To be asked after each. */
+  /** What is wrong with the answer that was read last, if anything is. Call it after each answer. */
   takeWrong(): string | undefined {
     const wrong = this.#wrong;
     this.#wrong = undefined;
@@ -83,7 +83,7 @@ export class Reply {
     return next;
   }
 
-  /** The next number, on which depends what follows: it must be from `least` to `most`. */
+  /** The next number, which decides how the reply goes on: it must be from `least` to `most`. @throws MalformedReply */
   turn(what: string, least: number, most: number): number {
     const next = this.#next(what);
     if (next >= least && next <= most) return next;
@@ -120,7 +120,7 @@ export class Reply {
     const allowed = first === -1;
     const remaining = this.number("what remains", 0, quota);
     const retryMs = this.number("the wait until a retry", -1, largest);
-    // Whoever may pass needs no wait, and whoever is rejected has one.
+    // An allowed request has no wait, a rejected one has.
     if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetMs = this.number("the wait until the reset", 0, largest);
@@ -138,7 +138,7 @@ export class Reply {
     const count = this.turn("the size of a state", isLog ? Math.min(3, most) : most, most);
     if (count === 0) return undefined;
     const cells = new Float64Array(count);
-    // A state is as Redis holds it: its numbers may pass 2^53 where somebody has tampered with it.
+    // A state that somebody has tampered with may have numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
     if (isLog && (cells[1] !== 0 || count !== 3 + 2 * (cells[2] as number))) this.wrong("the entries of a log", cells[2] as number);
     return cells;

@@ -1,9 +1,9 @@
-/** How far two clocks run apart at most, in milliseconds each millisecond: twice what NTP corrects. */
+/** How fast two clocks drift apart at most, in milliseconds a millisecond: twice the most that NTP corrects. */
 const drift = 0.001;
 
-/** What is known of the server's clock. It is told of too early rather than too late, so that what it is told to do in time is done in time. */
+/** An estimate of the server's clock. It errs early, so that the server never acts after a deadline of this process. */
 export class ServerClock {
-  /** At least by so much it is ahead of this process's steady clock; undefined while unknown. */
+  /** The least by which it is ahead of this process's steady clock, in milliseconds; undefined while unknown. */
   #aheadMs: number | undefined;
   #learnedMs = 0;
 
@@ -11,24 +11,24 @@ export class ServerClock {
     return this.#aheadMs !== undefined;
   }
 
-  /** Whoever answers next may be another server. */
+  /** The next reply may come from another server. */
   forget(): void {
     this.#aheadMs = undefined;
   }
 
   /**
-   * The server read its clock some time between these two moments. The reply may have waited here to be read, so what an
-   * earlier one showed may be closer; one that cannot be so any more shows that a clock was set.
+   * The server read its clock between these two moments. The reply may have waited here to be read, so an earlier estimate may be
+   * closer. An earlier estimate that is no longer possible shows that a clock was set.
    */
   learn(serverMs: number, sentMs: number, receivedMs: number): void {
     const leastMs = serverMs - receivedMs;
     const earlierMs = this.#aheadMs === undefined ? leastMs : this.#aheadMs - (receivedMs - this.#learnedMs) * drift;
-    // The server tells whole milliseconds, so it may be a millisecond later there.
+    // The server's time is cut to whole milliseconds, so it may be up to a millisecond later there.
     this.#aheadMs = earlierMs > leastMs && earlierMs <= serverMs + 1 - sentMs ? earlierMs : leastMs;
     this.#learnedMs = receivedMs;
   }
 
-  /** The last whole millisecond there that is over by this moment here; 0, which is always over, while the clock is unknown. */
+  /** The last whole millisecond of the server that is over at this moment of the steady clock; 0 while the clock is unknown. */
   notAfterMs(atMs: number): number {
     return this.#aheadMs === undefined ? 0 : Math.floor(this.#aheadMs + atMs) - 1;
   }

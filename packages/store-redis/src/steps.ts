@@ -25,8 +25,8 @@ export interface KeyedCheck {
 }
 
 /**
- * Something that Redis is asked for. It settles once, and hears nothing after its deadline. Its answer is read first and believed later,
- * once the answers of all steps of its batch have been read and turned out to be sound.
+ * A question to Redis. It settles once, at its deadline at the latest. `read` only reads its answer; `settle` accepts it, once the
+ * answers of the whole batch have been read and are sound.
  */
 export abstract class Step<T = unknown> implements Waiter {
   readonly redisKey: string;
@@ -36,13 +36,13 @@ export abstract class Step<T = unknown> implements Waiter {
   /** By this process's steady clock. */
   readonly askedMs: number = performance.now();
   readonly latestMs: number;
-  /** By the clock that stands still while the event loop does not run. */
+  /** By the running clock, which stands still while the event loop does not run. */
   deadlineMs: number;
   /** The number of its first key in its batch, from 1 on. */
   firstKey = 0;
   place = -1;
   settled = false;
-  /** What it waits in to be sent; undefined while it is under way. */
+  /** The queue that it waits in; undefined once it was sent. */
   queue: Queue | undefined;
   readonly #timeoutMs: number;
   #resolve!: (value: T) => void;
@@ -79,7 +79,7 @@ export abstract class Step<T = unknown> implements Waiter {
     this.#problem = reply.takeWrong();
   }
 
-  /** Settles it by what was read, unless nobody waits any more. */
+  /** Settles it by what was read, unless it has settled before. */
   settle(reply: Reply): void {
     if (this.settled) return;
     if (this.#problem !== undefined) {

@@ -14,7 +14,7 @@ import {
 import * as fc from "fast-check";
 import { patient, type Suite, type World } from "./world.js";
 
-/** What makes limiters: a world, or another that the account is kept of. */
+/** Makes the limiters whose charges are judged. */
 export type LimiterMaker = Pick<World, "limiter" | "fresh" | "store">;
 
 /** Each charge has an account: what is given back is never more than was paid, and never given twice. */
@@ -28,7 +28,7 @@ export function accountCases(suite: Suite): void {
 
 export const accountSecret = "a secret of the conformance suite's own";
 
-/** By limit: all but queues, which give nothing back. */
+/** One policy of each algorithm but the queue, which gives nothing back. */
 const policiesOf = (quota: number): readonly Policy[] => [
   fixedWindow({ limit: quota, window: "1h" }),
   slidingWindowLog({ limit: quota, window: "1h" }),
@@ -99,11 +99,12 @@ class Accounts {
   readonly #names: readonly string[];
   readonly #keys: readonly string[];
   #limiters: readonly Limiter[];
-  /** As another process would make it: of the first limiter's name, on the same store. */
+  /** Units in use, by limiter and key. */
   readonly #used = [
     [0, 0],
     [0, 0],
   ] as [[number, number], [number, number]];
+  /** How often each key was reset, by limiter and key: the number of its state. */
   readonly #lives = [
     [0, 0],
     [0, 0],
@@ -206,7 +207,7 @@ class Accounts {
     else assert.equal((await limiter.settle(this.#keys[key] as string, given, cost)) + 0, change + 0);
   }
 
-  /** None of these changes anything. */
+  /** Each forged charge is refused, or changes nothing. */
   async #forge({ which, how }: Act & { act: "forge" }): Promise<void> {
     const account = this.#accounts.at(-1 - which);
     const free = this.#free.at(-1 - which);

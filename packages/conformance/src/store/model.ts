@@ -100,7 +100,7 @@ export class Model {
     return this.#rules.counts(state, this.#countingFrom(state, nowMs)) ? state : undefined;
   }
 
-  /** The state until the plan with the largest numbers forgets it. One from more than a span ahead is none. */
+  /** The state, until the plan with the largest numbers forgets it. A state that is more than a span ahead of the clock is void. */
   #stored(nowMs: number): unknown {
     const state = this.#state;
     if (state === undefined) return undefined;

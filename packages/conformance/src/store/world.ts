@@ -70,7 +70,7 @@ export async function inWorld(makeStore: MakeStore, body: (world: World) => Prom
   }
 }
 
-/** The same store, waited for longer, also by who asks without a limiter. */
+/** The same store with a long timeout, also for calls without a limiter. */
 export function patient(store: Store): Store {
   return {
     mode: store.mode,

@@ -24,7 +24,7 @@ const policy = fixedWindow({ limit: 1_000_000_000, window: "365d" });
 /**
  * Asks random apps for random targets: each request that reaches a handler must have been counted under that handler's rule, and a
  * request for a usual path under no other rule.
- * @throws Error with the app, the rule and the target of the first request of which that is not so.
+ * @throws Error with the app, the rule and the target of the first request that was counted wrongly.
  */
 export async function tryTargets(count: number, seed: number): Promise<Record<string, Tally>> {
   const random = new Random(seed);

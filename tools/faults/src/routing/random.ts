@@ -14,7 +14,7 @@ export class Random {
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * end);
   }
 
-  /** True once in so many times. */
+  /** True once in `times` times, on average. */
   oneIn(times: number): boolean {
     return this.below(times) === 0;
   }
