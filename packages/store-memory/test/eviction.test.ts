@@ -62,9 +62,11 @@ describe("a full memory store", () => {
         for (const { key, cost, byMs } of list) {
           clock.nowMs += byMs;
           limiters[key % 2]?.consume(key, { cost });
-          expect(store.size).toBeLessThanOrEqual(maxKeys);
-          expect(evicted(events).length).toBe(store.evictions);
+          if (store.size > maxKeys || events.length !== store.evictions) {
+            expect.fail(`${store.size} keys, ${store.evictions} evictions, ${events.length} events`);
+          }
         }
+        expect(evicted(events).length).toBe(store.evictions);
       }),
       { numRuns: 200 },
     );
