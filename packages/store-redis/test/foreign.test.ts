@@ -1,31 +1,15 @@
-import {
-  asCharge,
-  type Check,
-  createLimit,
-  createLimiter,
-  type FloodgateEvent,
-  fixedWindow,
-  type Limit,
-  type Policy,
-  slidingWindowCounter,
-  slidingWindowLog,
-} from "@floodgate/core";
+import { asCharge, type Check, createLimit, createLimiter, type FloodgateEvent, fixedWindow, type Limit } from "@floodgate/core";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
-import { tenAnHour } from "./policies.js";
+import { everyState } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
-const kinds: readonly Policy[] = [
-  ...tenAnHour,
-  slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
-  slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
-];
 
 let redis: Redis;
 useRedis((_server, client) => {
@@ -49,7 +33,7 @@ async function chargedName(limit: Limit, key: string): Promise<string> {
   return (await redis.keys(`*{${key}}*`))[0] as string;
 }
 
-describe.each(kinds)("a key of $stateKind that holds", (policy) => {
+describe.each(everyState)("a key of $stateKind that holds", (policy) => {
   const limit = createLimit("api", policy);
 
   it("a text that is no state begins anew", async () => {
@@ -112,7 +96,7 @@ describe.each<[string, (name: string) => Promise<unknown>]>([
 ])("a key that holds a %s", (_, put) => {
   const foreign = { code: "FLOODGATE_FOREIGN_VALUE", message: expect.stringMatching(/holds a value of another type.*reset/) };
 
-  it.each(kinds)("fails alone, stays as it is, and is healed by a reset: $stateKind", async (policy) => {
+  it.each(everyState)("fails alone, stays as it is, and is healed by a reset: $stateKind", async (policy) => {
     const limit = createLimit("api", policy);
     const neighbour = createLimit("neighbour", fixedWindow({ limit: 10, window: "365d" }));
     const store = storeOf();

@@ -1,21 +1,16 @@
-import { createLimit, type Limit, type Policy, type Store, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { createLimit, type Limit, type Store } from "@floodgate/core";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { type AnyRedis, redisStore } from "../src/index.js";
 import { isSound, mutated, mutation, spliced } from "./hostile-replies.js";
-import { tenAnHour } from "./policies.js";
+import { everyState } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
 // A machine that is busy with other tests may take its time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
-const policies: readonly Policy[] = [
-  ...tenAnHour,
-  slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
-  slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
-];
 
 let redis: Redis;
 useRedis((_server, client) => {
@@ -90,7 +85,7 @@ async function decided(
   return { answers: await askAll(storeOver(withSource, denyCache), asks), replies, lateReply };
 }
 
-const limits = policies.map((policy, i) => createLimit(`limit-${i}`, policy));
+const limits = everyState.map((policy, i) => createLimit(`limit-${i}`, policy));
 const asks = fc.array(
   fc.record({
     what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset"),

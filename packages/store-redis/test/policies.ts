@@ -26,3 +26,10 @@ export const tenAnHour: readonly Policy[] = [
   gcra({ limit: 1, window: "365d", burst: 10 }),
   leakyBucket({ capacity: 10, leak: 1, every: "1d" }),
 ];
+
+/** One policy of each way in which a state is written and read. */
+export const everyState: readonly Policy[] = [
+  ...tenAnHour,
+  slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),
+  slidingWindowLog({ limit: 10, window: "360d", countRejected: true }),
+];
