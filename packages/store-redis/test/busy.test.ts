@@ -55,7 +55,9 @@ describe.each(Object.entries(libraries))("a process that is busy, with %s,", (li
   afterEach(() => connected?.close());
 
   it.each([2, 40])("lets exactly the limit pass where each handler computes for %i ms, and takes Redis for sound", async (handlerMs) => {
-    const policies = [fixedWindow({ limit: 100, window: "365d" }), slidingWindowCounter({ limit: 100, window: "365d" })];
+    // Handlers that compute for seconds in all are tried in full with one library. With the others they take a second, many timeouts.
+    const limit = handlerMs > 10 && library !== Object.keys(libraries)[0] ? 25 : 100;
+    const policies = [fixedWindow({ limit, window: "365d" }), slidingWindowCounter({ limit, window: "365d" })];
     for (const policy of handlerMs > 10 ? policies.slice(1) : policies) {
       const events: FloodgateEvent[] = [];
       const limiter = createLimiter({
@@ -64,7 +66,7 @@ describe.each(Object.entries(libraries))("a process that is busy, with %s,", (li
         store: redisStore(connected.client),
         onEvent: (event) => void (event.type === "allowed" || event.type === "limited" || events.push(event)),
       });
-      expect(await answers(limiter, 400, handlerMs)).toEqual({ 200: 100, 429: 300 });
+      expect(await answers(limiter, 4 * limit, handlerMs)).toEqual({ 200: limit, 429: 3 * limit });
       expect(events).toEqual([]);
     }
   });
