@@ -74,42 +74,67 @@ export class MadeDecision implements Decision {
   readonly name: string;
   readonly policy: Policy;
   readonly degraded: boolean;
-  // Private copies of what was charged: who edits the decision changes nothing.
+  // Private copies of what was charged: editing the decision changes nothing.
   readonly #cost: number;
   readonly #atMs: number;
   #state: number | undefined;
   #limit: Limit | undefined;
   #guard: Store<Mode> | undefined;
-  /** The key that was charged; or the record, which is made only once somebody asks for it, for most decisions are never settled. */
+  /** The key that was charged; or the record, which is made on demand, because most decisions are never settled. */
   #charged: string | ChargeRecord | undefined;
 
-  static is(value: object): value is MadeDecision {
-    return #charged in value;
+  static owned(made: Decision): MadeDecision {
+    return #charged in made ? made : MadeDecision.restated(made, {});
   }
 
-  static stateOf(made: MadeDecision): number | undefined {
-    return made.#state;
+  static restated(made: Decision, changes: Partial<Decision>): MadeDecision {
+    const all = { ...made, ...changes };
+    const copy = new MadeDecision(
+      all.allowed,
+      all.limit,
+      all.remaining,
+      all.retryAfterMs,
+      all.resetAfterMs,
+      all.delayMs,
+      all.cost,
+      all.atMs,
+      all.name,
+      all.policy,
+      all.degraded,
+    );
+    if (#charged in made) copy.#state = made.#state;
+    return copy;
   }
 
-  static setState(made: MadeDecision, state: number | undefined): void {
-    made.#state = state;
+  static inState(made: Decision, state: number): Decision {
+    const own = #charged in made ? made : MadeDecision.restated(made, {});
+    own.#state = state;
+    return own;
   }
 
-  static isCharged(made: MadeDecision): boolean {
-    return made.#charged !== undefined;
+  static charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally): Decision {
+    // One made by another copy of this package, or by hand, or handed out twice.
+    const own = #charged in made && made.#charged === undefined ? made : MadeDecision.restated(made, {});
+    own.#limit = limit;
+    own.#guard = guard;
+    own.#charged = key;
+    if (tally !== undefined) own.#recordOf(tally);
+    return own;
   }
 
-  static charge(made: MadeDecision, limit: Limit, key: string, guard: Store<Mode> | undefined): void {
-    made.#limit = limit;
-    made.#guard = guard;
-    made.#charged = key;
+  static chargeOf(given: unknown): ChargeRecord | undefined | "copy" {
+    return typeof given === "object" && given !== null && #charged in given ? given.#recordOf(undefined) : "copy";
   }
 
-  static recordOf(made: MadeDecision, tally?: Tally): ChargeRecord | undefined {
-    const charged = made.#charged;
+  static asCharge(made: Decision): Charge {
+    return { cost: made.cost, atMs: made.atMs, state: #charged in made ? made.#state : undefined };
+  }
+
+  #recordOf(tally: Tally | undefined): ChargeRecord | undefined {
+    const charged = this.#charged;
     if (typeof charged !== "string") return charged;
-    const record = new ChargeRecord(made.#cost, made.#atMs, made.#state, made.#limit as Limit, charged, made.#guard, tally);
-    made.#charged = record;
+    const record = new ChargeRecord(this.#cost, this.#atMs, this.#state, this.#limit as Limit, charged, this.#guard, tally);
+    this.#charged = record;
     return record;
   }
 
@@ -142,59 +167,28 @@ export class MadeDecision implements Decision {
   }
 }
 
+// The functions that read the private fields are static methods, and not wrapped: each decision runs them.
+
 /** The same decision with other values, in the same state. It has no charge. */
-export function restated(made: Decision, changes: Partial<Decision>): MadeDecision {
-  const all = { ...made, ...changes };
-  const copy = new MadeDecision(
-    all.allowed,
-    all.limit,
-    all.remaining,
-    all.retryAfterMs,
-    all.resetAfterMs,
-    all.delayMs,
-    all.cost,
-    all.atMs,
-    all.name,
-    all.policy,
-    all.degraded,
-  );
-  if (MadeDecision.is(made)) MadeDecision.setState(copy, MadeDecision.stateOf(made));
-  return copy;
-}
+export const restated: (made: Decision, changes: Partial<Decision>) => MadeDecision = MadeDecision.restated;
 
 /**
  * For stores: tells which state a decision was made in, by a number that the state keeps until it is forgotten, and that no
  * other state of the store ever has. The store is handed it with the charge that it settles.
  */
-export function inState(made: Decision, state: number): Decision {
-  const own = owned(made);
-  MadeDecision.setState(own, state);
-  return own;
-}
+export const inState: (made: Decision, state: number) => Decision = MadeDecision.inState;
 
 /** A decision of ours: a store may have made its own object. */
-export function owned(made: Decision): MadeDecision {
-  return MadeDecision.is(made) ? made : restated(made, {});
-}
+export const owned: (made: Decision) => MadeDecision = MadeDecision.owned;
 
 /** A decision that has charged a key of a limit, with its charge. */
-export function charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally): Decision {
-  // One made by another copy of this package, or by hand, or handed out twice.
-  const own = MadeDecision.is(made) && !MadeDecision.isCharged(made) ? made : restated(made, {});
-  MadeDecision.charge(own, limit, key, guard);
-  if (tally !== undefined) MadeDecision.recordOf(own, tally);
-  return own;
-}
+export const charged: (made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally) => Decision = MadeDecision.charged;
 
 /** What a decision charged; undefined if it charged nothing, `"copy"` if it is no decision of ours. */
-export function chargeOf(given: unknown): ChargeRecord | undefined | "copy" {
-  return typeof given === "object" && given !== null && MadeDecision.is(given) ? MadeDecision.recordOf(given) : "copy";
-}
+export const chargeOf: (given: unknown) => ChargeRecord | undefined | "copy" = MadeDecision.chargeOf;
 
 /** For callers of stores: the charge of a decision that a store itself has answered. */
-export function asCharge(made: Decision): Charge {
-  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.is(made) ? MadeDecision.stateOf(made) : undefined };
-}
+export const asCharge: (made: Decision) => Charge = MadeDecision.asCharge;
 
 /** Whether what several checks charged stays: each allows, or is only watched. */
 export function isWhole(checks: readonly Check[], decisions: readonly Decision[]): boolean {

@@ -51,12 +51,7 @@ export function encodeKey(key: Key): string {
 
 /** The text of a key whose secrets are digests already. */
 export function countedText(key: CountedKey): string {
-  return bounded(textOf(key, 0));
-}
-
-/** A key as one text of any length, to be digested. */
-export function wholeText(key: Key): string {
-  return textOf(key, 0);
+  return bounded(wholeText(key));
 }
 
 /**
@@ -94,8 +89,11 @@ function bounded(text: string): string {
   return text.length <= longestText ? text : `\\#${sha256(text)}`;
 }
 
-/** @param depth how many tuples it is a part of. */
-function textOf(key: unknown, depth: number): string {
+/**
+ * A key as one text of any length.
+ * @param depth how many tuples it is a part of.
+ */
+export function wholeText(key: unknown, depth = 0): string {
   if (typeof key === "string") return escaped(key);
   return Array.isArray(key) ? tupleText(key, depth) : partText(key);
 }
@@ -121,7 +119,7 @@ function tupleText(key: readonly unknown[], depth: number): string {
   let text = "(";
   for (let i = 0; i < key.length; i++) {
     if (i > 0) text += ",";
-    text += bounded(textOf(key[i], depth + 1)).replace(/[\\,]/g, "\\$&");
+    text += bounded(wholeText(key[i], depth + 1)).replace(/[\\,]/g, "\\$&");
   }
   return `${text})`;
 }

@@ -139,7 +139,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = this.keyText(key);
-    const decision = isZero(this.limit) ? this.#zero(cost) : this.guard.consume(this.limit, text, cost);
+    const decision = isZero(this) ? this.#zero(cost) : this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
     const told = (made: Decision): Decision => {
@@ -151,7 +151,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
 
   peek(key: LimiterKey): Answer<Decision, M> {
     const text = this.keyText(key);
-    return isZero(this.limit) ? this.#zero(1) : this.guard.peek(this.limit, text);
+    return isZero(this) ? this.#zero(1) : this.guard.peek(this.limit, text);
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
@@ -227,17 +227,17 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     });
     return whole;
   };
-  const decisions = list.some(({ limit }) => isZero(limit)) ? beyondZero(first.guard, list) : first.guard.consumeAll(list);
+  const decisions = list.some(isZero) ? beyondZero(first.guard, list) : first.guard.consumeAll(list);
   return andThen<Decision[], CombinedDecision>(decisions, combined) as Answer<CombinedDecision, M>;
 }
 
 /** A limit of 0 rejects the whole, so the other limits are only looked at. */
 function beyondZero(store: Store, list: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
-  const looks = list.filter(({ limit }) => !isZero(limit)).map((check) => ({ ...check, look: true }));
+  const looks = list.filter((check) => !isZero(check)).map((check) => ({ ...check, look: true }));
   const seen = looks.length > 0 ? store.consumeAll(looks) : store.mode === "sync" ? [] : Promise.resolve([]);
   return andThen<Decision[], Decision[]>(seen, (decisions) => {
     const rest = decisions.values();
-    return list.map(({ limit, cost }) => (isZero(limit) ? zeroDecision(limit, cost) : (rest.next().value as Decision)));
+    return list.map((check) => (isZero(check) ? zeroDecision(check.limit, check.cost) : (rest.next().value as Decision)));
   });
 }
 

@@ -2,9 +2,9 @@ import { decision } from "./algorithms/algorithm.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
-/** Whether a limit lets nothing through: its rejections need no store and no state. */
-export function isZero({ policy }: Limit): boolean {
-  return policy.quota === 0;
+/** Whether the limit of a check or a limiter is 0: its rejections need no store and no state. */
+export function isZero({ limit }: { readonly limit: Limit }): boolean {
+  return limit.policy.quota === 0;
 }
 
 /** What a limit of 0 says of every request. No wait helps. */

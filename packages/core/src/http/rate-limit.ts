@@ -181,7 +181,7 @@ export class RateLimit<Req> {
     if (only === undefined) return unlimited;
     visit.rules = checks === found ? rules : checks.map(({ rule }) => rule);
     if (this.#late instanceof LateMade) this.#late.meets(only.key, only.limit.name, this.#asking.onEvent);
-    if (checks.some(isZeroCheck)) return this.#askWithZero(request, visit, checks);
+    if (checks.some(isZero)) return this.#askWithZero(request, visit, checks);
     const { guard } = this.#asking;
     const asked = withBans(checks);
     if (asked.length > 1) {
@@ -204,9 +204,9 @@ export class RateLimit<Req> {
 
   /** A limit of 0 rejects the request before the store is asked. One that is only watched leaves it to the other limits. */
   #askWithZero(request: Req, visit: Visit, checks: readonly RuleCheck<Req>[]): Promised<Outcome> {
-    const zeros = checks.filter(isZeroCheck);
+    const zeros = checks.filter(isZero);
     const rejections = zeros.map(({ limit, cost }) => zeroDecision(limit, cost));
-    const others = zeros.every(({ shadow }) => shadow === true) ? checks.filter((check) => !isZeroCheck(check)) : [];
+    const others = zeros.every(({ shadow }) => shadow === true) ? checks.filter((check) => !isZero(check)) : [];
     const decided = others.length === 0 ? [] : this.#decideAll(others, withBans(others));
     const all = [...others, ...zeros];
     return andThen<readonly Decision[], Outcome>(decided, (decisions) =>
@@ -264,10 +264,6 @@ function tellAll(checks: readonly Check[], { allowed, all }: CombinedDecision, o
     const decision = all[i] as Decision;
     if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
   });
-}
-
-function isZeroCheck({ limit }: Check): boolean {
-  return isZero(limit);
 }
 
 function isCheck<Req>(found: Found<Req>): found is RuleCheck<Req> {

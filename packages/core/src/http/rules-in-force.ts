@@ -29,7 +29,7 @@ export class RulesInForce<Req> {
   /** @throws FloodgateError where a rule is wrong. */
   constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
-      for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
+      for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
       const limiters = rules.map(
         (rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent, asking.receipts)] as const,
       );

@@ -74,8 +74,8 @@ export class CompiledRule<Req> {
   readonly #exempt: Exemptions | undefined;
   readonly #warn: Warn;
   #toldOfNothing = false;
-  /** How many more keys are looked at: those that may be addresses show early. */
-  #keyLooksLeft = 1000;
+  /** How many more keys are looked at for whole addresses: they show early, and "ip" never makes one. */
+  #keyLooksLeft: number;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
@@ -89,6 +89,7 @@ export class CompiledRule<Req> {
     else if (rule.match !== undefined) this.match = compileMatch(where, rule.match);
     const { key = "ip", onMissingKey = "error", cost = 1 } = rule;
     this.#byIp = key === "ip";
+    this.#keyLooksLeft = this.#byIp ? 0 : 1000;
     this.#key = inside(["key"], () => keySource(where, key, sources, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["error", "skip", "reject", "ip"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
