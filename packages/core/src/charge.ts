@@ -23,7 +23,7 @@ export interface ReceiptMark {
   readonly untilMs: number;
 }
 
-/** What has become of a charge: `undefined` while it may be settled. */
+/** `undefined` while the charge may be settled; `fault` if the store failed, so that it may have been settled or not. */
 type Fate = undefined | "settled" | { readonly fault: unknown };
 
 /** The one record of a charge. Only its decision leads to it, so a copy or an edit of the decision has no charge. */

@@ -50,7 +50,7 @@ export class FloodgateError extends Error {
   }
 }
 
-/** A text as a console may show it: a terminal obeys control characters, also those that somebody else has written. Lines stay lines. */
+/** Escapes control characters, which a terminal would obey, except line breaks and tabs: others may have written parts of a text. */
 export function printable(text: string): string {
   return text.replace(/[^\n\t\P{C}]/gu, (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`);
 }

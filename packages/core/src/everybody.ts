@@ -15,10 +15,10 @@ const nobody = [
   "3000::/4",
 ].map(spanOf);
 
-/** More proxies than stand one behind the other anywhere. */
+/** Longer chains of proxies do not exist. */
 export const mostHops = 64;
 
-/** Whether ranges together hold all clients of IPv4 or all of IPv6. What is no range holds nobody. */
+/** Whether ranges together hold all clients of IPv4 or all of IPv6. Invalid ranges are left out. */
 export function holdEverybody(ranges: readonly string[]): boolean {
   const spans = [...ranges.flatMap((range) => parseCidr(range) ?? []).map(spanOfRange), ...nobody];
   spans.sort((a, b) => (a.first < b.first ? -1 : 1));
@@ -33,7 +33,7 @@ export function holdEverybody(ranges: readonly string[]): boolean {
   });
 }
 
-/** Addresses of clients all over the world, whom nobody's proxies all share a range with. */
+/** Addresses of clients all over the world. No list of real proxies contains them all. */
 const strangers = [
   ["5.34.56.78", "24.5.6.7", "41.77.12.9", "58.96.3.4", "78.45.6.7", "91.12.34.56", "103.5.6.7", "121.33.44.55", "146.70.1.2"],
   ["177.22.33.44", "186.9.8.7", "200.45.6.7", "212.58.1.2", "222.11.22.33"],
@@ -42,7 +42,7 @@ const strangersOfIpv6 = ["2003:de:1::1", "2400:4050::1", "2409:8a00::1", "2600:1
 
 /**
  * Whether a proxy setting trusts everybody, as far as examples can tell.
- * @param trusts whether a proxy is trusted that has this address and stands so many proxies away from this server.
+ * @param trusts whether the setting trusts a proxy with this address, `hop` proxies away from this server.
  */
 export function trustsEverybody(trusts: (address: string, hop: number) => unknown): boolean {
   try {

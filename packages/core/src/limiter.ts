@@ -9,8 +9,8 @@ import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { checkOptions, functionOrNothing } from "./options.js";
 import { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
-import { type ReceiptSecret, Receipts, toIssue, toRedeem } from "./receipt.js";
-import { checkCharge, checkRealCost, giveBack, refunded, settle, settled } from "./settle.js";
+import { type ReceiptSecret, Receipts } from "./receipt.js";
+import { Settlements } from "./settlements.js";
 import { type Answer, andThen, type Check, checkStore, type Mode, type Store, scopeOf } from "./store.js";
 import { isZero, zeroDecision } from "./zero-limit.js";
 
@@ -27,38 +27,43 @@ export interface Limiter<M extends Mode = Mode> {
   readonly onEvent: EventListener | undefined;
 
   /**
-   * A key as the store and events know it. Of a rule with secret keys that is a digest.
+   * The text under which stores and events know a key. A secret key is shown as its digest.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid.
    */
   keyText(key: LimiterKey): string;
   /**
-   * Asks for `cost` units (default 1, a whole number) for a key, and takes them if they are there.
-   * @throws FloodgateError where the key or the cost is none; a rejection is a result.
+   * Asks for `cost` units (default 1, a whole number of at least 1) for a key, and takes them if they are there. A rejection is a
+   * result, not an error.
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
    */
   consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M>;
   /** Looks as a request of cost 1 would, and takes nothing. */
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
-   * Gives back what a decision of this limiter, or the decision of a receipt, charged, as far as it still counts, once. Answers the units given back; 0 where there
-   * is nothing to give back (any more): the key was reset or evicted, the charge has expired, or was refunded or settled before.
-   * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy of a decision, another key, or a decision of another limiter or
-   * store; `FLOODGATE_INVALID_RECEIPT` for a receipt that is not of this limiter and key; `FLOODGATE_STORE_FAULT` where it has failed before: the store may have done it, so it is not tried again.
+   * Gives back what a decision of this limiter charged, once, as far as it still counts.
+   * @param charged the decision, or its receipt.
+   * @returns the units given back. 0 if nothing is left to give back: the key was reset or evicted, the charge has expired, or it was
+   * refunded or settled before.
+   * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy of a decision, another key, or a decision of another limiter or store;
+   * `FLOODGATE_INVALID_RECEIPT` for a receipt that is not of this limiter and key; `FLOODGATE_STORE_FAULT` if it failed before: the
+   * store may have done it, so it is not tried again.
    */
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M>;
   /**
-   * Tells what the request of a decision has really cost (tokens, bytes), a whole number of at least 0, where `decision.cost` was
-   * reserved; once, and not what has been refunded. What is less is given back as far as it still counts. What is more is charged,
-   * even into debt, which later requests wait for; in windows only where the charge still counts. Answers the units charged in
-   * addition, or below 0 those given back.
-   * @throws FloodgateError `FLOODGATE_INVALID_COST` where the cost is none; `FLOODGATE_FOREIGN_CHARGE` and
-   * `FLOODGATE_STORE_FAULT` as with a refund.
+   * Replaces the `decision.cost` that was reserved by the real cost (tokens, bytes), once, and not after a refund. A lower cost gives
+   * back the difference as far as it still counts. A higher cost charges it, even into debt, which later requests wait for; in windows
+   * only while the charge still counts.
+   * @param charged the decision, or its receipt.
+   * @param cost a whole number of at least 0.
+   * @returns the units charged in addition, or below 0 those given back.
+   * @throws FloodgateError `FLOODGATE_INVALID_COST` if the cost is invalid; the others as with a refund.
    */
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M>;
   /**
-   * Answers a receipt of what a decision charged: a URL-safe text that `refund` and `settle` take in its place, in any process that has
-   * the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or its receipt, which is valid for an
-   * hour or two spans of the policy, whichever is longer. A receipt of a charge that this process alone knows (in a memory store, or by
-   * a fallback) is worth nothing in another.
+   * Signs a receipt of what a decision charged: a URL-safe text that `refund` and `settle` take in its place, in any process that has
+   * the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid for
+   * an hour, or for two spans of the policy if that is longer. If only this process knows the charge (a memory store, a fallback), the
+   * receipt changes nothing in another process.
    * @throws FloodgateError `FLOODGATE_INVALID_OPTION` without a `receiptSecret`; `FLOODGATE_FOREIGN_CHARGE` as with a refund.
    */
   receipt(decision: Decision): string;
@@ -72,7 +77,7 @@ export interface LimiterOptions<M extends Mode> extends FailureOptions {
   policy: Policy | PolicyOptions;
   store: Store<M>;
   onEvent?: EventListener;
-  /** Signs and checks receipts: a text of at least 32 characters, or several, of which the first signs. */
+  /** Signs and checks receipts: a text of at least 32 characters, or several. The first signs, and all are accepted. */
   receiptSecret?: ReceiptSecret;
 }
 
@@ -110,7 +115,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   readonly limit: Limit;
   readonly onEvent: EventListener | undefined;
   readonly keyText: (key: LimiterKey) => string;
-  readonly #receipts: Receipts | undefined;
+  readonly #settlements: Settlements;
 
   constructor(
     store: Store<M>,
@@ -125,7 +130,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     this.limit = limit;
     this.onEvent = listenerOf(onEvent);
     this.keyText = keyText;
-    this.#receipts = receipts;
+    this.#settlements = new Settlements(guard, limit, () => [limit], receipts, this.onEvent);
   }
 
   get name(): string {
@@ -155,21 +160,15 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
-    const text = this.keyText(key);
-    if (typeof charged !== "string") return giveBack(this.guard, this.limit, text, charged, this.onEvent) as Answer<number, M>;
-    const change = toRedeem(this.#receipts, this.name).redeem(this.guard, [this.limit], text, charged, 0);
-    return refunded(change, this.name, text, undefined, this.onEvent) as Answer<number, M>;
+    return this.#settlements.refund(this.keyText(key), charged) as Answer<number, M>;
   }
 
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M> {
-    const text = this.keyText(key);
-    if (typeof charged !== "string") return settle(this.guard, this.limit, text, charged, cost, this.onEvent) as Answer<number, M>;
-    const change = toRedeem(this.#receipts, this.name).redeem(this.guard, [this.limit], text, charged, checkRealCost(cost));
-    return settled(change, this.name, text, undefined, cost, this.onEvent) as Answer<number, M>;
+    return this.#settlements.settle(this.keyText(key), charged, cost) as Answer<number, M>;
   }
 
   receipt(decision: Decision): string {
-    return toIssue(this.#receipts, this.name).issue(this.guard, this.name, checkCharge(this.guard, this.limit, decision));
+    return this.#settlements.receipt(decision);
   }
 
   reset(key: LimiterKey): Answer<void, M> {

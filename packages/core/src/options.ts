@@ -38,6 +38,21 @@ export function quotaNumber(where: string, option: string, value: unknown, examp
   return value === 0 ? 0 : wholeNumber(where, option, value, 1, example);
 }
 
+/**
+ * A secret of the app, or an error that does not show it.
+ * @param variable the environment variable that the error advises.
+ */
+export function secretText(where: string, option: string, value: unknown, variable: string): string {
+  if (typeof value === "string" && value.length >= 32) return value;
+  const type = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
+  const given = typeof value === "string" ? `has ${value.length}` : `was ${type}`;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`${option}\` must be a text of at least 32 characters, but ${given}. Write ${option}: process.env.${variable}, and set it to the output of: openssl rand -hex 32.`,
+    { at: [option] },
+  );
+}
+
 /** One of a few words, or an error that lists them. */
 export function oneOf<const Word extends string>(
   where: string,

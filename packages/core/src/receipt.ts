@@ -2,16 +2,16 @@ import { ChargeRecord } from "./charge.js";
 import { FloodgateError, shown } from "./errors.js";
 import { hmacSha256 } from "./hash.js";
 import type { Limit } from "./limit.js";
+import { secretText } from "./options.js";
 import { settleCharge } from "./settle.js";
 import { type Mode, type Store, scopeOf } from "./store.js";
 
-/** What signs receipts: a text of at least 32 characters, or several. The first signs, and each of them is accepted. */
+/** Signs receipts: a text of at least 32 characters, or several. The first signs, and all are accepted. */
 export type ReceiptSecret = string | readonly string[];
 
-const shortestSecret = 32;
 /** A receipt is valid for an hour, or for two spans of its policy if those are longer. */
 const shortestMs = 3_600_000;
-/** Most receipts of charges that only this process knows. The oldest are forgotten. */
+/** The most receipts of charges that only this process knows; the oldest are dropped. */
 const mostLocal = 100_000;
 
 /** Charges of stores that no other process reaches, by the ids of their receipts. */
@@ -22,32 +22,27 @@ const local = new Map<string, ChargeRecord>();
  * limit's name, the kind of its state, and the key, so it is valid for these alone. The body is one of
  *
  *     n                                             nothing was charged
- *     l.<id>                                        a charge that this process alone knows
+ *     l.<id>                                        a charge that only this process knows
  *     s.<cost>.<at>.<state>.<until>.<id>            a charge in a store that other processes reach
  */
 export class Receipts {
   readonly #secrets: readonly string[];
 
-  /** @throws FloodgateError if the option is invalid. */
+  /**
+   * Undefined without the option.
+   * @throws FloodgateError `FLOODGATE_INVALID_OPTION` unless each secret is a text of at least 32 characters.
+   */
   static of(where: string, option: unknown): Receipts | undefined {
     if (option === undefined) return undefined;
-    const secrets: readonly unknown[] = Array.isArray(option) ? option : [option];
-    const wrong = secrets.find((secret) => typeof secret !== "string" || secret.length < shortestSecret);
-    if (secrets.length > 0 && wrong === undefined) return new Receipts(secrets as readonly string[]);
-    // The secret itself must not reach a log.
-    const given = typeof wrong === "string" ? `a text of ${wrong.length}` : secrets.length === 0 ? "an empty array" : shown(wrong);
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`receiptSecret\` must be a text of at least ${shortestSecret} characters, or several in an array, but was ${given}. Write receiptSecret: process.env.RECEIPT_SECRET.`,
-      { at: ["receiptSecret"] },
-    );
+    const secrets: readonly unknown[] = Array.isArray(option) && option.length > 0 ? option : [option];
+    return new Receipts(secrets.map((secret) => secretText(where, "receiptSecret", secret, "RECEIPT_SECRET")));
   }
 
   private constructor(secrets: readonly string[]) {
     this.#secrets = secrets;
   }
 
-  /** The receipt of a charge; `undefined` where a decision took nothing. */
+  /** @param charge undefined if the decision charged nothing. */
   issue(store: Store<Mode>, name: string, charge: ChargeRecord | undefined): string {
     if (charge === undefined || charge.fate !== undefined) return this.#signed(["", name, "", ""], "n");
     const { limit, key, cost, atMs, state } = charge;
@@ -130,22 +125,5 @@ function invalidReceipt(name: string): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_RECEIPT",
     `${shown(name)} was given a receipt that was not issued for this limit, key and store, was altered, or was signed with another secret. Pass what limiter.receipt(decision) answered, with the key that was consumed.`,
-  );
-}
-
-const howToSign = `Write receiptSecret: process.env.RECEIPT_SECRET, at least ${shortestSecret} characters and the same in each process.`;
-
-/** @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the limiter has no secret. */
-export function toIssue(receipts: Receipts | undefined, name: string): Receipts {
-  if (receipts !== undefined) return receipts;
-  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${shown(name)} has no \`receiptSecret\` to sign receipts with. ${howToSign}`);
-}
-
-/** @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` if the limiter has no secret. */
-export function toRedeem(receipts: Receipts | undefined, name: string): Receipts {
-  if (receipts !== undefined) return receipts;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_RECEIPT",
-    `${shown(name)} was given a receipt, but has no \`receiptSecret\` to check it with. ${howToSign}`,
   );
 }

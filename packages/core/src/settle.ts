@@ -7,7 +7,7 @@ import { andThen, isPromise, type Mode, type Store, scopeOf } from "./store.js";
 
 /**
  * Gives back what a decision charged, once, and tells so. Answers the units given back.
- * @param limit the limit that settles; or the name of a rule, of which each charge is settled under its own limit.
+ * @param limit the limit that settles; or the name of a rule, each of whose charges is settled under its own limit.
  */
 export function giveBack(
   store: Store<Mode>,
@@ -83,7 +83,7 @@ function nameOf(limit: Limit | string): string {
   return typeof limit === "string" ? limit : limit.name;
 }
 
-/** Settles a charge of this limit and store, unless that was done before or there is none. */
+/** Settles a charge of this limit and store. Answers 0 if that was done before, or if nothing was charged. */
 export function settleCharge(
   store: Store<Mode>,
   limit: Limit | string,

@@ -3,7 +3,7 @@ import type { Decision } from "../decision.js";
 import type { Limit } from "../limit.js";
 import { type Check, type Store, scopeOf } from "../store.js";
 
-/** A store that answers at once, asked as it is: what it charges gets its charge. */
+/** A synchronous store without a guard. Each decision that charges a key gets its charge. */
 export class ChargingStore implements Store<"sync"> {
   readonly mode = "sync";
   readonly scope: object;

@@ -16,12 +16,12 @@ export interface Waiter {
 /** How much longer than its timeout anyone waits, however long the event loop did not run. */
 const mostExtraMs = 10_000;
 
-/** Until when somebody waits at most who waits for `timeoutMs` from now on, by the steady clock. */
+/** The hard deadline of a wait of `timeoutMs` that begins now, by the steady clock. */
 export function latestMs(timeoutMs: number, nowMs: number = steadyMs()): number {
   return nowMs + timeoutMs + mostExtraMs;
 }
 
-/** How long somebody waits from now on, if the event loop runs all the time. */
+/** How long a waiter still waits, in milliseconds, if the event loop keeps running. */
 export function msLeft(waiter: Waiter, nowMs: number = steadyMs()): number {
   return Math.min(waiter.deadlineMs - runningMs(nowMs), waiter.latestMs - nowMs);
 }
@@ -29,7 +29,7 @@ export function msLeft(waiter: Waiter, nowMs: number = steadyMs()): number {
 /**
  * Waiters and one timer for all of them: one each would cost as much as the decisions that they wait for. They stand in an array, each
  * knowing its place: the tables that a Set leaves behind as it grows keep what it held alive until the next full collection.
- * Nobody is given up before what has arrived by then has been read.
+ * Replies that have arrived are read before a waiter expires.
  */
 export class Deadlines {
   readonly #waiting: Waiter[] = [];
@@ -102,7 +102,7 @@ export class Deadlines {
     for (const waiter of over) {
       if (!this.#waits(waiter)) continue;
       this.delete(waiter);
-      // What was read may have made its deadline later.
+      // A reply that was read may have extended its deadline.
       if (msLeft(waiter) > 0) this.add(waiter);
       else expired.push(waiter);
     }

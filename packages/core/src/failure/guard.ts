@@ -189,7 +189,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   #failed(period: number, error: unknown): void {
     this.#onEvent?.({ type: "store-error", error });
     const code = error instanceof FloodgateError ? error.code : undefined;
-    // What is wrong with one key is said by a store that answers. Of one that was never asked nothing is known.
+    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
     if (code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
     else if (code !== "FLOODGATE_QUEUE_TIMEOUT") this.#breaker.failed(period, error);
   }

@@ -13,13 +13,13 @@ let stoodMs = 0;
 
 /**
  * A clock that stands still while the event loop does not run: a handler computes, or the machine is busy. Deadlines are measured by it,
- * for a reply that lies in the socket meanwhile is no fault of the store. It sees that only while somebody watches.
+ * because an unread reply in the socket is not a fault of the store. It works only while somebody watches.
  */
 export function runningMs(nowMs: number = steadyMs()): number {
   return (watchers === 0 ? nowMs : Math.min(nowMs, seenMs + mostMs)) - stoodMs;
 }
 
-/** To be called every `tickMs` by those who watch. */
+/** Watchers call it every `tickMs`. */
 export function tick(): void {
   const nowMs = steadyMs();
   if (watchers > 0) stoodMs += Math.max(0, nowMs - seenMs - mostMs);

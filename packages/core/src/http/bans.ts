@@ -57,7 +57,7 @@ function strike<Req>(
   deadlineMs: number,
 ): Promised<Decision> {
   const { guard, onEvent } = asking;
-  // A rejection that is only watched is no answer to anybody, so nobody waits for more of it.
+  // In shadow mode the client never sees the rejection, so it need not wait for the ban.
   const waits = !shadow && ban.mayBegin(key);
   const told = (struck: Strike | undefined): Decision => {
     if (struck === undefined) return decision;

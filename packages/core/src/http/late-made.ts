@@ -1,6 +1,6 @@
 import { type EventListener, tellWarning } from "../events.js";
 
-/** So many, and it is no chance. */
+/** Fewer could be chance. */
 const mostAnew = 10;
 const mostKeys = 1000;
 

@@ -18,7 +18,7 @@ export function frameworkIp<Req>(reader: IpReader<Req>, onEvent: EventListener |
       looksLeft--;
       if (isForwarded(reader, request) && !reader.trustsProxy(request)) {
         const remoteAddress = reader.remoteAddress(request);
-        // Who is counted by another address has been told of the proxy in a way of the app's own.
+        // Another address means that the app reads the proxy's header itself.
         if (ip === remoteAddress) {
           looksLeft = 0;
           warn(onEvent, remoteAddress);

@@ -77,7 +77,7 @@ export class RulesInForce<Req> {
   }
 }
 
-/** Meant as a switch it is right; of a variable that was not set it is not. */
+/** A limit of 0 may be a switch, or a variable that was not set. */
 function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
   const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
   warn("FLOODGATE_LIMIT_OF_ZERO", message, name);

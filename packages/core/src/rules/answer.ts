@@ -2,7 +2,7 @@ import { FloodgateError, shown } from "../errors.js";
 
 /**
  * What a yes-or-no function of the app has answered. Nothing means no.
- * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` for anything else: who answers `"false"` or `0` would be surprised either way.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` for anything else: `"false"` or `0` could mean either.
  */
 export function yesOrNo(where: string, option: string, answer: unknown, example: string): boolean {
   if (typeof answer === "boolean") return answer;

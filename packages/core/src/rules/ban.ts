@@ -38,7 +38,7 @@ export class Ban {
   readonly forMs: number;
   readonly #strikes = new Strikes();
 
-  /** @throws FloodgateError where a number or a time is none. */
+  /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
     const place = `${where}: ban`;
     const { after, within, forMs } = inside(["ban"], () => {

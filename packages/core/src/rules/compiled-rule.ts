@@ -27,7 +27,7 @@ export interface RuleContext<Req> {
   readonly warn: Warn;
 }
 
-/** Tells of a probable mistake in the rule of a name, once in a process where nobody listens. */
+/** Warns of a probable mistake in the rule with this name: `onEvent`, or the console once in a process. */
 export type Warn = (code: WarningCode, message: string, name: string) => void;
 
 /** What a rule says of a request that it counts. */
@@ -145,7 +145,7 @@ export class CompiledRule<Req> {
 
   /**
    * Whether the answer of a match function says that the rule is for the request.
-   * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` where it is neither a yes, a no nor nothing.
+   * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` unless it is a boolean, undefined or null.
    */
   applies(answer: unknown): boolean {
     if (typeof answer === "boolean") return answer;
@@ -182,8 +182,8 @@ export class CompiledRule<Req> {
   }
 
   /**
-   * The text of a key that somebody names to the rule's limiter: of a secret, the key itself or its digest as events show it; of an
-   * address, any notation.
+   * The text of a key that is given to the rule's limiter. A secret may be given as the key itself or as its digest, an address in any
+   * notation.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
    */
   keyText(key: LimiterKey): string {
@@ -199,9 +199,9 @@ export class CompiledRule<Req> {
   }
 
   /**
-   * The limits that a key may have a count of. A policy function without parameters is asked for its policy; of any other the policies
-   * are known that it has answered in this process.
-   * @throws FloodgateError `FLOODGATE_NO_POLICY` where none is known: a reset would change nothing, and say nothing.
+   * The limits under which a key may have a count. A policy function without parameters is called for its policy. For any other
+   * function these are the policies that it has answered in this process.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` if none is known: a reset would silently change nothing.
    */
   countedLimits(): Promised<readonly Limit[]> {
     const known = (): readonly Limit[] => [...this.limits.values()];

@@ -7,7 +7,7 @@ import { checkOptions } from "../options.js";
 export interface Exempt {
   /** Client addresses and ranges: `"10.0.0.0/8"`. */
   readonly ips?: readonly string[];
-  /** Keys, as the rule's own `key` makes them; of a secret the key itself or its digest (`"secret:..."`). */
+  /** Keys, as the rule's own `key` makes them; a secret key itself, or its digest (`"secret:..."`). */
   readonly keys?: readonly Key[];
 }
 
@@ -19,7 +19,7 @@ export interface Exempted {
 
 /**
  * @returns a list of one, or of none where nobody is exempt.
- * @throws FloodgateError where a range or a key is none.
+ * @throws FloodgateError if a range or a key is invalid.
  */
 export function compileExempt(where: string, exempt: Exempt | undefined): readonly Exempted[] {
   if (exempt === undefined) return [];
@@ -31,7 +31,7 @@ export function compileExempt(where: string, exempt: Exempt | undefined): readon
   });
 }
 
-/** @throws FloodgateError where it is no key. */
+/** @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid. */
 function sound(key: Key): Key {
   encodeKey(key);
   return key;

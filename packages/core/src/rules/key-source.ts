@@ -59,7 +59,7 @@ export interface KeySources<Req> {
   ip(request: Req): string | undefined | PromiseLike<string | undefined>;
   /** The client's whole address. */
   address(request: Req): string | undefined | PromiseLike<string | undefined>;
-  /** Whether a text is the client's whole IPv6 address, of which one client has very many. */
+  /** Whether a text is the client's whole IPv6 address. One client has very many of these. */
   isWholeIpv6(request: Req, text: string): boolean;
   path(request: Req): RequestPath;
   route(request: Req): string | undefined;
@@ -69,7 +69,7 @@ export interface KeySources<Req> {
   readonly digests: KeyDigests;
 }
 
-/** Answers the key as the app or the request says it, undefined where there is none. */
+/** Answers the key as the app or the request gives it, undefined where it is missing. */
 type PlainSource<Req> = (request: Req) => ReturnType<KeyFunction<Req>>;
 
 /** The same, with digests in place of secrets. */
@@ -83,7 +83,7 @@ export interface KeySource<Req> {
   readonly addresses: boolean | readonly boolean[];
 }
 
-/** @throws FloodgateError where a key is no function and no name that is known. */
+/** @throws FloodgateError `FLOODGATE_UNKNOWN_KEY` unless each key is a function or a known name. */
 export function keySource<Req>(where: string, key: unknown, sources: KeySources<Req>, match: CompiledMatch | undefined): KeySource<Req> {
   if (typeof key === "function") return { of: fromFunction(key as KeyFunction<Req>, sources, match), secrecy: false, addresses: false };
   if (!Array.isArray(key)) return fromName(where, key, sources, match);
@@ -201,7 +201,7 @@ function routeOf<Req>(request: Req, sources: KeySources<Req>, match: CompiledMat
 export function noClientIp(): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_NO_CLIENT_IP",
-    "The request has no client IP address to count by: it may have come over a Unix socket, a proxy may have sent something that is none, or the client is gone. Set the framework's proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.",
+    "The request has no client IP address to count by: it may have come over a Unix socket, a proxy may have sent an invalid address, or the client is gone. Set the framework's proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.",
   );
 }
 

@@ -5,8 +5,8 @@ import type { LimiterKey } from "../key.js";
 import type { Limit } from "../limit.js";
 import { BoundLimiter, type Limiter } from "../limiter.js";
 import type { Policy } from "../policy.js";
-import { type Receipts, toIssue, toRedeem } from "../receipt.js";
-import { checkCharge, checkRealCost, giveBack, refunded, settle, settled } from "../settle.js";
+import type { Receipts } from "../receipt.js";
+import { Settlements } from "../settlements.js";
 import { andThen, isPromise, type Store } from "../store.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
@@ -19,14 +19,14 @@ export class RuleLimiter<Req> implements Limiter {
   readonly guard: Store;
   readonly onEvent: EventListener | undefined;
   readonly #rule: CompiledRule<Req>;
-  readonly #receipts: Receipts | undefined;
+  readonly #settlements: Settlements;
 
   constructor(store: Store, guard: Store, rule: CompiledRule<Req>, onEvent: EventListener | undefined, receipts: Receipts | undefined) {
     this.store = store;
     this.guard = guard;
     this.onEvent = onEvent;
     this.#rule = rule;
-    this.#receipts = receipts;
+    this.#settlements = new Settlements(guard, rule.name, () => rule.countedLimits(), receipts, onEvent);
   }
 
   get name(): string {
@@ -63,27 +63,15 @@ export class RuleLimiter<Req> implements Limiter {
   }
 
   refund(key: LimiterKey, charged: Decision | string): number | Promise<number> {
-    const text = this.keyText(key);
-    if (typeof charged !== "string") return giveBack(this.guard, this.name, text, charged, this.onEvent) as number | Promise<number>;
-    return refunded(this.#redeem(text, charged, 0), this.name, text, undefined, this.onEvent) as number | Promise<number>;
+    return this.#settlements.refund(this.keyText(key), charged) as number | Promise<number>;
   }
 
   settle(key: LimiterKey, charged: Decision | string, cost: number): number | Promise<number> {
-    const text = this.keyText(key);
-    if (typeof charged !== "string") return settle(this.guard, this.name, text, charged, cost, this.onEvent) as number | Promise<number>;
-    const change = this.#redeem(text, charged, checkRealCost(cost));
-    return settled(change, this.name, text, undefined, cost, this.onEvent) as number | Promise<number>;
+    return this.#settlements.settle(this.keyText(key), charged, cost) as number | Promise<number>;
   }
 
   receipt(decision: Decision): string {
-    return toIssue(this.#receipts, this.name).issue(this.guard, this.name, checkCharge(this.guard, this.name, decision));
-  }
-
-  #redeem(key: string, receipt: string, cost: number): number | PromiseLike<number> {
-    const receipts = toRedeem(this.#receipts, this.name);
-    return andThen<readonly Limit[], number>(this.#rule.countedLimits(), (limits) =>
-      receipts.redeem(this.guard, limits, key, receipt, cost),
-    );
+    return this.#settlements.receipt(decision);
   }
 
   /**

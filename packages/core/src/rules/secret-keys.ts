@@ -1,6 +1,7 @@
 import { FloodgateError } from "../errors.js";
 import { hmacSha256, sha256 } from "../hash.js";
 import { countedText, encodeKey, type Key, KeyDigest, type KeyPart, secretPrefix, wholeText } from "../key.js";
+import { secretText } from "../options.js";
 
 /** Headers that carry credentials: as keys they are always secret. */
 const secretHeaders: ReadonlySet<string> = new Set([
@@ -57,7 +58,7 @@ export class KeyDigests {
 
   /** @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, without showing it. */
   digest(key: Key): KeyDigest {
-    const text = domain + secretText(key);
+    const text = domain + keyToDigest(key);
     return new KeyDigest(secretPrefix + (this.#secret === undefined ? sha256(text) : hmacSha256(this.#secret, text)));
   }
 
@@ -69,21 +70,14 @@ export class KeyDigests {
 
 /**
  * The digests of a middleware with these options. `keySecret: undefined` is an error: it is an environment variable that is not set.
- * @throws FloodgateError if there is a `keySecret` that is no text of at least 32 characters; it does not show it.
+ * @throws FloodgateError unless a given `keySecret` is a text of at least 32 characters; the error does not show it.
  */
 export function keyDigests(where: string, options: { readonly keySecret?: unknown }): KeyDigests {
   if (!("keySecret" in options)) return new KeyDigests();
-  const secret = options.keySecret;
-  if (typeof secret === "string" && secret.length >= 32) return new KeyDigests(secret);
-  const given = typeof secret === "string" ? `has ${secret.length}` : `was ${secret === null ? "null" : typeof secret}`;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`keySecret\` must be a text of at least 32 characters, but ${given}. Write keySecret: process.env.KEY_SECRET, and set it to the output of: openssl rand -hex 32.`,
-    { at: ["keySecret"] },
-  );
+  return new KeyDigests(secretText(where, "keySecret", options.keySecret, "KEY_SECRET"));
 }
 
-function secretText(key: Key): string {
+function keyToDigest(key: Key): string {
   try {
     return wholeText(key);
   } catch {

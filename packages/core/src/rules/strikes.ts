@@ -4,14 +4,14 @@ import { steadyMs } from "../runtime.js";
 interface Known {
   /** How many more were left until a ban, at the last answer of the store; 0 where it has not said. */
   left: number;
-  /** Whether the last two answers say that no other process counts it meanwhile. Else nobody here is sure of what is left. */
+  /** Whether the last two answers show that no other process counts this key meanwhile. Else `left` may be out of date. */
   alone: boolean;
   atMs: number;
   /** Strikes that the store has not answered yet. */
   pending: number;
 }
 
-/** Far more keys than are rejected at once; of others nothing is known, which costs them a round trip. */
+/** Far more keys than are rejected at once; any other key costs a round trip. */
 const mostKeys = 10_000;
 
 /** Other processes may have counted since. */
