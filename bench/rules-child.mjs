@@ -7,7 +7,7 @@ const count = Number(process.argv[2]);
 const roundNs = 60e6;
 const users = 1000;
 
-const limit = { limit: 5e8, window: "1h" };
+const limit = { limit: 1e9, window: "1h" };
 const matching = [
   { name: "everyone", key: "global", ...limit },
   { name: "posts", key: "user", match: { method: "POST", path: "/api/posts/:id/comments" }, ...limit },

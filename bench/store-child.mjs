@@ -5,7 +5,7 @@ import { clientKey, subjects } from "./lib/subjects.mjs";
 /** One subject in one case, in a process of its own: warms up, then answers each round with its ns a decision. */
 const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
-const neverReached = 5e8;
+const neverReached = 1e9;
 const draws = 1 << 18;
 
 const subject = subjects[name];

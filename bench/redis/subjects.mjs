@@ -12,7 +12,7 @@ import { redisStore } from "@floodgate/store-redis";
 import { rateLimiterFlexible, rateLimitRedis, upstash } from "./peers.mjs";
 
 const window = "1h";
-const neverReached = 5e8;
+const neverReached = 1e9;
 
 /** What a decision in Redis cannot do without. The others are ratios to these. */
 export const floors = ["INCR", "minimal EVALSHA"];

@@ -68,7 +68,7 @@ test.each([
     "numbers beyond exact arithmetic",
     () => slidingWindowCounter({ limit: 10 ** 12, window: "1d" }),
     "FLOODGATE_POLICY_TOO_LARGE",
-    /above 2\^51/,
+    /above 2\^52/,
   ],
   [
     "a wait that no timer holds",

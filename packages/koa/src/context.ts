@@ -9,7 +9,7 @@ import {
   type RequestReader,
   sentPath,
 } from "@floodgate/core";
-import { mountedAt } from "./mounts.js";
+import { hasSlashMount, mountedAt } from "./mounts.js";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
 export interface KoaResponse extends NodeResponse {
@@ -100,19 +100,11 @@ function fullPath(ctx: KoaContext): RequestPath {
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
   const full = base === undefined ? withUnknownMounts(ctx, rest) : parsedPath(base, rest, url, originalUrl);
-  const reparsed = rest.search(unlikePath);
-  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && reparsed < 0) return full;
-  const possible: PossiblePath[] = typeof full === "string" ? [{ path: full }] : [...full];
-  for (const other of routedElsewhere(ctx)) possible.push({ path: (base ?? "") + other });
-  if (reparsed >= 0) possible.push({ path: (base ?? "") + rest.slice(0, reparsed), unknown: "after" });
-  return possible;
+  if (ctx["newRouterPath"] === undefined && ctx["routerPath"] === undefined && !urlInPath.test(rest)) return full;
+  const others = [...routedElsewhere(ctx), ...parsedAnew(rest, hasSlashMount(ctx))];
+  const possible: readonly PossiblePath[] = typeof full === "string" ? [{ path: full }] : full;
+  return [...possible, ...others.map((other) => ({ ...other, path: (base ?? "") + other.path }))];
 }
-
-/**
- * A mount path that ends in a slash takes the slash too, and Koa parses what is left as a URL: of `x:/login` and of ` /login` the path
- * is `/login`. So nothing is known of what stands after a slash that a scheme or a character follows which `url.parse` trims.
- */
-const unlikePath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
 
 /**
  * The innermost prefix is all that is known of the mounts. The request may also have left that mount again, with a rewritten path.
@@ -129,9 +121,36 @@ function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string)
 }
 
 /** Paths that the app has told @koa/router to take instead. */
-function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): string[] {
+function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): PossiblePath[] {
   // The router leaves its own patterns in `routerPath`; only its old versions read it.
-  return [newRouterPath, _matchedRoute === undefined ? routerPath : undefined].filter((path) => typeof path === "string");
+  const paths = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined];
+  return paths.filter((path) => typeof path === "string").map((path) => ({ path }));
+}
+
+/** A slash, and a scheme or a character that `url.parse` trims: what stands after the slash is a URL to it. */
+const urlInPath = /\/(?:[\0-\x20\xa0\ufeff]|[a-z\d.+-]+:)/i;
+
+/** Of a path with more schemes nothing is known from the next one on. */
+const mostSchemes = 4;
+
+/**
+ * A mount path that ends in a slash takes the slash too, and Koa parses what is left as a URL: of `x:/login` and `x://host/login` the path
+ * is `/login`. That of `x:host/login` is too, but `/items/1:cancel` is a usual path, so those count once a mount has ended in a slash.
+ */
+function parsedAnew(rest: string, hasSlashMount: boolean): PossiblePath[] {
+  const possible: PossiblePath[] = [];
+  const trimmed = rest.search(/\/[\0-\x20\xa0\ufeff]/);
+  if (trimmed >= 0) possible.push({ path: rest.slice(0, trimmed), unknown: "after" });
+  for (const { 0: scheme, 1: slashes, 2: host, index } of rest.matchAll(/\/[a-z\d.+-]+:(\/\/)?([^/]*)/gi)) {
+    if (host !== "" && slashes === undefined && !hasSlashMount) continue;
+    const before = rest.slice(0, index);
+    if (possible.length >= mostSchemes) {
+      possible.push({ path: before, unknown: "after" });
+      break;
+    }
+    possible.push({ path: before + rest.slice(index + scheme.length) });
+  }
+  return possible;
 }
 
 /** The pattern of the route that the middleware stands on: what @koa/router tells in its own `use` is no route's. */

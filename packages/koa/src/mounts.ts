@@ -25,6 +25,8 @@ interface FollowedContext extends KoaContext {
 }
 
 const followed = new WeakSet<object>();
+/** Apps, by the prototype of their contexts, of which a request has entered a mount whose path ends in a slash. */
+const withSlashMounts = new WeakSet<object>();
 
 /**
  * All prefixes that koa-mount has taken off a request's path so far. It tells the innermost one alone, so each app's contexts are
@@ -41,6 +43,11 @@ export function mountedAt(ctx: FollowedContext): string | undefined {
   return typeof ctx["mountPath"] === "string" ? undefined : "";
 }
 
+/** Whether a request of this app has entered a mount whose path ends in a slash. */
+export function hasSlashMount({ app: { context } }: KoaContext): boolean {
+  return context !== undefined && withSlashMounts.has(context);
+}
+
 /** koa-mount sets `ctx.mountPath` and then `ctx.path` when a request enters a mount, and `ctx.path` alone when it leaves. */
 function follow(context: object): void {
   Object.defineProperties(context, {
@@ -50,6 +57,7 @@ function follow(context: object): void {
         return this[place]?.prefix;
       },
       set(this: FollowedContext, prefix: string) {
+        if (prefix.endsWith("/")) withSlashMounts.add(context);
         this[place] = { innermost: this[place]?.innermost, prefix, entering: this.path };
       },
     },

@@ -132,13 +132,21 @@ describe.each(versions)("the key route in %s", (_, koa) => {
 });
 
 describe.each(versions)("the path of a rule in %s", (_, koa) => {
-  const limitOf = (path: string) => rateLimit({ rules: [{ name: "rule", policy, match: { path } }] });
+  const limitOf = (...path: string[]) => rateLimit({ rules: [{ name: "rule", policy, match: { path } }] });
   const rewritten = (from: string, to: string) => first((ctx) => Object.assign(ctx, { url: ctx.url.replace(from, to) }));
   const mounted = (prefix: string, ...middlewares: Koa.Middleware[]): Koa.Middleware => {
     const app = new koa();
     for (const middleware of middlewares) app.use(middleware);
     return mount(prefix, app);
   };
+
+  it("is that of a segment with a colon alone", async () => {
+    const { app } = appOf(koa);
+    app.use(limitOf("/v1/items", "/v1/items/cancel", "/v1/items/:id/reset")).use(ok);
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, "/v1/items/1:cancel", "/v1/items/1:cancel", "/v1/items/12:30/x")).toEqual([200, 200, 200]);
+    });
+  });
 
   const again = limitOf("/items");
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow } from "@floodgate/core";
+import { encodeKey, fixedWindow, type Limiter } from "@floodgate/core";
 import fc from "fast-check";
 import type { LimitSetup } from "./adapter.js";
 import { type AdapterSuite, type App, type Headers, self } from "./web.js";
@@ -57,14 +57,16 @@ const candidates = [
   ...spellings.map(([text]) => String(text)),
 ];
 
-/** Who is counted for a request, of the candidates. */
+/** Who is counted for a request, of the candidates: as the store knows them, for a limiter takes an address in any notation. */
 export async function countedFor(app: App, headers: Headers): Promise<string[]> {
-  const limiter = app.limits[0]?.limiter;
-  for (const candidate of candidates) await limiter?.reset(candidate);
+  const { store, limit } = app.limits[0]?.limiter as Limiter;
+  for (const candidate of candidates) await store.reset(limit, encodeKey(candidate));
   const { status } = await app.raw("/", headers);
   assert.equal(status, 200);
   const counted: string[] = [];
-  for (const candidate of new Set(candidates)) if ((await limiter?.peek(candidate))?.remaining !== 1000) counted.push(candidate);
+  for (const candidate of new Set(candidates)) {
+    if ((await store.peek(limit, encodeKey(candidate))).remaining !== 1000) counted.push(candidate);
+  }
   return counted;
 }
 

@@ -72,11 +72,14 @@ export function decision<P>(
 /** The largest product of a policy's numbers: so much may be owed on top of it, and instants be added, below 2^53. */
 const largest = 2 ** 51;
 
-/** Refuses a policy whose exact arithmetic would leave the whole numbers that a double holds. */
-export function checkExact(where: string, product: number, advice: string): void {
-  if (product <= largest) return;
+/**
+ * Refuses a policy whose exact arithmetic would leave the whole numbers that a double holds.
+ * @param most the largest product that leaves room for a debt as large as the quota.
+ */
+export function checkExact(where: string, product: number, advice: string, most: number = largest): void {
+  if (product <= most) return;
   throw new FloodgateError(
     "FLOODGATE_POLICY_TOO_LARGE",
-    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^51 (2.3e15). ${advice}`,
+    `${where}: these numbers need exact arithmetic up to ${product.toExponential(1)}, above 2^${Math.log2(most)} (${(most / 1e15).toFixed(1)}e15). ${advice}`,
   );
 }

@@ -36,7 +36,8 @@ export function slidingWindowCounter(options: {
     );
   }
   const bucketMs = windowMs / buckets;
-  checkExact(where, limit * bucketMs, "Lower the limit, shorten the window, or use more buckets.");
+  // A count with a debt as large as the limit, times the width, is below 2^53.
+  checkExact(where, limit * bucketMs, "Lower the limit, shorten the window, or use more buckets.", 2 ** 52);
   return Object.freeze({
     algorithm: "sliding-window-counter",
     limit,

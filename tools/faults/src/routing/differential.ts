@@ -38,6 +38,7 @@ export async function tryTargets(count: number, seed: number): Promise<Record<st
       const plan = randomPlan(random, framework.abilities);
       const trial = new Trial(framework, plan, root);
       if (trial.listener === undefined) continue;
+      await trial.visit(trial.listener);
       tallies[framework.name] ??= { targets: 0, reached: 0 };
       const tally = tallies[framework.name] as Tally;
       for (let i = 0; i < targetsOfAnApp && tried < count; i++, tried++) {
@@ -93,6 +94,14 @@ class Trial {
       if (this.#handlers.has(name)) this.reached.add(name);
     };
     this.listener = framework.build(plan, { limit, reach, root });
+  }
+
+  /** Asks for each handler's usual path, as an app's first requests do: a Koa app only then tells that a mount path ends in a slash. */
+  async visit(listener: RequestListener): Promise<void> {
+    for (const { path, method } of this.#handlers.values()) {
+      await exchange(listener, { method: method === "ALL" ? "GET" : method, target: path.replaceAll(/:\w+|\*/g, "1") });
+    }
+    this.#isFirst = true;
   }
 
   /** What is wrong with how a request was counted, if anything is. */
