@@ -96,6 +96,7 @@ test.each([
   ["ten thousand a second through a queue", () => leakyBucket({ capacity: 10_000, leak: 10_000, every: "1s" })],
   ["one a year", () => tokenBucket({ capacity: 1, refill: 1, every: "365d" })],
   ["a million an hour through the sliding counter", () => slidingWindowCounter({ limit: 1_000_000, window: "1h" })],
+  ["a thousand million an hour through the sliding counter", () => slidingWindowCounter({ limit: 1e9, window: "1h" })],
   ["a long queue whose waits are bounded", () => leakyBucket({ capacity: 100, leak: 1, every: "1d", maxDelayMs: 1000 })],
 ])("%s is exact", (_, make) => {
   expect(make).not.toThrow();

@@ -103,21 +103,22 @@ export class FallbackLimits implements Substitute {
     if (underWay !== undefined) return underWay;
     const limit = this.#tallies.limitOf(id) ?? asking;
     const used = this.#fallback.peek(this.#shareOf(limit), key);
-    if (unitsOf(used) === 0) {
+    const units = Math.max(unitsOf(used), this.#tallies.owedBy(id, used.atMs));
+    if (units === 0) {
       if (used.atMs > this.#owesUntilMs) this.#owesUntilMs = Number.NEGATIVE_INFINITY;
       return;
     }
     const asked = store();
-    const charging = asMuchAs(unitsOf(used), (units) => asked.consume(limit, key, units));
+    const charging = asMuchAs(units, (units) => asked.consume(limit, key, units));
     if (!isPromise(charging)) {
-      this.#told(limit, key, used, charging);
+      this.#told(limit, key, used, units, charging);
       return;
     }
     const settled = async (): Promise<void> => {
       try {
         const charge = await charging;
         // What was used since is told next time, with all the rest: rather too much than too little.
-        if (this.#telling.get(id) === telling) this.#told(limit, key, used, charge);
+        if (this.#telling.get(id) === telling) this.#told(limit, key, used, units, charge);
       } finally {
         if (this.#telling.get(id) === telling) this.#telling.delete(id);
       }
@@ -129,20 +130,22 @@ export class FallbackLimits implements Substitute {
   }
 
   /** What the store has been charged counts here no more. */
-  #told(limit: Limit, key: string, used: Decision, charge: Decision | undefined): void {
+  #told(limit: Limit, key: string, used: Decision, units: number, charge: Decision | undefined): void {
     if (charge === undefined) return;
     const share = this.#shareOf(limit);
     this.#fallback.reset(share, key);
     this.#tallies.handOver(idOf(share, key), charge, used);
-    const rest = unitsOf(used) - charge.cost;
+    const rest = units - charge.cost;
     if (rest === 0) return;
-    this.#counts(this.#fallback.consume(share, key, rest));
-    this.#tallies.open(idOf(share, key), limit);
+    const { policy } = limit;
+    const tally = this.#tallies.open(idOf(share, key), limit);
+    if ("flow" in policy) tally.owed = { units: rest, untilMs: used.atMs + Math.ceil((policy.full + rest * policy.unit) / policy.flow) };
+    this.#counts(this.#fallback.consume(share, key, rest), tally.owed?.untilMs);
   }
 
   /** Something counts here until the last of these decisions says; a bucket of several limits, 1 ms longer. */
-  #counts({ atMs, resetAfterMs }: Decision): void {
-    this.#owesUntilMs = Math.max(this.#owesUntilMs, atMs + resetAfterMs);
+  #counts({ atMs, resetAfterMs }: Decision, untilMs = Number.NEGATIVE_INFINITY): void {
+    this.#owesUntilMs = Math.max(this.#owesUntilMs, atMs + resetAfterMs, untilMs);
   }
 
   /** The share of a limit. What is being told of the key no longer holds. */

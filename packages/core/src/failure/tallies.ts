@@ -12,6 +12,8 @@ export interface Tally {
   /** Of the limits that it was charged under, the one that holds the most: a smaller one does not see all that was used. */
   limit: Limit;
   decisions: number;
+  /** What a bucket in the store had no room for at the last hand-over. It does not flow off here too while it flows off there. */
+  owed?: { readonly units: number; readonly untilMs: number };
   /** What stands for its charges in the store; undefined where the store has not been told of them. */
   handedOver?: HandedOver;
 }
@@ -23,6 +25,12 @@ export class Tallies {
   /** The limit that sees all that a key has used here; undefined where nothing is known of the key. */
   limitOf(key: string): Limit | undefined {
     return this.#open.get(key)?.limit;
+  }
+
+  /** The units of a key that the store had no room for, and still would be without these. */
+  owedBy(key: string, nowMs: number): number {
+    const owed = this.#open.get(key)?.owed;
+    return owed !== undefined && nowMs < owed.untilMs ? owed.units : 0;
   }
 
   /** Something of a key counts here under this limit. */

@@ -4,7 +4,7 @@ import type { Fault } from "../../../conformance/src/faulty-store.js";
 import { mostIn } from "../../../conformance/src/store/bounds.js";
 import { policies, type Step, scripts } from "../../../conformance/src/store/scripts.js";
 import { shareOf } from "../../src/failure/share.js";
-import type { Decision, Limiter } from "../../src/index.js";
+import { type Decision, gcra, type Limiter } from "../../src/index.js";
 import { inTime, limiter, patienceMs, setUp, startMs, store, useFallback } from "./fallback-world.js";
 
 useFallback();
@@ -38,6 +38,22 @@ describe("of all the units that one process lets pass", () => {
       }
     });
   }
+
+  it("what the store has no room for does not flow off twice, here and there", async () => {
+    vi.setSystemTime(startMs);
+    setUp();
+    const arrivals = [0, 0, 93, 124, 617, 617, 951].map((ms, i) => ({ atMs: startMs + ms, cost: [1, 2, 1, 1, 2, 2, 1][i] as number }));
+    const passed = await play(
+      limiter(gcra({ limit: 3, window: "1s" })),
+      arrivals.map((step, i) => ({ step, fault: i === 1 || i === 2 ? "rejects" : undefined, times: 1 })),
+    );
+    expect(passed.map(({ cost, degraded }) => [cost, degraded])).toEqual([
+      [1, false],
+      [2, true],
+      [1, true],
+      [1, false],
+    ]);
+  });
 
   it(
     "no stretch that begins with an outage or later has more than the policy allows, whatever was used before it",
