@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -5,8 +6,8 @@ export default defineConfig({
   resolve: { conditions: ["@floodgate/source"] },
   test: {
     include: ["packages/*/test/**/*.test.ts", "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
-    // All cores: many tests wait for servers. (One would be left idle otherwise.)
-    maxWorkers: "100%",
+    // More than there are cores: many tests wait for servers.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // A machine that is busy with other things must not fail a test.
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -163,7 +163,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with 
         hostile.answer = () => replies[sent++ % replies.length] as Buffer;
         expectSound(await answersOf(library, 60, 2));
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 
@@ -181,7 +181,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with 
         };
         expectSound(await answersOf(library, 80, 7));
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
