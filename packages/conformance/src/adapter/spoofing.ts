@@ -59,7 +59,7 @@ const candidates = [
 
 /** Who is counted for a request, of the candidates: as the store knows them, for a limiter takes an address in any notation. */
 export async function countedFor(app: App, headers: Headers): Promise<string[]> {
-  const { store, limit } = app.limits[0]?.limiter as Limiter;
+  const { store, limit } = (app.limits[0] as { limiter: Limiter }).limiter;
   for (const candidate of candidates) await store.reset(limit, encodeKey(candidate));
   const { status } = await app.raw("/", headers);
   assert.equal(status, 200);
