@@ -51,7 +51,7 @@ const parts: Readonly<Record<string, (options: Options) => Promise<readonly stri
     console.log(
       `The heap has grown by ${megabytes(heapGrowth(samples))} MB from the second third to the last; ${keysLeft} keys are left in Redis.\n`,
     );
-    return leftBehind(report);
+    return leftBehind(report, 20e6);
   },
 
   async fuzz({ decisions }) {

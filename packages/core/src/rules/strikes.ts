@@ -30,11 +30,20 @@ export class Strikes {
 
   begin(key: string): void {
     const known = this.#keys.get(key);
-    if (known === undefined) this.#keys.set(key, { left: 0, alone: false, atMs: steadyMs(), pending: 1 });
-    else known.pending++;
-    for (const oldest of this.#keys.keys()) {
-      if (this.#keys.size <= mostKeys) break;
-      this.#keys.delete(oldest);
+    if (known !== undefined) {
+      known.pending++;
+      return;
+    }
+    const nowMs = steadyMs();
+    this.#forgetOld(nowMs);
+    this.#keys.set(key, { left: 0, alone: false, atMs: nowMs, pending: 1 });
+  }
+
+  /** The keys stand in the order of their last answers. */
+  #forgetOld(nowMs: number): void {
+    for (const [key, { atMs, pending }] of this.#keys) {
+      if (this.#keys.size < mostKeys && (pending > 0 || nowMs - atMs <= knownForMs)) return;
+      this.#keys.delete(key);
     }
   }
 
@@ -42,10 +51,11 @@ export class Strikes {
   end(key: string, left: number | undefined): void {
     const known = this.#keys.get(key);
     if (known === undefined) return;
+    this.#keys.delete(key);
     known.pending--;
     known.alone = left !== undefined && known.left - left === 1;
     known.left = left ?? 0;
     known.atMs = steadyMs();
-    if (known.left === 0 && known.pending <= 0) this.#keys.delete(key);
+    if (known.left > 0 || known.pending > 0) this.#keys.set(key, known);
   }
 }

@@ -33,11 +33,12 @@ export function heapGrowth(samples: readonly Sample[]): number {
   return medianOf(samples.slice(-third)) - medianOf(samples.slice(-2 * third, -third));
 }
 
-/** More growth than garbage collection leaves by chance. */
-const mostGrowthBytes = 2e6;
-
-/** What a soak has left behind, in words. */
-export function leftBehind({ samples, keysLeft }: SoakReport): string[] {
+/**
+ * What a soak has left behind, in words.
+ * @param mostGrowthBytes what the heap may grow by: more than garbage collection leaves by chance. The keys that were met while Redis was
+ * away are remembered, up to 100,000 of them, so a long soak grows until then.
+ */
+export function leftBehind({ samples, keysLeft }: SoakReport, mostGrowthBytes: number): string[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined) return ["no round was finished"];
   const grownBytes = heapGrowth(samples);
