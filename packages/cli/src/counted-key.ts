@@ -14,7 +14,7 @@ export interface KeyOptions {
 
 /**
  * The key that a rule counts: an address as the middleware normalises it, of an app's own key what is printed so, all else as it is.
- * @throws Failure where its parts are too few or too many, or an address is none.
+ * @throws Failure if it has too few or too many parts, or an address is invalid.
  */
 export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): LimiterKey {
   const names = keyNames(rule);

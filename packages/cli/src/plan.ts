@@ -3,7 +3,7 @@ import type { Io } from "./io.js";
 import { harmless } from "./output/terminal.js";
 import { didYouMean } from "./output/words.js";
 
-/** Says that a plan is none of those that rules name: no mistake, for an app may have others. */
+/** Notes that no rule names this plan. It is not an error: an app may have other plans. */
 export function notePlan(io: Io, plan: string | undefined, rules: readonly PlainRule[]): void {
   const known = [...new Set(rules.flatMap(({ plans = {} }) => Object.keys(plans)))];
   if (plan === undefined || known.includes(plan)) return;

@@ -4,7 +4,7 @@ import type { RedisOptions } from "./options.js";
 
 /**
  * Does something with a connection to Redis, which is closed afterwards.
- * @throws Failure where there is none within `connectMs`: somebody waits for it before a terminal.
+ * @throws Failure if it is not connected within `connectMs` milliseconds, because a person waits at the terminal.
  */
 export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | Cluster) => Promise<T>, connectMs = 3000): Promise<T> {
   const address = addressOf(options.redis);
