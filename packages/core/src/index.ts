@@ -7,15 +7,15 @@ export { slidingWindowCounter, type SlidingWindowCounterPolicy } from "./algorit
 export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.js";
 export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
 export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
-export { type Policy, type PolicyOptions, toPolicy } from "./policy.js";
-export { type Duration, type DurationText, parseDuration } from "./duration.js";
+export { type Policy, type PolicyOptions, toPolicy } from "./algorithms/policy.js";
+export { type Duration, type DurationText, parseDuration } from "./support/duration.js";
 
 // Limiters and decisions
-export { type CombinedDecision, type Decision, moreRestrictive, mostRestrictive } from "./decision.js";
-export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limiter.js";
-export type { ReceiptSecret } from "./receipt.js";
-export { encodeKey, type Key, type KeyPart, type LimiterKey, type MissingKeyIp } from "./key.js";
-export { type ErrorCode, FloodgateError } from "./errors.js";
+export { type CombinedDecision, type Decision, moreRestrictive, mostRestrictive } from "./limits/decision.js";
+export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limits/limiter.js";
+export type { ReceiptSecret } from "./limits/receipt.js";
+export { encodeKey, type Key, type KeyPart, type LimiterKey, type MissingKeyIp } from "./limits/key.js";
+export { type ErrorCode, FloodgateError } from "./support/errors.js";
 export type {
   BanEvent,
   BreakerEvent,
@@ -33,60 +33,61 @@ export type {
   SettleFailedEvent,
   StoreErrorEvent,
   WarningEvent,
-} from "./events.js";
-export { listenerOf } from "./events.js";
+} from "./limits/events.js";
+export { listenerOf } from "./limits/events.js";
 
 // Where a store fails
-export type { BreakerState } from "./failure/breaker.js";
-export type { Fallback, FailureOptions, OnStoreError } from "./failure/failure-options.js";
+export type { BreakerState } from "./stores/breaker.js";
+export type { Fallback, FailureOptions, OnStoreError } from "./stores/failure-options.js";
 
 // For stores
-export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./charge.js";
-export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
-export { runningMs } from "./failure/running-clock.js";
-export { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
-export { createLimit, type Limit } from "./limit.js";
+export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";
+export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js";
+export { runningMs } from "./stores/running-clock.js";
+export { type Answer, type Check, type Mode, type Store, scopeOf } from "./stores/store.js";
+export { createLimit, type Limit } from "./limits/limit.js";
 export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
-export { type Clock, wholeMsClock } from "./clock.js";
+export { type Clock, wholeMsClock } from "./support/clock.js";
 
 // For adapters: the rate limit of a web app without its framework
-export type { Afterwards, RefundWhen } from "./http/afterwards.js";
-export { withFaults } from "./http/faults.js";
-export { clientClosedRequest, type Outcome, RateLimit } from "./http/rate-limit.js";
-export type { RateLimitOptions } from "./http/rate-limit-options.js";
-export type { RequestReader } from "./http/request-reader.js";
-export { type NodeResponse, whenEnded } from "./http/response-end.js";
-export { mostHops, trustsEverybody } from "./everybody.js";
-export { parsedPath, sentPath } from "./http/parsed-target.js";
+export type { Afterwards, RefundWhen } from "./responses/afterwards.js";
+export { withFaults } from "./middleware/faults.js";
+export { clientClosedRequest, type Outcome, RateLimit } from "./middleware/rate-limit.js";
+export type { RateLimitOptions } from "./middleware/rate-limit-options.js";
+export type { RequestReader } from "./requests/request-reader.js";
+export { type NodeResponse, whenEnded } from "./responses/response-end.js";
+export { mostHops, trustsEverybody } from "./requests/everybody.js";
+export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export type { PossiblePath, RequestPath } from "./rules/path.js";
-export type { ClientIpOption } from "./http/client-ip.js";
-export type { Header, HeaderFormat, HeadersOption } from "./http/headers.js";
-export { problemType } from "./http/problem.js";
-export { decisionOf } from "./http/visits.js";
-export { type RateLimitControls, withControls } from "./http/controls.js";
-export { Waiting } from "./http/waiting.js";
-export { warnOnce } from "./warn.js";
-export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption, parseKeyName } from "./rules/key-source.js";
+export type { ClientIpOption } from "./requests/client-ip.js";
+export type { Header, HeaderFormat, HeadersOption } from "./responses/headers.js";
+export { problemType } from "./responses/problem.js";
+export { decisionOf } from "./requests/visits.js";
+export { type RateLimitControls, withControls } from "./middleware/controls.js";
+export { Waiting } from "./responses/waiting.js";
+export { warnOnce } from "./support/warn.js";
+export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption, parseKeyName } from "./requests/key-source.js";
 export type { Match } from "./rules/match.js";
 export type { BanOptions } from "./rules/ban.js";
 export type { CostFunction, ResponseInfo } from "./rules/cost.js";
 export type { Exempt } from "./rules/exempt.js";
 export type { PlanNumbers, PlanOptions } from "./rules/plans.js";
-export type { LimitOptions, OnMissingKey, Promised, Rule } from "./rules/rule.js";
+export type { LimitOptions, OnMissingKey, Rule } from "./rules/rule.js";
+export type { Promised } from "./support/promises.js";
 
 // For sources of rules
-export { holdEverybody } from "./everybody.js";
+export { holdEverybody } from "./requests/everybody.js";
 export { type AppNames, checkRules } from "./rules/check-rules.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
 
 // For tools: rules looked into beside a middleware, and addresses as it counts them
-export { type Explanation, InspectedRules, type NotCounted } from "./http/inspected-rules.js";
+export { type Explanation, InspectedRules, type NotCounted } from "./rules/inspected-rules.js";
 export type { Ban } from "./rules/ban.js";
 export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
-export { ipKey } from "./ip.js";
+export { ipKey } from "./requests/ip.js";
 
 // For both: options are checked alike everywhere
-export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./options.js";
-export { isPromise } from "./store.js";
+export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";
+export { isPromise } from "./support/promises.js";

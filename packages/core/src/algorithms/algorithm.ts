@@ -1,7 +1,7 @@
-import { MadeDecision } from "../charge.js";
-import type { Decision } from "../decision.js";
-import { FloodgateError } from "../errors.js";
-import type { Limit } from "../limit.js";
+import { MadeDecision } from "../limits/charge.js";
+import type { Decision } from "../limits/decision.js";
+import type { Limit } from "../limits/limit.js";
+import { FloodgateError } from "../support/errors.js";
 
 /** Numbers of many keys side by side: exact integers below 2^53. */
 export type Cells = Float64Array;

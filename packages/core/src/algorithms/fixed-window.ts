@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, quotaNumber } from "../options.js";
+import { type Duration, parseDuration } from "../support/duration.js";
+import { checkOptions, quotaNumber } from "../support/options.js";
 import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 

@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
+import { type Duration, parseDuration } from "../support/duration.js";
+import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import type { PolicyBase } from "./algorithm.js";
 import { rateOf } from "./rate.js";
 import type { SmoothBucketParts } from "./smooth-bucket.js";

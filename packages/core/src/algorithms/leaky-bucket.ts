@@ -1,6 +1,6 @@
-import { type Duration, parseDuration } from "../duration.js";
-import { FloodgateError } from "../errors.js";
-import { checkOptions, quotaNumber, wholeNumber } from "../options.js";
+import { type Duration, parseDuration } from "../support/duration.js";
+import { FloodgateError } from "../support/errors.js";
+import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { type Rate, rateOf, rescale } from "./rate.js";

@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from "../duration.js";
-import { checkOptions, flag, quotaNumber } from "../options.js";
+import { type Duration, parseDuration } from "../support/duration.js";
+import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
 

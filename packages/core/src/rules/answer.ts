@@ -1,4 +1,4 @@
-import { FloodgateError, shown } from "../errors.js";
+import { FloodgateError, shown } from "../support/errors.js";
 
 /**
  * What a yes-or-no function of the app has answered. Nothing means no.

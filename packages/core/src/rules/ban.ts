@@ -1,13 +1,14 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
-import { restated } from "../charge.js";
-import type { Decision } from "../decision.js";
-import { type Duration, parseDuration } from "../duration.js";
-import { inside } from "../errors.js";
-import { createLimit, type Limit } from "../limit.js";
-import { checkOptions, wholeNumber } from "../options.js";
-import { giveBack } from "../settle.js";
-import { andThen, isPromise, type Store } from "../store.js";
-import type { Promised } from "./rule.js";
+import { restated } from "../limits/charge.js";
+import type { Decision } from "../limits/decision.js";
+import { createLimit, type Limit } from "../limits/limit.js";
+import { giveBack } from "../limits/settle.js";
+import type { Store } from "../stores/store.js";
+import { type Duration, parseDuration } from "../support/duration.js";
+import { inside } from "../support/errors.js";
+import { checkOptions, wholeNumber } from "../support/options.js";
+import type { Promised } from "../support/promises.js";
+import { andThen, isPromise } from "../support/promises.js";
 import { Strikes } from "./strikes.js";
 
 /** A key that is rejected again and again is turned away for a while, whatever its limit would say. */

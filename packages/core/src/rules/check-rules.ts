@@ -1,11 +1,11 @@
-import { FloodgateError, shown } from "../errors.js";
-import { checkOptions } from "../options.js";
+import { isBuiltInKey, parseKeyName } from "../requests/key-source.js";
+import { KeyDigests } from "../requests/secret-keys.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
 import type { RuleContext } from "./compiled-rule.js";
 import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
-import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
-import { KeyDigests } from "./secret-keys.js";
 import type { RuleSet } from "./source.js";
 
 /** A list of names, or an object whose properties they are, as `rateLimit` takes it. */

@@ -1,21 +1,23 @@
+import { type Policy, toPolicy } from "../algorithms/policy.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
-import { FloodgateError, inside, shown } from "../errors.js";
-import type { WarningCode } from "../events.js";
-import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../key.js";
-import { checkName, createLimit, type Limit } from "../limit.js";
-import { type Meaning, meaningOf } from "../names.js";
-import { oneOf } from "../options.js";
-import { type Policy, toPolicy } from "../policy.js";
-import { abandon, andThen, type Check, isPromise } from "../store.js";
+import type { WarningCode } from "../limits/events.js";
+import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
+import { checkName, createLimit, type Limit } from "../limits/limit.js";
+import { type Meaning, meaningOf } from "../limits/names.js";
+import { type KeySource, type KeySources, keySource, noClientIp, withAddresses } from "../requests/key-source.js";
+import { namedKeyText } from "../requests/secret-keys.js";
+import type { Check } from "../stores/store.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { oneOf } from "../support/options.js";
+import type { Promised } from "../support/promises.js";
+import { abandon, andThen, isPromise } from "../support/promises.js";
 import { yesOrNo } from "./answer.js";
 import { Ban } from "./ban.js";
 import { type CostFunction, type Costs, checkRuleCost, namedCost } from "./cost.js";
 import { compileExempt, type Exempted, Exemptions } from "./exempt.js";
-import { type KeySource, type KeySources, keySource, noClientIp, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans } from "./plans.js";
-import type { LimitOptions, OnMissingKey, Promised, Rule } from "./rule.js";
-import { namedKeyText } from "./secret-keys.js";
+import type { LimitOptions, OnMissingKey, Rule } from "./rule.js";
 
 /** What the rules of one middleware share: what their names stand for, and whom none of them counts. */
 export interface RuleContext<Req> {

@@ -1,5 +1,5 @@
-import { FloodgateError, inside, shown } from "../errors.js";
-import { checkOptions } from "../options.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
 import { CompiledRule, type RuleContext } from "./compiled-rule.js";
 import { limitWords, type Rule } from "./rule.js";
 import { type RequestParts, RuleIndex } from "./rule-index.js";

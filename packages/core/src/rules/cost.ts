@@ -1,6 +1,6 @@
-import { FloodgateError, shown } from "../errors.js";
-import { nearest } from "../options.js";
-import type { Promised } from "./rule.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { nearest } from "../support/options.js";
+import type { Promised } from "../support/promises.js";
 
 /** How a request has ended. */
 export interface ResponseInfo {

@@ -1,7 +1,7 @@
-import { FloodgateError, inside, shown } from "../errors.js";
-import { contains, type IpRange, parseCidr, parseIp } from "../ip.js";
-import { encodeKey, type Key } from "../key.js";
-import { checkOptions } from "../options.js";
+import { encodeKey, type Key } from "../limits/key.js";
+import { contains, type IpRange, parseCidr, parseIp } from "../requests/ip.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
 
 /** Who is not counted. */
 export interface Exempt {

@@ -1,6 +1,6 @@
-import { FloodgateError, inside, shown } from "../errors.js";
-import { checkOptions, nearest } from "../options.js";
-import { isHeaderName } from "./header-name.js";
+import { isHeaderName } from "../requests/header-name.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { checkOptions, nearest } from "../support/options.js";
 import { compilePath, type PathPattern, type Readings } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 

@@ -1,4 +1,4 @@
-import { FloodgateError, shown } from "../errors.js";
+import { FloodgateError, shown } from "../support/errors.js";
 
 /** A part of a path as a rule writes it: a text, `:name` for one segment, `*` for any number of them. */
 export type Segment = string | typeof one | typeof any;

@@ -1,7 +1,7 @@
-import type { Duration } from "../duration.js";
-import { FloodgateError, inside, shown } from "../errors.js";
-import { checkOptions } from "../options.js";
-import { optionsOf, type Policy, type PolicyOptions, toPolicy } from "../policy.js";
+import { optionsOf, type Policy, type PolicyOptions, toPolicy } from "../algorithms/policy.js";
+import type { Duration } from "../support/duration.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
 
 /** The numbers of a policy that a plan may say anew; those that it leaves out are the rule's own. */
 export interface PlanNumbers {

@@ -1,13 +1,14 @@
-import type { Decision } from "../decision.js";
-import { FloodgateError, shown } from "../errors.js";
-import type { EventListener } from "../events.js";
-import type { LimiterKey } from "../key.js";
-import type { Limit } from "../limit.js";
-import { BoundLimiter, type Limiter } from "../limiter.js";
-import type { Policy } from "../policy.js";
-import type { Receipts } from "../receipt.js";
-import { Settlements } from "../settlements.js";
-import { andThen, isPromise, type Store } from "../store.js";
+import type { Policy } from "../algorithms/policy.js";
+import type { Decision } from "../limits/decision.js";
+import type { EventListener } from "../limits/events.js";
+import type { LimiterKey } from "../limits/key.js";
+import type { Limit } from "../limits/limit.js";
+import { BoundLimiter, type Limiter } from "../limits/limiter.js";
+import type { Receipts } from "../limits/receipt.js";
+import { Settlements } from "../limits/settlements.js";
+import type { Store } from "../stores/store.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { andThen, isPromise } from "../support/promises.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
 /**

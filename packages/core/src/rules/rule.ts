@@ -1,14 +1,12 @@
-import type { Duration } from "../duration.js";
-import type { Policy, PolicyOptions } from "../policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/policy.js";
+import type { KeyOption } from "../requests/key-source.js";
+import type { Duration } from "../support/duration.js";
+import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./ban.js";
 import type { CostFunction } from "./cost.js";
 import type { Exempt } from "./exempt.js";
-import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { PlanOptions } from "./plans.js";
-
-/** What a function of the request may answer at once or by promise. */
-export type Promised<T> = T | PromiseLike<T>;
 
 /**
  * What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP address, apart

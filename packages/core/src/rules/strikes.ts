@@ -1,4 +1,4 @@
-import { steadyMs } from "../runtime.js";
+import { steadyMs } from "../support/runtime.js";
 
 /** What this process knows of the rejections of a key. */
 interface Known {

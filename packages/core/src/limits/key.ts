@@ -1,0 +1,146 @@
+import { ipKey } from "../requests/ip.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { sha256 } from "../support/hash.js";
+
+export type KeyPart = string | number | bigint | boolean;
+
+/** Whom a limit counts: a client IP, a user id, a route, or a tuple of those, of which a part may be a tuple itself. */
+export type Key = KeyPart | readonly (KeyPart | readonly KeyPart[])[];
+
+/** A client without a key, whom a rule with `onMissingKey: "ip"` counts by this address. */
+export interface MissingKeyIp {
+  /** In any notation; IPv6 is cut to its prefix as the middleware does. */
+  readonly missingKeyIp: string;
+}
+
+/** Whom a limiter counts. */
+export type LimiterKey = Key | MissingKeyIp;
+
+/** The digest of a secret key, in place of the key or of a part of it. Only core makes one, so no key of an app can be it. */
+export class KeyDigest {
+  /** `secret:` and 64 hexadecimal digits. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A key as a rule counts it: its secrets are digests. */
+export type CountedKey = Key | KeyDigest | readonly (KeyPart | KeyDigest | readonly KeyPart[])[];
+
+/** Longer texts are hashed: a client that makes up its keys must not choose how much memory one takes. */
+const longestText = 200;
+
+/** What `KeyDigest.text` begins with. */
+export const secretPrefix = "secret:";
+
+/** What the text of a client without a key begins with. */
+const missingKeyPrefix = "missing-key-ip:";
+
+/**
+ * A key as one text, different for different keys: `42`, `42n` and `"42"` are the same (a client that chooses its JSON
+ * types must not gain a count), while `["a", "b"]`, `["a,b"]`, `[["a", "b"]]` and `"a,b"` are four. Plain strings stay as they are, up to
+ * 200 characters; a key or a part that is longer is known by its SHA-256. No key has the text of a secret's digest or of a client
+ * without a key.
+ * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid.
+ */
+export function encodeKey(key: Key): string {
+  return countedText(key);
+}
+
+/** The text of a key whose secrets are digests already. */
+export function countedText(key: CountedKey): string {
+  return bounded(wholeText(key));
+}
+
+/**
+ * The text of a client that is counted by its address because it has no key.
+ * @param address as `ipKey` writes it.
+ */
+export function missingKeyText(address: string): string {
+  return missingKeyPrefix + address;
+}
+
+export function isMissingKeyIp(key: LimiterKey): key is MissingKeyIp {
+  return typeof key === "object" && key !== null && "missingKeyIp" in key;
+}
+
+/**
+ * The text of a client without a key, as somebody names it to a limiter.
+ * @throws FloodgateError `FLOODGATE_INVALID_KEY` unless it is an address, or a network as events show it: `2001:db8::/56`.
+ */
+export function namedMissingKeyText({ missingKeyIp: ip }: MissingKeyIp, ipv6Prefix: number): string {
+  const address = typeof ip === "string" ? namedAddress(ip, ipv6Prefix) : undefined;
+  if (address !== undefined) return missingKeyText(address);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_KEY",
+    `\`missingKeyIp\` must be an IP address, but was ${shown(ip)}. Write { missingKeyIp: "203.0.113.9" }.`,
+  );
+}
+
+/** The client of an address in any notation, or of a network as events show it; undefined for another text. */
+export function namedAddress(ip: string, ipv6Prefix: number): string | undefined {
+  const suffix = `/${ipv6Prefix}`;
+  return ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix);
+}
+
+function bounded(text: string): string {
+  return text.length <= longestText ? text : `\\#${sha256(text)}`;
+}
+
+/**
+ * A key as one text of any length.
+ * @param depth how many tuples it is a part of.
+ */
+export function wholeText(key: unknown, depth = 0): string {
+  if (typeof key === "string") return escaped(key);
+  return Array.isArray(key) ? tupleText(key, depth) : partText(key);
+}
+
+/** Texts of other things begin with "(", "\\", "secret:" or "missing-key-ip:", so a string that does gets an escape. */
+function escaped(key: string): string {
+  switch (key.charCodeAt(0)) {
+    case 0x28: // (
+    case 0x5c: // \
+      return `\\${key}`;
+    case 0x73: // s
+      return key.startsWith(secretPrefix) ? `\\${key}` : key;
+    case 0x6d: // m
+      return key.startsWith(missingKeyPrefix) ? `\\${key}` : key;
+    default:
+      return key;
+  }
+}
+
+/** A long part is hashed before its commas are escaped, which would take longer than to hash it. */
+function tupleText(key: readonly unknown[], depth: number): string {
+  if (key.length === 0 || depth > 1) throw invalidKey(key);
+  let text = "(";
+  for (let i = 0; i < key.length; i++) {
+    if (i > 0) text += ",";
+    text += bounded(wholeText(key[i], depth + 1)).replace(/[\\,]/g, "\\$&");
+  }
+  return `${text})`;
+}
+
+function partText(part: unknown): string {
+  switch (typeof part) {
+    case "bigint":
+    case "boolean":
+      return String(part);
+    case "number":
+      if (Number.isFinite(part)) return String(part);
+      break;
+    case "object":
+      if (part instanceof KeyDigest) return part.text;
+  }
+  throw invalidKey(part);
+}
+
+function invalidKey(key: unknown): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_INVALID_KEY",
+    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${shown(key)}. Write String(value) if its text is what tells callers apart; answer undefined where there is no key.`,
+  );
+}

@@ -1,0 +1,129 @@
+import { type Mode, type Store, scopeOf } from "../stores/store.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { hmacSha256 } from "../support/hash.js";
+import { secretText } from "../support/options.js";
+import { ChargeRecord } from "./charge.js";
+import type { Limit } from "./limit.js";
+import { settleCharge } from "./settle.js";
+
+/** Signs receipts: a text of at least 32 characters, or several. The first signs, and all are accepted. */
+export type ReceiptSecret = string | readonly string[];
+
+/** A receipt is valid for an hour, or for two spans of its policy if those are longer. */
+const shortestMs = 3_600_000;
+/** The most receipts of charges that only this process knows; the oldest are dropped. */
+const mostLocal = 100_000;
+
+/** Charges of stores that no other process reaches, by the ids of their receipts. */
+const local = new Map<string, ChargeRecord>();
+
+/**
+ * Signs receipts and redeems them. A receipt is signed text: `fr1.<body>.<HMAC-SHA256>`. The signature also covers the store, the
+ * limit's name, the kind of its state, and the key, so it is valid for these alone. The body is one of
+ *
+ *     n                                             nothing was charged
+ *     l.<id>                                        a charge that only this process knows
+ *     s.<cost>.<at>.<state>.<until>.<id>            a charge in a store that other processes reach
+ */
+export class Receipts {
+  readonly #secrets: readonly string[];
+
+  /**
+   * Undefined without the option.
+   * @throws FloodgateError `FLOODGATE_INVALID_OPTION` unless each secret is a text of at least 32 characters.
+   */
+  static of(where: string, option: unknown): Receipts | undefined {
+    if (option === undefined) return undefined;
+    const secrets: readonly unknown[] = Array.isArray(option) && option.length > 0 ? option : [option];
+    return new Receipts(secrets.map((secret) => secretText(where, "receiptSecret", secret, "RECEIPT_SECRET")));
+  }
+
+  private constructor(secrets: readonly string[]) {
+    this.#secrets = secrets;
+  }
+
+  /** @param charge undefined if the decision charged nothing. */
+  issue(store: Store<Mode>, name: string, charge: ChargeRecord | undefined): string {
+    if (charge === undefined || charge.fate !== undefined) return this.#signed(["", name, "", ""], "n");
+    const { limit, key, cost, atMs, state } = charge;
+    const { stateKind, spanMs } = limit.policy;
+    charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
+    const { id, untilMs } = charge.issued;
+    if (store.sharedAs === undefined || charge.tally !== undefined || state === undefined) {
+      if (local.size >= mostLocal) local.delete(local.keys().next().value as string);
+      local.set(id, charge);
+      return this.#signed(["", name, stateKind, key], `l.${id}`);
+    }
+    // From now on this process settles it by the receipt too, so that the store does it once.
+    charge.receipt = charge.issued;
+    return this.#signed([store.sharedAs, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
+  }
+
+  /**
+   * Settles the charge of a receipt under the limit of its kind.
+   * @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` unless it was issued for this name and key, and for one of these limits.
+   */
+  redeem(store: Store<Mode>, limits: readonly Limit[], key: string, text: string, cost: number): number | PromiseLike<number> {
+    const [, body = "", mac = ""] = /^fr1\.([a-z0-9.-]{1,200})\.([0-9a-f]{64})$/.exec(text) ?? [];
+    const name = limits[0]?.name ?? "";
+    const [type, ...fields] = body.split(".");
+    if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return settleCharge(store, name, undefined, cost);
+    const sharedAs = type === "s" ? (store.sharedAs ?? "") : "";
+    const limit = limits.find(({ policy }) => this.#isSigned([sharedAs, name, policy.stateKind, key], body, mac));
+    if (limit === undefined) throw invalidReceipt(name);
+    if (type === "s") {
+      const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
+      const charge = new ChargeRecord(units, atMs, state, limit, key, undefined, undefined);
+      charge.receipt = { id: fields[4] as string, untilMs };
+      return settleCharge(store, limit, charge, cost);
+    }
+    const charge = local.get(fields[0] as string);
+    if (charge?.guard !== undefined && scopeOf(charge.guard) !== scopeOf(store)) throw invalidReceipt(name);
+    local.delete(fields[0] as string);
+    if (charge !== undefined) charge.receipt = charge.issued;
+    return settleCharge(store, limit, charge, cost);
+  }
+
+  #signed(subject: Subject, body: string): string {
+    return `fr1.${body}.${macOf(this.#secrets[0] as string, subject, body)}`;
+  }
+
+  #isSigned(subject: Subject, body: string, mac: string): boolean {
+    return this.#secrets.some((secret) => isEqual(macOf(secret, subject, body), mac));
+  }
+}
+
+/** What a receipt is for: the store as its processes know it, the limit's name, the kind of its state, and the key. */
+type Subject = readonly [sharedAs: string, name: string, kind: string, key: string];
+
+function macOf(secret: string, subject: Subject, body: string): string {
+  return hmacSha256(secret, JSON.stringify(["floodgate receipt 1", ...subject, body]));
+}
+
+/** Takes as long for each text of this length, so that its time tells nothing of the signature. */
+function isEqual(expected: string, given: string): boolean {
+  if (given.length !== expected.length) return false;
+  let difference = 0;
+  for (let i = 0; i < expected.length; i++) difference |= expected.charCodeAt(i) ^ given.charCodeAt(i);
+  return difference === 0;
+}
+
+/** Unique; it need not be secret, because the receipt is signed. */
+function newId(): string {
+  return Array.from({ length: 3 }, () => Math.floor(Math.random() * 2 ** 52).toString(32)).join("");
+}
+
+function textOf(value: number): string {
+  return value.toString(32);
+}
+
+function numberOf(text: string): number {
+  return Number.parseInt(text, 32);
+}
+
+function invalidReceipt(name: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_INVALID_RECEIPT",
+    `${shown(name)} was given a receipt that was not issued for this limit, key and store, was altered, or was signed with another secret. Pass what limiter.receipt(decision) answered, with the key that was consumed.`,
+  );
+}

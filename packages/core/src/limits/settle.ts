@@ -1,0 +1,156 @@
+import { type Mode, type Store, scopeOf } from "../stores/store.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { andThen, isPromise } from "../support/promises.js";
+import { type ChargeRecord, chargeOf } from "./charge.js";
+import type { Decision } from "./decision.js";
+import type { EventListener } from "./events.js";
+import type { Limit } from "./limit.js";
+
+/**
+ * Gives back what a decision charged, once, and tells so. Answers the units given back.
+ * @param limit the limit that settles; or the name of a rule, each of whose charges is settled under its own limit.
+ */
+export function giveBack(
+  store: Store<Mode>,
+  limit: Limit | string,
+  key: string,
+  decision: Decision,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return refunded(settleOnce(store, limit, key, decision, 0), nameOf(limit), key, decision, onEvent);
+}
+
+/**
+ * Changes what a decision charged to the real cost, once, and tells so. Answers the units charged in addition, or below 0 given back.
+ * @param limit as with a refund.
+ * @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0.
+ */
+export function settle(
+  store: Store<Mode>,
+  limit: Limit | string,
+  key: string,
+  decision: Decision,
+  cost: number,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return settled(settleOnce(store, limit, key, decision, checkRealCost(cost)), nameOf(limit), key, decision, cost, onEvent);
+}
+
+/** Tells of a refund. @param change what the store has changed. */
+export function refunded(
+  change: number | PromiseLike<number>,
+  name: string,
+  key: string,
+  decision: Decision | undefined,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return andThen<number, number>(change, (change) => {
+    const units = 0 - change;
+    if (units > 0) onEvent?.({ type: "refunded", name, key, units, decision });
+    return units;
+  });
+}
+
+/** Tells of a settlement. @param change what the store has changed. */
+export function settled(
+  change: number | PromiseLike<number>,
+  name: string,
+  key: string,
+  decision: Decision | undefined,
+  cost: number,
+  onEvent: EventListener | undefined,
+): number | PromiseLike<number> {
+  return andThen<number, number>(change, (units) => {
+    if (units !== 0) onEvent?.({ type: "settled", name, key, cost, units, decision });
+    return units;
+  });
+}
+
+function settleOnce(
+  store: Store<Mode>,
+  limit: Limit | string,
+  key: string,
+  decision: Decision,
+  cost: number,
+): number | PromiseLike<number> {
+  const charge = checkCharge(store, limit, decision);
+  if (charge !== undefined && charge.key !== key) {
+    throw foreign(nameOf(limit), "was given another key than the decision's", "Pass the key that was consumed");
+  }
+  return settleCharge(store, limit, charge, cost);
+}
+
+function nameOf(limit: Limit | string): string {
+  return typeof limit === "string" ? limit : limit.name;
+}
+
+/** Settles a charge of this limit and store. Answers 0 if that was done before, or if nothing was charged. */
+export function settleCharge(
+  store: Store<Mode>,
+  limit: Limit | string,
+  charge: ChargeRecord | undefined,
+  cost: number,
+): number | PromiseLike<number> {
+  if (charge === undefined || charge.fate === "settled") return store.mode === "sync" ? 0 : Promise.resolve(0);
+  if (charge.fate !== undefined) {
+    const fault = new FloodgateError(
+      "FLOODGATE_STORE_FAULT",
+      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
+      { cause: charge.fate.fault },
+    );
+    if (store.mode === "sync") throw fault;
+    return Promise.reject(fault);
+  }
+  charge.fate = "settled";
+  const failed = (fault: unknown): never => {
+    charge.fate = { fault };
+    throw fault;
+  };
+  try {
+    const answer = (charge.guard ?? store).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, cost);
+    return isPromise(answer) ? answer.then(undefined, failed) : answer;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/**
+ * The charge of a decision; undefined where it took nothing.
+ * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy, and for a decision of another limiter or store.
+ */
+export function checkCharge(store: Store<Mode>, limit: Limit | string, decision: Decision): ChargeRecord | undefined {
+  const charge = chargeOf(decision);
+  const asked = nameOf(limit);
+  if (charge === "copy") {
+    throw foreign(
+      asked,
+      `was given ${shown(decision)}, which is not the decision itself but a copy or something else`,
+      "Pass the object that consume answered. To refund or settle in another process, pass a receipt: limiter.receipt(decision)",
+    );
+  }
+  if (charge === undefined) return undefined;
+  const { name, policy } = charge.limit;
+  if (name !== asked) throw foreign(asked, `was given a decision of ${shown(name)}`, "Call the limiter that decided");
+  if (typeof limit !== "string" && policy.stateKind !== limit.policy.stateKind) {
+    throw foreign(asked, `was given a decision of another policy (${policy.stateKind})`, "Call the limiter that decided");
+  }
+  if (charge.guard !== undefined && scopeOf(charge.guard) !== scopeOf(store)) {
+    throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
+  }
+  return charge;
+}
+
+function foreign(name: string, problem: string, advice: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FOREIGN_CHARGE",
+    `${shown(name)} refunds and settles its own decisions, each for the key that it charged, but ${problem}. ${advice}.`,
+  );
+}
+
+export function checkRealCost(cost: unknown): number {
+  if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write 1200, say; Math.ceil rounds up.`,
+  );
+}

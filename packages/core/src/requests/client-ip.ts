@@ -1,0 +1,260 @@
+import { FloodgateError, shown } from "../support/errors.js";
+import { checkOptions, nearest, wholeNumber } from "../support/options.js";
+import { andThen } from "../support/promises.js";
+import { holdEverybody, mostHops } from "./everybody.js";
+import { isHeaderName } from "./header-name.js";
+import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "./ip.js";
+
+/** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
+export type ClientIpOption<Req> =
+  /** Your own reading of the request. `undefined` where it has no client address. */
+  | ((request: Req) => string | undefined | PromiseLike<string | undefined>)
+  /**
+   * `X-Forwarded-For`, where so many proxies of yours stand in front and each appends the address it was called from. The last of
+   * them calls this server; the client is that many entries from the right. A request with fewer entries did not come through all of
+   * them, and counts as the socket's address. Right only where no one can reach this server, or an inner proxy, past an outer one.
+   */
+  | { readonly trustedHops: number }
+  /**
+   * `X-Forwarded-For`, read from the right past your own proxies: addresses, ranges such as `"10.0.0.0/8"`, and the words
+   * `"loopback"`, `"linklocal"` and `"uniquelocal"`. The first address that is not one of them is the client's.
+   */
+  | { readonly trustedProxies: readonly string[] }
+  /**
+   * One address in a header that a CDN sets (`"cf-connecting-ip"`), believed only when the CDN's own ranges call this server,
+   * since anyone else who reaches it can set that header too.
+   */
+  | { readonly header: string; readonly trustedProxies: readonly string[] };
+
+type Resolver<Req> = (request: Req) => string | undefined | PromiseLike<string | undefined>;
+
+/** An entry with more characters than this, its spaces included, is no address. */
+const MAX_ENTRY = 128;
+
+const TOO_LONG = -2;
+
+/** The words of proxy-addr, which Express and others know. */
+const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
+  loopback: ["127.0.0.0/8", "::1"],
+  linklocal: ["169.254.0.0/16", "fe80::/10"],
+  uniquelocal: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
+};
+
+const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["10.0.0.0/8"] }';
+
+/**
+ * Checks the option `clientIp` and makes of it what reads a request. What that answers is a text for `ipKey`, or `undefined` where
+ * there is no address at all. A forwarded entry that is no address ends the walk at the last good one.
+ * @param where whose option it is, for error messages.
+ * @param remoteAddress the address of the socket's other end.
+ * @param header the value of a header by its lower-case name, several lines joined by ", ".
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION`, `FLOODGATE_UNKNOWN_OPTION`, or `FLOODGATE_FORGEABLE_CLIENT_IP` for a range
+ * that trusts everyone.
+ */
+export function clientIpResolver<Req>(
+  where: string,
+  option: ClientIpOption<Req>,
+  remoteAddress: (request: Req) => string | undefined,
+  header: (request: Req, lowerCaseName: string) => string | undefined,
+): (request: Req) => string | undefined | PromiseLike<string | undefined> {
+  if (typeof option === "function") return fromFunction(option as (request: Req) => unknown);
+  if (typeof option !== "object" || option === null || Array.isArray(option)) {
+    throw invalid(`${where}: \`clientIp\` must be an object or a function of the request, but was ${shown(option)}. Write ${EXAMPLE}.`);
+  }
+  checkOptions(`${where}: \`clientIp\``, option, ["trustedHops", "trustedProxies", "header"], EXAMPLE);
+  const { trustedHops, trustedProxies, header: name } = option as Partial<Record<"trustedHops" | "trustedProxies" | "header", unknown>>;
+  if (trustedHops !== undefined) {
+    if (trustedProxies !== undefined || name !== undefined) {
+      throw invalid(
+        `${where}: \`clientIp\` has both \`trustedHops\` and \`${trustedProxies === undefined ? "header" : "trustedProxies"}\`, which are two ways to say one thing. Write ${EXAMPLE}.`,
+      );
+    }
+    return byHops(hopCount(where, trustedHops), remoteAddress, header);
+  }
+  if (trustedProxies === undefined) {
+    throw name === undefined
+      ? invalid(`${where}: \`clientIp\` says nothing of your proxies. Write ${EXAMPLE}.`)
+      : invalid(
+          `${where}: \`clientIp\` has a \`header\` but no \`trustedProxies\`, so that anyone who reaches this server could set it. Write clientIp: { header: ${shown(name)}, trustedProxies: ["192.0.2.0/24"] } with the ranges of whoever sets it.`,
+        );
+  }
+  const ranges = proxyRanges(where, trustedProxies);
+  return name === undefined ? byProxies(ranges, remoteAddress, header) : byHeader(headerName(where, name), ranges, remoteAddress, header);
+}
+
+function byHops<Req>(
+  hops: number,
+  remoteAddress: (request: Req) => string | undefined,
+  header: (request: Req, name: string) => string | undefined,
+): Resolver<Req> {
+  return (request) => {
+    const list = header(request, "x-forwarded-for");
+    const address = list === undefined ? undefined : nthFromRight(list, hops);
+    return address === undefined ? remoteAddress(request) : formatIp(address);
+  };
+}
+
+function byProxies<Req>(
+  ranges: readonly IpRange[],
+  remoteAddress: (request: Req) => string | undefined,
+  header: (request: Req, name: string) => string | undefined,
+): Resolver<Req> {
+  return (request) => {
+    const peer = remoteAddress(request);
+    if (!isTrusted(ranges, peer)) return peer;
+    const list = header(request, "x-forwarded-for");
+    const address = list === undefined ? undefined : firstUntrusted(list, ranges);
+    // Written anew: a slice of the header, kept as a key, would keep the whole header in memory.
+    return address === undefined ? peer : formatIp(address);
+  };
+}
+
+function byHeader<Req>(
+  name: string,
+  ranges: readonly IpRange[],
+  remoteAddress: (request: Req) => string | undefined,
+  header: (request: Req, name: string) => string | undefined,
+): Resolver<Req> {
+  return (request) => {
+    const peer = remoteAddress(request);
+    if (!isTrusted(ranges, peer)) return peer;
+    const value = header(request, name);
+    // Two values mean that someone else set the header too; neither is believed.
+    const address = value === undefined || value.length > MAX_ENTRY ? undefined : parseIp(value.trim());
+    return address === undefined ? peer : formatIp(address);
+  };
+}
+
+function isTrusted(ranges: readonly IpRange[], peer: string | undefined): boolean {
+  const address = peer === undefined ? undefined : parseIp(peer);
+  return address !== undefined && isWithin(ranges, address);
+}
+
+function isWithin(ranges: readonly IpRange[], address: IpAddress): boolean {
+  for (const range of ranges) if (contains(range, address)) return true;
+  return false;
+}
+
+function nthFromRight(list: string, count: number): IpAddress | undefined {
+  let good: IpAddress | undefined;
+  let end = list.length;
+  for (let hop = 0; hop < count; hop++) {
+    // Fewer entries than hops: the request skipped a proxy, so that no entry is known to be a proxy's word.
+    if (end < 0) return undefined;
+    const comma = commaBefore(list, end);
+    const address = addressBetween(list, comma, end);
+    if (address === undefined) return good;
+    good = address;
+    end = comma;
+  }
+  return good;
+}
+
+function firstUntrusted(list: string, ranges: readonly IpRange[]): IpAddress | undefined {
+  let good: IpAddress | undefined;
+  let end = list.length;
+  for (let hop = 0; hop < mostHops && end >= 0; hop++) {
+    const comma = commaBefore(list, end);
+    const address = addressBetween(list, comma, end);
+    if (address === undefined) return good;
+    if (!isWithin(ranges, address)) return address;
+    good = address;
+    end = comma;
+  }
+  return good;
+}
+
+/** Where the entry before `end` starts, less one: at a comma, at -1 for the first entry, or TOO_LONG. Reads no further than an entry. */
+function commaBefore(list: string, end: number): number {
+  const least = end > MAX_ENTRY ? end - MAX_ENTRY : 0;
+  for (let i = end - 1; i >= least; i--) if (list.charCodeAt(i) === 0x2c) return i;
+  return least === 0 ? -1 : TOO_LONG;
+}
+
+function addressBetween(list: string, comma: number, end: number): IpAddress | undefined {
+  return comma === TOO_LONG ? undefined : parseIp(list.slice(comma + 1, end).trim());
+}
+
+function hopCount(where: string, value: unknown): number {
+  const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
+  if (hops <= mostHops) return hops;
+  throw invalid(
+    `${where}: \`clientIp\`: \`trustedHops\` must be at most ${mostHops}, but was ${hops}. Write how many proxies of yours stand in front of this server: trustedHops: 1.`,
+  );
+}
+
+function proxyRanges(where: string, value: unknown): IpRange[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw invalid(
+      `${where}: \`clientIp\`: \`trustedProxies\` must be an array of addresses and ranges, but was ${shown(value)}. Write trustedProxies: ["10.0.0.0/8"], or leave \`clientIp\` out where no proxy stands in front.`,
+    );
+  }
+  const texts: string[] = [];
+  const ranges: IpRange[] = [];
+  value.forEach((entry: unknown, index) => {
+    const what = `${where}: \`clientIp\`: \`trustedProxies[${index}]\``;
+    for (const text of typeof entry === "string" && Object.hasOwn(NAMED_RANGES, entry) ? (NAMED_RANGES[entry] as string[]) : [entry]) {
+      ranges.push(proxyRange(what, text));
+      texts.push(text as string);
+    }
+    if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
+  });
+  // Who trusts all of IPv4, or all of IPv6, trusts the client.
+  if (holdEverybody(texts)) throw trustsAll(`${where}: \`clientIp\`: \`trustedProxies\` are ranges that together trust`);
+  return ranges;
+}
+
+function trustsAll(what: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FORGEABLE_CLIENT_IP",
+    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
+  );
+}
+
+function proxyRange(what: string, value: unknown): IpRange {
+  const range = typeof value === "string" ? parseCidr(value) : undefined;
+  if (range !== undefined) return range;
+  const words = Object.keys(NAMED_RANGES);
+  const near = typeof value === "string" ? nearest(value, words) : undefined;
+  const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
+  throw invalid(
+    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
+  );
+}
+
+/** An address of the app's own: a text, or undefined where there is none. */
+function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) => string | undefined | PromiseLike<string | undefined> {
+  const checked = (address: unknown): string | undefined => {
+    if (typeof address === "string") return address;
+    if (address === undefined || address === null) return undefined;
+    throw new FloodgateError(
+      "FLOODGATE_NO_CLIENT_IP",
+      `\`clientIp\` must answer an address as a text, or undefined where there is none, but answered ${shown(address)}.`,
+    );
+  };
+  return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);
+}
+
+function headerName(where: string, value: unknown): string {
+  if (!isHeaderName(value)) {
+    throw invalid(
+      `${where}: \`clientIp\`: \`header\` must be the name of a header, but was ${shown(value)}. Write header: "cf-connecting-ip".`,
+    );
+  }
+  const name = value.toLowerCase();
+  if (name === "x-forwarded-for") {
+    throw invalid(
+      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, a list. Write clientIp: { trustedProxies: [...] } without \`header\`, which reads that list.`,
+    );
+  }
+  if (name === "forwarded") {
+    throw invalid(
+      `${where}: \`clientIp\`: \`header\` is for headers that hold one address, but was ${shown(value)}, which holds more. Write clientIp: (request) => ..., with a parser of that header.`,
+    );
+  }
+  return name;
+}
+
+function invalid(message: string): FloodgateError {
+  return new FloodgateError("FLOODGATE_INVALID_OPTION", message);
+}

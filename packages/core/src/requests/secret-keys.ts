@@ -1,0 +1,104 @@
+import { countedText, encodeKey, type Key, KeyDigest, type KeyPart, secretPrefix, wholeText } from "../limits/key.js";
+import { FloodgateError } from "../support/errors.js";
+import { hmacSha256, sha256 } from "../support/hash.js";
+import { secretText } from "../support/options.js";
+
+/** Headers that carry credentials: as keys they are always secret. */
+const secretHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "x-authorization",
+  "cookie",
+  "api-key",
+  "apikey",
+  "x-api-key",
+  "x-apikey",
+  "x-api-token",
+  "x-auth-key",
+  "x-auth-token",
+  "x-access-token",
+  "x-session-token",
+  "x-csrf-token",
+  "x-xsrf-token",
+  "x-client-secret",
+  "private-token",
+  "job-token",
+  "x-gitlab-token",
+  "x-vault-token",
+  "x-amz-security-token",
+  "x-amzn-oidc-accesstoken",
+  "x-amzn-oidc-data",
+  "x-forwarded-access-token",
+  "x-functions-key",
+  "x-goog-api-key",
+  "x-rapidapi-key",
+  "x-shopify-access-token",
+  "ocp-apim-subscription-key",
+  "cf-access-client-secret",
+  "cf-access-jwt-assertion",
+]);
+
+/** Whether a name in `key` is that of a secret without being marked as one. */
+export function isSecretHeader(lowerCaseName: string): boolean {
+  return secretHeaders.has(lowerCaseName);
+}
+
+/** Keeps digests apart from SHA-256 hashes and HMACs of the same texts that somebody computes for another purpose. */
+const domain = "floodgate:secret-key:";
+
+const shownDigest = /^secret:[0-9a-f]{64}$/;
+
+/** Makes the digests of secret keys: SHA-256, or HMAC-SHA-256 with `keySecret`. */
+export class KeyDigests {
+  readonly #secret: string | undefined;
+
+  constructor(secret?: string) {
+    this.#secret = secret;
+  }
+
+  /** @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, without showing it. */
+  digest(key: Key): KeyDigest {
+    const text = domain + keyToDigest(key);
+    return new KeyDigest(secretPrefix + (this.#secret === undefined ? sha256(text) : hmacSha256(this.#secret, text)));
+  }
+
+  /** The digest of a key as somebody names it to a limiter or in `exempt`: the key itself, or its digest as events show it. */
+  named(key: Key): KeyDigest {
+    return typeof key === "string" && shownDigest.test(key) ? new KeyDigest(key) : this.digest(key);
+  }
+}
+
+/**
+ * The digests of a middleware with these options. `keySecret: undefined` is an error: it is an environment variable that is not set.
+ * @throws FloodgateError unless a given `keySecret` is a text of at least 32 characters; the error does not show it.
+ */
+export function keyDigests(where: string, options: { readonly keySecret?: unknown }): KeyDigests {
+  if (!("keySecret" in options)) return new KeyDigests();
+  return new KeyDigests(secretText(where, "keySecret", options.keySecret, "KEY_SECRET"));
+}
+
+function keyToDigest(key: Key): string {
+  try {
+    return wholeText(key);
+  } catch {
+    // The original error shows names of properties, which may be part of the secret.
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_KEY",
+      `A secret key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${Array.isArray(key) ? "another array" : `of type ${typeof key}`}. It is not shown here.`,
+    );
+  }
+}
+
+/** Which parts of a rule's key are secret; a boolean where the key is no tuple of names. */
+export type Secrecy = boolean | readonly boolean[];
+
+/**
+ * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple with secret parts, and
+ * this is no tuple of as many parts.
+ */
+export function namedKeyText(key: Key, secrecy: Secrecy, digests: KeyDigests): string | undefined {
+  if (secrecy === true) return countedText(digests.named(key));
+  if (secrecy === false || !secrecy.includes(true)) return encodeKey(key);
+  if (!Array.isArray(key) || key.length !== secrecy.length) return undefined;
+  return countedText((key as KeyPart[]).map((part, i) => (secrecy[i] === true ? digests.named(part) : part)));
+}

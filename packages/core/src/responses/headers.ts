@@ -1,0 +1,161 @@
+import { type Decision, moreRestrictive } from "../limits/decision.js";
+import type { Visit } from "../requests/visits.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { oneOf } from "../support/options.js";
+
+/**
+ * `"standard"`: the newest IETF draft (draft-ietf-httpapi-ratelimit-headers-11); `"draft-7"`, `"draft-6"`: older ones;
+ * `"legacy"`: `X-RateLimit-*`, with the reset in epoch seconds.
+ */
+export type HeaderFormat = "standard" | "draft-7" | "draft-6" | "legacy";
+
+/** One format, one draft beside the legacy headers, or none at all. */
+export type HeadersOption = HeaderFormat | readonly [Exclude<HeaderFormat, "legacy">, "legacy"] | false;
+
+/** A response header. A list's items join those that an earlier middleware has set; any other value replaces. */
+export interface Header {
+  readonly name: string;
+  readonly value: string;
+  readonly list: boolean;
+}
+
+/** What the headers of one response tell. */
+export interface Report {
+  /** The decisions of all limits that are enforced, each with its name and policy as list items. */
+  readonly decisions: readonly Decision[];
+  /** The most restrictive of them, for the formats that hold one only. */
+  readonly reported: Decision;
+  /** The request's meeting with this middleware: there may have been others before. */
+  readonly visit: Visit;
+  readonly rejected: boolean;
+}
+
+type Writer = (report: Report) => Header[];
+
+const seconds = (ms: number): number => Math.ceil(ms / 1000);
+
+/** Structured-field integers have at most 15 digits (RFC 9651 §3.3.1). */
+const integer = (value: number): number => Math.min(value, 999_999_999_999_999);
+
+/** Until when what remains is all there is: to the retry, or where none is due to the reset. */
+function waitMs(decision: Decision): number {
+  return decision.retryAfterMs > 0 && decision.retryAfterMs !== Number.POSITIVE_INFINITY ? decision.retryAfterMs : decision.resetAfterMs;
+}
+
+/** What never changes of the items of a name and policy. */
+interface Items {
+  readonly policy: string;
+  /** As far as the number of what remains. */
+  readonly state: string;
+}
+
+/** Made once for each. */
+const items = new WeakMap<Decision["policy"], Map<string, Items>>();
+
+function itemsOf({ name, policy }: Decision): Items {
+  let byName = items.get(policy);
+  if (byName === undefined) {
+    byName = new Map();
+    items.set(policy, byName);
+  }
+  let known = byName.get(name);
+  if (known === undefined) {
+    const { quota, spanMs } = policy;
+    const item = quoted(name);
+    known = { policy: `${item};q=${integer(quota)}${spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`}`, state: `${item};r=` };
+    byName.set(name, known);
+  }
+  return known;
+}
+
+function policyItem(decision: Decision): string {
+  return itemsOf(decision).policy;
+}
+
+/** A structured-field string (RFC 9651 §3.3.3); names are printable ASCII. */
+function quoted(name: string): string {
+  return /["\\]/.test(name) ? `"${name.replace(/["\\]/g, "\\$&")}"` : `"${name}"`;
+}
+
+function stateItem(decision: Decision): string {
+  const never = decision.retryAfterMs === Number.POSITIVE_INFINITY;
+  return `${itemsOf(decision).state}${integer(decision.remaining)}${never ? "" : `;t=${seconds(waitMs(decision))}`}`;
+}
+
+/** A list of one is the common case. */
+function joined(decisions: readonly Decision[], item: (decision: Decision) => string): string {
+  let text = item(decisions[0] as Decision);
+  for (let i = 1; i < decisions.length; i++) text += `, ${item(decisions[i] as Decision)}`;
+  return text;
+}
+
+const oldPolicies = (decisions: readonly Decision[]): string =>
+  decisions.map(({ policy }) => `${integer(policy.quota)};w=${seconds(policy.spanMs)}`).join(", ");
+
+/**
+ * A format that holds one decision only: where several middlewares limit one request, the most restrictive so far, for what
+ * they write replaces each other's.
+ */
+function single(write: Writer): Writer {
+  return (report) => {
+    let reported = report.reported;
+    for (let visit = report.visit.before; visit !== undefined; visit = visit.before) {
+      if (visit.reported !== undefined && moreRestrictive(visit.reported, reported)) reported = visit.reported;
+    }
+    return write({ ...report, reported });
+  };
+}
+
+/** One row a format: the drafts still move. */
+const writers: Readonly<Record<HeaderFormat, Writer>> = {
+  standard: ({ decisions }) => [
+    { name: "RateLimit-Policy", value: joined(decisions, policyItem), list: true },
+    { name: "RateLimit", value: joined(decisions, stateItem), list: true },
+  ],
+  "draft-7": single(({ decisions, reported }) => [
+    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
+    {
+      name: "RateLimit",
+      value: `limit=${integer(reported.limit)}, remaining=${integer(reported.remaining)}, reset=${seconds(waitMs(reported))}`,
+      list: false,
+    },
+  ]),
+  "draft-6": single(({ decisions, reported }) => [
+    { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
+    { name: "RateLimit-Limit", value: `${integer(reported.limit)}`, list: false },
+    { name: "RateLimit-Remaining", value: `${integer(reported.remaining)}`, list: false },
+    { name: "RateLimit-Reset", value: `${seconds(waitMs(reported))}`, list: false },
+  ]),
+  legacy: single(({ reported, rejected }) => {
+    const headers = [
+      { name: "X-RateLimit-Limit", value: `${reported.limit}`, list: false },
+      { name: "X-RateLimit-Remaining", value: `${reported.remaining}`, list: false },
+      { name: "X-RateLimit-Reset", value: `${seconds(reported.atMs + waitMs(reported))}`, list: false },
+    ];
+    const retryAfter = rejected ? retryAfterSeconds(reported) : undefined;
+    if (retryAfter !== undefined) headers.push({ name: "X-RateLimit-Retry-After", value: `${retryAfter}`, list: false });
+    return headers;
+  }),
+};
+
+/** Whole seconds, rounded up, at least 1; undefined where no wait would help. */
+export function retryAfterSeconds(decision: Decision): number | undefined {
+  if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return undefined;
+  return Math.max(1, seconds(decision.retryAfterMs));
+}
+
+/** The function that writes the headers of the formats chosen; undefined where none are. */
+export function headerWriter(where: string, option: HeadersOption | undefined): Writer | undefined {
+  if (option === undefined) return writers.standard;
+  if (option === false) return undefined;
+  const formats = Object.keys(writers) as HeaderFormat[];
+  if (!Array.isArray(option)) return writers[oneOf(where, "headers", option, formats)];
+  const [draft, legacy] = option.map((format) => oneOf(where, "headers", format, formats));
+  if (option.length !== 2 || draft === undefined || draft === "legacy" || legacy !== "legacy") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`headers\` takes one format, one draft with "legacy", or false, but was ${shown(option.join(", "))}. Write headers: ["standard", "legacy"].`,
+    );
+  }
+  return (report) => [...writers[draft](report), ...writers.legacy(report)];
+}

@@ -1,0 +1,36 @@
+import type { Decision } from "../limits/decision.js";
+import { retryAfterSeconds } from "./headers.js";
+
+/** The media type of a problem (RFC 9457). */
+export const problemType = "application/problem+json";
+
+/** The body of a 429: the problem type that the IETF draft registers, with the names of the limits exceeded. */
+export function quotaExceeded(violated: readonly string[], decision: Decision | undefined): string {
+  const retryAfter = decision === undefined ? undefined : retryAfterSeconds(decision);
+  return JSON.stringify({
+    type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    title: "Quota exceeded",
+    status: 429,
+    detail: detail(decision, retryAfter),
+    "violated-policies": violated,
+    "retry-after": retryAfter,
+  });
+}
+
+/** The body of a 503: nobody can say now whether the request is within its limits. */
+export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): string {
+  return JSON.stringify({
+    type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+    title: "Temporarily reduced capacity",
+    status: 503,
+    detail: "The request's limits cannot be checked at the moment.",
+    "violated-policies": violated,
+    "retry-after": retryAfter,
+  });
+}
+
+function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
+  if (decision === undefined) return "The request does not say whom to count it for.";
+  if (retryAfter === undefined) return `The request costs ${decision.cost}, more than the limit of ${decision.limit} ever allows.`;
+  return `Try again in ${retryAfter} second${retryAfter === 1 ? "" : "s"}.`;
+}

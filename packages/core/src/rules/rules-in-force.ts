@@ -1,0 +1,94 @@
+import type { Limiter } from "../limits/limiter.js";
+import { type Claim, checkNames, claimNames } from "../limits/names.js";
+import { isZero } from "../limits/zero-limit.js";
+import type { Asking } from "../middleware/asking.js";
+import type { RateLimitOptions } from "../middleware/rate-limit-options.js";
+import type { Store } from "../stores/store.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import type { RuleContext } from "./compiled-rule.js";
+import { CompiledRules } from "./compiled-rules.js";
+import { compileExempt } from "./exempt.js";
+import { givenRules, ownRule } from "./given-rules.js";
+import type { Rule } from "./rule.js";
+import { RuleLimiter } from "./rule-limiter.js";
+import { isRuleSource, type RuleSet } from "./source.js";
+
+/** One version of a middleware's rules. */
+export interface Version<Req> {
+  readonly rules: CompiledRules<Req>;
+  readonly limiters: ReadonlyMap<string, Limiter>;
+}
+
+/** The rules of a middleware: the same for good, or those of a live source, swapped whole. */
+export class RulesInForce<Req> {
+  #current!: Version<Req>;
+  #leave: () => void = () => undefined;
+  /** Gives back the names of the version in force. */
+  #release: () => void = () => undefined;
+
+  /** @throws FloodgateError where a rule is wrong. */
+  constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
+    const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
+      for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
+      const limiters = rules.map(
+        (rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent, asking.receipts)] as const,
+      );
+      return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
+    };
+    const { rules } = options;
+    if (!isRuleSource(rules)) {
+      const all = rules === undefined ? [ownRule(where, options, context)] : givenRules(where, options, rules, context);
+      checkPlans(where, options, all);
+      const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
+      this.#release = claimNames(where, asking.guard, claims);
+      this.#current = versionOf(all);
+      return;
+    }
+    // Of a live rule the source decides what its name means, version after version.
+    const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, meaning: rules, at: ["rules", i] }));
+    const prepare = (set: RuleSet): (() => void) => {
+      const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
+      const next = versionOf(givenRules(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
+      checkNames(where, asking.guard, claimsOf(set));
+      return () => {
+        const release = claimNames(where, asking.guard, claimsOf(set));
+        this.#release();
+        this.#release = release;
+        this.#current = next;
+      };
+    };
+    try {
+      prepare(rules.current)();
+    } catch (error) {
+      throw rules.explain?.(error) ?? error;
+    }
+    this.#leave = rules.subscribe({ prepare, tell: asking.onEvent });
+  }
+
+  get current(): Version<Req> {
+    return this.#current;
+  }
+
+  /** What is in force stays so; its names may be given to others. */
+  close(): void {
+    this.#leave();
+    this.#release();
+    this.#leave = this.#release = () => undefined;
+  }
+}
+
+/** A limit of 0 may be a switch, or a variable that was not set. */
+function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
+  const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
+  warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
+}
+
+/** Rules that change may have plans later; of those that do not, one who says a plan has meant something. */
+function checkPlans<Req>(where: string, options: RateLimitOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
+  if (options.plan === undefined || rules.some(({ plans }) => plans !== undefined)) return;
+  throw new FloodgateError(
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    `${where}: \`plan\` says which plan a request has, but no limit has \`plans\`. Write plans: { pro: { limit: 1000 } }.`,
+    { at: ["plan"] },
+  );
+}

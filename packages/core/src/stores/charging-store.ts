@@ -1,0 +1,39 @@
+import { type Charge, charged, chargedAll, owned } from "../limits/charge.js";
+import type { Decision } from "../limits/decision.js";
+import type { Limit } from "../limits/limit.js";
+import { type Check, type Store, scopeOf } from "./store.js";
+
+/** A synchronous store without a guard. Each decision that charges a key gets its charge. */
+export class ChargingStore implements Store<"sync"> {
+  readonly mode = "sync";
+  readonly scope: object;
+  readonly sharedAs: string | undefined;
+  readonly #store: Store<"sync">;
+
+  constructor(store: Store<"sync">) {
+    this.scope = scopeOf(store);
+    this.sharedAs = store.sharedAs;
+    this.#store = store;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decision {
+    const made = this.#store.consume(limit, key, cost);
+    return made.allowed ? charged(made, limit, key, this) : owned(made);
+  }
+
+  consumeAll(checks: readonly Check[]): Decision[] {
+    return chargedAll(checks, this.#store.consumeAll(checks), this);
+  }
+
+  peek(limit: Limit, key: string): Decision {
+    return owned(this.#store.peek(limit, key));
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number {
+    return this.#store.settle(limit, key, charge, cost);
+  }
+
+  reset(limit: Limit, key: string): void {
+    this.#store.reset(limit, key);
+  }
+}

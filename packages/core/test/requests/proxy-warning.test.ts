@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { FloodgateEvent } from "../../src/index.js";
+
+interface Request {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly trusts?: boolean;
+}
+
+const reader = {
+  header: (request: Request, name: string) => request.headers?.[name],
+  remoteAddress: (): string | undefined => "192.0.2.1",
+  clientIp: () => "192.0.2.1",
+  trustsProxy: (request: Request) => request.trusts === true,
+};
+
+const forwarded: Request = { headers: { "x-forwarded-for": "203.0.113.9" } };
+const told: string[] = [];
+let frameworkIp: typeof import("../../src/requests/proxy-warning.js").frameworkIp;
+
+/** Each test is a process of its own, as far as the module can tell. */
+beforeEach(async () => {
+  told.length = 0;
+  vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
+  vi.resetModules();
+  ({ frameworkIp } = await import("../../src/requests/proxy-warning.js"));
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test("the console is told once, however many middlewares and requests there are", () => {
+  for (const read of [frameworkIp(reader, undefined), frameworkIp(reader, undefined)]) {
+    for (let i = 0; i < 3; i++) expect(read(forwarded)).toBe("192.0.2.1");
+  }
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatch(/^\[floodgate\] FLOODGATE_MISSING_PROXY_SETTING: A request from 192\.0\.2\.1 .* clientIp: \{ trustedHops: 1 \}/);
+});
+
+test("who listens is told once a middleware, and the console is not", () => {
+  const events: FloodgateEvent[] = [];
+  for (let middleware = 0; middleware < 2; middleware++) {
+    const read = frameworkIp(reader, (event) => events.push(event));
+    for (let i = 0; i < 3; i++) read(forwarded);
+  }
+  expect(events).toHaveLength(2);
+  expect(events[0]).toMatchObject({ type: "warning", code: "FLOODGATE_MISSING_PROXY_SETTING" });
+  expect(told).toEqual([]);
+});
+
+test("a middleware that somebody listens to leaves the console to the others", () => {
+  frameworkIp(reader, () => undefined)(forwarded);
+  frameworkIp(reader, undefined)(forwarded);
+  expect(told).toHaveLength(1);
+});
+
+test.each<[string, number, Request]>([
+  ["X-Forwarded-For", 1, forwarded],
+  ["Forwarded", 1, { headers: { forwarded: "for=203.0.113.9" } }],
+  ["an empty X-Forwarded-For", 1, { headers: { "x-forwarded-for": "" } }],
+  ["X-Forwarded-For where a proxy is trusted", 0, { ...forwarded, trusts: true }],
+  ["X-Real-IP", 0, { headers: { "x-real-ip": "203.0.113.9" } }],
+  ["no header", 0, {}],
+])("%s: %i warnings", (_, times, request) => {
+  frameworkIp(reader, undefined)(request);
+  expect(told).toHaveLength(times);
+});
+
+test("whatever a header holds, none of it is told", () => {
+  const messages = new Set<string>();
+  fc.assert(
+    fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: "binary" }), (name, text) => {
+      frameworkIp(reader, (event) => event.type === "warning" && messages.add(event.message))({ headers: { [name]: text } });
+    }),
+  );
+  expect(messages.size).toBe(1);
+});
+
+test("only the first thousand requests are looked at, so that the others need not have their headers read", () => {
+  let looks = 0;
+  const counting = {
+    ...reader,
+    header: (request: Request, name: string) => {
+      looks++;
+      return reader.header(request, name);
+    },
+  };
+  const read = frameworkIp(counting, undefined);
+  for (let i = 0; i < 1000; i++) read({});
+  expect(looks).toBe(2000);
+  expect(read(forwarded)).toBe("192.0.2.1");
+  expect([looks, told]).toEqual([2000, []]);
+});
+
+test("nobody is told of a request that counts as another address than the connection's", () => {
+  const events: FloodgateEvent[] = [];
+  const read = frameworkIp({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event));
+  expect([read(forwarded), events]).toEqual(["203.0.113.9", []]);
+});
+
+test("where the connection has no address, it says so", () => {
+  frameworkIp({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined)(forwarded);
+  expect(told[0]).toContain("from an unknown address");
+});

@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import {
+  type Decision,
+  decisionOf,
+  fixedWindow,
+  type Limiter,
+  type PlainRule,
+  RateLimit,
+  type RateLimitOptions,
+  type RequestReader,
+  type RuleSource,
+  type RuleUser,
+} from "../../src/index.js";
+
+/** What an app may change of a request on its way. */
+interface Request {
+  method: string;
+  path: string;
+  user?: string;
+  ip: string;
+}
+
+const reader: RequestReader<Request> = {
+  identity: (request) => request,
+  method: ({ method }) => method,
+  path: ({ path }) => path,
+  header: () => undefined,
+  remoteAddress: ({ ip }) => ip,
+  clientIp: ({ ip }) => ip,
+  trustsProxy: () => true,
+  route: () => undefined,
+};
+
+const get = (): Request => ({ method: "GET", path: "/", ip: "192.0.2.1" });
+const limitOf = (options: RateLimitOptions<Request, string>) => new RateLimit("test", options, [], reader, () => simpleStore());
+const ten = fixedWindow({ limit: 10, window: "365d" });
+
+/** How many requests a rule has counted for all together. */
+function counted({ limiters }: RateLimit<Request>, rule: string): number {
+  const limiter = limiters.get(rule) as Limiter;
+  const { limit, remaining } = limiter.peek("global") as Decision;
+  return limit - remaining;
+}
+
+test("a request that a middleware meets again, wherever the app has sent it, is counted once under each rule that was for it", () => {
+  const paths = ["/a", "/b", "/c"];
+  const rules = [
+    { name: "all", policy: ten, key: "global" as const },
+    ...paths.map((path) => ({ name: path, policy: ten, key: "global" as const, match: { path } })),
+  ];
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...paths), { minLength: 1 }), (route) => {
+      const limit = limitOf({ rules });
+      const request = get();
+      for (const path of route) {
+        request.path = path;
+        limit.decide(request);
+      }
+      for (const { name } of rules) expect(counted(limit, name)).toBe(name === "all" || route.includes(name) ? 1 : 0);
+    }),
+  );
+});
+
+describe("a request that a middleware let be when it met it first is counted when it meets it again", () => {
+  const limit = { policy: ten, key: "global" as const };
+  it.each<[string, RateLimitOptions<Request, string>, Partial<Request>]>([
+    ["with another method", { rules: [{ name: "default", ...limit, match: { method: "POST" } }] }, { method: "POST" }],
+    [
+      "which a match function is asked about",
+      { rules: [{ name: "default", ...limit, match: ({ path }) => path === "/b" }] },
+      { path: "/b" },
+    ],
+    ["which is not skipped now", { ...limit, skip: ({ path }) => path === "/" }, { path: "/b" }],
+    ["which is not free now", { ...limit, cost: ({ path }) => (path === "/" ? 0 : 1) }, { path: "/b" }],
+    ["which has a key now", { ...limit, key: ({ user }) => user, onMissingKey: "skip" }, { user: "global" }],
+    ["which is not exempt now", { ...limit, exempt: { ips: ["192.0.2.1"] } }, { ip: "192.0.2.2" }],
+  ])("%s", (_, options, change) => {
+    const limit = limitOf(options);
+    const request = get();
+    expect(limit.decide(request)).toMatchObject({ action: "pass", decision: undefined });
+    expect(counted(limit, "default")).toBe(0);
+    Object.assign(request, change);
+    for (let i = 0; i < 3; i++) limit.decide(request);
+    expect(counted(limit, "default")).toBe(1);
+    expect(decisionOf(request)).toMatchObject({ name: "default", remaining: 9 });
+  });
+});
+
+test("a request that meets another version of the rules is not counted again under those that stay", () => {
+  const rule = (name: string): PlainRule => ({ name, key: "global", policy: { algorithm: "fixed-window", limit: 10, window: "365d" } });
+  let user: RuleUser | undefined;
+  const source: RuleSource = {
+    current: { rules: [rule("stays")] },
+    subscribe: (one) => {
+      user = one;
+      return () => undefined;
+    },
+  };
+  const limit = limitOf({ rules: source });
+  const request = get();
+  limit.decide(request);
+  user?.prepare({ rules: [rule("stays"), rule("comes")] })();
+  limit.decide(request);
+  expect([counted(limit, "stays"), counted(limit, "comes")]).toEqual([1, 1]);
+});
+
+test.each(["draft-7", "draft-6", "legacy"] as const)('headers: "%s" show the more restrictive of two meetings', (headers) => {
+  const limit = limitOf({
+    headers,
+    rules: [
+      { name: "tight", policy: fixedWindow({ limit: 1, window: "365d" }), match: { method: "GET" } },
+      { name: "wide", policy: ten, match: { method: "POST" } },
+    ],
+  });
+  const request = get();
+  limit.decide(request);
+  request.method = "POST";
+  expect(JSON.stringify(limit.decide(request))).toMatch(/limit=1, remaining=0,|-Limit","value":"1"/);
+});

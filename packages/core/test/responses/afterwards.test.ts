@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { fixedWindow, type Outcome, type RateLimit, type RateLimitOptions, type RequestReader } from "../../src/index.js";
+
+const reader: RequestReader<object> = {
+  identity: (request) => request,
+  method: () => "GET",
+  path: () => "/",
+  header: () => undefined,
+  remoteAddress: () => "192.0.2.1",
+  clientIp: () => "192.0.2.1",
+  trustsProxy: () => true,
+  route: () => undefined,
+};
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** What the console is told when a request has been answered, in a process that has told it nothing yet. */
+async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWhen">): Promise<string[]> {
+  const warnings: string[] = [];
+  vi.spyOn(console, "warn").mockImplementation((text: string) => void warnings.push(text));
+  vi.resetModules();
+  const { RateLimit: Fresh } = (await import("../../src/index.js")) as { RateLimit: typeof RateLimit };
+  const policy = fixedWindow({ limit: 5, window: "1m" });
+  const limit = new Fresh("test", { policy, ...options }, [], reader, () => simpleStore());
+  const { sent } = limit.decide({}) as Outcome;
+  await sent?.(200);
+  return warnings;
+}
+
+describe("what fails when the response is gone harms nobody, and is told to the console", () => {
+  it.each<[string, unknown, string]>([
+    ["an error", new Error("mine"), "mine"],
+    ["an error whose code is a symbol", Object.assign(new Error("mine"), { code: Symbol("mine") }), "mine"],
+    ["an object whose message is none", { message: Object.create(null) }, "an object with message"],
+    ["an object without a prototype", Object.create(null), "an empty object"],
+    ["an object that throws when it is looked at", new Proxy({}, { get: () => assert.fail() }), "what was thrown cannot be read."],
+    ["a text", "mine", '"mine"'],
+    ["a symbol", Symbol("mine"), "Symbol(mine)"],
+    ["undefined", undefined, "undefined"],
+    ["null", null, "null"],
+  ])("%s", async (_, fault, text) => {
+    const fail = (): never => {
+      throw fault;
+    };
+    for (const [what, options] of [
+      ['under "default" could not be settled', { settle: fail }],
+      ['under "default" could not be settled', { settle: async () => fail() }],
+      ["could not be refunded", { refundWhen: fail }],
+      ["could not be refunded", { refundWhen: async () => fail() }],
+    ] as const) {
+      const code = what.endsWith("settled") ? "settle-failed" : "refund-failed";
+      expect(await told(options)).toEqual([`[floodgate] ${code}: a request ${what}: ${text} \`onEvent\` is told each time.`]);
+    }
+  });
+});

@@ -1,0 +1,82 @@
+import fc from "fast-check";
+import { parseList } from "structured-headers";
+import { expect, test } from "vitest";
+import { createLimit, type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
+import { enter } from "../../src/requests/visits.js";
+import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
+
+const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
+const anyPolicy = fc.oneof(
+  fc.record({ limit: fc.integer({ min: 1, max: 1e9 }), window: fc.integer({ min: 1, max: 1e7 }) }).map(fixedWindow),
+  fc.record({ limit: fc.integer({ min: 1, max: 1e6 }), window: fc.integer({ min: 1, max: 1e9 }) }).map(gcra),
+);
+
+function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: number): Decision {
+  const limit = createLimit(name, policy);
+  return limit.algorithm.decide(limit, new Float64Array(8), 0, 1_789_948_800_123, cost, true);
+}
+
+const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> => {
+  const visit = enter({}, { decisionName: "rateLimit" }, true);
+  const report = { decisions, reported: decisions[0] as Decision, visit, rejected: !decisions[0]?.allowed };
+  return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
+};
+
+test("a structured-field parser reads back every name and number of the standard headers", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyName, anyPolicy, fc.integer({ min: 1, max: 2e6 })), { minLength: 1, maxLength: 4 }), (limits) => {
+      const decisions = limits.map(([name, policy, cost]) => decide(name, policy, cost));
+      const headers = write("standard", decisions);
+      parseList(headers["RateLimit-Policy"] as string).forEach(([name, parameters], i) => {
+        const { policy } = decisions[i] as Decision;
+        expect(name).toBe(limits[i]?.[0]);
+        expect(parameters.get("q")).toBe(policy.quota);
+        expect(parameters.get("w")).toBe(policy.spanMs < 1000 ? undefined : Math.ceil(policy.spanMs / 1000));
+      });
+      parseList(headers["RateLimit"] as string).forEach(([name, parameters], i) => {
+        const { remaining, retryAfterMs, resetAfterMs } = decisions[i] as Decision;
+        expect(name).toBe(limits[i]?.[0]);
+        expect(parameters.get("r")).toBe(remaining);
+        const never = retryAfterMs === Number.POSITIVE_INFINITY;
+        expect(parameters.get("t")).toBe(never ? undefined : Math.ceil((retryAfterMs || resetAfterMs) / 1000));
+      });
+    }),
+  );
+});
+
+const decision = decide("api", fixedWindow({ limit: 5, window: "1m" }), 2); // 60 s - 0.123 s to the window's end
+
+test.each<[HeadersOption, Record<string, string>]>([
+  ["standard", { "RateLimit-Policy": '"api";q=5;w=60', RateLimit: '"api";r=3;t=60' }],
+  ["draft-7", { "RateLimit-Policy": "5;w=60", RateLimit: "limit=5, remaining=3, reset=60" }],
+  ["draft-6", { "RateLimit-Policy": "5;w=60", "RateLimit-Limit": "5", "RateLimit-Remaining": "3", "RateLimit-Reset": "60" }],
+  ["legacy", { "X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "1789948860" }],
+  [false, {}],
+])("the format %s", (option, expected) => {
+  expect(write(option, [decision])).toEqual(expected);
+});
+
+test("a draft beside the legacy headers", () => {
+  expect(Object.keys(write(["draft-7", "legacy"], [decision]))).toEqual([
+    "RateLimit-Policy",
+    "RateLimit",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+  ]);
+});
+
+test("a bucket's window is the time it takes from empty to full, left out under a second", () => {
+  expect(write("standard", [decide("b", tokenBucket({ capacity: 20, refill: 10, every: "1s" }), 1)])["RateLimit-Policy"]).toBe(
+    '"b";q=20;w=2',
+  );
+  expect(write("standard", [decide("b", tokenBucket({ capacity: 2, refill: 10, every: "1s" }), 1)])["RateLimit-Policy"]).toBe('"b";q=2');
+});
+
+test("a cost that never fits promises no time", () => {
+  expect(write("standard", [decide("api", fixedWindow({ limit: 5, window: "1m" }), 6)])["RateLimit"]).toBe('"api";r=5');
+});
+
+test.each([["drfat-7"], [["legacy", "standard"]], [["standard"]], [true]])("the headers option %o is refused", (option) => {
+  expect(() => headerWriter("rateLimit", option as never)).toThrow(/`headers`/);
+});

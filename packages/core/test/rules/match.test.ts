@@ -1,0 +1,251 @@
+import { posix } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { compileMatch, type Match } from "../../src/rules/match.js";
+import { readingsOf } from "../../src/rules/path.js";
+import { RuleIndex } from "../../src/rules/rule-index.js";
+
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const parts = {
+  method: ({ method }: Request) => method,
+  path: ({ path }: Request) => path,
+  header: ({ headers = {} }: Request, name: string) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+};
+
+/** The places of the matches that a request fits. */
+function placesOf(matches: readonly (Match | undefined)[], request: Request): readonly number[] {
+  const index = new RuleIndex(matches.map((match) => (match === undefined ? undefined : compileMatch("rule", match))));
+  return index.find(request, parts);
+}
+
+const fits = (match: Match, method: string, path: string, headers = {}): boolean =>
+  placesOf([match], { method, path, headers }).length === 1;
+
+test.each([
+  ["/posts", "/posts", true],
+  ["/posts", "/POSTS/", true],
+  ["/posts", "/%70osts", true],
+  ["/posts", "/posts?page=2", true],
+  ["/posts", "/posts/1", false],
+  ["/posts", "/", false],
+  ["/", "/", true],
+  ["/posts/:id", "/posts/1", true],
+  ["/posts/:id", "/posts/1/", true],
+  ["/posts/:id", "/posts", false],
+  ["/posts/:id", "/posts/1/2", false],
+  ["/posts/:id", "/posts/a%2Fb", true],
+  ["/api/*", "/api/a/b/c", true],
+  ["/api/*", "/api", true],
+  ["/api/*", "/apix", false],
+  ["/a/*/z", "/a/b/c/z", true],
+  ["/a/*/z", "/a/b/c", false],
+  ["*".replace("*", "/*"), "/anything/at/all", true],
+  ["/posts", "/%", false],
+  ["/posts/:id", "/posts/..", true],
+  ["/files/*", "/files%2Fa", true],
+  ["/files/*", "/files%5ca", true],
+  ["/files/*", "/files\\a", true],
+  ["/files/*", "/x/../files/a", true],
+  ["/files/*", "/x%2F%2e%2E%2Ffiles/a?b", true],
+  ["/files/*", "/x\\..\\files\\a", true],
+  ["/files/*", "/../../files/.", true],
+  ["/files/*", "/x?/../files/a", false],
+  ["/files/*", "/files%252Fa", false],
+  ["/files/*", "/x/%252e%252e/files/a", false],
+  ["/files/*", "/%c0%ae/files/a", false],
+  ["/files/*", "/files%zz/a", false],
+  ["/files/*", "/%zz/../files%2Fa", true],
+  ["/files/*", "/files%00/a", false],
+  ["/files/*", "/.files/a", false],
+  ["/.well-known/:name", "/.well-known/security.txt", true],
+])("the path %s and a request for %s: %s", (path, request, expected) => {
+  expect(fits({ path }, "GET", request)).toBe(expected);
+});
+
+test.each([
+  ["/users/1", "/users/:id"],
+  ["/Users/1/", "/users/:id"],
+  ["/posts/1", "/posts/:id"],
+  ["/posts/1/likes", "/posts/*"],
+  ["/", undefined],
+  ["/posts/a%2Flikes", "/posts/:id"],
+  ["/posts%2Fa%2Flikes", "/posts/*"],
+  ["/posts/1/../2", "/posts/*"],
+  ["/x/../posts/1", "/posts/:id"],
+])("of several paths, the pattern of %s is %s", (path, pattern) => {
+  expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] }).pattern(readingsOf(path))).toBe(pattern);
+});
+
+test("GET covers HEAD, and methods are matched whatever their case in the rule", () => {
+  expect(fits({ method: "get" }, "HEAD", "/")).toBe(true);
+  expect(fits({ method: ["POST", "PUT"] }, "GET", "/")).toBe(false);
+});
+
+test.each([
+  [{ "x-version": "2" }, { "x-version": "2" }, true],
+  [{ "X-Version": "2" }, { "x-version": "2" }, true],
+  [{ "x-version": "2" }, { "x-version": "3" }, false],
+  [{ "x-version": "2" }, {}, false],
+  [{ "x-version": ["2", "3"] }, { "x-version": "3" }, true],
+  [{ "x-version": true }, { "x-version": "" }, true],
+  [{ "x-version": true }, {}, false],
+  [{ "x-version": false }, {}, true],
+  [{ "x-version": false }, { "x-version": "1" }, false],
+  [{ "content-type": "application/json*" }, { "content-type": "application/json; charset=utf-8" }, true],
+  [{ "content-type": "*json*" }, { "content-type": "application/json" }, true],
+  [{ "x-id": "a*b*a" }, { "x-id": "aba" }, true],
+  [{ "x-id": "a*a" }, { "x-id": "a" }, false],
+  [{ "x-id": "a*b*b*a" }, { "x-id": "aba" }, false],
+  [{ "x-a": "1", "x-b": "2" }, { "x-a": "1", "x-b": "2" }, true],
+  [{ "x-a": "1", "x-b": "2" }, { "x-a": "1" }, false],
+])("the headers %o and a request with %o: %s", (header, headers, expected) => {
+  expect(fits({ header }, "GET", "/", headers)).toBe(expected);
+});
+
+/** What the words of `Match` say, one rule at a time, with a regular expression for each path. */
+function saysYes({ method, path, header }: Match, request: Request): boolean {
+  const list = (value: string | readonly string[]): readonly string[] => (typeof value === "string" ? [value] : value);
+  if (method !== undefined && !list(method).some((one) => one === request.method || (one === "GET" && request.method === "HEAD")))
+    return false;
+  if (Object.entries(header ?? {}).some(([name, value]) => request.headers?.[name] !== value)) return false;
+  if (path === undefined) return true;
+  const asked = `${request.path.toLowerCase().replace(/\/+$/, "")}/`;
+  return list(path).some((pattern) => {
+    const segments = pattern.split("/").filter((segment) => segment !== "");
+    const source = segments.map((segment) => (segment === "*" ? "(?:/[^/]+)*" : segment.startsWith(":") ? "/[^/]+" : `/${segment}`));
+    return new RegExp(`^${source.join("")}/$`).test(asked);
+  });
+}
+
+const pathOf = (segment: fc.Arbitrary<string>) => fc.array(segment, { maxLength: 4 }).map((segments) => `/${segments.join("/")}`);
+const word = fc.constantFrom("a", "b", "c");
+const someMatch: fc.Arbitrary<Match> = fc.record(
+  {
+    method: fc.oneof(fc.constantFrom("GET", "POST"), fc.subarray(["GET", "POST", "PUT"], { minLength: 1 })),
+    path: fc.oneof(
+      pathOf(fc.oneof(word, fc.constantFrom(":id", "*"))),
+      fc.array(pathOf(fc.oneof(word, fc.constantFrom(":id", "*"))), { minLength: 1, maxLength: 3 }),
+    ),
+    header: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "2"), { maxKeys: 2 }),
+  },
+  { requiredKeys: [] },
+);
+const someRequest = fc.record({
+  method: fc.constantFrom("GET", "HEAD", "POST", "PUT", "DELETE"),
+  path: pathOf(word),
+  headers: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "2", "3"), { maxKeys: 2 }),
+});
+
+test("many rules at once find exactly those that fit one by one, in their order", () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(someMatch, { nil: undefined }), { maxLength: 12 }), someRequest, (matches, request) => {
+      const expected = matches.flatMap((match, place) => (match === undefined || saysYes(match, request) ? [place] : []));
+      expect(placesOf(matches, request)).toEqual(expected);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("any path can be matched against any pattern without a fault", () => {
+  const segment = fc.oneof(fc.constantFrom(":id", "*", "a", "b", "%zz"), fc.stringMatching(/^[a-z]{0,3}$/));
+  fc.assert(
+    fc.property(
+      fc.array(segment),
+      fc.string(),
+      (segments, path) => typeof fits({ path: `/${segments.join("/")}` }, "GET", path) === "boolean",
+    ),
+  );
+});
+
+test("a path is read as whatever a handler makes of it that resolves it as a URL, as a path of the file system, or as both", () => {
+  const asUrl = (path: string): string => new URL(`http://host${path}`).pathname;
+  const onDisk = (path: string): string => posix.normalize(decodeURIComponent(path).replaceAll("\\", "/"));
+  const handlers = [asUrl, onDisk, (path: string) => onDisk(asUrl(path))];
+  const separator = fc.constantFrom("/", "//", "\\", "%2f", "%2F", "%5C", "/./", "/%2e/", "/../", "/%2E./", "%2F..%2f");
+  const name = fc.constantFrom("a", "%61", "B", "%20", ".", "..", "%2e%2e", "");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(separator, name), { maxLength: 6 }), (parts) => {
+      const path = `/${parts.flat().join("")}`;
+      for (const handler of handlers) {
+        const segments = handler(path)
+          .split("/")
+          .filter((segment) => segment !== "");
+        expect(readingsOf(path)).toContainEqual(segments.map((segment) => decodeURIComponent(segment).toLowerCase()));
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a header of any name may be asked for, one of the language's own too", () => {
+  const header = JSON.parse('{ "__proto__": true, "constructor": "a" }');
+  expect(fits({ header }, "GET", "/", JSON.parse('{ "constructor": "a" }'))).toBe(false);
+  expect(fits({ header: { ["constructor"]: false } }, "GET", "/")).toBe(true);
+});
+
+test("a pattern of many stars takes no longer than its length times the path's", () => {
+  const path = `/${"*/a/".repeat(200)}b`;
+  expect(fits({ path }, "GET", "/a".repeat(2000))).toBe(false);
+});
+
+test.each([
+  [{ path: "posts" }, /begins with "\/"/],
+  [{ path: "/files/*.png" }, /a segment is text, a `:name` or a `\*` alone/],
+  [{ path: "/posts?page=2" }, /matched without the query.*Write path: "\/posts"/],
+  [{ path: [] }, /`match.path` is an empty array, which no request fits/],
+  [{ method: "" }, /must be an HTTP method/],
+  [{ method: "PSOT" }, /Did you mean "POST"/],
+  [{ header: { "x y": "1" } }, /can name no header/],
+  [{ header: { "x-a": " 1" } }, /without spaces around it.*Write header: \{ "x-a": "1" \}/],
+  [{ header: { "x-a": [] } }, /is an empty array/],
+  [{ header: "x-a" } as never, /must name headers and their values/],
+  [{ route: "/posts" } as Match, /no option `route`/],
+])("%o is no match", (match, message) => {
+  expect(() => compileMatch("rule", match)).toThrow(message);
+});
+
+test.each(["/a", "/x", "/../a", "//a", "/a%2fb", "/."])("of a path of thousands of %s only a bounded part is matched", (segment) => {
+  const readings = readingsOf(segment.repeat(3000));
+  expect(readings.length).toBeLessThan(16);
+  for (const reading of readings) expect(reading.length).toBeLessThan(66);
+});
+
+test("a rule that fits a path fits it too where the path is too long to be matched as a whole", () => {
+  const segment = fc.constantFrom("a", "b", "c");
+  fc.assert(
+    fc.property(fc.array(segment, { maxLength: 200 }), fc.array(fc.constantFrom("a", "b", ":x", "*"), { maxLength: 6 }), (path, rule) => {
+      const pattern = rule.map((part) => (part === "*" ? "(/[abc])*" : part === ":x" ? "/[abc]" : `/${part}`)).join("");
+      const expected = new RegExp(`^${pattern}$`).test(path.map((part) => `/${part}`).join(""));
+      const found = fits({ path: `/${rule.join("/")}` }, "GET", `/${path.join("/")}`);
+      if (expected || path.length <= 64) expect(found).toBe(expected);
+    }),
+  );
+});
+
+test.each([
+  ["/v1/api/login", [{ path: "/login", unknown: "before" }], true],
+  ["/login", [{ path: "/login", unknown: "before" }], true],
+  ["/v1/:x", [{ path: "/login", unknown: "before" }], true],
+  ["/v1/api", [{ path: "/login", unknown: "before" }], false],
+  ["/users/:id/reset", [{ path: "/users", unknown: "after" }], true],
+  ["/users", [{ path: "/users", unknown: "after" }], true],
+  ["/posts/:id", [{ path: "/users", unknown: "after" }], false],
+  ["/en/login", [{ path: "/login" }, { path: "/en/login" }], true],
+  ["/en", [{ path: "/login" }, { path: "/en/login" }], false],
+] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
+  const index = new RuleIndex([compileMatch("rule", { path })]);
+  expect(index.find(undefined, { method: () => "GET", path: () => possible, header: () => undefined }).length === 1).toBe(expected);
+});
+
+test("a method fits in any case", () => {
+  expect([fits({ method: "POST" }, "post", "/"), fits({ method: "get" }, "hEaD", "/"), fits({ method: "POST" }, "get", "/")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});

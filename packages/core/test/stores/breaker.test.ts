@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { FloodgateEvent, Store } from "../../src/index.js";
+import { Breaker, breakerOf } from "../../src/stores/breaker.js";
+
+const timeoutMs = 100;
+/** The longest pause between two tries. */
+const longestPauseMs = 375;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+function fail(breaker: Breaker, times = 1): void {
+  for (let i = 0; i < times; i++) breaker.failed(breaker.admits(timeoutMs));
+}
+
+/** A breaker that is open, with the pause before a try just over. */
+function due(): Breaker {
+  const breaker = new Breaker();
+  fail(breaker, 5);
+  vi.advanceTimersByTime(longestPauseMs);
+  return breaker;
+}
+
+const admits = (breaker: Breaker): boolean => breaker.admits(timeoutMs) !== 0;
+
+describe("a breaker", () => {
+  it("opens after five faults in a row", () => {
+    const breaker = new Breaker();
+    fail(breaker, 4);
+    breaker.succeeded(breaker.admits(timeoutMs));
+    fail(breaker, 4);
+    expect([admits(breaker), breaker.waitMs]).toEqual([true, 0]);
+    fail(breaker);
+    expect(admits(breaker)).toBe(false);
+  });
+
+  it("waits 225 to 375 ms before it tries, so that many processes do not try at the same moment", () => {
+    for (const [random, pauseMs] of [
+      [0, 225],
+      [0.5, 300],
+      [1 - Number.EPSILON, 375],
+    ] as const) {
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      const breaker = new Breaker();
+      fail(breaker, 5);
+      expect(breaker.waitMs).toBe(pauseMs);
+      vi.advanceTimersByTime(pauseMs - 1);
+      expect([admits(breaker), breaker.waitMs]).toEqual([false, 1]);
+      vi.advanceTimersByTime(1);
+      expect(admits(breaker)).toBe(true);
+    }
+  });
+
+  it("lets exactly one try, and closes if that is answered", () => {
+    const breaker = due();
+    const period = breaker.admits(timeoutMs);
+    expect(period).not.toBe(0);
+    expect([admits(breaker), admits(breaker)]).toEqual([false, false]);
+    breaker.succeeded(period);
+    expect([admits(breaker), breaker.waitMs]).toEqual([true, 0]);
+    fail(breaker, 4);
+    expect(admits(breaker)).toBe(true);
+  });
+
+  it("pauses again if the try fails", () => {
+    const breaker = due();
+    fail(breaker);
+    expect(admits(breaker)).toBe(false);
+    vi.advanceTimersByTime(longestPauseMs);
+    expect(admits(breaker)).toBe(true);
+  });
+
+  it("gives a try up of which nothing is heard, and what is heard of it later is nothing", () => {
+    const breaker = due();
+    const lost = breaker.admits(timeoutMs);
+    vi.advanceTimersByTime(timeoutMs);
+    expect(admits(breaker)).toBe(false);
+    vi.advanceTimersByTime(longestPauseMs);
+    const next = breaker.admits(timeoutMs);
+    breaker.succeeded(lost);
+    expect([next !== 0, admits(breaker)]).toEqual([true, false]);
+    breaker.succeeded(next);
+    expect(admits(breaker)).toBe(true);
+  });
+
+  it("learns nothing from answers to what was asked before it opened", () => {
+    const breaker = new Breaker();
+    const before = breaker.admits(timeoutMs);
+    fail(breaker, 5);
+    breaker.succeeded(before);
+    expect(admits(breaker)).toBe(false);
+    vi.advanceTimersByTime(longestPauseMs);
+    const period = breaker.admits(timeoutMs);
+    breaker.succeeded(before);
+    breaker.failed(before);
+    expect(admits(breaker)).toBe(false);
+    breaker.succeeded(period);
+    for (let i = 0; i < 5; i++) breaker.failed(before);
+    expect(admits(breaker)).toBe(true);
+  });
+
+  it("tells each listener once of each change", () => {
+    const breaker = new Breaker();
+    const [one, other]: [FloodgateEvent[], FloodgateEvent[]] = [[], []];
+    const listener = (event: FloodgateEvent): void => void one.push(event);
+    breaker.listen(listener);
+    breaker.listen(listener);
+    breaker.listen((event) => other.push(event));
+    fail(breaker, 5);
+    vi.advanceTimersByTime(longestPauseMs);
+    fail(breaker);
+    vi.advanceTimersByTime(longestPauseMs);
+    breaker.succeeded(breaker.admits(timeoutMs));
+    const states = ["open", "half-open", "open", "half-open", "closed"];
+    expect(one).toEqual(states.map((state) => ({ type: "breaker", state })));
+    expect(other).toEqual(one);
+  });
+
+  it("tells nobody who has stopped listening, and one who has only once of two still", () => {
+    const breaker = new Breaker();
+    const heard: string[] = [];
+    const twice = (): void => void heard.push("twice");
+    const stops = [breaker.listen(twice), breaker.listen(twice), breaker.listen(() => heard.push("once"))];
+    for (const stop of [stops[0], stops[2], stops[0]]) stop?.();
+    fail(breaker, 5);
+    expect(heard).toEqual(["twice"]);
+  });
+
+  it("tells the others what one cannot hear for its own fault, and harms nobody who asks", () => {
+    const breaker = new Breaker();
+    const heard: FloodgateEvent[] = [];
+    breaker.listen(() => {
+      throw new Error("listener");
+    });
+    breaker.listen((event) => heard.push(event));
+    fail(breaker, 5);
+    vi.advanceTimersByTime(longestPauseMs);
+    breaker.succeeded(breaker.admits(timeoutMs));
+    expect(heard).toEqual(["open", "half-open", "closed"].map((state) => ({ type: "breaker", state })));
+  });
+
+  it("is one for all who ask a store, or stores that share their counts, and another for another store", () => {
+    const scope = {};
+    const [a, b, one, other] = [{}, {}, { scope }, { scope }] as [Store, Store, Store, Store];
+    expect(breakerOf(a)).toBe(breakerOf(a));
+    expect(breakerOf(a)).not.toBe(breakerOf(b));
+    expect(breakerOf(one)).toBe(breakerOf(other));
+  });
+
+  it("whatever happens, asks again within the time of a try and a pause, and says when", () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("ask" as const) }),
+      fc.record({ kind: fc.constantFrom("succeeded" as const, "failed" as const), which: fc.nat(7) }),
+      fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(500) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
+        const breaker = new Breaker();
+        let state = "closed";
+        breaker.listen((event) => {
+          if (event.type === "breaker") state = event.state;
+        });
+        const underWay: number[] = [];
+        for (const step of steps) {
+          const { waitMs } = breaker;
+          if (step.kind === "wait") {
+            vi.advanceTimersByTime(step.ms);
+          } else if (step.kind === "ask") {
+            const period = breaker.admits(timeoutMs);
+            if (period === 0) expect(waitMs).toBeGreaterThan(0);
+            else underWay.push(period);
+          } else {
+            const [period] = underWay.splice(step.which, 1);
+            if (period !== undefined) breaker[step.kind](period);
+          }
+          expect(breaker.waitMs > 0).toBe(state !== "closed");
+          expect(breaker.waitMs).toBeLessThanOrEqual(timeoutMs + longestPauseMs);
+        }
+        const { waitMs } = breaker;
+        vi.advanceTimersByTime(waitMs);
+        expect(admits(breaker)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

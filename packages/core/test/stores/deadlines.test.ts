@@ -1,0 +1,168 @@
+import fc from "fast-check";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Waiter } from "../../src/stores/deadlines.js";
+import { FakeLoop } from "./fake-loop.js";
+
+let loop: FakeLoop;
+
+/** The code as it is on a runtime that has `setImmediate`, or has not. */
+async function loaded(hasImmediates: boolean) {
+  vi.stubGlobal("setImmediate", hasImmediates ? (run: () => void) => loop.immediately(run) : undefined);
+  vi.resetModules();
+  const { Deadlines, latestMs, msLeft, msUntil } = await import("../../src/stores/deadlines.js");
+  const { runningMs } = await import("../../src/stores/running-clock.js");
+  vi.unstubAllGlobals();
+  const waiter = (timeoutMs: number, expire: () => void = () => undefined): Waiter & { deadlineMs: number } => {
+    return { deadlineMs: runningMs() + timeoutMs, latestMs: latestMs(timeoutMs), place: -1, expire };
+  };
+  return { Deadlines, msLeft, msUntil, runningMs, waiter };
+}
+
+let runtimes: Record<"with" | "without", Awaited<ReturnType<typeof loaded>>>;
+beforeAll(async () => {
+  runtimes = { with: await loaded(true), without: await loaded(false) };
+});
+
+/** What a turn of the event loop takes with fake timers. */
+const turnMs = 1;
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+describe("in a process that is idle", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+
+  test("whoever waits is told when its deadline has passed, once, and not if it has its answer; one timer does for all", () => {
+    const { Deadlines, waiter } = runtimes.without;
+    const one = fc.record({ atMs: fc.nat(50), forMs: fc.double({ min: 0.5, max: 60, noNaN: true }), answeredAfterMs: fc.nat(80) });
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 30 }), (waiters) => {
+        const deadlines = new Deadlines();
+        const startMs = performance.now();
+        const told = waiters.map((): number[] => []);
+        const waiting: Waiter[] = [];
+        for (let nowMs = 0; nowMs <= 150; nowMs++) {
+          waiters.forEach(({ atMs, forMs, answeredAfterMs }, i) => {
+            if (atMs === nowMs) {
+              waiting[i] = waiter(forMs, () => void told[i]?.push(performance.now() - startMs));
+              deadlines.add(waiting[i]);
+            }
+            if (atMs + answeredAfterMs === nowMs) deadlines.delete(waiting[i] as Waiter);
+          });
+          // With it there may be what waits for data to be read.
+          expect(vi.getTimerCount()).toBeLessThanOrEqual(2);
+          vi.advanceTimersByTime(1);
+        }
+        waiters.forEach(({ atMs, forMs, answeredAfterMs }, i) => {
+          const overMs = Math.ceil(atMs + forMs) + turnMs;
+          expect(told[i]).toEqual(atMs + answeredAfterMs < overMs ? [] : [overMs]);
+        });
+        expect(vi.getTimerCount()).toBe(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("the timer keeps no process alive", () => {
+    const { Deadlines, waiter } = runtimes.without;
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    new Deadlines().add(waiter(10));
+    expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
+  });
+
+  test("of a time that has passed there is still a millisecond left", () => {
+    const { msUntil, runningMs } = runtimes.without;
+    const nowMs = runningMs();
+    expect([msUntil(nowMs + 20), msUntil(nowMs), msUntil(nowMs - 20)]).toEqual([20, 1, 1]);
+  });
+});
+
+describe.each(["with", "without"] as const)("in a process that is busy, %s `setImmediate`", (runtime) => {
+  const timeoutMs = 100;
+  const schedule = fc.record({
+    /** When something comes in that keeps the loop busy, and for how long. */
+    work: fc.array(fc.record({ atMs: fc.nat(400), forMs: fc.oneof(fc.nat(5), fc.nat(400)) }), { maxLength: 40 }),
+    waiters: fc.array(fc.record({ atMs: fc.nat(400), answersAfterMs: fc.option(fc.nat(150), { nil: Number.POSITIVE_INFINITY }) }), {
+      minLength: 1,
+      maxLength: 30,
+    }),
+  });
+
+  test("an answer that arrived in time is heeded, however late it is read; without one everybody is given up, not too early and not too late", () => {
+    const { Deadlines, waiter } = runtimes[runtime];
+    fc.assert(
+      fc.property(schedule, ({ work, waiters }) => {
+        loop = new FakeLoop();
+        const deadlines = new Deadlines();
+        const startMs = loop.nowMs;
+        const end: { how: string; waitedMs: number; stoodMs: number }[] = [];
+        for (const { atMs, forMs } of work) loop.arrive(startMs + atMs, () => loop.block(forMs));
+        waiters.forEach(({ atMs, answersAfterMs }, i) => {
+          loop.arrive(startMs + atMs, () => {
+            const [askedMs, stoodMs] = [loop.nowMs, loop.stoodMs];
+            const done = (how: string): void => {
+              expect(end[i]).toBeUndefined();
+              end[i] = { how, waitedMs: loop.nowMs - askedMs, stoodMs: loop.stoodMs - stoodMs };
+            };
+            const one = waiter(timeoutMs, () => done("given up"));
+            deadlines.add(one);
+            loop.arrive(askedMs + answersAfterMs, () => {
+              if (end[i] !== undefined) return;
+              deadlines.delete(one);
+              done("answered");
+            });
+          });
+        });
+        loop.run();
+        waiters.forEach(({ answersAfterMs }, i) => {
+          const { how, waitedMs, stoodMs } = end[i] as (typeof end)[number];
+          if (answersAfterMs <= timeoutMs) expect(how).toBe("answered");
+          if (how === "answered") return;
+          expect(waitedMs).toBeGreaterThanOrEqual(timeoutMs);
+          expect(waitedMs).toBeLessThanOrEqual(timeoutMs + stoodMs + 3);
+        });
+        vi.unstubAllGlobals();
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("nobody waits more than ten seconds longer, and what has been read by then", () => {
+    const { Deadlines, waiter } = runtimes[runtime];
+    loop = new FakeLoop();
+    const deadlines = new Deadlines();
+    const startMs = loop.nowMs;
+    let waitedMs = 0;
+    deadlines.add(
+      waiter(timeoutMs, () => {
+        waitedMs = loop.nowMs - startMs;
+      }),
+    );
+    const keepBusy = (): void => {
+      loop.block(300);
+      if (waitedMs === 0) loop.arrive(loop.nowMs, keepBusy);
+    };
+    loop.arrive(startMs, () => loop.block(9_000));
+    loop.arrive(startMs + 9_000, keepBusy);
+    loop.run();
+    expect(waitedMs).toBeGreaterThan(timeoutMs + 9_000);
+    expect(waitedMs).toBeLessThanOrEqual(timeoutMs + 10_000 + 600);
+  });
+
+  test("what is left of a time stands still while the loop does not run", () => {
+    const { Deadlines, msLeft, waiter } = runtimes[runtime];
+    loop = new FakeLoop();
+    const deadlines = new Deadlines();
+    const one = waiter(timeoutMs);
+    deadlines.add(one);
+    loop.block(500);
+    expect(msLeft(one)).toBe(timeoutMs - 4);
+    one.deadlineMs += 10;
+    expect(msLeft(one)).toBe(timeoutMs + 6);
+  });
+});

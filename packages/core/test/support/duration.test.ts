@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { FloodgateError, parseDuration } from "../../src/index.js";
+
+test("a duration is a number of milliseconds or a whole number with a unit", () => {
+  expect(["250ms", "1s", "15m", "1h", "1d", 1500].map((text) => parseDuration(text))).toEqual([
+    250, 1000, 900_000, 3_600_000, 86_400_000, 1500,
+  ]);
+});
+
+test.each([
+  "1 fortnight",
+  "",
+  "1",
+  "s",
+  "1.5s",
+  "-1s",
+  "1S",
+  " 1s",
+  "1s ",
+  "0s",
+  "١s",
+  "99999999999999999999d",
+  0,
+  -1,
+  1.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  2 ** 51,
+])("%o is no duration, and the error says what one is", (value) => {
+  expect(() => parseDuration(value, "window")).toThrow(
+    expect.objectContaining({
+      code: "FLOODGATE_INVALID_DURATION",
+      message: expect.stringMatching(/`window` must be a duration.*Write window: "15m"/),
+    }),
+  );
+});
+
+test.each(["13031249d", "99999999999999999999d", `${"9".repeat(400)}ms`, 2 ** 51, Number.POSITIVE_INFINITY])(
+  "%o is too long, and the error says how long one may be",
+  (value) => {
+    expect(parseDuration("13031248d")).toBeLessThan(2 ** 50);
+    expect(() => parseDuration(value, "window")).toThrow(/^`window` must be a duration of at most 13031248d, but was /);
+  },
+);
+
+test("whatever is given, the answer is a whole number of milliseconds or a coded error", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.double(), fc.stringMatching(/^\d{1,5}(ms|s|m|h|d)$/)), (value) => {
+      try {
+        const ms = parseDuration(value);
+        return Number.isSafeInteger(ms) && ms >= 1;
+      } catch (error) {
+        return error instanceof FloodgateError && error.code === "FLOODGATE_INVALID_DURATION";
+      }
+    }),
+  );
+});
