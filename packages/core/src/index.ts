@@ -77,7 +77,7 @@ export type { Promised } from "./support/promises.js";
 
 // For sources of rules
 export { holdEverybody } from "./requests/everybody.js";
-export { type AppNames, checkRules } from "./rules/check-rules.js";
+export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";

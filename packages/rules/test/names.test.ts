@@ -33,7 +33,7 @@ describe("the names of an app", () => {
     [null, "FLOODGATE_INVALID_OPTION", "`app` takes an object of options, but was given null. Write { keys: "],
     [["user"], "FLOODGATE_INVALID_OPTION", "`app` takes an object of options, but was given an array of 1."],
     [{ keyz: ["user"] }, "FLOODGATE_UNKNOWN_OPTION", "`app` has no option `keyz`. Did you mean `keys`?"],
-    [{ keys: "user" }, "FLOODGATE_INVALID_OPTION", "`app`: `keys` must be a list of names, or an object whose properties they are"],
+    [{ keys: "user" }, "FLOODGATE_INVALID_OPTION", "`app`: `keys` must be a list of names, or an object with a property for each"],
     [{ keys: new Set(["user"]) }, "FLOODGATE_INVALID_OPTION", 'Write keys: ["user"].'],
     [{ keys: user }, "FLOODGATE_INVALID_OPTION", "but was the function user."],
     [{ costs: ["items", 1] }, "FLOODGATE_INVALID_OPTION", 'Write costs: ["items"].'],

@@ -10,9 +10,9 @@ import { enter, isChecked, type Visit } from "../requests/visits.js";
 import { type Afterwards, afterwards } from "../responses/afterwards.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
 import { quotaExceeded, reducedCapacity } from "../responses/problem.js";
+import { ActiveRules } from "../rules/active-rules.js";
 import { yesOrNo } from "../rules/answer.js";
 import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
-import { RulesInForce } from "../rules/rules-in-force.js";
 import { guardStore, StoreGuard } from "../stores/guard.js";
 import { type Check, checkStore, type Store, scopeOf } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -59,7 +59,7 @@ export class RateLimit<Req> {
   /** Whether a request that the store cannot decide is turned away. */
   readonly #denies: boolean;
   readonly #reader: RequestReader<Req>;
-  readonly #rules: RulesInForce<Req>;
+  readonly #rules: ActiveRules<Req>;
   readonly #headers: ReturnType<typeof headerWriter>;
   readonly #skip: RateLimitOptions<Req>["skip"];
   readonly #plan: RateLimitOptions<Req>["plan"];
@@ -88,7 +88,7 @@ export class RateLimit<Req> {
     const receipts = Receipts.of(where, options.receiptSecret);
     this.#asking = { guard: guardStore(where, this.store, options), onEvent: listenerOf(options.onEvent), receipts };
     this.#denies = options.onStoreError === "deny";
-    this.#rules = new RulesInForce(where, options, ruleContext(where, options, reader), this.store, this.#asking);
+    this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader), this.store, this.#asking);
     if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.listen();
     if (isFirstUse(scopeOf(this.store))) {
       this.#late = "young";

@@ -1,18 +1,18 @@
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule, type RuleContext } from "./compiled-rule.js";
+import { MatchIndex, type RequestParts } from "./match-index.js";
 import { limitWords, type Rule } from "./rule.js";
-import { type RequestParts, RuleIndex } from "./rule-index.js";
 
 /** One version of a middleware's rules, made ready. */
 export class CompiledRules<Req> {
   readonly all: readonly CompiledRule<Req>[];
   /** Undefined where every rule is for every request. */
-  readonly #index: RuleIndex | undefined;
+  readonly #index: MatchIndex | undefined;
 
   constructor(rules: readonly CompiledRule<Req>[]) {
     this.all = rules;
-    if (rules.some(({ match }) => match !== undefined)) this.#index = new RuleIndex(rules.map(({ match }) => match));
+    if (rules.some(({ match }) => match !== undefined)) this.#index = new MatchIndex(rules.map(({ match }) => match));
   }
 
   /** The rules whose method, path and headers fit a request, in their order. */

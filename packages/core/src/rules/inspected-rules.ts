@@ -3,8 +3,8 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { ruleContext } from "../requests/rule-context.js";
 import { type CompiledRule, type Found, type RuleCheck, type RuleContext, TurnedAway } from "./compiled-rule.js";
 import { CompiledRules } from "./compiled-rules.js";
+import { rulesWithDefaults } from "./defaults.js";
 import { compileExempt } from "./exempt.js";
-import { givenRules } from "./given-rules.js";
 import { readingsOf } from "./path.js";
 import type { Rule } from "./rule.js";
 import type { RuleSet } from "./source.js";
@@ -38,7 +38,7 @@ export class InspectedRules<Req> {
   constructor(where: string, set: RuleSet, options: Omit<RateLimitOptions<Req, string>, "rules">, reader: RequestReader<Req>) {
     const context = ruleContext(where, options, reader);
     const compile = (rules: RuleSet["rules"], exempt: RuleContext<Req>["exempt"]): CompiledRule<Req>[] =>
-      givenRules(where, options, rules as readonly Rule<Req, string>[], { ...context, exempt });
+      rulesWithDefaults(where, options, rules as readonly Rule<Req, string>[], { ...context, exempt });
     this.all = compile(set.rules, compileExempt(where, set.exempt));
     this.#rules = new CompiledRules(this.all);
     this.#reader = reader;

@@ -1,14 +1,14 @@
-import { any, one, type PathPattern, type Reading, type Segment } from "./path.js";
+import { anySegments, oneSegment, type PathPattern, type Reading, type Segment } from "./path.js";
 
-/** What a pattern has come to so far. */
+/** A prefix of one or more patterns. */
 class Node<T> {
   readonly literals = new Map<string, Node<T>>();
-  one: Node<T> | undefined;
-  /** After a `*` here: entered at once, for a `*` may stand for nothing, and never left. */
-  any: Node<T> | undefined;
+  oneSegment: Node<T> | undefined;
+  /** The node after a `*` here. A walk reaches it at once, because `*` may match no segment, and stays in it. */
+  anySegments: Node<T> | undefined;
   readonly stays: boolean;
   end: T | undefined;
-  /** The step of the walk that has reached it: it counts once however it is reached. */
+  /** The last step of a walk that reached this node, so that each step counts it once. */
   reachedAt = 0;
 
   constructor(stays: boolean) {
@@ -16,14 +16,14 @@ class Node<T> {
   }
 
   next(segment: Segment): Node<T> {
-    if (segment === one) {
-      this.one ??= new Node(false);
-      return this.one;
+    if (segment === oneSegment) {
+      this.oneSegment ??= new Node(false);
+      return this.oneSegment;
     }
-    if (segment === any) {
+    if (segment === anySegments) {
       if (this.stays) return this;
-      this.any ??= new Node(true);
-      return this.any;
+      this.anySegments ??= new Node(true);
+      return this.anySegments;
     }
     let node = this.literals.get(segment);
     if (node === undefined) {
@@ -34,12 +34,12 @@ class Node<T> {
   }
 }
 
-/** All paths of all rules in one tree, so that a request walks its own segments once, however many rules there are. */
+/** A trie of the path patterns of all rules: a request walks its segments once, however many rules there are. */
 export class PathTrie<T> {
   readonly #root = new Node<T>(false);
   #step = 0;
 
-  /** What stands at the end of a pattern, made where nothing does yet. */
+  /** The value of a pattern; made if it has none yet. */
   at(pattern: PathPattern, make: () => T): T {
     let node = this.#root;
     for (const segment of pattern.segments) node = node.next(segment);
@@ -47,7 +47,7 @@ export class PathTrie<T> {
     return node.end;
   }
 
-  /** Tells what stands at the end of each pattern that fits. No step is taken twice, so no pattern takes longer than its length. */
+  /** Calls `found` with the value of each pattern that matches. Each step visits a node once, so no pattern backtracks. */
   walk(segments: Reading, found: (end: T) => void): void {
     let reached: Node<T>[] = [];
     this.#step++;
@@ -56,14 +56,14 @@ export class PathTrie<T> {
       const segment = segments[i] as Reading[number];
       const next: Node<T>[] = [];
       this.#step++;
-      if (segment === any) {
+      if (segment === anySegments) {
         this.#reachBelow(reached, next);
         reached = next;
         continue;
       }
       for (const node of reached) {
         this.#reach(node.literals.get(segment), next);
-        this.#reach(node.one, next);
+        this.#reach(node.oneSegment, next);
         if (node.stays) this.#reach(node, next);
       }
       reached = next;
@@ -71,12 +71,12 @@ export class PathTrie<T> {
     for (const { end } of reached) if (end !== undefined) found(end);
   }
 
-  /** Reaches nodes and all that stands below them: the request has segments here that are not known. */
+  /** Reaches these nodes and all their descendants, for segments of the request that are unknown. */
   #reachBelow(nodes: readonly Node<T>[], reached: Node<T>[]): void {
     for (const node of nodes) this.#reach(node, reached);
-    // The list grows while it is walked.
+    // The list grows during the loop.
     for (const node of reached) {
-      this.#reach(node.one, reached);
+      this.#reach(node.oneSegment, reached);
       for (const child of node.literals.values()) this.#reach(child, reached);
     }
   }
@@ -85,6 +85,6 @@ export class PathTrie<T> {
     if (node === undefined || node.reachedAt === this.#step) return;
     node.reachedAt = this.#step;
     reached.push(node);
-    this.#reach(node.any, reached);
+    this.#reach(node.anySegments, reached);
   }
 }

@@ -1,9 +1,9 @@
 import { FloodgateError, shown } from "../support/errors.js";
 
 /** A part of a path as a rule writes it: a text, `:name` for one segment, `*` for any number of them. */
-export type Segment = string | typeof one | typeof any;
-export const one: unique symbol = Symbol(":name");
-export const any: unique symbol = Symbol("*");
+export type Segment = string | typeof oneSegment | typeof anySegments;
+export const oneSegment: unique symbol = Symbol(":name");
+export const anySegments: unique symbol = Symbol("*");
 
 /** A path of a rule, as it is written and as it is matched. */
 export interface PathPattern {
@@ -31,8 +31,8 @@ export function compilePath(where: string, path: unknown): PathPattern {
     .split("/")
     .filter(isSegment)
     .map((segment): Segment => {
-      if (segment === "*") return any;
-      if (/^:[A-Za-z_$][\w$]*$/.test(segment)) return one;
+      if (segment === "*") return anySegments;
+      if (/^:[A-Za-z_$][\w$]*$/.test(segment)) return oneSegment;
       const [sign] = routerSigns.exec(segment) ?? [];
       if (sign === undefined) return folded(segment);
       const character = sign.startsWith(":") ? ":" : sign;
@@ -59,8 +59,8 @@ export interface PossiblePath {
   readonly unknown?: "before" | "after";
 }
 
-/** Segments of a request's path. `any` stands for segments that are not known: it fits whatever a rule has there. */
-export type Reading = readonly (string | typeof any)[];
+/** Segments of a request's path. `anySegments` stands for segments that are not known: it fits whatever a rule has there. */
+export type Reading = readonly (string | typeof anySegments)[];
 
 /** A path's segments, once for each way to read it. */
 export type Readings = readonly Reading[];
@@ -79,7 +79,7 @@ export function readingsOf(path: RequestPath): Readings {
   return path.flatMap(({ path, unknown }) => {
     const readings = readingsOfText(path);
     if (unknown === undefined) return readings;
-    return readings.map((reading): Reading => (unknown === "before" ? [any, ...reading] : [...reading, any]));
+    return readings.map((reading): Reading => (unknown === "before" ? [anySegments, ...reading] : [...reading, anySegments]));
   });
 }
 
@@ -98,7 +98,7 @@ function readingsOfText(target: string): Readings {
     if (!/^\.\.?$|[/\\]/.test(segment)) continue;
     const rest = written.slice(i + 1);
     if (rest.length > mostSegments) {
-      readings.push([...written.slice(0, i + 1), any]);
+      readings.push([...written.slice(0, i + 1), anySegments]);
       break;
     }
     readings.push([...written.slice(0, i + 1), ...onDisk(rest)]);
@@ -111,7 +111,7 @@ const mostMounted = 8;
 
 function shortened(segments: readonly string[]): Reading {
   if (segments.length <= mostSegments) return segments;
-  return [...segments.slice(0, mostSegments - segmentsAtEnd), any, ...segments.slice(-segmentsAtEnd)];
+  return [...segments.slice(0, mostSegments - segmentsAtEnd), anySegments, ...segments.slice(-segmentsAtEnd)];
 }
 
 /** Case, empty segments, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */

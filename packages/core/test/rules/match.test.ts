@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { compileMatch, type Match } from "../../src/rules/match.js";
+import { MatchIndex } from "../../src/rules/match-index.js";
 import { readingsOf } from "../../src/rules/path.js";
-import { RuleIndex } from "../../src/rules/rule-index.js";
 
 interface Request {
   readonly method: string;
@@ -19,7 +19,7 @@ const parts = {
 
 /** The places of the matches that a request fits. */
 function placesOf(matches: readonly (Match | undefined)[], request: Request): readonly number[] {
-  const index = new RuleIndex(matches.map((match) => (match === undefined ? undefined : compileMatch("rule", match))));
+  const index = new MatchIndex(matches.map((match) => (match === undefined ? undefined : compileMatch("rule", match))));
   return index.find(request, parts);
 }
 
@@ -238,7 +238,7 @@ test.each([
   ["/en/login", [{ path: "/login" }, { path: "/en/login" }], true],
   ["/en", [{ path: "/login" }, { path: "/en/login" }], false],
 ] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
-  const index = new RuleIndex([compileMatch("rule", { path })]);
+  const index = new MatchIndex([compileMatch("rule", { path })]);
   expect(index.find(undefined, { method: () => "GET", path: () => possible, header: () => undefined }).length === 1).toBe(expected);
 });
 

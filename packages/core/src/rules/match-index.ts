@@ -2,14 +2,14 @@ import type { CompiledMatch } from "./match.js";
 import { type RequestPath, readingsOf } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
-/** How the parts of a request are read that rules match. */
+/** Reads the parts of a request that rules match. */
 export interface RequestParts<Req> {
   method(request: Req): string;
   path(request: Req): RequestPath;
   header(request: Req, lowerCaseName: string): string | undefined;
 }
 
-/** Rules by a header's exact value, for those that want one; the others stand apart. Held by their places in the list of rules. */
+/** Indexes rules, by their places in the list, under an exact header value. Rules without one are always candidates. */
 class ByHeader {
   readonly #rest: number[] = [];
   readonly #values = new Map<string, Map<string, number[]>>();
@@ -46,22 +46,19 @@ class ByMethod {
 
   find<Req>(request: Req, parts: RequestParts<Req>, found: number[]): void {
     this.#every.find(request, parts, found);
-    // Over HTTP/2 a method may come in lower case, and routers take it all the same.
+    // An HTTP/2 client may send a method in lower case, and routers accept it.
     if (this.#methods.size > 0) this.#methods.get(parts.method(request).toUpperCase())?.find(request, parts, found);
   }
 }
 
-/**
- * Finds the rules that are for a request: by its path's segments, then its method, then its headers, so that it takes as long as
- * those which fit are many, however many there are in all.
- */
-export class RuleIndex {
+/** Finds the rules that match a request: by path segments, then method, then headers. Cost follows matches, not total rules. */
+export class MatchIndex {
   readonly #matches: readonly (CompiledMatch | undefined)[];
   readonly #everyPath = new ByMethod();
   readonly #paths = new PathTrie<ByMethod>();
   readonly #hasPaths: boolean;
 
-  /** @param matches of the rules, in their order; undefined for one that is for every request. */
+  /** @param matches the rules' matches, in the rules' order; undefined for a rule that matches every request. */
   constructor(matches: readonly (CompiledMatch | undefined)[]) {
     this.#matches = matches;
     this.#hasPaths = matches.some((match) => match?.paths !== undefined);
@@ -71,7 +68,7 @@ export class RuleIndex {
     });
   }
 
-  /** The places of the rules that fit, in their order. */
+  /** The places of the rules that match, in the rules' order. */
   find<Req>(request: Req, parts: RequestParts<Req>): readonly number[] {
     const found: number[] = [];
     this.#everyPath.find(request, parts, found);
@@ -83,7 +80,7 @@ export class RuleIndex {
     if (found.length > 1) found.sort(ascending);
     let kept = 0;
     for (const place of found) {
-      // Several paths, readings or values of one rule may have led here.
+      // A rule with several paths or values, or a path with several readings, is found more than once.
       if (kept > 0 && found[kept - 1] === place) continue;
       const headers = this.#matches[place]?.headers;
       if (headers === undefined || headers.every(({ name, fits }) => fits(parts.header(request, name)))) found[kept++] = place;

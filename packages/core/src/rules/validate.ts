@@ -8,19 +8,19 @@ import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleSet } from "./source.js";
 
-/** A list of names, or an object whose properties they are, as `rateLimit` takes it. */
+/** A list of names, or an object with a property for each, as `rateLimit` takes it. */
 type Names = readonly string[] | Readonly<Record<string, unknown>>;
 
-/** The names that an app gives its rules to use. */
+/** The keys and costs that an app defines, for its rules to name. */
 export interface AppNames {
   readonly keys?: Names;
   readonly costs?: Names;
 }
 
 /**
- * All mistakes of a version of the rules, at most one a rule, as a middleware would refuse them; `at` says where.
- * Names of keys and costs are taken to be the app's where it is not said which it has.
- * @throws FloodgateError where `app` is none.
+ * Finds the mistakes for which a middleware would refuse these rules: at most one for each rule. `at` is the path to it.
+ * If `app` lists no keys or costs, rules may use any name.
+ * @throws FloodgateError if `app` is invalid.
  */
 export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   checkOptions("`app`", app, ["keys", "costs"], '{ keys: ["user"], costs: ["items"] }');
@@ -68,7 +68,7 @@ function named(option: keyof AppNames, names: Names): Readonly<Record<string, ()
   }
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `\`app\`: \`${option}\` must be a list of names, or an object whose properties they are, but was ${shown(names)}. Write ${option}: [${option === "keys" ? '"user"' : '"items"'}].`,
+    `\`app\`: \`${option}\` must be a list of names, or an object with a property for each, but was ${shown(names)}. Write ${option}: [${option === "keys" ? '"user"' : '"items"'}].`,
     { at: [option] },
   );
 }

@@ -7,8 +7,8 @@ import type { Store } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import type { RuleContext } from "./compiled-rule.js";
 import { CompiledRules } from "./compiled-rules.js";
+import { ruleOfOptions, rulesWithDefaults } from "./defaults.js";
 import { compileExempt } from "./exempt.js";
-import { givenRules, ownRule } from "./given-rules.js";
 import type { Rule } from "./rule.js";
 import { RuleLimiter } from "./rule-limiter.js";
 import { isRuleSource, type RuleSet } from "./source.js";
@@ -19,14 +19,14 @@ export interface Version<Req> {
   readonly limiters: ReadonlyMap<string, Limiter>;
 }
 
-/** The rules of a middleware: the same for good, or those of a live source, swapped whole. */
-export class RulesInForce<Req> {
+/** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
+export class ActiveRules<Req> {
   #current!: Version<Req>;
   #leave: () => void = () => undefined;
-  /** Gives back the names of the version in force. */
+  /** Releases the names of the active version. */
   #release: () => void = () => undefined;
 
-  /** @throws FloodgateError where a rule is wrong. */
+  /** @throws FloodgateError if a rule is wrong. */
   constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
@@ -37,18 +37,18 @@ export class RulesInForce<Req> {
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {
-      const all = rules === undefined ? [ownRule(where, options, context)] : givenRules(where, options, rules, context);
+      const all = rules === undefined ? [ruleOfOptions(where, options, context)] : rulesWithDefaults(where, options, rules, context);
       checkPlans(where, options, all);
       const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
       this.#release = claimNames(where, asking.guard, claims);
       this.#current = versionOf(all);
       return;
     }
-    // Of a live rule the source decides what its name means, version after version.
+    // The name of a live rule belongs to its source, which may change the rule in each version.
     const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, meaning: rules, at: ["rules", i] }));
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
-      const next = versionOf(givenRules(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
+      const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
       checkNames(where, asking.guard, claimsOf(set));
       return () => {
         const release = claimNames(where, asking.guard, claimsOf(set));
@@ -69,7 +69,7 @@ export class RulesInForce<Req> {
     return this.#current;
   }
 
-  /** What is in force stays so; its names may be given to others. */
+  /** The active version stays active, but its names may be reused. */
   close(): void {
     this.#leave();
     this.#release();
@@ -77,13 +77,13 @@ export class RulesInForce<Req> {
   }
 }
 
-/** A limit of 0 may be a switch, or a variable that was not set. */
+/** A limit of 0 may be a kill switch, or a variable that is not set. */
 function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
   const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
   warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
 }
 
-/** Rules that change may have plans later; of those that do not, one who says a plan has meant something. */
+/** Constant rules without `plans` make the option `plan` a mistake. A live source may add plans later. */
 function checkPlans<Req>(where: string, options: RateLimitOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
   if (options.plan === undefined || rules.some(({ plans }) => plans !== undefined)) return;
   throw new FloodgateError(
