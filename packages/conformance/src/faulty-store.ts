@@ -1,17 +1,17 @@
 import type { Charge, Check, Decision, Limit, Store } from "@floodgate/core";
 
-/** How a store fails, if it does. */
+/** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
 
-/** What a store fails with. */
+/** The error that a failing store throws. */
 export const fault: Error = new Error("The store is away");
 
-/** A store that answers by promise, and fails as it is told to. */
+/** An asynchronous store that fails on demand: set `fault`. */
 export class FaultyStore implements Store<"async"> {
   readonly mode = "async";
   keepsDeadlines = false;
   fault: Fault | undefined;
-  /** The `timeoutMs` of all that it was asked. */
+  /** The `timeoutMs` of each call so far. */
   readonly timeouts: (number | undefined)[] = [];
   readonly #store: Store<"sync">;
   readonly #late: (() => void)[] = [];
@@ -20,12 +20,12 @@ export class FaultyStore implements Store<"async"> {
     this.#store = store;
   }
 
-  /** How often it was asked. */
+  /** The number of calls so far. */
   get asked(): number {
     return this.timeouts.length;
   }
 
-  /** Lets arrive the answers that are late. */
+  /** Settles all late answers. */
   arrive(): void {
     for (const settle of this.#late.splice(0)) settle();
   }

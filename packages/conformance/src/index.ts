@@ -1,4 +1,4 @@
-// biome-ignore-all assist/source/organizeImports: grouped by what is judged
+// biome-ignore-all assist/source/organizeImports: grouped by suite
 
 // The suite for stores
 export { type StoreConformanceOptions, storeConformance } from "./store/conformance.js";

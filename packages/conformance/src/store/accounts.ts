@@ -14,13 +14,13 @@ import {
 import * as fc from "fast-check";
 import { patient, type Suite, type World } from "./world.js";
 
-/** Makes the limiters whose charges are judged. */
+/** Makes the limiters under test. */
 export type LimiterMaker = Pick<World, "limiter" | "fresh" | "store">;
 
-/** Each charge has an account: what is given back is never more than was paid, and never given twice. */
+/** No charge is refunded twice, or for more than it took. */
 export function accountCases(suite: Suite): void {
-  suite.describe("keeps an account of each charge", () => {
-    suite.it("under requests, refunds, settlements, resets, reloads, copies, edits and receipts in any order", (world) =>
+  suite.describe("accounts", () => {
+    suite.it("every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts", (world) =>
       accountsHold(world),
     );
   });
@@ -28,7 +28,7 @@ export function accountCases(suite: Suite): void {
 
 export const accountSecret = "a secret of the conformance suite's own";
 
-/** One policy of each algorithm but the queue, which gives nothing back. */
+/** One policy of each algorithm except the queue, which refunds nothing. */
 const policiesOf = (quota: number): readonly Policy[] => [
   fixedWindow({ limit: quota, window: "1h" }),
   slidingWindowLog({ limit: quota, window: "1h" }),
@@ -66,7 +66,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ act: fc.constant("reload" as const) }) },
 );
 
-/** Runs the property with the limiters of a maker. Time stands still, so that nothing expires and every number is exact. */
+/** Checks the property on limiters from `maker`. The clock stands still, so nothing expires and every number is exact. */
 export async function accountsHold(maker: LimiterMaker, numRuns = 150): Promise<void> {
   const quotas = fc.integer({ min: 4, max: 12 });
   const kinds = fc.tuple(fc.nat(5), fc.nat(5));
@@ -86,13 +86,13 @@ interface Account {
   readonly key: number;
   readonly paid: number;
   readonly decision: Decision;
-  /** The state that was charged. */
+  /** The number of the state that was charged: see `#lives`. */
   readonly life: number;
   settled: boolean;
   receipt?: string;
 }
 
-/** Two limiters and two keys of each, and what each has used. */
+/** Tracks the usage of two keys under two limiters, and compares it with the store's. */
 class Accounts {
   readonly #maker: LimiterMaker;
   readonly #policies: readonly Policy[];
@@ -104,13 +104,13 @@ class Accounts {
     [0, 0],
     [0, 0],
   ] as [[number, number], [number, number]];
-  /** How often each key was reset, by limiter and key: the number of its state. */
+  /** Resets so far, by limiter and key. Each reset begins a new state, so the count identifies the state. */
   readonly #lives = [
     [0, 0],
     [0, 0],
   ] as [[number, number], [number, number]];
   readonly #accounts: Account[] = [];
-  /** Decisions that took nothing. */
+  /** Decisions that charged nothing. */
   readonly #free: Decision[] = [];
 
   constructor(maker: LimiterMaker, policies: readonly Policy[]) {
@@ -200,14 +200,14 @@ class Accounts {
       change = counts || (cost > paid && !isWindow(this.#policies[of] as Policy)) ? cost - paid : 0;
     }
     if (by === "receipt" && account.receipt === undefined) account.receipt = limiter.receipt(decision);
-    const given = by === "receipt" ? (account.receipt as string) : decision;
+    const charge = by === "receipt" ? (account.receipt as string) : decision;
     account.settled = true;
     this.#use(of, key, change);
-    if (cost === 0) assert.equal(await limiter.refund(this.#keys[key] as string, given), 0 - change);
-    else assert.equal((await limiter.settle(this.#keys[key] as string, given, cost)) + 0, change + 0);
+    if (cost === 0) assert.equal(await limiter.refund(this.#keys[key] as string, charge), 0 - change);
+    else assert.equal((await limiter.settle(this.#keys[key] as string, charge, cost)) + 0, change + 0);
   }
 
-  /** Each forged charge is refused, or changes nothing. */
+  /** A forged charge is rejected or changes nothing. */
   async #forge({ which, how }: Act & { act: "forge" }): Promise<void> {
     const account = this.#accounts.at(-1 - which);
     const free = this.#free.at(-1 - which);
@@ -239,7 +239,7 @@ class Accounts {
       () => limiter.settle(own, `${receipt}0`, 0),
       () => limiter.refund(own, ""),
     ];
-    // The receipt of a charge that was settled before stands for nothing, under any key.
+    // "fr1.n." marks the receipt of a settled charge. It changes nothing, and any key accepts it.
     if (!receipt.startsWith("fr1.n."))
       invalid.push(
         () => limiter.refund(foreign, receipt),

@@ -15,7 +15,7 @@ import {
 import * as fc from "fast-check";
 import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
 
-/** Makes an empty store that remembers at most `maxKeys` keys, over all limits. */
+/** Makes an empty store that keeps at most `maxKeys` keys over all limits. */
 export type MakeBoundedStore = (clock: Clock, maxKeys: number) => ClosableStore | Promise<ClosableStore>;
 
 const algorithms = [
@@ -30,23 +30,23 @@ const algorithms = [
 const policies = fc
   .record({ algorithm: fc.constantFrom(...algorithms), quota: fc.integer({ min: 2, max: 300 }) })
   .map(({ algorithm, quota }) => algorithm(quota));
-/** A share of a quota, as a cost that leaves at least one unit. */
+/** A part of the quota. `costOf` turns it into a cost that leaves at least one unit. */
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const costOf = ({ policy }: Limit, part: number): number => 1 + Math.floor(part * (policy.quota - 2));
 
-/** A request: for each of its limits the number of the limit and of the key, and the share of the quota that it costs. */
+/** A request: a list of limit index, key index and cost, the cost as a share of the quota. */
 const request = fc.array(fc.record({ of: fc.nat(3), key: fc.nat(5), part: fc.oneof(fc.constant(1), share) }), {
   minLength: 1,
   maxLength: 6,
 });
 
-/** What every store with a bound owes. Time stands still, so that nothing expires and every number is exact. */
+/** Rules for stores with a bound on keys. The clock stands still, so nothing expires and every number is exact. */
 export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
   const withStore = (maxKeys: number, body: (world: World) => Promise<void>): Promise<void> =>
     inWorld((clock) => make(clock, maxKeys), body);
 
-  suite.describe("with room for a number of keys", () => {
-    suite.it("evicts no key while all have room", () =>
+  suite.describe("a full store", () => {
+    suite.it("evicts no key before maxKeys is reached", () =>
       fc.assert(
         fc.asyncProperty(policies, fc.array(share, { minLength: 1, maxLength: 30 }), (policy, parts) =>
           withStore(parts.length, async ({ store }) => {
@@ -61,7 +61,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
       ),
     );
 
-    suite.it("evicts no blocked key for fresh keys while another key can pass", () =>
+    suite.it("evicts no key that is over its limit while it can evict one that is not", () =>
       fc.assert(
         fc.asyncProperty(
           fc.tuple(policies, policies),
@@ -87,7 +87,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
       ),
     );
 
-    suite.it("charges all limits of a request or none, and evicts none of its own keys for the others", () =>
+    suite.it("charges all limits of a request or none, and evicts no key of the request at hand", () =>
       fc.assert(
         fc.asyncProperty(
           fc.array(policies, { minLength: 4, maxLength: 4 }),
@@ -96,7 +96,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
           (some, spare, requests) => {
             const limits = some.map((policy, i) => createLimit(`limit ${i}`, policy));
             const all = requests.map((parts) => checksOf(limits, parts));
-            // Just enough for the largest request, or a little more.
+            // Room for the largest request, or for a few keys more.
             return withStore(Math.max(...all.map((checks) => checks.length)) + spare, async ({ store }) => {
               for (const [i, checks] of all.entries()) {
                 const before = await remainingOf(store, checks);
@@ -125,7 +125,7 @@ async function remainingOf(store: World["store"], checks: readonly Check[]): Pro
   return found;
 }
 
-/** Checks of different keys. */
+/** One check for each pair of limit and key. */
 function checksOf(limits: readonly Limit[], parts: readonly { of: number; key: number; part: number }[]): Check[] {
   const checks = new Map<string, Check>();
   for (const { of, key, part } of parts) {

@@ -5,10 +5,10 @@ import { Model } from "./model.js";
 import { forgivingPolicies, playAll, policies, type ScriptOptions, type Step, scriptsOf } from "./scripts.js";
 import type { Suite, World } from "./world.js";
 
-/** What the policies promise: never more than they say, and exactly what their definitions say. */
+/** Decisions match each algorithm's definition, and never admit more than the policy allows. */
 export function boundCases(suite: Suite): void {
-  suite.describe("admits what the policy says", () => {
-    suite.it("every decision, refund and settlement is what the algorithm's definition says, however the clock behaves", async (world) => {
+  suite.describe("algorithms", () => {
+    suite.it("every decision, refund and settlement matches the algorithm's definition, even when the clock jumps", async (world) => {
       const everything: ScriptOptions = { refunds: true, settles: true, jumps: true, impossible: true };
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, everything), ([policy, steps]) => agreesWithModel(world, policy, steps)),
@@ -17,7 +17,7 @@ export function boundCases(suite: Suite): void {
     });
 
     suite.it(
-      "every decision, refund and settlement is what the definition says while the clock only steps back a little",
+      "every decision, refund and settlement matches the algorithm's definition when the clock steps back a little",
       async (world) => {
         const options: ScriptOptions = { refunds: true, settles: true, backwards: true };
         await fc.assert(
@@ -27,7 +27,7 @@ export function boundCases(suite: Suite): void {
       },
     );
 
-    suite.it("never admits more units than the policy allows in any stretch of any arrivals", async (world) => {
+    suite.it("no interval of time admits more units than the policy allows", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 40 }), async ([policy, steps]) => {
           const admitted = await admissions(world, policy, steps);
@@ -45,7 +45,7 @@ export function boundCases(suite: Suite): void {
       );
     });
 
-    suite.it("a leaky bucket lets requests go first in, first out, and no faster than it leaks", async (world) => {
+    suite.it("a leaky bucket releases requests in order, and no faster than it leaks", async (world) => {
       const queues = forgivingPolicies.filter((policy): policy is LeakyBucketPolicy => policy.algorithm === "leaky-bucket");
       await fc.assert(
         fc.asyncProperty(scriptsOf(queues, { backwards: true, longest: 40 }), async ([policy, steps]) => {
@@ -59,8 +59,8 @@ export function boundCases(suite: Suite): void {
               ahead += BigInt((admitted[admitted.indexOf(next) - 1] as Decision).cost);
               const apartMs = next.atMs + next.delayMs - first.atMs - first.delayMs;
               assert.ok(apartMs >= 0, "first in, first out");
-              // Waits are rounded up to whole milliseconds, so two of them may lie up to one nearer.
-              assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units went in ${apartMs} ms`);
+              // Waits are rounded up to whole milliseconds, so two starts may be up to 1 ms closer.
+              assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units passed in ${apartMs} ms`);
             }
           }
         }),
@@ -68,7 +68,7 @@ export function boundCases(suite: Suite): void {
       );
     });
 
-    suite.it("of many requests at one moment exactly as many pass as the policy allows", async (world) => {
+    suite.it("concurrent requests: exactly as many pass as the policy allows", async (world) => {
       await fc.assert(
         fc.asyncProperty(forgivingPolicies, fc.integer({ min: 1, max: 40 }), async (policy, requests) => {
           const limiter = world.limiter(policy);
@@ -84,7 +84,7 @@ export function boundCases(suite: Suite): void {
   });
 }
 
-/** Plays steps on a key, with a look after each, and compares all that is answered with the definition. */
+/** Plays steps on a key, peeks after each, and compares every answer with the model's. */
 export async function agreesWithModel(world: World, policy: Policy, steps: readonly Step[]): Promise<void> {
   const limiter = world.limiter(policy);
   const model = new Model(policy);
@@ -108,11 +108,11 @@ export async function agreesWithModel(world: World, policy: Policy, steps: reado
       const units = "refund" in step ? -(await limiter.refund(key, decision)) : await limiter.settle(key, decision, realCost);
       assert.equal(units + 0, change + 0, `step ${index}: ${shown(step)}`);
     }
-    assert.deepEqual(told(await limiter.peek(key)), model.peek(step.atMs), `a look after step ${index}: ${shown(step)}`);
+    assert.deepEqual(told(await limiter.peek(key)), model.peek(step.atMs), `peek after step ${index}: ${shown(step)}`);
   }
 }
 
-/** A decision as the model tells it. */
+/** The fields of a decision that the model computes. */
 export function told({ allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Decision): object {
   return { allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs };
 }
@@ -127,8 +127,8 @@ async function admissions(world: World, policy: Policy, steps: readonly Step[]):
 }
 
 /**
- * The most units that may pass from `fromMs` on for `stretchMs`, both ends included; `owing` where debts are paid off meanwhile, for
- * which a refill may bring more than the bucket holds.
+ * The most units that may pass from `fromMs` to `fromMs + stretchMs`, both ends included.
+ * @param owing whether debts were paid off meanwhile: then a refill may add more than the bucket holds.
  */
 export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing = false): bigint {
   const flowed = (amount: number, everyMs: number) => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
@@ -138,7 +138,7 @@ export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing 
     case "sliding-window-log":
       return BigInt(policy.limit) * BigInt(Math.floor(stretchMs / policy.windowMs) + 1);
     case "sliding-window-counter": {
-      // Units of one sub-window at most the limit, and of whole ones within a window together too.
+      // One sub-window admits at most the limit, and so do all whole sub-windows of one window together.
       const first = Math.floor(fromMs / policy.bucketMs);
       const last = Math.floor((fromMs + stretchMs) / policy.bucketMs);
       return BigInt(policy.limit) * BigInt(Math.floor((last - first) / policy.buckets) + 1);
@@ -154,8 +154,8 @@ export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing 
 }
 
 /**
- * Refills lie at the same distance for as long as the bucket is not full; a full one begins anew with the request that finds it. So
- * either all of it is there, and refills follow in whole intervals; or a token is missing, and the first refill may follow at once.
+ * Refills are evenly spaced until the bucket is full; the next request on a full bucket restarts the spacing. So there are two cases:
+ * a full bucket and refills after whole intervals, or a bucket that lacks one token and a first refill at any moment.
  */
 function mostByInterval(capacity: number, refill: number, intervals: number): bigint {
   const full = BigInt(capacity) + BigInt(refill) * BigInt(Math.floor(intervals));

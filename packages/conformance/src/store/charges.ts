@@ -15,10 +15,10 @@ import { patient, type Suite, startMs } from "./world.js";
 
 const perMinute = fixedWindow({ limit: 10, window: "1m" });
 
-/** A charge belongs to its decision, key, limiter and store, and to the state that it was taken from. */
+/** A charge is bound to its decision, key, limiter and store, and to the state that was charged. */
 export function chargeCases(suite: Suite): void {
-  suite.describe("settles only its own charges:", () => {
-    suite.it("a copy of a decision is an error, and the decision can still be refunded", async (world) => {
+  suite.describe("charges", () => {
+    suite.it("refunding a copy of a decision is an error; the decision itself can still be refunded", async (world) => {
       const limiter = world.limiter(perMinute);
       const decision = await limiter.consume("key", { cost: 4 });
       for (const copy of [{ ...decision }, JSON.parse(JSON.stringify(decision)), structuredClone({ ...decision })]) {
@@ -31,7 +31,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 10);
     });
 
-    suite.it("so is a copy of a decision that took nothing, whatever it says", async (world) => {
+    suite.it("refunding a copy of a decision that charged nothing is an error, whatever its fields say", async (world) => {
       const limiter = world.limiter(perMinute);
       const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
       await limiter.consume("key", { cost: 8 });
@@ -45,7 +45,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 2);
     });
 
-    suite.it("a decision of another key, limiter or store is an error", async (world) => {
+    suite.it("refunding a decision under another key, limiter or store is an error", async (world) => {
       const limiter = world.limiter(perMinute);
       const decision = await limiter.consume("x", { cost: 4 });
       await limiter.consume("y", { cost: 4 });
@@ -60,7 +60,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal(await limiter.refund("x", decision), 4);
     });
 
-    suite.it("an edit of a decision changes nothing", async (world) => {
+    suite.it("editing a decision does not change what is refunded", async (world) => {
       const limiter = world.limiter(perMinute);
       await limiter.consume("key", { cost: 5 });
       const decision = await limiter.consume("key", { cost: 2 });
@@ -72,7 +72,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 5);
     });
 
-    suite.it("after a reset, nothing of an earlier charge is given back, nor owed in a window", async (world) => {
+    suite.it("after a reset, earlier charges are not refunded, and windows charge no debt for them", async (world) => {
       for (const policy of [perMinute, tokenBucket(bucket)]) {
         const limiter = world.limiter(policy);
         const before = [await limiter.consume("key", { cost: 5 }), await limiter.consume("key", { cost: 5 })] as const;
@@ -89,7 +89,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal(await limiter.settle("key", decision, 5), 0);
     });
 
-    suite.it("nor once all of a state has been given back", async (world) => {
+    suite.it("charges from before a reset are not refunded after a later state was refunded in full", async (world) => {
       const limiter = world.limiter(perMinute);
       const [first, second] = [await limiter.consume("key", { cost: 5 }), await limiter.consume("key", { cost: 1 })];
       await limiter.reset("key");
@@ -100,7 +100,7 @@ export function chargeCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 1);
     });
 
-    suite.it("a charge outlives its limiter: another one of the same name and kind refunds it", async (world) => {
+    suite.it("a limiter that replaces another of the same name and kind can refund its charges", async (world) => {
       const limiter = world.limiter(perMinute, "reloaded");
       const decision = await limiter.consume("key", { cost: 4 });
       const reloaded = world.limiter(fixedWindow({ limit: 10, window: "1m" }), "reloaded");
@@ -111,7 +111,7 @@ export function chargeCases(suite: Suite): void {
 
     for (const policy of [...windows, tokenBucket(bucket), tokenBucket({ ...bucket, style: "interval" })]) {
       suite.it(
-        `after a clock that stepped back by more than the span and returned, no earlier charge counts (${policy.stateKind})`,
+        `after the clock stepped back by more than the span and returned, earlier charges are not refunded (${policy.stateKind})`,
         async (world) => {
           const limiter = world.limiter(policy);
           const before = await limiter.consume("key", { cost: 10 });
@@ -126,7 +126,7 @@ export function chargeCases(suite: Suite): void {
     }
 
     for (const style of ["smooth", "interval"] as const) {
-      suite.it(`a charge of a slow plan gives nothing back once a fast plan has ended its state (${style})`, async (world) => {
+      suite.it(`a charge of a slow plan is not refunded after a faster plan's refill has ended the state (${style})`, async (world) => {
         const [slow, fast] = [1, 3600].map((refill) => createLimit("plans", tokenBucket({ capacity: 10, refill, every: "1h", style }))) as [
           Limit,
           Limit,
@@ -140,7 +140,7 @@ export function chargeCases(suite: Suite): void {
       });
     }
 
-    suite.it("a state that has expired gives nothing back, and a bucket's is still charged more", async (world) => {
+    suite.it("after expiry, a bucket refunds nothing but still charges a higher real cost", async (world) => {
       const limiter = world.limiter(tokenBucket(bucket));
       const [first, second] = [await limiter.consume("key", { cost: 5 }), await limiter.consume("key", { cost: 1 })];
       world.nowMs = startMs + 600_000;
@@ -158,7 +158,7 @@ const windows = [
 ];
 const bucket = { capacity: 10, refill: 10, every: "1m" } as const;
 
-/** Fails unless it is refused as a charge that is not its own. */
+/** Asserts that the call fails with FLOODGATE_FOREIGN_CHARGE. */
 async function isForeign(act: () => unknown): Promise<void> {
   await assert.rejects(async () => await act(), { code: "FLOODGATE_FOREIGN_CHARGE" });
 }

@@ -6,14 +6,14 @@ import { type Suite, startMs } from "./world.js";
 
 const yearMs = 365 * 86_400_000;
 
-/** Clocks that step back, and clocks that were wrong for a while. */
+/** Clocks that step back or were wrong for a while. */
 export function clockCases(suite: Suite): void {
-  suite.describe("keeps its word while the clock", () => {
-    suite.it("steps back within the span: nothing is forgotten, and waits include the distance", async (world) => {
+  suite.describe("when the clock", () => {
+    suite.it("steps back within the span, usage is kept and waits include the step", async (world) => {
       await fc.assert(
         fc.asyncProperty(policies, fc.double({ min: 0, max: 1, noNaN: true }), async (policy, share) => {
           const limiter = world.limiter(policy);
-          // At a window's start, so that the state's own time is the clock's.
+          // At a window's start the state's own time equals the clock's.
           const times = "windowMs" in policy ? policy.windowMs : policy.everyMs;
           world.nowMs = Math.ceil(startMs / times) * times;
           while ((await limiter.consume("key")).allowed) {}
@@ -29,7 +29,7 @@ export function clockCases(suite: Suite): void {
       );
     });
 
-    suite.it("jumps ahead and back: a key is locked for two spans at most", async (world) => {
+    suite.it("jumps ahead and back, a key is locked for at most two spans", async (world) => {
       const jumps = fc.oneof(fc.constant(yearMs), fc.nat(yearMs), fc.nat(10_000));
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { longest: 8 }), jumps, async ([policy, steps], aheadMs) => {
@@ -40,7 +40,7 @@ export function clockCases(suite: Suite): void {
           for (let i = 0; i <= policy.quota; i++) await limiter.consume("key");
           world.nowMs = nowMs;
           const { retryAfterMs } = await limiter.peek("key");
-          // At the very edge of its sub-window a count still weighs in full: the sliding counter takes a millisecond more.
+          // At the exact edge of its sub-window a count still weighs in full, so the sliding counter needs 1 ms more.
           const edgeMs = policy.algorithm === "sliding-window-counter" ? 1 : 0;
           assert.ok(retryAfterMs <= 2 * policy.spanMs + edgeMs, `locked for ${retryAfterMs} ms`);
           world.nowMs = nowMs + retryAfterMs;
@@ -50,7 +50,7 @@ export function clockCases(suite: Suite): void {
       );
     });
 
-    suite.it("comes back from a jump longer than the span: the key starts afresh", async (world) => {
+    suite.it("returns from a jump longer than the span, the key starts fresh", async (world) => {
       await fc.assert(
         fc.asyncProperty(policies, scriptsOf(policies, { longest: 8 }), fc.nat(3), async (policy, [, later], spans) => {
           const limiter = world.limiter(policy);
@@ -68,7 +68,7 @@ export function clockCases(suite: Suite): void {
       );
     });
 
-    suite.it("stands still: a quota passes and nothing more", async (world) => {
+    suite.it("stands still, exactly the quota passes", async (world) => {
       await fc.assert(
         fc.asyncProperty(policies, async (policy) => {
           const limiter = world.limiter(policy);

@@ -14,25 +14,25 @@ import { severalCases } from "./several.js";
 import { vectorCases } from "./vectors.js";
 import { inWorld, type MakeStore, type Runner, type Suite } from "./world.js";
 
-/** A store that is judged. */
+/** The store under test. */
 export interface StoreConformanceOptions {
-  /** Stands in the names of the cases. */
+  /** Shown in the test titles. */
   readonly name: string;
   /**
-   * Makes an empty store, or a promise of one, that tells the time by the clock that it is given (whole milliseconds); called
-   * once a case. It must decide every request itself: caches of rejections off. Closed after the case if it has a `close`.
+   * Makes an empty store, or a promise of one, that reads the time from `clock` (whole milliseconds). Called once per test.
+   * Turn off any cache of rejections: every request must reach the store. After the test, `close` is called if the store has it.
    */
   readonly makeStore: MakeStore;
-  /** Makes an empty store that remembers at most `maxKeys` keys. Give it if your store has a bound, to have it judged when it is full. */
+  /** Makes an empty store that keeps at most `maxKeys` keys. Set it if your store evicts keys: the suite then also tests a full store. */
   readonly makeBoundedStore?: MakeBoundedStore;
 }
 
-/** For stores that need a round trip. */
+/** The timeout of one test. Generous, for stores that need a network round trip per decision. */
 const timeoutMs = 120_000;
 
 /**
- * Judges a store by the contract: worked examples, properties over random policies and arrivals, hostile keys and clocks.
- * The runner is that of Vitest, Jest or `node:test`; the time is the suite's own, so nothing waits.
+ * Tests a store against the contract: worked examples, properties over random policies and arrivals, hostile keys and clocks.
+ * `runner` is `{ describe, it }` of Vitest, Jest or `node:test`. The suite sets the clock itself, so no test waits.
  *
  *     storeConformance({ describe, it }, { name: "memory store", makeStore: (clock) => memoryStore({ clock }) });
  */

@@ -5,9 +5,9 @@ import { checkNumbers } from "./large.js";
 import { forgivingPolicies, type Outcome, play, playAll, policies, replayed, scriptsOf } from "./scripts.js";
 import type { Suite } from "./world.js";
 
-/** What the fields of a decision promise. */
+/** Each field of a decision means what the contract says. */
 export function decisionCases(suite: Suite): void {
-  suite.describe("keeps what its decisions say", () => {
+  suite.describe("decisions", () => {
     suite.it("a rejected request changes nothing", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(forgivingPolicies, { backwards: true, impossible: true }), async ([policy, steps]) => {
@@ -25,14 +25,14 @@ export function decisionCases(suite: Suite): void {
               assert.deepEqual(await limiter.peek("key"), before);
             }
           }
-          // Nor later: without the rejected ones all the others are decided as before.
+          // Nor later: without the rejected requests, all others are decided the same.
           assert.deepEqual(await playAll(world, limiter, "other", admitted), allowed);
         }),
         { numRuns: 150 },
       );
     });
 
-    suite.it("a request passes after retryAfterMs and not one millisecond before", async (world) => {
+    suite.it("a request passes after retryAfterMs and not one millisecond earlier", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { settles: true, backwards: true, longest: 10 }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);
@@ -75,7 +75,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("after resetAfterMs a key is decided as one that was never seen", async (world) => {
+    suite.it("after resetAfterMs a key behaves like one that was never used", async (world) => {
       await fc.assert(
         fc.asyncProperty(
           scriptsOf(policies, { refunds: true, settles: true, backwards: true }),
@@ -99,7 +99,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("one millisecond before resetAfterMs a key is not yet as one that was never seen", async (world) => {
+    suite.it("one millisecond before resetAfterMs a key still remembers its usage", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { settles: true, backwards: true }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);
@@ -114,7 +114,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("a look takes nothing, leaves no trace, and sees what a request of cost 1 would", async (world) => {
+    suite.it("peek takes nothing, leaves no trace, and answers as a request of cost 1 would be", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, backwards: true }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);
@@ -136,7 +136,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("a cost above the quota is rejected for ever and leaves no trace", async (world) => {
+    suite.it("a cost above the quota is always rejected and leaves no trace", async (world) => {
       const costs = fc.constantFrom(1, 2, 1000, Number.MAX_SAFE_INTEGER);
       await fc.assert(
         fc.asyncProperty(scriptsOf(forgivingPolicies, { backwards: true, longest: 10 }), costs, async ([policy, steps], over) => {
@@ -158,7 +158,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("numbers are whole, never negative, and remaining is never above the limit", async (world) => {
+    suite.it("numbers are whole and never negative, and remaining never exceeds the limit", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true, impossible: true }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);
@@ -172,7 +172,7 @@ export function decisionCases(suite: Suite): void {
       );
     });
 
-    suite.it("a key starts afresh when it is reset, and no other does", async (world) => {
+    suite.it("reset clears one key and leaves all others", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 10 }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);

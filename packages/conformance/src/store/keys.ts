@@ -5,7 +5,7 @@ import type { Suite, World } from "./world.js";
 
 const megabyte = "k".repeat(1_000_000);
 
-/** Keys that somebody who wants another's count, or none, might send. */
+/** Keys that an attacker might send to reach another client's count or to avoid being counted. */
 const hostile: readonly (readonly [string, LimiterKey])[] = [
   ["the empty string", ""],
   ["a tuple of the empty string", [""]],
@@ -73,10 +73,10 @@ const hostile: readonly (readonly [string, LimiterKey])[] = [
   ["a tuple of megabytes", [megabyte, megabyte]],
 ];
 
-/** Whom a limit counts: every key on its own, whatever it is made of. */
+/** Every key has its own count, whatever characters it contains. */
 export function keyCases(suite: Suite): void {
-  suite.describe("counts each key on its own", () => {
-    suite.it("however hostile: none shares a count, and each is limited", async (world) => {
+  suite.describe("keys", () => {
+    suite.it("hostile keys are limited, and no two of them share a count", async (world) => {
       const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
       for (const [name, key] of hostile) {
         assert.deepEqual(await left(limiter.peek(key)), [true, 2], `${name} shares a count`);
@@ -92,7 +92,7 @@ export function keyCases(suite: Suite): void {
       }
     });
 
-    suite.it("any two different texts or tuples", async (world) => {
+    suite.it("any two different strings or tuples have separate counts", async (world) => {
       const letters = fc.string({
         unit: fc.constantFrom(
           "a",
@@ -126,7 +126,7 @@ export function keyCases(suite: Suite): void {
       );
     });
 
-    suite.it("numbers, big numbers and booleans as their text, so that a change of type gains nothing", async (world) => {
+    suite.it("numbers, bigints and booleans count as their text, so changing the type does not evade a limit", async (world) => {
       const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
       for (const [first, ...others] of [
         [42, 42n, "42"],
@@ -138,7 +138,7 @@ export function keyCases(suite: Suite): void {
       }
     });
 
-    suite.it("under each name, and no name runs into a key", async (world) => {
+    suite.it("limits of different names count apart, and no name and key combine to another pair", async (world) => {
       const policy = slidingWindowLog({ limit: 1, window: "1m" });
       const names = ["a", "a:b", "a:", "{a}", "a}", "(a", "a\\", " a", "a ", "__proto__", "constructor", "*"];
       const limiters = names.map((name) => world.limiter(policy, name));
@@ -149,7 +149,7 @@ export function keyCases(suite: Suite): void {
       for (const limiter of limiters) for (const key of keys) assert.equal((await limiter.consume(key)).allowed, false);
     });
 
-    suite.it("and a thousand of them at once", async (world) => {
+    suite.it("a thousand concurrent keys are counted separately", async (world) => {
       const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
       const ask = async (): Promise<number> => {
         const all = await Promise.all(Array.from({ length: 1000 }, async (_, i) => await limiter.consume(`user:${i}`)));

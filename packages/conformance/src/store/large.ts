@@ -16,11 +16,11 @@ import { agreesWithModel } from "./bounds.js";
 import { scripts } from "./scripts.js";
 import type { Suite, World } from "./world.js";
 
-/** Policies whose products come near to what a double holds exactly. */
+/** Policies whose products come close to 2^53, the limit of exact integers. */
 export function largeCases(suite: Suite): void {
-  suite.describe("is exact to the last unit and millisecond", () => {
+  suite.describe("large numbers", () => {
     for (const [name, policy] of largePolicies) {
-      suite.it(`for ${name}`, async (world) => {
+      suite.it(`are exact to the last unit and millisecond: ${name}`, async (world) => {
         await fc.assert(
           fc.asyncProperty(scripts(policy, { refunds: true, settles: true, longest: 15 }), (steps) =>
             agreesWithModel(world, policy, steps),
@@ -30,7 +30,7 @@ export function largeCases(suite: Suite): void {
       });
     }
 
-    suite.it("or refuses the policy: a whole charge is given back whole, and as much again can be owed", async (world) => {
+    suite.it("a policy of any size is refused, or refunds a full charge in full and can owe as much again", async (world) => {
       const share = fc.double({ min: 0, max: 0.99, noNaN: true });
       await fc.assert(
         fc.asyncProperty(anySize, share, async (policy, factor) => {
@@ -42,7 +42,7 @@ export function largeCases(suite: Suite): void {
   });
 }
 
-/** Policies of any size. Those that are too large for exact arithmetic are refused when they are made. */
+/** Policies of any size. Making a policy throws if its numbers are too large for exact arithmetic. */
 const anySize: fc.Arbitrary<Policy | undefined> = fc
   .record({
     kind: fc.nat(6),
@@ -98,7 +98,7 @@ export const largePolicies: readonly (readonly [string, Policy])[] = [
   ["a queue of a day's requests", leakyBucket({ capacity: 24, leak: 1, every: "1h" })],
 ];
 
-/** Whole numbers, not negative, and no more remaining than there is. */
+/** Numbers are whole and not negative, and `remaining` does not exceed the limit. */
 export function checkNumbers(decision: Decision): void {
   const { limit, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs } = decision;
   for (const [name, value] of Object.entries({ limit, remaining, resetAfterMs, delayMs, atMs })) {

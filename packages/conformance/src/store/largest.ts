@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from "@floodgate/core";
 
-/** The plan that has the largest of each number of plans of one kind. */
+/** Combines plans of one kind: the largest of each number. */
 export function largestOf(plans: readonly Policy[]): Policy {
   return plans.reduce(larger);
 }
@@ -40,7 +40,7 @@ function larger(a: Policy, b: Policy): Policy {
   }
 }
 
-/** What comes in or drains in a bucket's `every`; a window's limit comes with the next window. */
+/** The units that a bucket regains (or drains) each `every`, and a window regains each window. */
 export function amountOf(policy: Policy): number {
   switch (policy.algorithm) {
     case "gcra":

@@ -1,33 +1,33 @@
 import type { LeakyBucketPolicy, Policy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, TokenBucketPolicy } from "@floodgate/core";
 
-/** What a refund goes by. */
+/** The charge that a refund or settlement changes. */
 export interface Charge {
   readonly atMs: number;
   readonly cost: number;
 }
 
 /**
- * One algorithm, as its definition reads: which costs fit, and what taking, giving back and owing make of a state. Times handed
- * in are never before the state's own. Waits, `remaining` and expiry are no part of it: `Model` finds them by trying.
+ * One algorithm, written straight from its definition: which costs fit, and the state after a charge, a refund or a debt.
+ * `atMs` is never before the state's own time. `Model` finds waits, `remaining` and expiry by trial.
  */
 export interface Rules<S> {
   readonly quota: number;
   readonly spanMs: number;
-  /** The longest that a request may have to wait where it is accepted; 0 where none waits. */
+  /** The longest wait of an accepted request. Left out: 0, no request waits. */
   readonly maxDelayMs?: number;
   /** The state's own time. */
   ownMs(state: S): number;
-  /** Whether anything of the state is left at that time. */
+  /** Whether the state still matters at that time. */
   counts(state: S, atMs: number): boolean;
   fits(state: S | undefined, atMs: number, cost: number): boolean;
   take(state: S | undefined, atMs: number, cost: number): S;
-  /** What a rejection leaves, where it leaves something. */
+  /** The state after a rejection, for algorithms that record rejections. */
   reject?(state: S | undefined, atMs: number, cost: number): S;
-  /** The wait of a request that is accepted. */
+  /** The wait of an accepted request. */
   delayMs?(state: S, atMs: number): number;
   /**
-   * The state once a charge has been cut to its real cost as far as it still counts, and the units given back. The state is of a plan
-   * with that quota, and such an amount may have come in every time since.
+   * The state after a charge was reduced to its real cost as far as it still counts, and the units given back.
+   * @param of the state's plan: its quota, and the amount that each refill since the charge may have added.
    */
   give(
     state: S,
@@ -37,8 +37,8 @@ export interface Rules<S> {
     of: { readonly quota: number; readonly amount: number },
   ): [next: S, units: number];
   /**
-   * The state once a charge has cost so many units more; undefined where there is nothing to charge them to. A bucket's state is of a plan
-   * with that quota.
+   * The state after a charge was raised by `more` units; undefined if the charge no longer counts.
+   * @param quota of the state's plan, for buckets.
    */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
 }
@@ -63,7 +63,7 @@ function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: numbe
   };
 }
 
-/** The state is the times of the units, one by one: more than the limit where it was higher, or where they are owed. */
+/** The state holds one time per unit. Debts, or an earlier plan with a higher limit, can make it longer than the limit. */
 function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<readonly number[]> {
   const inWindow = (times: readonly number[] | undefined, atMs: number) => (times ?? []).filter((time) => time > atMs - windowMs);
   const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
@@ -81,13 +81,13 @@ function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): R
       return [times.filter((_, i) => i < first || i >= first + units), units];
     },
     owe(times, atMs, charge, more) {
-      // Where rejected requests have pushed the charge out, what it owes counts with the first of them.
+      // If logged rejections have pushed the charge out, its debt counts from the first rejection.
       const countsFromMs = charge.atMs > atMs - windowMs ? times?.find((time) => time >= charge.atMs) : undefined;
       return countsFromMs === undefined ? undefined : [...(times ?? []), ...several(countsFromMs, more)].sort((a, b) => a - b);
     },
   };
   if (countRejected) {
-    // A log of more than the limit keeps as many.
+    // A log that is already longer than the limit keeps its length.
     rules.reject = (times, atMs, cost) => {
       const before = inWindow(times, atMs);
       return [...before, ...several(atMs, Math.min(cost, limit))].slice(-Math.max(limit, before.length));
@@ -96,7 +96,7 @@ function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): R
   return rules;
 }
 
-/** Units that were taken: of those above the limit a debt weighs in full, others are cut, for the limit was higher. */
+/** Units above the limit weigh in full if they are a debt. Otherwise an earlier, higher limit allowed them, and they are cut. */
 interface Count {
   readonly units: number;
   readonly debt: boolean;
@@ -105,7 +105,7 @@ interface Count {
 const unitsOf = (count: Count | undefined, limit: number): number =>
   count === undefined ? 0 : count.debt ? count.units : Math.min(count.units, limit);
 
-/** The state is a count for each sub-window that saw a charge, by its start. */
+/** The state maps the start of each charged sub-window to its count. */
 function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
   const widthMs = windowMs / buckets;
   const startOf = (atMs: number) => Math.floor(atMs / widthMs) * widthMs;
@@ -151,8 +151,8 @@ const dividedUp = (a: bigint, b: bigint): number => Number((a + b - 1n) / b);
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
- * What a bucket owes a charge whose real cost is less: what of the charge would count more, after so much has come in. Of one that
- * an earlier plan allowed, as much counts as the bucket holds.
+ * The refund for a lower real cost: what is left of the charge after `cameIn`, less what would be left of the real cost.
+ * A charge above the capacity (an earlier plan allowed it) counts as the capacity.
  */
 function dueOf(charged: number, cost: number, capacity: number, unit: bigint, cameIn: bigint): bigint {
   const over = Math.max(0, charged - capacity);
@@ -163,7 +163,7 @@ function dueOf(charged: number, cost: number, capacity: number, unit: bigint, ca
   return counts(charged) - counts(cost);
 }
 
-/** `parts` is the level at `timeMs`; a unit is `everyMs` parts, and `amount` parts flow each millisecond: no fractions. */
+/** `parts` is the level at `timeMs`. A unit is `everyMs` parts and `amount` parts flow each millisecond, so there are no fractions. */
 interface Level {
   readonly parts: bigint;
   readonly timeMs: number;
@@ -188,7 +188,7 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
     fits: (state, atMs, cost) => BigInt(cost) * unit <= levelAt(state, atMs),
     take,
     give(state, atMs, charge, cost, of) {
-      // A charge after the last one is of a state that a clock's jump made void.
+      // A charge later than the state's last one belongs to a state that a clock jump made void.
       if (charge.atMs > state.timeMs) return [state, 0];
       const due = dueOf(charge.cost, cost, capacity, unit, BigInt(atMs - charge.atMs) * BigInt(of.amount));
       const missing = full - levelAt(state, atMs);
@@ -223,7 +223,7 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
     fits: (state, atMs, cost) => cost <= refilled(state, atMs).tokens,
     take,
     give(state, atMs, charge, cost, of) {
-      // A charge after the next refill is of a state that a clock's jump made void.
+      // A charge later than the next refill belongs to a state that a clock jump made void.
       if (charge.atMs >= state.refilledMs + everyMs) return [state, 0];
       const now = refilled(state, atMs);
       const refills = Math.max(0, Math.ceil((now.refilledMs - charge.atMs) / everyMs));
@@ -254,7 +254,7 @@ function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy):
     maxDelayMs,
     ownMs: (state) => state.timeMs,
     counts: (state, atMs) => backlogAt(state, atMs) > 0n,
-    // A larger queue may have let in more than this one holds: it is full until that has drained.
+    // A larger plan may have queued more than this one holds: then the queue is full until it drains.
     fits: (state, atMs, cost) => backlogAt(state, atMs) + BigInt(cost) * unit <= full,
     take: (state, atMs, cost) => ({ parts: backlogAt(state, atMs) + BigInt(cost) * unit, timeMs: atMs }),
     delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),

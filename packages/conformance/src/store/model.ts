@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import { amountOf, largestOf } from "./largest.js";
 import { type Charge, type Rules, rulesOf } from "./model-rules.js";
 
-/** What a decision must say. */
+/** The expected fields of a decision. */
 export interface Verdict {
   readonly allowed: boolean;
   readonly limit: number;
@@ -14,14 +14,14 @@ export interface Verdict {
 }
 
 /**
- * One key under one policy or plans of one kind, by definition and trial rather than by formula: `remaining` is the largest cost that fits,
- * the waits are the least after which a request fits or nothing is left. Slow, and shares no code with the algorithms.
+ * The expected decisions for one key under one policy, or under plans of one kind. It works by definition and trial, without formulas:
+ * `remaining` is the largest cost that fits, waits are the smallest that work. Slow, and shares no code with the algorithms.
  */
 export class Model {
   #policy: Policy;
   #rules: Rules<unknown>;
   #state: unknown;
-  /** The plan with the largest numbers of those that charged the state. By its rules the state ends. */
+  /** The largest numbers of all plans that charged the state. They decide when the state ends. */
   #largest: Policy;
   #life = 0;
 
@@ -31,13 +31,13 @@ export class Model {
     this.#largest = policy;
   }
 
-  /** Another policy with the same times: another plan. */
+  /** Switches to another plan: a policy with the same times. */
   change(policy: Policy): void {
     this.#policy = policy;
     this.#rules = rulesOf(policy);
   }
 
-  /** Which of the key's states this is. Once all of a state has been given back, the next charge begins another. */
+  /** Identifies the current state of the key. After a full refund, the next charge begins a new state. */
   get life(): number {
     return this.#life;
   }
@@ -61,8 +61,8 @@ export class Model {
   }
 
   /**
-   * Answers the units charged in addition, or below 0 those given back.
-   * @param life the state that was charged. A charge of another state has nothing to give back, and in a window nothing to owe.
+   * Returns the units charged in addition; negative if units were given back.
+   * @param life the state that was charged. A charge to an older state refunds nothing, and in a window owes nothing.
    */
   settle(nowMs: number, { atMs: chargedAtMs, cost: reserved }: Charge, cost: number, life: number): number {
     const counts = this.#state !== undefined && life === this.#life;
@@ -82,7 +82,7 @@ export class Model {
     if (state === undefined) return 0;
     const largest = largestOf([this.#largest, this.#policy]);
     const [next, units] = this.#rules.give(state, atMs, charge, cost, { quota: this.#largest.quota, amount: amountOf(largest) });
-    // What leaves nothing leaves no state.
+    // A full refund leaves no state.
     if (units > 0) this.#state = rulesOf(this.#largest).counts(next, atMs) ? next : undefined;
     return 0 - units;
   }
@@ -93,14 +93,14 @@ export class Model {
     this.#state = next;
   }
 
-  /** The state as of that time; where this plan has the largest numbers and its bucket is full, there is none. */
+  /** The state at that time; undefined if this plan has the largest quota and the state no longer counts under it. */
   #at(nowMs: number): unknown {
     const state = this.#stored(nowMs);
     if (state === undefined || this.#policy.quota < this.#largest.quota) return state;
     return this.#rules.counts(state, this.#countingFrom(state, nowMs)) ? state : undefined;
   }
 
-  /** The state, until the plan with the largest numbers forgets it. A state that is more than a span ahead of the clock is void. */
+  /** The state until the largest plan forgets it. A state more than one span ahead of the clock is void. */
   #stored(nowMs: number): unknown {
     const state = this.#state;
     if (state === undefined) return undefined;
@@ -130,7 +130,7 @@ export class Model {
 
   #verdict(nowMs: number, allowed: boolean, delayMs: number, atMs: number, cost: number): Verdict {
     const { quota } = this.#rules;
-    // A state that is too far ahead of the clock now counts for nothing, also later.
+    // A state that is void now stays void.
     const after = this.#stored(nowMs);
     const endMs = after === undefined ? nowMs : this.#endMs(after);
     const leftAt = (ms: number) => (ms < endMs ? after : undefined);
@@ -148,14 +148,14 @@ export class Model {
   }
 }
 
-/** The least wait from which on something holds. */
+/** The smallest wait from which `holds` is true. */
 function leastWait(holds: (ms: number) => boolean): number {
   let latest = 1;
   while (!holds(latest)) latest *= 2;
   return least(0, latest, holds);
 }
 
-/** The least number of a range from which on something holds. */
+/** The smallest number of a range from which `holds` is true. */
 function least(from: number, to: number, holds: (value: number) => boolean): number {
   let low = from;
   let high = to;

@@ -8,35 +8,35 @@ import { type Suite, startMs, type World } from "./world.js";
 
 type Planned = Pick<Family, "name" | "plan">;
 
-/** Those that other cases cannot hold: they leave a trace of a rejected request, or are another way to count the same. */
+/** Kinds that the other plan tests leave out: logs that record rejections, and variants of the same algorithm. */
 const others: readonly Planned[] = [
   {
-    name: "sliding log that counts rejected requests",
+    name: "sliding log with countRejected",
     plan: (limit) => slidingWindowLog({ limit, window: 1000, countRejected: true }),
   },
   {
-    name: "sliding log of which some plans count rejected requests",
+    name: "sliding log with countRejected on some plans only",
     plan: (limit, pace) => slidingWindowLog({ limit, window: 1000, countRejected: pace % 2 === 0 }),
   },
   { name: "two counters", plan: (limit) => slidingWindowCounter({ limit, window: 1000 }) },
   {
-    name: "queue with a longest delay",
+    name: "queue with maxDelayMs",
     plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 997, maxDelayMs: 100 * (capacity % 7) }),
   },
 ];
 
-/** What happens to a key. Shares of a time are of the time that the largest plan takes from empty to full. */
+/** One phase in the life of a key. `share` is a part of the largest plan's span. */
 type Phase =
-  /** Requests of one plan until it rejects. */
+  /** One plan sends requests until it is rejected. */
   | { readonly act: "take all"; readonly plan: number }
-  /** Requests of one plan, so far apart and for so long. */
+  /** One plan sends a request every `stepMs`, for `share` of the span. */
   | { readonly act: "trickle"; readonly plan: number; readonly stepMs: number; readonly share: number }
   | { readonly act: "one"; readonly plan: number; readonly share: number }
   | { readonly act: "pause"; readonly share: number }
   | { readonly act: "step back"; readonly byMs: number }
-  /** Waits until a plan forgets the state, or next lets a request in; a millisecond more or less. */
+  /** Waits until a plan forgets the state or admits a request, give or take a millisecond. */
   | { readonly act: "wait"; readonly plan: number; readonly reset: boolean; readonly offMs: number }
-  /** Settles one of the latest charges, each once, to a share of its cost. */
+  /** Settles a recent charge, each at most once, to `factor` times its cost. */
   | { readonly act: "settle"; readonly back: number; readonly factor: number };
 
 const plan = fc.nat(3);
@@ -61,7 +61,7 @@ const phase: fc.Arbitrary<Phase> = fc.oneof(
     arbitrary: fc.record({ act: fc.constant("settle" as const), back: fc.nat(5), factor: fc.constantFrom(0, 0, 0.5, 1.5, 3) }),
   },
 );
-/** A plan takes all, others take what comes in meanwhile, and stop for a while: then the first comes back. */
+/** One plan takes all, another takes what is refilled, then a pause; repeated, the first plan returns. */
 const inTurns: fc.Arbitrary<Phase[]> = fc.tuple(takeAll, trickle, fc.oneof(pause, wait));
 const lives: fc.Arbitrary<Phase[]> = fc
   .tuple(
@@ -72,7 +72,7 @@ const lives: fc.Arbitrary<Phase[]> = fc
   .map(([round, rounds, end]) => [...Array.from({ length: rounds }, () => round).flat(), ...end]);
 
 const pace = fc.integer({ min: 1, max: 20 });
-/** Two to four plans' quotas, and what comes in or drains under each, in most cases the same. */
+/** The quota and pace (units refilled or drained) of two to four plans; the pace is mostly the same. */
 const severalPlans: fc.Arbitrary<[number, number][]> = fc
   .tuple(
     fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 40 })), { minLength: 2, maxLength: 4 }),
@@ -83,9 +83,9 @@ const severalPlans: fc.Arbitrary<[number, number][]> = fc
   )
   .map(([quotas, paces]) => quotas.map((quota, i): [number, number] => [quota, paces[i] as number]));
 
-/** Requests of several plans on one key: what one takes it takes from all. */
+/** Plans share one count per key. */
 export function planTurnCases(suite: Suite): void {
-  suite.describe("lets several plans of a key in no more than the largest alone", () => {
+  suite.describe("several plans on one key never admit more than the largest plan alone", () => {
     for (const { name, plan } of [...families, ...others]) {
       suite.it(name, async (world) => {
         await fc.assert(
@@ -105,13 +105,13 @@ export function planTurnCases(suite: Suite): void {
 interface Charge {
   readonly limit: Limit;
   readonly decision: Decision;
-  /** The same request, sent to the largest plan alone. */
+  /** The same request on the key that only the largest plan uses. */
   readonly alone: Decision;
   units: bigint;
   settled: boolean;
 }
 
-/** One key under several plans, and beside it a key on which the largest plan alone gets the requests that were let in. */
+/** Plays phases on one key, and repeats each admitted request on a second key under the largest plan alone. */
 class Turns {
   readonly #world: World;
   readonly #limits: readonly Limit[];
@@ -121,7 +121,7 @@ class Turns {
   #asked = 0;
   #latestMs = startMs;
   #owing = false;
-  /** Whether a refund gave back more than alone. */
+  /** Whether a refund gave back more than it would have under the largest plan alone. */
   #gaveMore = false;
 
   constructor(world: World, plans: readonly Limit["policy"][]) {
@@ -143,10 +143,10 @@ class Turns {
     }
   }
 
-  /** By less than any plan's span, so that all take the clock's step for one. */
+  /** Steps back by less than any plan's span, so every plan treats it as a small step. */
   async #stepBack(byMs: number): Promise<void> {
     const { store } = this.#world;
-    // A store may have forgotten by now what the largest plan has no use for any more. The clock's step must not bring it back.
+    // If the largest plan's state has ended, the store may have dropped it: the step back must not revive it.
     if ((await store.peek(this.#largest, this.#key)).resetAfterMs === 0) await store.reset(this.#largest, this.#key);
     this.#latestMs = Math.max(this.#latestMs, this.#world.nowMs);
     const spanMs = Math.min(...this.#limits.map(({ policy }) => policy.spanMs));
@@ -184,7 +184,7 @@ class Turns {
     return true;
   }
 
-  /** Asks the largest plan alone at the time that the state counts from: a rejected request that was logged may have moved it ahead of the clock. */
+  /** Runs at the time that the state counts from: a logged rejection may have moved it ahead of the clock. */
   async #at<T>(atMs: number, ask: () => T): Promise<Awaited<T>> {
     const { nowMs } = this.#world;
     this.#world.nowMs = atMs;
@@ -194,23 +194,23 @@ class Turns {
   }
 
   /**
-   * The same requests would have been let in alone, except that an interval bucket's refills may come at other times, and that a slower
-   * bucket gives more of a charge back, because less of it has come in. There, and for the other buckets too, no stretch of time has more
-   * than the largest plan can ever let in.
+   * The largest plan alone would have admitted the same requests. There are two exceptions: an interval bucket may refill at other times,
+   * and a slower bucket refunds more because less has been refilled. So for all buckets, no stretch of time has more than the largest
+   * plan can ever admit.
    */
   #check(newest: Charge): void {
     const { policy } = this.#largest;
     const isBucket = !("windowMs" in policy) || policy.algorithm === "gcra";
     const interval = policy.algorithm === "token-bucket" && policy.style === "interval";
     if (!interval && !(this.#gaveMore && isBucket))
-      assert.equal(newest.alone.allowed, true, `request ${this.#charges.length} would not be let in alone`);
+      assert.equal(newest.alone.allowed, true, `the largest plan alone rejects request ${this.#charges.length}`);
     if (!isBucket) return;
     const toMs = newest.decision.atMs;
     let units = 0n;
     let fromMs = toMs;
     for (let i = this.#charges.length - 1; i >= 0; i--) {
       const charge = this.#charges[i] as Charge;
-      // A clock that stepped back is checked alone.
+      // Check only up to the last step back of the clock.
       if (charge.decision.atMs > fromMs) return;
       fromMs = charge.decision.atMs;
       units += charge.units;

@@ -15,19 +15,19 @@ import * as fc from "fast-check";
 import { checkNumbers } from "./large.js";
 import { type Suite, startMs } from "./world.js";
 
-/** A policy of each algorithm that differs in what it allows, not in its times; and one with other times. */
+/** Plans of one algorithm: `plan` makes them with the same times, `other` has different times. */
 export interface Family {
   readonly name: string;
   readonly plan: (quota: number, pace: number) => Policy;
   readonly other: (quota: number) => Policy;
-  /** What remains of `quota` where `taken` of `before` had been taken under another plan. */
+  /** What remains of `quota` after another plan, with the quota `before`, took `taken`. */
   readonly left: (quota: number, taken: number, before: number) => number;
 }
 
 const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
 const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
 
-/** The rates are prime to their times: so a part of a unit is the same under all plans, and nothing is rounded from one to another. */
+/** The rates share no factor with their times. So all plans use the same fraction of a unit, and a change of plan rounds nothing. */
 export const families: readonly Family[] = [
   {
     name: "fixed window",
@@ -74,14 +74,14 @@ export const families: readonly Family[] = [
 ];
 
 const quota = fc.integer({ min: 1, max: 40 });
-/** A quota, and for buckets a pace. */
+/** A plan: its quota, and for buckets its pace. */
 export const plans: fc.Arbitrary<[number, number]> = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
 
-/** One name whose policy changes: another plan, or a rule that was reloaded. */
+/** The policy of one name changes: another plan, or a reloaded rule. */
 export function planCases(suite: Suite): void {
-  suite.describe("keeps what was used when a policy changes", () => {
+  suite.describe("when a policy changes", () => {
     for (const family of families) {
-      suite.it(`${family.name}: other numbers under one name keep the count, clamped`, async ({ store }) => {
+      suite.it(`${family.name}: new numbers keep the usage, clamped to the new limit`, async ({ store }) => {
         let used = 0;
         await fc.assert(
           fc.asyncProperty(plans, plans, quota, async (one, other, taken) => {
@@ -100,7 +100,7 @@ export function planCases(suite: Suite): void {
         );
       });
 
-      suite.it(`${family.name}: other times under one name start afresh, and leave the first count as it was`, async ({ store }) => {
+      suite.it(`${family.name}: new times start a fresh count and leave the old one unchanged`, async ({ store }) => {
         const [first, second] = [createLimit("times", family.plan(5, 5)), createLimit("times", family.other(5))];
         await store.consume(first, "key", 5);
         assert.equal((await store.peek(second, "key")).remaining, 5);
@@ -111,7 +111,7 @@ export function planCases(suite: Suite): void {
       });
     }
 
-    suite.it("numbers stay whole and waits honest however plans take turns", async (world) => {
+    suite.it("numbers stay whole and waits correct however often plans change", async (world) => {
       const step = fc.record({ byMs: fc.oneof(fc.nat(300), fc.nat(3000)), plan: fc.nat(2), cost: fc.integer({ min: 1, max: 12 }) });
       const script = fc.record({
         family: fc.constantFrom(...families),

@@ -4,10 +4,10 @@ import * as fc from "fast-check";
 import { playAll, policies, scriptsOf } from "./scripts.js";
 import { type Suite, startMs } from "./world.js";
 
-/** What is given back: as far as it still counts, once, and never more. */
+/** A refund gives back what still counts of a charge, once. */
 export function refundCases(suite: Suite): void {
-  suite.describe("gives back", () => {
-    suite.it("never more than was taken, and once only", async (world) => {
+  suite.describe("refunds", () => {
+    suite.it("a refund never exceeds the charge, and happens only once", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { jumps: true, impossible: true }), fc.nat(2), async ([policy, steps], pauses) => {
           const limiter = world.limiter(policy);
@@ -18,8 +18,8 @@ export function refundCases(suite: Suite): void {
             const units = await limiter.refund("key", decision);
             const after = await limiter.peek("key");
             assert.ok(units >= 0 && units <= (decision.allowed ? decision.cost : 0), `${units} of ${decision.cost}`);
-            assert.ok(after.remaining >= before.remaining, "room is not taken");
-            assert.ok(after.remaining - before.remaining <= Math.ceil(units), `${units} made more room than that`);
+            assert.ok(after.remaining >= before.remaining, "a refund takes no room");
+            assert.ok(after.remaining - before.remaining <= Math.ceil(units), `refunding ${units} made more room than that`);
             assert.ok(after.resetAfterMs <= before.resetAfterMs);
             assert.equal(await limiter.refund("key", decision), 0, "a second time");
             assert.deepEqual(await limiter.peek("key"), after);
@@ -29,7 +29,7 @@ export function refundCases(suite: Suite): void {
       );
     });
 
-    suite.it("all of what was just taken, so that the key is as it was (but for a queue, whose places pass)", async (world) => {
+    suite.it("an immediate refund restores the key (a queue refunds nothing)", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { longest: 10 }), async ([policy, steps]) => {
           const limiter = world.limiter(policy);
@@ -51,7 +51,7 @@ export function refundCases(suite: Suite): void {
       );
     });
 
-    suite.it("nothing of what has been forgotten, and creates no state by it", async (world) => {
+    suite.it("a refund after the state has expired gives nothing and creates no state", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { backwards: true }), fc.nat(100), async ([policy, steps], lateMs) => {
           const limiter = world.limiter(policy);
@@ -67,7 +67,7 @@ export function refundCases(suite: Suite): void {
       );
     });
 
-    suite.it("nothing of what was charged before the key started anew", async (world) => {
+    suite.it("a charge from before the state expired is not refunded to the next state", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies), fc.nat(100), async ([policy, steps], lateMs) => {
           const limiter = world.limiter(policy);
@@ -83,7 +83,7 @@ export function refundCases(suite: Suite): void {
       );
     });
 
-    suite.it("nothing of a charge that a clock's jump made void", async (world) => {
+    suite.it("a charge that a clock jump made void is not refunded", async (world) => {
       await fc.assert(
         fc.asyncProperty(policies, fc.integer({ min: 2, max: 1000 }), async (policy, spans) => {
           const limiter = world.limiter(policy);
@@ -100,7 +100,7 @@ export function refundCases(suite: Suite): void {
       );
     });
 
-    suite.it("nothing for a look, a rejection, or a part of a rejected whole", async (world) => {
+    suite.it("a peek, a rejection, or a part of a rejected consumeAll is not refunded", async (world) => {
       const wide = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
       const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
       await wide.consume("key", { cost: 5 });
@@ -116,7 +116,7 @@ export function refundCases(suite: Suite): void {
       assert.equal((await wide.peek("key")).remaining, 5);
     });
 
-    suite.it("each part of an allowed whole", async (world) => {
+    suite.it("each part of an allowed consumeAll can be refunded", async (world) => {
       const wide = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
       const narrow = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
       const { all } = await consumeAll([

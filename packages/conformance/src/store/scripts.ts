@@ -28,7 +28,7 @@ const queues = fc
   )
   .map(leakyBucket);
 
-/** Small policies of every algorithm, all of which leave no trace of a rejected request. */
+/** Small policies of every algorithm, without `countRejected`. */
 export const forgivingPolicies: fc.Arbitrary<Policy> = fc.oneof(
   fc.record({ limit: quota, window: timeMs }).map(fixedWindow),
   logs(fc.constant(false)),
@@ -53,22 +53,22 @@ export type Step = { readonly atMs: number } & (
 );
 
 export interface ScriptOptions {
-  /** Some steps give an earlier decision back. */
+  /** Include refunds of earlier decisions. */
   refunds?: boolean;
-  /** Some steps settle an earlier decision, so that it has cost less than was reserved, or up to several quotas more. */
+  /** Include settlements of earlier decisions: from nothing up to several quotas above the reserved cost. */
   settles?: boolean;
-  /** The clock steps back at times, as far as the policy's span and no further. */
+  /** The clock sometimes steps back, by at most the policy's span. */
   backwards?: boolean;
-  /** The clock also jumps by spans, by hours and by a year, ahead and back. */
+  /** The clock also jumps ahead and back: by spans, hours or a year. */
   jumps?: boolean;
-  /** Some costs are more than the policy can ever hold. */
+  /** Include costs above the quota. */
   impossible?: boolean;
   longest?: number;
 }
 
 const yearMs = 365 * 86_400_000;
 
-/** What happens to one key: bursts, pauses and edges on the scale of the policy. */
+/** The steps of one key: bursts, pauses and edges on the scale of the policy. */
 export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitrary<Step[]> {
   const { spanMs } = policy;
   const pace = Math.ceil(spanMs / policy.quota);
@@ -101,7 +101,7 @@ export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitra
       return made.map(({ byMs, cost, change, realCost }, index): Step => {
         nowMs = options.jumps ? nowMs + byMs : Math.max(nowMs + byMs, latestMs - spanMs);
         latestMs = Math.max(latestMs, nowMs);
-        // A small number means one of the latest requests: those are the ones that still count.
+        // A small number selects a recent request: recent ones still count.
         const of = change < 0 ? undefined : requests[requests.length - 1 - (change % Math.max(requests.length, 1))];
         if (of !== undefined && realCost >= 0) return { atMs: nowMs, settle: of, realCost };
         if (of !== undefined && options.refunds === true) return { atMs: nowMs, refund: of };
@@ -111,20 +111,20 @@ export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitra
     });
 }
 
-/** A number from 0 on for some of the steps, -1 for the others. */
+/** For each step, a number from 0, or -1 for none. */
 function often(wanted: boolean, some: fc.Arbitrary<number>): fc.Arbitrary<number> {
   return wanted ? fc.oneof({ weight: 2, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: some }) : fc.constant(-1);
 }
 
-/** A policy and what happens to a key under it. */
+/** A policy, and the steps of a key under it. */
 export function scriptsOf(which: fc.Arbitrary<Policy>, options: ScriptOptions = {}): fc.Arbitrary<[Policy, Step[]]> {
   return which.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, options)));
 }
 
-/** What came of a step: the decision of a request, or the units that a refund gave back or a settlement changed. */
+/** The result of a step: a decision, or the units that a refund gave back or a settlement changed. */
 export type Outcome = Decision | number;
 
-/** One step; `earlier` are the outcomes of the steps before it. */
+/** Plays one step. `earlier` holds the outcomes of the steps before it. */
 export async function play(world: World, limiter: Limiter, key: string, step: Step, earlier: readonly Outcome[]): Promise<Outcome> {
   world.nowMs = step.atMs;
   if ("cost" in step) return await limiter.consume(key, { cost: step.cost });
@@ -132,14 +132,14 @@ export async function play(world: World, limiter: Limiter, key: string, step: St
   return await limiter.settle(key, earlier[step.settle] as Decision, step.realCost);
 }
 
-/** Plays steps on a key, and answers what came of each. */
+/** Plays steps on a key, and returns the outcome of each. */
 export async function playAll(world: World, limiter: Limiter, key: string, steps: readonly Step[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const step of steps) outcomes.push(await play(world, limiter, key, step, outcomes));
   return outcomes;
 }
 
-/** A fresh key with the same past: states cannot be copied, but they can be made again. */
+/** A fresh key with the same history. A state cannot be copied, so it is replayed. */
 export async function replayed(world: World, limiter: Limiter, steps: readonly Step[]): Promise<string> {
   const key = world.fresh();
   await playAll(world, limiter, key, steps);

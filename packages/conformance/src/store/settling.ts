@@ -8,10 +8,10 @@ import { families, plans } from "./plans.js";
 import { playAll, policies, replayed, type Step, scripts, scriptsOf } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";
 
-/** Costs that are known only afterwards: what is less is given back, what is more is owed. */
+/** `settle` replaces the reserved cost by the real one: it refunds the difference, or charges it. */
 export function settlingCases(suite: Suite): void {
-  suite.describe("settles", () => {
-    suite.it("as the definition says, however plans take turns and the clock behaves", async (world) => {
+  suite.describe("settle", () => {
+    suite.it("matches the algorithm's definition when plans change and the clock jumps", async (world) => {
       await fc.assert(
         fc.asyncProperty(livesUnderPlans, ([limits, acts]) => agreesUnderPlans(world, limits, acts)),
         { numRuns: 400 },
@@ -19,7 +19,7 @@ export function settlingCases(suite: Suite): void {
     });
 
     for (const family of families) {
-      suite.it(`${family.name}: by as much for every plan, whatever others have charged since`, async (world) => {
+      suite.it(`${family.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
         const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
         const share = fc.double({ min: 0, max: 1, noNaN: true });
         const realCost = fc.oneof(fc.constant(0), fc.nat(60), fc.nat(2000));
@@ -31,7 +31,7 @@ export function settlingCases(suite: Suite): void {
             const key = world.fresh();
             const left = async (limit: Limit): Promise<number> => (await world.store.peek(limit, key)).remaining;
             const decision = await world.store.consume(settling, key, Math.ceil(first * (one[0] - 1)) + 1);
-            // By then nothing of it counts; a bucket's settlement is charged all the same.
+            // By then the charge has expired; a bucket still charges a higher real cost.
             if (later) world.nowMs += 86_400_000;
             const room = await left(charging);
             if (room === 0) return;
@@ -40,7 +40,7 @@ export function settlingCases(suite: Suite): void {
             const before = await left(wide);
             const units = await world.store.settle(settling, key, asCharge(decision), cost);
             if (cost > decision.cost) assert.equal(units, later && isWindow(settling.policy) ? 0 : cost - decision.cost);
-            else assert.ok(units <= 0 && units >= cost - decision.cost, `${units} of ${cost - decision.cost} were given back`);
+            else assert.ok(units <= 0 && units >= cost - decision.cost, `settled by ${units}, at most ${cost - decision.cost}`);
             const after = await left(wide);
             assert.equal(after, Math.max(0, before - units));
             if (after > 0) assert.equal(await left(charging), family.left(other[0], wideQuota - after, wideQuota));
@@ -50,7 +50,7 @@ export function settlingCases(suite: Suite): void {
       });
     }
 
-    suite.it("what was reserved without a trace, and nothing as a refund", async (world) => {
+    suite.it("changes nothing for the reserved cost, and equals a refund for a cost of 0", async (world) => {
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true }), fc.nat(24), async ([policy, steps], which) => {
           const limiter = world.limiter(policy);
@@ -69,7 +69,7 @@ export function settlingCases(suite: Suite): void {
       );
     });
 
-    suite.it("a decision once, be it as a refund, and none that took nothing", async (world) => {
+    suite.it("works once per decision, refunds included, and not for decisions that charged nothing", async (world) => {
       const limiter = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
       const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
       const [one, other] = [await limiter.consume("key", { cost: 3 }), await limiter.consume("key", { cost: 3 })];
@@ -89,7 +89,7 @@ export function settlingCases(suite: Suite): void {
       assert.equal((await limiter.peek("key")).remaining, 9);
     });
 
-    suite.it("each part of an allowed whole by itself", async (world) => {
+    suite.it("settles each part of an allowed consumeAll by itself", async (world) => {
       const requests = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
       const tokens = world.limiter(tokenBucket({ capacity: 1000, refill: 1000, every: "1m" }));
       const { all } = await consumeAll([
@@ -100,12 +100,12 @@ export function settlingCases(suite: Suite): void {
       assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
     });
 
-    suite.it("so that what passes finds room beside all that has really been used", async (world) => {
+    suite.it("makes later requests fit beside the real costs of earlier ones", async (world) => {
       const real = fc.infiniteStream(fc.double({ min: 0, max: 4, noNaN: true }));
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, { longest: 40 }), real, async ([policy, steps], factors) => {
           const limiter = world.limiter(policy);
-          // The newest first.
+          // Newest first.
           const used: { atMs: number; units: bigint }[] = [];
           for (const step of steps) {
             const [decision] = (await playAll(world, limiter, "key", [step])) as [Decision];
@@ -115,7 +115,7 @@ export function settlingCases(suite: Suite): void {
               units += earlier.units;
               const stretchMs = decision.atMs - earlier.atMs;
               const most = mostIn(policy, earlier.atMs, stretchMs, true);
-              // What a window has overdrawn is not paid off in the next.
+              // A window's debt ends with the window.
               if (isWindow(policy) && most > BigInt(policy.quota)) break;
               assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
             }
@@ -128,7 +128,7 @@ export function settlingCases(suite: Suite): void {
       );
     });
 
-    suite.it("any cost: numbers stay whole, below 2^53 and true", async (world) => {
+    suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {
       const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
       const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
       const costs = fc.array(huge, { minLength: 1, maxLength: 3 });
@@ -139,7 +139,7 @@ export function settlingCases(suite: Suite): void {
           async ([policy, steps], realCosts) => {
             const limiter = world.limiter(policy);
             const nowMs = (steps.at(-1) as Step).atMs;
-            // As many of the latest requests as there are costs.
+            // Settle the last requests, one for each cost.
             const first = Math.max(0, steps.length - realCosts.length);
             const owing = steps.slice(first).map((_, i): Step => ({ atMs: nowMs, settle: first + i, realCost: realCosts[i] as number }));
             const past: Step[] = [...steps, ...owing, { atMs: nowMs, cost: policy.quota }];
@@ -150,7 +150,7 @@ export function settlingCases(suite: Suite): void {
               else checkNumbers(outcome);
             }
             const { retryAfterMs, resetAfterMs } = outcomes.at(-1) as Decision;
-            // All that was charged is counted: exactly, in a window, and until it is paid off in a bucket.
+            // Every unit charged is counted: in a window exactly, in a bucket until it is paid off.
             const most = isWindow(policy)
               ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
               : mostIn(policy, nowMs, resetAfterMs, true);
@@ -170,7 +170,7 @@ export function settlingCases(suite: Suite): void {
       );
     });
 
-    suite.it("a window's debt until the window ends, and a bucket's until it is paid off", async (world) => {
+    suite.it("leaves a debt: a window's ends with the window, a bucket's when it is paid off", async (world) => {
       const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
       const owing = async (policy: typeof window | typeof bucket): Promise<number> => {
         const limiter = world.limiter(policy);
@@ -180,7 +180,7 @@ export function settlingCases(suite: Suite): void {
       assert.deepEqual([await owing(window), await owing(bucket)], [60_000, 186_000]);
     });
 
-    suite.it("more in a bucket whenever it is told, in a window only while it counts", async (world) => {
+    suite.it("charges a higher cost to a bucket at any time, to a window only while the charge counts", async (world) => {
       const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
       const [ofWindow, ofBucket] = [world.limiter(window), world.limiter(bucket)];
       const [inWindow, inBucket] = [await ofWindow.consume("key"), await ofBucket.consume("key")];
@@ -191,14 +191,14 @@ export function settlingCases(suite: Suite): void {
   });
 }
 
-/** So large a plan that it sees all that others have charged, and what they have left. */
+/** A plan large enough to see everything that the others have charged. */
 const wideQuota = 100_000;
 
 function isWindow(policy: Policy): boolean {
   return "windowMs" in policy && policy.algorithm !== "gcra";
 }
 
-/** Something that is asked under one of a key's plans, a while after what was asked before. */
+/** A request or settlement under one of the key's plans, `byMs` after the previous one. */
 type Act = { readonly byMs: number; readonly plan: number } & (
   | { readonly cost: number }
   | { readonly settle: number; readonly realCost: number }
@@ -243,7 +243,7 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
     }
     for (const other of limits) {
       model.change(other.policy);
-      assert.deepEqual(told(await world.store.peek(other, key)), model.peek(world.nowMs), `a look after act ${index}`);
+      assert.deepEqual(told(await world.store.peek(other, key)), model.peek(world.nowMs), `peek after act ${index}`);
     }
   }
 }

@@ -13,7 +13,7 @@ import * as fc from "fast-check";
 import { playAll, policies, type Step, scripts } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";
 
-/** One limit of a request: its policy, its cost, and what its key has been through. */
+/** One limit of a request: its policy, its cost, and the history of its key. */
 interface Part {
   readonly policy: Policy;
   readonly cost: number;
@@ -38,10 +38,10 @@ const shuffled = parts.chain((list) =>
   fc.tuple(fc.constant(list), fc.shuffledSubarray([...list.keys()], { minLength: list.length, maxLength: list.length })),
 );
 
-/** Several limits in one atomic step: all are charged, or none is. */
+/** `consumeAll`: charges all limits or none, in one atomic step. */
 export function severalCases(suite: Suite): void {
-  suite.describe("checks several limits at once", () => {
-    suite.it("all pass and all are charged, or none is", async (world) => {
+  suite.describe("consumeAll", () => {
+    suite.it("charges all limits if all allow, else none", async (world) => {
       await fc.assert(
         fc.asyncProperty(parts, async (list) => {
           const limiters = list.map(({ policy }) => world.limiter(policy));
@@ -51,7 +51,7 @@ export function severalCases(suite: Suite): void {
           const before = await looks(limiters, "key");
           const whole = await together(list, limiters, [...list.keys()], "key");
           const after = await looks(limiters, "key");
-          // What each limit would have said alone.
+          // Each limit's decision alone.
           const alone: Decision[] = [];
           for (const [i, { cost }] of list.entries()) alone.push(await (twins[i] as Limiter).consume("key", { cost }));
           const charged = await looks(twins, "key");
@@ -73,7 +73,7 @@ export function severalCases(suite: Suite): void {
       );
     });
 
-    suite.it("in any order with the same verdict and the same charges", async (world) => {
+    suite.it("gives the same decision and charges in any order of limits", async (world) => {
       await fc.assert(
         fc.asyncProperty(shuffled, async ([list, order]) => {
           const limiters = list.map(({ policy }) => world.limiter(policy));
@@ -92,7 +92,7 @@ export function severalCases(suite: Suite): void {
       );
     });
 
-    suite.it("and reports the most restrictive: the longest wait of those that reject, else the smallest share left", async (world) => {
+    suite.it("reports the most restrictive limit: the longest wait among rejections, else the smallest remaining share", async (world) => {
       await fc.assert(
         fc.asyncProperty(parts, async (list) => {
           const limiters = list.map(({ policy }) => world.limiter(policy));
@@ -109,7 +109,7 @@ export function severalCases(suite: Suite): void {
       );
     });
 
-    suite.it("of different keys, each on its own count", async (world) => {
+    suite.it("counts different keys separately", async (world) => {
       const perIp = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
       const perUser = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
       const ask = async (ip: string, user: string) =>
@@ -124,7 +124,7 @@ export function severalCases(suite: Suite): void {
       assert.equal((await perUser.peek("x")).remaining, 1);
     });
 
-    suite.it("of one limiter under two keys, each on its own count", async (world) => {
+    suite.it("counts two keys of one limiter separately", async (world) => {
       const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
       await limiter.consume("full", { cost: 2 });
       const whole = await consumeAll([
@@ -135,7 +135,7 @@ export function severalCases(suite: Suite): void {
       assert.equal((await limiter.peek("empty")).remaining, 2);
     });
 
-    suite.it("and a shadow check counts but rejects nothing", async (world) => {
+    suite.it("counts a shadow limit but never rejects because of it", async (world) => {
       const policy = fixedWindow({ limit: 2, window: "1m" });
       const [enforced, watched] = [createLimit("enforced", policy), createLimit("watched", policy)];
       const ask = async (enforcedCost: number, watchedCost: number) => {
@@ -164,11 +164,11 @@ export function severalCases(suite: Suite): void {
           [false, true],
           [1, 0],
         ],
-        "only the watched one would reject: the others are charged",
+        "only the shadow limit would reject: the others are charged",
       );
     });
 
-    suite.it("and a limit that is only looked at must allow, wherever it stands, but is never charged", async (world) => {
+    suite.it("requires a look-only limit to allow, in any position, and never charges it", async (world) => {
       await fc.assert(
         fc.asyncProperty(parts, fc.nat(3), fc.boolean(), async (list, at, shadow) => {
           const limiters = list.map(({ policy }) => world.limiter(policy));
@@ -197,7 +197,7 @@ export function severalCases(suite: Suite): void {
       );
     });
 
-    suite.it("and a log that counts rejected requests logs only what it rejects itself", async (world) => {
+    suite.it("with countRejected, a log records only the requests that it rejects itself", async (world) => {
       const log = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
       const closed = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
       await closed.consume("key");
@@ -216,7 +216,7 @@ export function severalCases(suite: Suite): void {
   });
 }
 
-/** Gives each limit its past, and sets the clock to after all of them. */
+/** Plays each limit's history, then sets the clock after the last of them. */
 async function live(world: World, list: readonly Part[], limiters: readonly Limiter[], key: string): Promise<void> {
   let lastMs = startMs;
   for (const [i, { past }] of list.entries()) {
@@ -241,7 +241,7 @@ async function looks(limiters: readonly Limiter[], key: string): Promise<Decisio
   return seen;
 }
 
-/** A decision but for the limiter that made it. */
+/** A decision without the fields that name its limiter. */
 function told({ name: _, ...rest }: Decision): Omit<Decision, "name"> {
   return rest;
 }

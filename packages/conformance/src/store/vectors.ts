@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { consumeAll, type Decision, type Policy, toPolicy } from "@floodgate/core";
 import type { Suite, World } from "./world.js";
 
-/** What a step of a case lays down; `retryAfterMs: null` stands for Infinity. */
+/** One step and its expected decision; `retryAfterMs: null` means Infinity. */
 interface Expected {
   readonly allowed?: boolean;
   readonly remaining?: number;
@@ -38,7 +38,7 @@ interface SeveralCase {
 
 const fields = ["allowed", "remaining", "retryAfterMs", "resetAfterMs", "delayMs"] as const;
 
-/** The worked examples of the literature and the brute-force ones: every step of every case, every field. */
+/** Reproduces the worked examples from the literature and the brute-force cases: every field of every step. */
 export function vectorCases(suite: Suite): void {
   for (const file of ["worked", "random"]) {
     suite.describe(`reproduces ${file}.json`, () => {
@@ -51,7 +51,7 @@ export function vectorCases(suite: Suite): void {
 }
 
 function read<T>(file: string): T[] {
-  // Two up from the source and from what it is compiled to.
+  // Two folders up, from src as well as from dist.
   return JSON.parse(readFileSync(join(__dirname, "..", "..", "vectors", `${file}.json`), "utf8")) as T[];
 }
 
@@ -91,7 +91,7 @@ function check(decision: Decision, expected: Expected, where: string): void {
   }
 }
 
-/** Vectors write times in milliseconds under names that say so; policies take them as durations. */
+/** Vectors give durations in milliseconds with names ending in `Ms`; policies take durations. */
 function policyOf(written: Record<string, unknown>): Policy {
   const { windowMs, everyMs, ...rest } = written;
   if (windowMs !== undefined) rest["window"] = windowMs;

@@ -1,30 +1,30 @@
 import { type Clock, createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
 
-/** What the suite needs of a test runner: those of Vitest, Jest and `node:test` fit. */
+/** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
 export interface Runner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
 }
 
-/** A store that the suite may close when a case is over. */
+/** A store; the suite calls `close` after each test if it exists. */
 export type ClosableStore = Store & { close?(): unknown };
 
-/** Makes an empty store that tells the time by the clock that it is given. */
+/** Makes an empty store that reads the time from `clock`. */
 export type MakeStore = (clock: Clock) => ClosableStore | Promise<ClosableStore>;
 
-/** The runner with a world of its own for each case. */
+/** The runner; each test gets its own world. */
 export interface Suite {
   describe(name: string, body: () => void): void;
   it(name: string, body: (world: World) => Promise<void>): void;
 }
 
-/** An hour like any other; the clock of a case starts here. */
+/** The start of an arbitrary hour; each test's clock begins here. */
 export const startMs = 1_789_948_800_000;
 
-/** A machine that is busy with other tests may take its time. */
+/** Generous, for machines that run other tests at the same time. */
 const patienceMs = 60_000;
 
-/** A store under test, its clock, and names and keys that nobody used before. */
+/** A store under test, its clock, and a supply of unused names and keys. */
 export class World {
   nowMs: number = startMs;
   readonly store: Store;
@@ -35,13 +35,13 @@ export class World {
     this.store = patient(store);
   }
 
-  /** A limiter with a name of its own. */
+  /** A limiter; by default under an unused name. */
   limiter(policy: Policy, name: string = this.fresh("limit"), receiptSecret?: string): Limiter {
     const secret = receiptSecret === undefined ? {} : { receiptSecret };
     return createLimiter({ name, policy, store: this.store, timeoutMs: patienceMs, onEvent: this.#listen, ...secret });
   }
 
-  /** Throws what the store failed with: a limiter decides without it, and a case is not about that. */
+  /** Throws the store's error. A limiter would decide without the store, and hide the failure from the test. */
   assertSound(): void {
     if (this.#faults.length > 0) throw this.#faults[0];
   }
@@ -50,13 +50,13 @@ export class World {
     if (event.type === "store-error") this.#faults.push(event.error);
   };
 
-  /** A word that was not used before, for a name or a key. */
+  /** An unused word for a name or a key. */
   fresh(word = "key"): string {
     return `${word}-${this.#used++}`;
   }
 }
 
-/** Runs a case in a world of its own, and closes the store whatever comes of it. */
+/** Runs a test in its own world, and always closes the store. */
 export async function inWorld(makeStore: MakeStore, body: (world: World) => Promise<void>): Promise<void> {
   let nowMs = (): number => startMs;
   const store = await makeStore(() => nowMs());
@@ -70,7 +70,7 @@ export async function inWorld(makeStore: MakeStore, body: (world: World) => Prom
   }
 }
 
-/** The same store with a long timeout, also for calls without a limiter. */
+/** The same store with a long timeout, also for direct calls. */
 export function patient(store: Store): Store {
   return {
     mode: store.mode,
