@@ -1,4 +1,4 @@
-import { type CompiledRule, InspectedRules, type Limiter, type LimiterKey, RateLimit, type RuleSet, type Store } from "@floodgate/core";
+import { type CompiledRule, type Limiter, type LimiterKey, RateLimit, RuleExplainer, type RuleSet, type Store } from "@floodgate/core";
 import type { RulesRedis } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
@@ -59,7 +59,7 @@ export function withSubject(io: Io, options: SubjectOptions, use: (subject: Subj
     const app = appOptions(set, options);
     const rules = { current: set, subscribe: () => () => undefined };
     const { limiters } = new RateLimit("floodgate", { ...app, rules, store, timeoutMs }, [], askedReader, () => store);
-    const { all } = new InspectedRules("floodgate", set, app, askedReader);
+    const { all } = new RuleExplainer("floodgate", set, app, askedReader);
     const rule = all.find(({ name }) => name === options.rule) as CompiledRule<AskedRequest>;
     notePlan(io, options.plan, [plain]);
     const limiter = limiters.get(options.rule) as Limiter;

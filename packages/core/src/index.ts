@@ -58,18 +58,18 @@ export type { RequestReader } from "./requests/request-reader.js";
 export { type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
-export type { PossiblePath, RequestPath } from "./rules/path.js";
+export type { PossiblePath, RequestPath } from "./requests/path.js";
 export type { ClientIpOption } from "./requests/client-ip.js";
 export type { Header, HeaderFormat, HeadersOption } from "./responses/headers.js";
 export { problemType } from "./responses/problem.js";
-export { decisionOf } from "./requests/visits.js";
+export { decisionOf } from "./requests/meeting.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { Waiting } from "./responses/waiting.js";
 export { warnOnce } from "./support/warn.js";
-export { isBuiltInKey, type KeyFunction, type KeyInfo, type KeyName, type KeyOption, parseKeyName } from "./requests/key-source.js";
+export type { CostFunction, KeyFunction, KeyInfo, ResponseInfo } from "./requests/functions.js";
+export { isBuiltInKey, type KeyName, type KeyOption, parseKeyName } from "./rules/key-source.js";
 export type { Match } from "./rules/match.js";
 export type { BanOptions } from "./rules/ban.js";
-export type { CostFunction, ResponseInfo } from "./rules/cost.js";
 export type { Exempt } from "./rules/exempt.js";
 export type { PlanNumbers, PlanOptions } from "./rules/plans.js";
 export type { LimitOptions, OnMissingKey, Rule } from "./rules/rule.js";
@@ -83,10 +83,10 @@ export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
 
 // For tools: rules looked into beside a middleware, and addresses as it counts them
-export { type Explanation, InspectedRules, type NotCounted } from "./rules/inspected-rules.js";
+export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";
 export type { Ban } from "./rules/ban.js";
 export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
-export { ipKey } from "./requests/ip.js";
+export { ipKey } from "./support/ip.js";
 
 // For both: options are checked alike everywhere
 export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";

@@ -1,4 +1,4 @@
-import { InspectedRules, type RuleSet } from "@floodgate/core";
+import { RuleExplainer, type RuleSet } from "@floodgate/core";
 import type { Command } from "commander";
 import { appOptions, askedReader } from "../app.js";
 import { Failure } from "../failure.js";
@@ -65,6 +65,6 @@ async function checkToJson(io: Io, text: string, file: string, options: CheckOpt
 
 async function explain(io: Io, set: RuleSet, options: CheckOptions, line: string): Promise<ExplainedRule[]> {
   notePlan(io, options.plan, set.rules);
-  const rules = new InspectedRules("check", set, appOptions(set, options), askedReader);
+  const rules = new RuleExplainer("check", set, appOptions(set, options), askedReader);
   return explained(set, await rules.explain(requestOf(line, options, set)));
 }

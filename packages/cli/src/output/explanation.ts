@@ -1,4 +1,4 @@
-import { type Explanation, FloodgateError, type NotCounted, type PlainRule, type RuleSet } from "@floodgate/core";
+import { type Explanation, FloodgateError, type Misfit, type PlainRule, type RuleSet } from "@floodgate/core";
 import { type AskedRequest, isOwnKey, keyNames, markedKeyNames } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { table } from "./table.js";
@@ -67,7 +67,7 @@ function why(rule: PlainRule, explanation: Exclude<Explanation<AskedRequest>, { 
   }
 }
 
-const reasons: Readonly<Record<NotCounted, (rule: PlainRule) => string>> = {
+const reasons: Readonly<Record<Misfit, (rule: PlainRule) => string>> = {
   method: ({ match }) => `method: it is for ${[match?.method].flat().join(", ")}`,
   path: ({ match }) => `path: it is for ${[match?.path].flat().join(", ")}`,
   header: ({ match }) =>
@@ -76,6 +76,8 @@ const reasons: Readonly<Record<NotCounted, (rule: PlainRule) => string>> = {
       .join(", ")}`,
   exempt: () => "exempt",
   free: () => "its cost is 0",
+  "no-match": () => "its match function says no",
+  "watched-fault": () => "it fails, and passes because of mode: shadow",
   "no-key": (rule) => `no key (${hint(rule)}), so that it passes (${rule.mode === "shadow" ? "mode: shadow" : "onMissingKey: skip"})`,
 };
 

@@ -115,14 +115,16 @@ export interface BanEvent {
 
 /**
  * What a warning is about: a proxy that the framework was not told of; a middleware that is made anew for each request; a key function
- * that counts each IPv6 address as a client; a match function that answers nothing; a limit of 0, which rejects every request.
+ * that counts each IPv6 address as a client; a match function that answers nothing; a limit of 0, which rejects every request; a rule
+ * that is only watched and fails.
  */
 export type WarningCode =
   | "FLOODGATE_MISSING_PROXY_SETTING"
   | "FLOODGATE_MADE_PER_REQUEST"
   | "FLOODGATE_KEY_PER_ADDRESS"
   | "FLOODGATE_MATCH_ANSWERS_NOTHING"
-  | "FLOODGATE_LIMIT_OF_ZERO";
+  | "FLOODGATE_LIMIT_OF_ZERO"
+  | "FLOODGATE_WATCHED_RULE_FAILS";
 
 /** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
 export interface WarningEvent {

@@ -1,6 +1,6 @@
-import { ipKey } from "../requests/ip.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { sha256 } from "../support/hash.js";
+import { ipKey } from "../support/ip.js";
 
 export type KeyPart = string | number | bigint | boolean;
 

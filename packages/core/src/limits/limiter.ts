@@ -1,6 +1,6 @@
 import { type Policy, type PolicyOptions, toPolicy } from "../algorithms/policy.js";
 import { type FailureOptions, failureWords } from "../stores/failure-options.js";
-import { guardStore, StoreGuard } from "../stores/guard.js";
+import { guardStore } from "../stores/guard.js";
 import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
@@ -13,7 +13,6 @@ import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 import { Settlements } from "./settlements.js";
-import { isZero, zeroDecision } from "./zero-limit.js";
 
 /** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -98,7 +97,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const receipts = Receipts.of(where, options.receiptSecret);
   const guard = guardStore(where, store, options);
   claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
-  if (guard instanceof StoreGuard) guard.listen();
+  guard.listen();
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent, plainKeyText, receipts);
 }
 
@@ -145,7 +144,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = this.keyText(key);
-    const decision = isZero(this) ? this.#zero(cost) : this.guard.consume(this.limit, text, cost);
+    const decision = this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
     const told = (made: Decision): Decision => {
@@ -156,8 +155,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
-    const text = this.keyText(key);
-    return isZero(this) ? this.#zero(1) : this.guard.peek(this.limit, text);
+    return this.guard.peek(this.limit, this.keyText(key));
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
@@ -174,11 +172,6 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
 
   reset(key: LimiterKey): Answer<void, M> {
     return this.guard.reset(this.limit, this.keyText(key));
-  }
-
-  #zero(cost: number): Answer<Decision, M> {
-    const decision = zeroDecision(this.limit, cost);
-    return (this.store.mode === "sync" ? decision : Promise.resolve(decision)) as Answer<Decision, M>;
   }
 }
 
@@ -227,18 +220,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     });
     return whole;
   };
-  const decisions = list.some(isZero) ? beyondZero(first.guard, list) : first.guard.consumeAll(list);
-  return andThen<Decision[], CombinedDecision>(decisions, combined) as Answer<CombinedDecision, M>;
-}
-
-/** A limit of 0 rejects the whole, so the other limits are only looked at. */
-function beyondZero(store: Store, list: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
-  const looks = list.filter((check) => !isZero(check)).map((check) => ({ ...check, look: true }));
-  const seen = looks.length > 0 ? store.consumeAll(looks) : store.mode === "sync" ? [] : Promise.resolve([]);
-  return andThen<Decision[], Decision[]>(seen, (decisions) => {
-    const rest = decisions.values();
-    return list.map((check) => (isZero(check) ? zeroDecision(check.limit, check.cost) : (rest.next().value as Decision)));
-  });
+  return andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined) as Answer<CombinedDecision, M>;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */

@@ -1,6 +1,5 @@
 import { FallbackLimits } from "../stores/fallback.js";
-import { StoreGuard } from "../stores/guard.js";
-import { type Store, scopeOf } from "../stores/store.js";
+import type { Guard } from "../stores/guard.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**
@@ -34,20 +33,20 @@ export function meaningOf(...policies: readonly unknown[]): string {
 
 /**
  * One name on one store is one count, so two meanings of it are a mistake.
- * @param store as it is asked: where a guard has a fallback, the names are counted there too.
+ * @param guard if it has a fallback, the names are counted there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN`
  */
-export function checkNames(where: string, store: Store, claims: readonly Claim[]): void {
-  for (const claim of placed(where, store, claims)) checkClaim(claim);
+export function checkNames(where: string, guard: Guard, claims: readonly Claim[]): void {
+  for (const claim of placed(where, guard, claims)) checkClaim(claim);
 }
 
 /**
  * Takes names, all or none; answers how to give them back.
- * @param store as it is asked: where a guard has a fallback, the names are taken there too.
+ * @param guard if it has a fallback, the names are taken there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN` where one has another meaning already.
  */
-export function claimNames(where: string, store: Store, claims: readonly Claim[]): () => void {
-  const all = placed(where, store, claims);
+export function claimNames(where: string, guard: Guard, claims: readonly Claim[]): () => void {
+  const all = placed(where, guard, claims);
   for (const claim of all) checkClaim(claim);
   for (const { scope, name, meaning } of all) {
     const known = namesOf(scope).get(name);
@@ -62,9 +61,9 @@ export function claimNames(where: string, store: Store, claims: readonly Claim[]
   };
 }
 
-function placed(where: string, store: Store, claims: readonly Claim[]): PlacedClaim[] {
-  const own = claims.map((claim) => ({ ...claim, where, scope: scopeOf(store) }));
-  const fallback = store instanceof StoreGuard ? store.fallback : undefined;
+function placed(where: string, guard: Guard, claims: readonly Claim[]): PlacedClaim[] {
+  const own = claims.map((claim) => ({ ...claim, where, scope: guard.scope }));
+  const { fallback } = guard;
   if (fallback === undefined) return own;
   const { scope } = fallback;
   return [...own, ...claims.map((claim) => ({ ...claim, where: `${where}: onStoreError`, scope, meaning: fallback }))];

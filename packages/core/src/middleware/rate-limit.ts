@@ -1,73 +1,79 @@
 import { combine } from "../limits/combine.js";
 import type { CombinedDecision, Decision } from "../limits/decision.js";
-import { type EventListener, isTold, listenerOf, tell } from "../limits/events.js";
+import { type EventListener, isTold, listenerOf, tell, tellWarning } from "../limits/events.js";
 import type { Limiter } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
-import { isZero, zeroDecision } from "../limits/zero-limit.js";
+import type { StoreClient } from "../limits/store-client.js";
+import { Meeting } from "../requests/meeting.js";
+import { ProxyCheck } from "../requests/proxy-warning.js";
+import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { ruleContext } from "../requests/rule-context.js";
-import { enter, isChecked, type Visit } from "../requests/visits.js";
 import { type Afterwards, afterwards } from "../responses/afterwards.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
 import { quotaExceeded, reducedCapacity } from "../responses/problem.js";
 import { ActiveRules } from "../rules/active-rules.js";
 import { yesOrNo } from "../rules/answer.js";
-import { type CompiledRule, type Found, type RuleCheck, TurnedAway } from "../rules/compiled-rule.js";
-import { guardStore, StoreGuard } from "../stores/guard.js";
-import { type Check, checkStore, type Store, scopeOf } from "../stores/store.js";
-import { FloodgateError, shown } from "../support/errors.js";
-import type { Promised } from "../support/promises.js";
-import { abandon, andThen, isPromise } from "../support/promises.js";
-import { afterThisRun, steadyMs } from "../support/runtime.js";
-import type { Asking } from "./asking.js";
-import { heedBans, withBans } from "./bans.js";
+import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
+import { ruleContext } from "../rules/rule-context.js";
+import { guardStore } from "../stores/guard.js";
+import { runningMs } from "../stores/running-clock.js";
+import { checkStore, type Store, scopeOf } from "../stores/store.js";
+import { hasZero, isZero } from "../stores/zero-limit.js";
+import { reasonOf } from "../support/errors.js";
+import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import { afterThisRun } from "../support/runtime.js";
+import { applyBans, withLooks } from "./bans.js";
 import { throwFault } from "./faults.js";
 import { isFirstUse, LateMade, lateMadeOn } from "./late-made.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 
-/** What is to be done with a request. */
+/** What an adapter does with a request. */
 export interface Outcome {
   readonly action: "pass" | "reject";
   readonly headers: readonly Header[];
-  /** The most restrictive decision; undefined where no limit applied. */
+  /** The most restrictive decision; undefined if no limit applied. */
   readonly decision: Decision | undefined;
-  /** How long to hold a request that passes. */
+  /** How long to hold a request that passes, in milliseconds. */
   readonly delayMs: number;
-  /** Of a rejection: its status, and a body of `problemType` where nobody else answers it. */
+  /** The status of a rejection, and a body of `problemType` for a rejection that nobody else answers. */
   readonly status: number;
   readonly body: string;
-  /** To be called once the response has been sent, where that may mean a refund or a settlement. */
+  /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
   readonly sent: Afterwards | undefined;
 }
 
-/** The status for a response that nobody waited for, as nginx logs it. */
+/** The status of a response that its client did not wait for, as nginx logs it. */
 export const clientClosedRequest = 499;
 
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: "", sent: undefined };
 
 /**
- * A middleware without its framework: options checked when it is made, a request in, an outcome out. Where no function of
- * the request answers a promise and the store answers at once, it does too.
+ * A middleware without its framework: options are checked when it is made; then a request goes in, and an outcome comes out. It answers a
+ * promise only if a function of the app or the store does.
+ *
+ * The way of a request: `meet` it, `find` the rules that fit, `ask` what each of them checks, `decide` in the store, `report` the outcome.
  */
 export class RateLimit<Req> {
   readonly store: Store;
   readonly decisionName: string;
   readonly #where: string;
-  readonly #asking: Asking;
+  readonly #client: StoreClient;
+  readonly #settings: RequestSettings<Req>;
+  readonly #rules: ActiveRules<Req>;
+  readonly #writeHeaders: ReturnType<typeof headerWriter>;
+  readonly #skip: RateLimitOptions<Req>["skip"];
+  readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
+  /** Whether a request is rejected if the store cannot decide it. */
+  readonly #failsClosed: boolean;
+  /** Undefined once enough requests were looked at, or with the option `clientIp`. */
+  #proxyCheck: ProxyCheck<Req> | undefined;
   /** `"young"` in the run that has made it; then what its app is told by, if a request came in that run, until the next one. */
   #late: LateMade | "young" | undefined;
-  /** Whether a request that the store cannot decide is turned away. */
-  readonly #denies: boolean;
-  readonly #reader: RequestReader<Req>;
-  readonly #rules: ActiveRules<Req>;
-  readonly #headers: ReturnType<typeof headerWriter>;
-  readonly #skip: RateLimitOptions<Req>["skip"];
-  readonly #plan: RateLimitOptions<Req>["plan"];
-  readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
+  #hasWarnedOfFault = false;
 
   /**
-   * @param own the adapter's own options, which are its to check.
-   * @throws FloodgateError where an option is wrong.
+   * @param own the adapter's own options, which the adapter checks.
+   * @throws FloodgateError if an option is wrong.
    */
   constructor(
     where: string,
@@ -79,17 +85,18 @@ export class RateLimit<Req> {
     checkRateLimitOptions(where, options, own);
     this.#where = where;
     this.decisionName = decisionName(where, options.decisionName);
-    this.#reader = reader;
     this.#skip = options.skip;
-    this.#plan = options.plan;
     this.#refundWhen = options.refundWhen;
-    this.#headers = headerWriter(where, options.headers);
+    this.#failsClosed = options.onStoreError === "deny";
+    this.#writeHeaders = headerWriter(where, options.headers);
+    this.#settings = requestSettings(where, options, reader);
+    const onEvent = listenerOf(options.onEvent);
+    if (options.clientIp === undefined) this.#proxyCheck = new ProxyCheck(reader, onEvent);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
     const receipts = Receipts.of(where, options.receiptSecret);
-    this.#asking = { guard: guardStore(where, this.store, options), onEvent: listenerOf(options.onEvent), receipts };
-    this.#denies = options.onStoreError === "deny";
-    this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader), this.store, this.#asking);
-    if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.listen();
+    this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
+    this.#rules = new ActiveRules(where, options, ruleContext(where, options, onEvent), this.store, this.#client);
+    this.#client.guard.listen();
     if (isFirstUse(scopeOf(this.store))) {
       this.#late = "young";
       afterThisRun(() => {
@@ -98,186 +105,183 @@ export class RateLimit<Req> {
     }
   }
 
-  /** One limiter a rule that is in force, by name. */
+  /** A limiter for each active rule, by name. */
   get limiters(): ReadonlyMap<string, Limiter> {
     return this.#rules.current.limiters;
   }
 
-  /** Leaves the source of its rules, of which the last stay in force, and the store's breaker, and gives their names back to the store. */
+  /** Stops following a source of rules, whose last version stays active, and the store's breaker. Its names may be used again. */
   close(): void {
     this.#rules.close();
-    if (this.#asking.guard instanceof StoreGuard) this.#asking.guard.close();
+    this.#client.guard.close();
   }
 
   /**
-   * Decides a request. One that this middleware has met before is checked only under rules that it has not been checked under yet:
-   * the app may have sent it on to another path, for which there are others.
-   * @throws what functions of the request throw, now or later, and always an error.
+   * Decides a request. A request that this middleware has met before is checked only under rules that have not checked it: the app may
+   * have sent it on to another path, which has other rules.
+   * @throws what functions of the app throw, now or later, and always an error. If all rules are only watched, it throws nothing.
    */
   decide(request: Req): Promised<Outcome> {
     try {
-      const outcome = this.#decide(request);
-      return isPromise(outcome) ? outcome.then(undefined, throwFault) : outcome;
-    } catch (reason) {
-      throwFault(reason);
+      const outcome = this.#meet(request);
+      return isPromise(outcome) ? outcome.then(undefined, (fault) => this.#fault(fault)) : outcome;
+    } catch (fault) {
+      return this.#fault(fault);
     }
   }
 
-  /** Notices a middleware that is made for one request. */
-  #notice(request: Req, visit: Visit): void {
+  #meet(request: Req): Promised<Outcome> {
+    const meeting = new Meeting(request, this, this.#settings);
+    if (this.#late !== undefined) this.#notice(meeting);
+    if (this.#proxyCheck !== undefined) this.#checkProxy(request);
+    if (this.#skip === undefined) return this.#find(meeting);
+    return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
+      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#find(meeting),
+    );
+  }
+
+  /** One version of the rules decides all of a request, whatever becomes active while its functions are waited for. */
+  #find(meeting: Meeting<Req>): Promised<Outcome> {
+    const rules = this.#rules.current.rules.find(meeting);
+    return this.#ask(meeting, meeting.earlier === undefined ? rules : rules.filter(({ name }) => !meeting.wasCheckedUnder(name)));
+  }
+
+  #ask(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[]): Promised<Outcome> {
+    // Allocated in its full length: an array that grows reserves room for many, at each request.
+    const asked = new Array<Promised<Asked<Req>>>(rules.length);
+    let waits = false;
+    try {
+      for (let i = 0; i < asked.length; i++) {
+        const answer = (rules[i] as CompiledRule<Req>).ask(meeting);
+        asked[i] = answer;
+        waits ||= isPromise(answer);
+      }
+    } catch (error) {
+      abandon(asked);
+      throw error;
+    }
+    return waits
+      ? Promise.all(asked).then((all) => this.#decide(meeting, rules, all))
+      : this.#decide(meeting, rules, asked as Asked<Req>[]);
+  }
+
+  #decide(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Promised<Outcome> {
+    const checks = checksOf(asked);
+    if (checks.length < asked.length && asked.includes("missing-key")) return this.#rejectKeyless(rules, asked);
+    const first = checks[0];
+    if (first === undefined) return unlimited;
+    meeting.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
+    if (this.#late instanceof LateMade) this.#late.meets(first.key, first.limit.name, this.#client.onEvent);
+    if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
+    const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
+    return isPromise(decision)
+      ? decision.then((later) => this.#report(meeting, checks, [later]))
+      : this.#report(meeting, checks, [decision]);
+  }
+
+  #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[]): Promised<Outcome> {
+    // A limit of 0 that is enforced rejects the request before the store is asked.
+    const checks = hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
+    const { guard } = this.#client;
+    const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
+    const decisions = andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(withLooks(checks)), (answers) =>
+      applyBans(checks, answers, this.#client, deadlineMs),
+    );
+    return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, decisions));
+  }
+
+  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], decisions: readonly Decision[]): Outcome {
+    const combined = combine(checks, decisions);
+    const { allowed, decision, all } = combined;
+    meeting.decision = decision;
+    if (this.#client.onEvent !== undefined) tellAll(checks, combined, this.#client.onEvent);
+    const enforced = enforcedOf(checks, all);
+    const headers = this.#headersOf(meeting, enforced, decision, !allowed);
+    if (!allowed) return this.#reject(headers, enforced, decision);
+    let delayMs = 0;
+    for (const one of enforced) if (one.delayMs > delayMs) delayMs = one.delayMs;
+    const sent = afterwards(meeting.request, checks, all, this.#refundWhen, this.#client);
+    return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
+  }
+
+  /** A decision without the store knows nothing to show. */
+  #headersOf(meeting: Meeting<Req>, enforced: readonly Decision[], reported: Decision, rejected: boolean): Header[] {
+    if (this.#writeHeaders === undefined || enforced.length === 0 || reported.degraded) return [];
+    meeting.reported = reported;
+    return this.#writeHeaders({ decisions: enforced, reported, meeting, rejected });
+  }
+
+  #reject(headers: Header[], enforced: readonly Decision[], decision: Decision): Outcome {
+    const retryAfter = retryAfterSeconds(decision);
+    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
+    headers.push(noStore);
+    const violated = enforced.filter((one) => !one.allowed).map((one) => one.name);
+    if (decision.degraded && this.#failsClosed) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
+    return rejection(429, headers, quotaExceeded(violated, decision), decision);
+  }
+
+  #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
+    const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
+    for (const name of keyless) this.#client.onEvent?.({ type: "missing-key", name });
+    return rejection(429, [noStore], quotaExceeded(keyless, undefined), undefined);
+  }
+
+  /** Finds a middleware that is made anew for each request. */
+  #notice(meeting: Meeting<Req>): void {
     const late = this.#late;
     if (late === "young") {
-      const app = this.#reader.app?.(request);
+      const app = this.#settings.reader.app?.(meeting.request);
       this.#late = app === undefined ? undefined : lateMadeOn(app);
-    } else if (late !== undefined && visit.earlier === undefined) {
+    } else if (late !== undefined && meeting.earlier === undefined) {
       late.isKept();
       this.#late = undefined;
     }
   }
 
-  #decide(request: Req): Promised<Outcome> {
-    const visit = enter(this.#reader.identity(request), this, this.#reader.plainIdentity === true);
-    if (this.#late !== undefined) this.#notice(request, visit);
-    if (this.#skip === undefined) return this.#limit(request, visit);
-    return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
-      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#limit(request, visit),
-    );
-  }
-
-  #limit(request: Req, visit: Visit): Promised<Outcome> {
-    // One version of the rules decides all of a request, whatever is put in force while its functions are waited for.
-    const fitting = this.#rules.current.rules.find(request, this.#reader);
-    const rules = visit.earlier === undefined ? fitting : fitting.filter(({ name }) => !isChecked(visit, name));
-    if (this.#plan === undefined || rules.every(({ plans }) => plans === undefined)) return this.#check(request, visit, rules, undefined);
-    return andThen<string | undefined, Outcome>(this.#plan(request), (plan) => this.#check(request, visit, rules, checkPlan(plan)));
-  }
-
-  #check(request: Req, visit: Visit, rules: readonly CompiledRule<Req>[], plan: string | undefined): Promised<Outcome> {
-    // As long as it will be from the start: one that grows makes room for many, at each request.
-    const found = new Array<Promised<Found<Req>>>(rules.length);
-    let promised = false;
+  /** A rule that is only watched must not fail because of the proxy setting: it warns when it is asked. */
+  #checkProxy(request: Req): void {
+    const { rules } = this.#rules.current;
+    if (!rules.all.some(({ readsAddress }) => readsAddress)) return;
     try {
-      for (let i = 0; i < found.length; i++) {
-        const rule = rules[i] as CompiledRule<Req>;
-        const one = rule.test === undefined ? rule.check(request, plan) : testThenCheck(rule, rule.test(request), request, plan);
-        promised ||= isPromise(one);
-        found[i] = one;
-      }
-    } catch (error) {
-      abandon(found);
-      throw error;
+      this.#proxyCheck?.look(request);
+    } catch (fault) {
+      if (rules.all.some(({ readsAddress, shadow }) => readsAddress && !shadow)) throw fault;
     }
-    if (promised) return Promise.all(found).then((all) => this.#ask(request, visit, rules, all));
-    return this.#ask(request, visit, rules, found as Found<Req>[]);
+    if (this.#proxyCheck?.isDone) this.#proxyCheck = undefined;
   }
 
-  #ask(request: Req, visit: Visit, rules: readonly CompiledRule<Req>[], found: readonly Found<Req>[]): Promised<Outcome> {
-    const checks = found.every(isCheck) ? found : found.filter(isCheck);
-    const keyless = checks === found ? [] : found.filter((one) => one instanceof TurnedAway).map(({ name }) => name);
-    if (keyless.length > 0) {
-      for (const name of keyless) this.#asking.onEvent?.({ type: "missing-key", name });
-      return reject(429, [noStore], quotaExceeded(keyless, undefined), undefined);
+  #fault(fault: unknown): Outcome {
+    if (!this.#rules.current.rules.all.every(({ shadow }) => shadow)) throwFault(fault);
+    if (!this.#hasWarnedOfFault) {
+      this.#hasWarnedOfFault = true;
+      const message = `All rules are only watched (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
+      tellWarning(this.#client.onEvent, "FLOODGATE_WATCHED_RULE_FAILS", message);
     }
-    const only = checks[0];
-    if (only === undefined) return unlimited;
-    visit.rules = checks === found ? rules : checks.map(({ rule }) => rule);
-    if (this.#late instanceof LateMade) this.#late.meets(only.key, only.limit.name, this.#asking.onEvent);
-    if (checks.some(isZero)) return this.#askWithZero(request, visit, checks);
-    const { guard } = this.#asking;
-    const asked = withBans(checks);
-    if (asked.length > 1) {
-      return andThen<readonly Decision[], Outcome>(this.#decideAll(checks, asked), (decisions) =>
-        this.#outcome(request, visit, checks, combine(checks, decisions)),
-      );
-    }
-    return andThen(guard.consume(only.limit, only.key, only.cost), (decision: Decision) =>
-      this.#outcome(request, visit, checks, { allowed: decision.allowed || only.shadow === true, decision, all: [decision] }),
-    );
-  }
-
-  #decideAll(checks: readonly RuleCheck<Req>[], asked: readonly Check[]): Promised<readonly Decision[]> {
-    const { guard } = this.#asking;
-    const deadlineMs = asked.length > checks.length && guard instanceof StoreGuard ? steadyMs() + guard.timeoutMs : 0;
-    return andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(asked), (answers) =>
-      heedBans(checks, answers, this.#asking, deadlineMs),
-    );
-  }
-
-  /** A limit of 0 rejects the request before the store is asked. One that is only watched leaves it to the other limits. */
-  #askWithZero(request: Req, visit: Visit, checks: readonly RuleCheck<Req>[]): Promised<Outcome> {
-    const zeros = checks.filter(isZero);
-    const rejections = zeros.map(({ limit, cost }) => zeroDecision(limit, cost));
-    const others = zeros.every(({ shadow }) => shadow === true) ? checks.filter((check) => !isZero(check)) : [];
-    const decided = others.length === 0 ? [] : this.#decideAll(others, withBans(others));
-    const all = [...others, ...zeros];
-    return andThen<readonly Decision[], Outcome>(decided, (decisions) =>
-      this.#outcome(request, visit, all, combine(all, [...decisions, ...rejections])),
-    );
-  }
-
-  #outcome(request: Req, visit: Visit, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
-    const { allowed, decision, all } = combined;
-    const { onEvent } = this.#asking;
-    visit.decision = decision;
-    if (onEvent !== undefined) tellAll(checks, combined, onEvent);
-    const decisions = enforced(checks, all);
-    // What was decided without the store tells nothing of it.
-    let headers: Header[] = [];
-    if (this.#headers !== undefined && decisions.length > 0 && !decision.degraded) {
-      visit.reported = decision;
-      headers = this.#headers({ decisions, reported: decision, visit, rejected: !allowed });
-    }
-    if (!allowed) {
-      const retryAfter = retryAfterSeconds(decision);
-      if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
-      headers.push(noStore);
-      const violated = decisions.filter((one) => !one.allowed).map((one) => one.name);
-      if (decision.degraded && this.#denies) return reject(503, headers, reducedCapacity(violated, retryAfter), decision);
-      return reject(429, headers, quotaExceeded(violated, decision), decision);
-    }
-    let delayMs = 0;
-    for (const one of decisions) if (one.delayMs > delayMs) delayMs = one.delayMs;
-    const sent = afterwards(request, checks, all, this.#refundWhen, this.#asking);
-    return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
+    return unlimited;
   }
 }
 
-function testThenCheck<Req>(
-  rule: CompiledRule<Req>,
-  answer: Promised<unknown>,
-  request: Req,
-  plan: string | undefined,
-): Promised<Found<Req>> {
-  return andThen<unknown, Found<Req>>(answer, (fits) => (rule.applies(fits) ? rule.check(request, plan) : undefined));
+/** The list itself if it holds nothing but checks, as it nearly always does. */
+function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
+  for (const one of asked) if (typeof one === "string") return asked.filter((one) => typeof one !== "string");
+  return asked as readonly RuleCheck<Req>[];
 }
 
-function checkPlan(plan: unknown): string | undefined {
-  if (typeof plan === "string" || plan === undefined) return plan;
-  if (plan === null) return undefined;
-  throw new FloodgateError(
-    "FLOODGATE_MISSING_PLAN",
-    `\`plan\` must answer the name of the request's plan, or undefined, but answered ${shown(plan)}.`,
-  );
-}
-
-function tellAll(checks: readonly Check[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
+function tellAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
   checks.forEach(({ key, shadow }, i) => {
     const decision = all[i] as Decision;
     if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
   });
 }
 
-function isCheck<Req>(found: Found<Req>): found is RuleCheck<Req> {
-  return found !== undefined && !(found instanceof TurnedAway);
-}
-
-/** The decisions of limits that are not only watched: the list itself where all are, as is the rule. */
-function enforced(checks: readonly Check[], all: readonly Decision[]): readonly Decision[] {
-  return checks.some(({ shadow }) => shadow === true) ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
+/** The decisions of the rules that are enforced: the list itself if all are. */
+function enforcedOf<Req>(checks: readonly RuleCheck<Req>[], all: readonly Decision[]): readonly Decision[] {
+  for (const { shadow } of checks) if (shadow === true) return all.filter((_, i) => checks[i]?.shadow !== true);
+  return all;
 }
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
-function reject(status: number, headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
+function rejection(status: number, headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
   return { action: "reject", headers, decision, delayMs: 0, status, body, sent: undefined };
 }

@@ -1,9 +1,8 @@
 import { FloodgateError, shown } from "../support/errors.js";
-import { checkOptions, nearest, wholeNumber } from "../support/options.js";
+import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../support/ip.js";
+import { checkOptions, isHeaderName, nearest, wholeNumber } from "../support/options.js";
 import { andThen } from "../support/promises.js";
 import { holdEverybody, mostHops } from "./everybody.js";
-import { isHeaderName } from "./header-name.js";
-import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "./ip.js";
 
 /** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
 export type ClientIpOption<Req> =

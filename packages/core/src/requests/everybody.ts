@@ -1,4 +1,4 @@
-import { type IpAddress, type IpRange, parseCidr } from "./ip.js";
+import { type IpAddress, type IpRange, parseCidr } from "../support/ip.js";
 
 /** A range of addresses as numbers of 128 bits; IPv4 as the IPv4-mapped addresses of IPv6. */
 interface Span {

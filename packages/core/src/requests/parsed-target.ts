@@ -1,4 +1,4 @@
-import type { PossiblePath, RequestPath } from "../rules/path.js";
+import type { PossiblePath, RequestPath } from "./path.js";
 
 /**
  * The path that routers follow which read a target with Node's `url.parse`, as those of Express and Koa do. They are exact for a path

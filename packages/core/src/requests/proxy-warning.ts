@@ -1,43 +1,60 @@
 import { type EventListener, tellWarning } from "../limits/events.js";
+import { FloodgateError } from "../support/errors.js";
+import { warnOnce } from "../support/warn.js";
 import type { RequestReader } from "./request-reader.js";
 
-/** A proxy marks every request that it passes on, so the first ones tell; to look at all would cost each the reading of its headers. */
-const looksMost = 1000;
+/** A proxy marks each request that it forwards, so the first requests are enough; reading headers costs each request something. */
+const mostLooks = 1000;
 
-type IpReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
+type AddressReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
 
 /**
- * Reads the client's address as the framework sees it, and notices what is wrong most often: that a proxy stands in front
- * which the framework was not told of, so that all clients count as one.
+ * Checks the framework's proxy setting on the first requests, whatever the rules count by. It finds a setting that lets clients forge
+ * their address, and a proxy that the framework does not know, so that all its clients share one limit.
  */
-export function frameworkIp<Req>(reader: IpReader<Req>, onEvent: EventListener | undefined): (request: Req) => string | undefined {
-  let looksLeft = looksMost;
-  return (request) => {
-    const ip = reader.clientIp(request);
-    if (looksLeft > 0) {
-      looksLeft--;
-      if (isForwarded(reader, request) && !reader.trustsProxy(request)) {
-        const remoteAddress = reader.remoteAddress(request);
-        // Another address means that the app reads the proxy's header itself.
-        if (ip === remoteAddress) {
-          looksLeft = 0;
-          warn(onEvent, remoteAddress);
-        }
-      }
+export class ProxyCheck<Req> {
+  readonly #reader: AddressReader<Req>;
+  readonly #onEvent: EventListener | undefined;
+  #looksLeft = mostLooks;
+
+  constructor(reader: AddressReader<Req>, onEvent: EventListener | undefined) {
+    this.#reader = reader;
+    this.#onEvent = onEvent;
+  }
+
+  get isDone(): boolean {
+    return this.#looksLeft === 0;
+  }
+
+  /** @throws FloodgateError `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it too, once. */
+  look(request: Req): void {
+    this.#looksLeft--;
+    const ip = this.#clientIp(request);
+    if (!this.#isForwarded(request) || this.#reader.trustsProxy(request)) return;
+    const remoteAddress = this.#reader.remoteAddress(request);
+    // Another address means that the app reads the proxy's header itself.
+    if (ip !== remoteAddress) return;
+    this.#looksLeft = 0;
+    // All middlewares of a process belong to one app, so the console gets this once.
+    tellWarning(
+      this.#onEvent,
+      "FLOODGATE_MISSING_PROXY_SETTING",
+      `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
+    );
+  }
+
+  #clientIp(request: Req): string | undefined {
+    try {
+      return this.#reader.clientIp(request);
+    } catch (error) {
+      if (error instanceof FloodgateError) warnOnce(error.code, error.message);
+      // The app may correct the setting while it runs.
+      this.#looksLeft++;
+      throw error;
     }
-    return ip;
-  };
-}
+  }
 
-function isForwarded<Req>(reader: IpReader<Req>, request: Req): boolean {
-  return reader.header(request, "x-forwarded-for") !== undefined || reader.header(request, "forwarded") !== undefined;
-}
-
-function warn(onEvent: EventListener | undefined, remoteAddress: string | undefined): void {
-  // The process is told once, however many middlewares it has: they are of one app.
-  tellWarning(
-    onEvent,
-    "FLOODGATE_MISSING_PROXY_SETTING",
-    `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
-  );
+  #isForwarded(request: Req): boolean {
+    return this.#reader.header(request, "x-forwarded-for") !== undefined || this.#reader.header(request, "forwarded") !== undefined;
+  }
 }

@@ -1,24 +1,24 @@
-import type { RequestPath } from "../rules/path.js";
+import type { RequestPath } from "./path.js";
 
-/** How a framework's request is read: all that an adapter has to say about it. */
+/** How an adapter reads its framework's requests: all that it says about them. */
 export interface RequestReader<Req> {
-  /** An object that is the same for one HTTP request however often it is met. */
+  /** An object that is the same for one HTTP request each time a middleware meets it. */
   identity(request: Req): object;
-  /** Whether that object takes a new property as cheaply as most do: not one whose prototype the framework has changed. */
+  /** Whether that object takes a new property cheaply. It does not if the framework has changed its prototype. */
   readonly plainIdentity?: boolean;
   /** An object that is the same for all requests of one app, and another for another app. */
   app?(request: Req): object | undefined;
   method(request: Req): string;
-  /** The full path that the routers follow, mounts included; all that it may be where that is not certain. */
+  /** The full path that the routers follow, mounts included; each path that it may be if that is not certain. */
   path(request: Req): RequestPath;
-  /** A header's value, several lines joined by ", ". */
+  /** The value of a header; several lines are joined by ", ". */
   header(request: Req, lowerCaseName: string): string | undefined;
   /** The address at the other end of the connection. */
   remoteAddress(request: Req): string | undefined;
-  /** The client's address as the framework's own proxy setting sees it; throws where that setting is forgeable. */
+  /** The client's address by the framework's own proxy setting. Throws if anyone can forge it under that setting. */
   clientIp(request: Req): string | undefined;
-  /** Whether that setting believes what a proxy says of the client; always so where no proxy can be missing. */
+  /** Whether that setting trusts a proxy; always true where no proxy can be missing. */
   trustsProxy(request: Req): boolean;
-  /** The pattern that matched, where the framework knows it, mounts included if it knows those. */
+  /** The pattern that matched, if the framework knows it; with the patterns of mounts if it knows those. */
   route(request: Req): string | undefined;
 }

@@ -1,49 +1,71 @@
 import type { Decision } from "../limits/decision.js";
 import { giveBack, settle } from "../limits/settle.js";
-import { type Asking, unheard } from "../middleware/asking.js";
+import type { StoreClient } from "../limits/store-client.js";
+import type { CostFunction } from "../requests/functions.js";
 import { yesOrNo } from "../rules/answer.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { reasonOf, shown } from "../support/errors.js";
-import type { Promised } from "../support/promises.js";
-import { andThen, isPromise } from "../support/promises.js";
+import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 
 /**
- * Does what is to be done once the response has been sent, of which the status is known then. Answers a promise where that takes
- * longer; nobody needs to wait for it, but where a runtime ends what nobody waits for.
+ * Refunds or settles a request once its response is over, by the response's status. Answers a promise if that takes longer. Await it only
+ * where runtimes kill unawaited work.
  */
 export type Afterwards = (status: number) => Promise<unknown> | undefined;
 
 /** Whether to give back what a request took, by its response's status. */
 export type RefundWhen = (status: number) => Promised<boolean>;
 
-/** Of a request that may be refunded or settled; undefined of any other. */
+/** What is left to do for a request that may be refunded or settled; undefined for any other. */
 export function afterwards<Req>(
   request: Req,
   checks: readonly RuleCheck<Req>[],
   all: readonly Decision[],
   refundWhen: RefundWhen | undefined,
-  asking: Asking,
+  client: StoreClient,
 ): Afterwards | undefined {
-  if (refundWhen === undefined && !checks.some(({ rule }) => rule.settle !== undefined)) return undefined;
+  if (refundWhen === undefined && !hasSettle(checks)) return undefined;
+  const real = new RealCosts(request);
   const change = (status: number, refunds: boolean): Promise<unknown> | undefined => {
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
-      if (refunds) return refund(check, decision, asking);
-      return decision.allowed ? charge(request, status, check, decision, asking) : undefined;
+      if (refunds) return refund(check, decision, client);
+      return decision.allowed ? charge(real, status, check, decision, client) : undefined;
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
   return (status) => {
-    const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, asking);
+    const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, client);
     return isPromise(refunds) ? refunds.then((answer) => change(status, answer)) : change(status, refunds);
   };
 }
 
+function hasSettle<Req>(checks: readonly RuleCheck<Req>[]): boolean {
+  for (const { rule } of checks) if (rule.settle !== undefined) return true;
+  return false;
+}
+
+/** The real costs of a request. Each function runs once, however many rules settle by it. */
+class RealCosts<Req> {
+  readonly #request: Req;
+  readonly #known = new Map<CostFunction<Req>, Promised<number | undefined>>();
+
+  constructor(request: Req) {
+    this.#request = request;
+  }
+
+  of(cost: CostFunction<Req> | undefined, status: number): Promised<number | undefined> {
+    if (cost === undefined) return undefined;
+    if (!this.#known.has(cost)) this.#known.set(cost, cost(this.#request, { status }));
+    return this.#known.get(cost);
+  }
+}
+
 /** Whether a response is one to refund: where that cannot be told, it is not. */
-function isRefunded(status: number, refundWhen: RefundWhen, asking: Asking): boolean | Promise<boolean> {
+function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): boolean | Promise<boolean> {
   const fault = (error: unknown): boolean => {
-    failed("refund-failed", undefined, asking, error);
+    failed("refund-failed", undefined, client, error);
     return false;
   };
   try {
@@ -58,28 +80,28 @@ function refunds(answer: unknown): boolean {
   return yesOrNo("rateLimit", "refundWhen", answer, "(status) => status < 400");
 }
 
-function refund<Req>(check: RuleCheck<Req>, decision: Decision, asking: Asking): PromiseLike<unknown> | undefined {
-  return unheard(
-    () => giveBack(asking.guard, check.limit, check.key, decision, asking.onEvent),
-    (error) => failed("refund-failed", check, asking, error),
+function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
+  return runInBackground(
+    () => giveBack(client.guard, check.limit, check.key, decision, client.onEvent),
+    (error) => failed("refund-failed", check, client, error),
   );
 }
 
 /** Charges what the request has really cost, where its rule says so. */
 function charge<Req>(
-  request: Req,
+  real: RealCosts<Req>,
   status: number,
   check: RuleCheck<Req>,
   decision: Decision,
-  asking: Asking,
+  client: StoreClient,
 ): PromiseLike<unknown> | undefined {
   const { rule, limit, key } = check;
-  return unheard(
+  return runInBackground(
     () =>
-      andThen<unknown, unknown>(rule.settle?.(request, { status }), (cost) =>
-        cost === undefined ? undefined : settle(asking.guard, limit, key, decision, cost as number, asking.onEvent),
+      andThen<unknown, unknown>(real.of(rule.settle, status), (cost) =>
+        cost === undefined ? undefined : settle(client.guard, limit, key, decision, cost as number, client.onEvent),
       ),
-    (error) => failed("settle-failed", check, asking, error),
+    (error) => failed("settle-failed", check, client, error),
   );
 }
 
@@ -87,7 +109,7 @@ function charge<Req>(
 function failed<Req>(
   type: "refund-failed" | "settle-failed",
   check: RuleCheck<Req> | undefined,
-  { onEvent }: Asking,
+  { onEvent }: StoreClient,
   error: unknown,
 ): void {
   const whose = check === undefined ? {} : { name: check.limit.name, key: check.key };

@@ -1,5 +1,5 @@
 import { type Decision, moreRestrictive } from "../limits/decision.js";
-import type { Visit } from "../requests/visits.js";
+import type { Meeting } from "../requests/meeting.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 
@@ -26,7 +26,7 @@ export interface Report {
   /** The most restrictive of them, for the formats that hold one only. */
   readonly reported: Decision;
   /** The request's meeting with this middleware: there may have been others before. */
-  readonly visit: Visit;
+  readonly meeting: Pick<Meeting, "before">;
   readonly rejected: boolean;
 }
 
@@ -99,8 +99,8 @@ const oldPolicies = (decisions: readonly Decision[]): string =>
 function single(write: Writer): Writer {
   return (report) => {
     let reported = report.reported;
-    for (let visit = report.visit.before; visit !== undefined; visit = visit.before) {
-      if (visit.reported !== undefined && moreRestrictive(visit.reported, reported)) reported = visit.reported;
+    for (let meeting = report.meeting.before; meeting !== undefined; meeting = meeting.before) {
+      if (meeting.reported !== undefined && moreRestrictive(meeting.reported, reported)) reported = meeting.reported;
     }
     return write({ ...report, reported });
   };

@@ -1,15 +1,14 @@
 import type { Limiter } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
-import { isZero } from "../limits/zero-limit.js";
-import type { Asking } from "../middleware/asking.js";
-import type { RateLimitOptions } from "../middleware/rate-limit-options.js";
+import type { StoreClient } from "../limits/store-client.js";
 import type { Store } from "../stores/store.js";
+import { isZero } from "../stores/zero-limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import type { RuleContext } from "./compiled-rule.js";
 import { CompiledRules } from "./compiled-rules.js";
 import { ruleOfOptions, rulesWithDefaults } from "./defaults.js";
 import { compileExempt } from "./exempt.js";
-import type { Rule } from "./rule.js";
+import type { Rule, RulesOptions } from "./rule.js";
+import type { RuleContext } from "./rule-context.js";
 import { RuleLimiter } from "./rule-limiter.js";
 import { isRuleSource, type RuleSet } from "./source.js";
 
@@ -27,11 +26,11 @@ export class ActiveRules<Req> {
   #release: () => void = () => undefined;
 
   /** @throws FloodgateError if a rule is wrong. */
-  constructor(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>, store: Store, asking: Asking) {
+  constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
       const limiters = rules.map(
-        (rule) => [rule.name, new RuleLimiter(store, asking.guard, rule, asking.onEvent, asking.receipts)] as const,
+        (rule) => [rule.name, new RuleLimiter(store, client.guard, rule, client.onEvent, client.receipts)] as const,
       );
       return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
     };
@@ -40,7 +39,7 @@ export class ActiveRules<Req> {
       const all = rules === undefined ? [ruleOfOptions(where, options, context)] : rulesWithDefaults(where, options, rules, context);
       checkPlans(where, options, all);
       const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
-      this.#release = claimNames(where, asking.guard, claims);
+      this.#release = claimNames(where, client.guard, claims);
       this.#current = versionOf(all);
       return;
     }
@@ -49,9 +48,9 @@ export class ActiveRules<Req> {
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
       const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));
-      checkNames(where, asking.guard, claimsOf(set));
+      checkNames(where, client.guard, claimsOf(set));
       return () => {
-        const release = claimNames(where, asking.guard, claimsOf(set));
+        const release = claimNames(where, client.guard, claimsOf(set));
         this.#release();
         this.#release = release;
         this.#current = next;
@@ -62,7 +61,7 @@ export class ActiveRules<Req> {
     } catch (error) {
       throw rules.explain?.(error) ?? error;
     }
-    this.#leave = rules.subscribe({ prepare, tell: asking.onEvent });
+    this.#leave = rules.subscribe({ prepare, tell: client.onEvent });
   }
 
   get current(): Version<Req> {
@@ -84,7 +83,7 @@ function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
 }
 
 /** Constant rules without `plans` make the option `plan` a mistake. A live source may add plans later. */
-function checkPlans<Req>(where: string, options: RateLimitOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
+function checkPlans<Req>(where: string, options: RulesOptions<Req, string>, rules: CompiledRules<Req>["all"]): void {
   if (options.plan === undefined || rules.some(({ plans }) => plans !== undefined)) return;
   throw new FloodgateError(
     "FLOODGATE_CONFLICTING_OPTIONS",

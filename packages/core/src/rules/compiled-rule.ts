@@ -1,61 +1,45 @@
 import { type Policy, toPolicy } from "../algorithms/policy.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
-import type { WarningCode } from "../limits/events.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import { checkName, createLimit, type Limit } from "../limits/limit.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
-import { type KeySource, type KeySources, keySource, noClientIp, withAddresses } from "../requests/key-source.js";
-import { namedKeyText } from "../requests/secret-keys.js";
+import type { CostFunction } from "../requests/functions.js";
+import { type Meeting, noClientIp } from "../requests/meeting.js";
+import { isWholeIpv6 } from "../requests/whole-address.js";
 import type { Check } from "../stores/store.js";
-import { FloodgateError, inside, shown } from "../support/errors.js";
+import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
-import type { Promised } from "../support/promises.js";
-import { abandon, andThen, isPromise } from "../support/promises.js";
+import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { yesOrNo } from "./answer.js";
 import { Ban } from "./ban.js";
-import { type CostFunction, type Costs, checkRuleCost, namedCost } from "./cost.js";
-import { compileExempt, type Exempted, Exemptions } from "./exempt.js";
+import { type Costs, checkRuleCost, namedCost } from "./cost.js";
+import { compileExempt, Exemptions } from "./exempt.js";
+import { type KeySource, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans } from "./plans.js";
 import type { LimitOptions, OnMissingKey, Rule } from "./rule.js";
+import type { RuleContext, Warn } from "./rule-context.js";
+import { type KeyDigests, namedKeyText } from "./secret-keys.js";
 
-/** What the rules of one middleware share: what their names stand for, and whom none of them counts. */
-export interface RuleContext<Req> {
-  readonly sources: KeySources<Req>;
-  readonly costs: Costs<Req>;
-  /** The plan of a request; undefined where the app says none. */
-  readonly plan: ((request: Req) => Promised<string | undefined>) | undefined;
-  readonly exempt: readonly Exempted[];
-  readonly warn: Warn;
-}
-
-/** Warns of a probable mistake in the rule with this name: `onEvent`, or the console once in a process. */
-export type Warn = (code: WarningCode, message: string, name: string) => void;
-
-/** What a rule says of a request that it counts. */
+/** What a rule checks a request for. */
 export interface RuleCheck<Req> extends Check {
   readonly rule: CompiledRule<Req>;
 }
 
-/** A request that has no key where one is a must. */
-export class TurnedAway {
-  readonly name: string;
+/**
+ * Why a rule does not count a request: its match function says no; the client or the key is exempt; the request is free of charge; it has
+ * no key, and passes this rule (`no-key`) or is rejected for it (`missing-key`); the rule is only watched and failed.
+ */
+export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-key" | "watched-fault";
 
-  constructor(name: string) {
-    this.name = name;
-  }
-}
-
-/** What a rule says of a request: what to check it for, that it must not pass, or undefined where it lets it be. */
-export type Found<Req> = RuleCheck<Req> | TurnedAway | undefined;
+/** What a rule asks for a request: a check, or nothing. */
+export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
 /** A rule made ready: options checked, key and match compiled, limits made. */
 export class CompiledRule<Req> {
   readonly name: string;
   readonly shadow: boolean;
   readonly match: CompiledMatch | undefined;
-  /** A match that is a function of the request. */
-  readonly test: ((request: Req) => Promised<boolean>) | undefined;
   /** The limits that have been decided under this rule, one for each kind of state: more than one only with plans or a policy function. */
   readonly limits: Map<string, Limit> = new Map();
   /** The rule's own, unless the policy is a function of the request. */
@@ -63,37 +47,44 @@ export class CompiledRule<Req> {
   readonly plans: ReadonlyMap<string, Limit> | undefined;
   readonly ban: Ban | undefined;
   readonly settle: CostFunction<Req> | undefined;
+  /** Whether it may need the client's address. */
+  readonly readsAddress: boolean;
   /** What its name stands for on a store. */
   readonly meaning: Meaning;
   readonly #where: string;
+  /** A match that is a function of the request. */
+  readonly #test: ((request: Req) => Promised<boolean>) | undefined;
   readonly #policy: ((request: Req) => unknown) | undefined;
   readonly #byPolicy = new WeakMap<Policy, Limit>();
   readonly #key: KeySource<Req>;
-  readonly #sources: KeySources<Req>;
+  readonly #digests: KeyDigests;
+  readonly #ipv6Prefix: number;
   readonly #onMissingKey: OnMissingKey;
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
   readonly #warn: Warn;
-  #toldOfNothing = false;
+  #hasWarnedOfNothing = false;
+  #hasWarnedOfFault = false;
   /** How many more keys are looked at for whole addresses: they show early, and "ip" never makes one. */
   #keyLooksLeft: number;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
-    const { sources } = context;
     this.#where = where;
-    this.#sources = sources;
+    this.#digests = context.digests;
+    this.#ipv6Prefix = context.ipv6Prefix;
     this.#warn = context.warn;
     this.name = inside(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
-    if (typeof rule.match === "function") this.test = rule.match;
+    if (typeof rule.match === "function") this.#test = rule.match;
     else if (rule.match !== undefined) this.match = compileMatch(where, rule.match);
-    const { key = "ip", onMissingKey = "error", cost = 1 } = rule;
+    const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
+    const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
     this.#keyLooksLeft = this.#byIp ? 0 : 1000;
-    this.#key = inside(["key"], () => keySource(where, key, sources, this.match));
-    this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["error", "skip", "reject", "ip"]);
+    this.#key = inside(["key"], () => keySource(where, key, context, this.match));
+    this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
       throw new FloodgateError(
         "FLOODGATE_CONFLICTING_OPTIONS",
@@ -118,14 +109,15 @@ export class CompiledRule<Req> {
     this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
-      namedKeyText(key, this.#key.secrecy, sources.digests),
+      namedKeyText(key, this.#key.secrecy, this.#digests),
     );
+    this.readsAddress = this.#byIp || this.#onMissingKey === "ip" || this.#key.readsAddress || this.#exempt?.hasRanges === true;
   }
 
   #plans(
     options: NonNullable<Rule<Req>["plans"]>,
     base: Policy | ((request: Req) => unknown),
-    { plan }: RuleContext<Req>,
+    { hasPlan }: RuleContext<Req>,
   ): ReadonlyMap<string, Limit> {
     if (typeof base === "function") {
       throw new FloodgateError(
@@ -134,7 +126,7 @@ export class CompiledRule<Req> {
         { at: ["plans"] },
       );
     }
-    if (plan === undefined) {
+    if (!hasPlan) {
       throw new FloodgateError(
         "FLOODGATE_MISSING_PLAN",
         `${this.#where}: there are \`plans\`, but nothing says which one a request has. Give the middleware a \`plan\`: plan: (req) => req.user?.plan.`,
@@ -145,15 +137,30 @@ export class CompiledRule<Req> {
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
-  /**
-   * Whether the answer of a match function says that the rule is for the request.
-   * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` unless it is a boolean, undefined or null.
-   */
-  applies(answer: unknown): boolean {
+  /** What this rule asks for a request that its match fits. A rule that is only watched never fails a request. */
+  ask(meeting: Meeting<Req>): Promised<Asked<Req>> {
+    if (!this.shadow) return this.#ask(meeting);
+    try {
+      const asked = this.#ask(meeting);
+      return isPromise(asked) ? asked.then(undefined, (error) => this.#watchedFault(error)) : asked;
+    } catch (error) {
+      return this.#watchedFault(error);
+    }
+  }
+
+  #ask(meeting: Meeting<Req>): Promised<Asked<Req>> {
+    if (this.#test === undefined) return this.#askUnlessExempt(meeting);
+    return andThen<unknown, Asked<Req>>(this.#test(meeting.request), (answer) =>
+      this.#applies(answer) ? this.#askUnlessExempt(meeting) : "no-match",
+    );
+  }
+
+  /** @throws FloodgateError `FLOODGATE_INVALID_ANSWER` unless a match function answers a boolean, undefined or null. */
+  #applies(answer: unknown): boolean {
     if (typeof answer === "boolean") return answer;
     const applies = yesOrNo(this.#where, "match", answer, '(req) => req.get("x-beta") === "1"');
-    if (!this.#toldOfNothing) {
-      this.#toldOfNothing = true;
+    if (!this.#hasWarnedOfNothing) {
+      this.#hasWarnedOfNothing = true;
       this.#warn(
         "FLOODGATE_MATCH_ANSWERS_NOTHING",
         `The \`match\` function of ${shown(this.name)} has answered ${answer}, so the rule did not apply to that request. If the function lacks a \`return\`, the rule never applies. Let it answer true or false.`,
@@ -163,13 +170,105 @@ export class CompiledRule<Req> {
     return applies;
   }
 
-  /** @param plan the request's, where this rule has plans. */
-  check(request: Req, plan: string | undefined): Promised<Found<Req>> {
+  #askUnlessExempt(meeting: Meeting<Req>): Promised<Asked<Req>> {
     const exempt = this.#exempt;
-    if (exempt?.hasRanges !== true) return this.#find(request, plan);
-    return andThen<string | undefined, Found<Req>>(this.#sources.address(request), (address) =>
-      address !== undefined && exempt.hasAddress(address) ? undefined : this.#find(request, plan),
+    if (exempt?.hasRanges !== true) return this.#askFor(meeting);
+    return andThen<string | undefined, Asked<Req>>(meeting.address(), (address) =>
+      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askFor(meeting),
     );
+  }
+
+  #askFor(meeting: Meeting<Req>): Promised<Asked<Req>> {
+    const cost = typeof this.#cost === "number" ? this.#cost : meeting.cost(this.#cost);
+    if (cost === 0) return "free";
+    let key: ReturnType<KeySource<Req>["of"]>;
+    let policy: unknown;
+    let plan: Promised<string | undefined>;
+    try {
+      key = this.#byIp ? meeting.ip() : this.#key.of(meeting);
+      if (this.plans !== undefined) plan = meeting.plan();
+      if (this.#policy !== undefined) policy = this.#policy(meeting.request);
+    } catch (error) {
+      abandon([cost, key, plan]);
+      throw error;
+    }
+    // Nothing but objects can be promises, and most requests have none here.
+    if (typeof key === "object" || typeof cost === "object" || typeof plan === "object" || policy !== undefined) {
+      if (isPromise(key) || isPromise(cost) || isPromise(plan) || isPromise(policy)) {
+        return Promise.all([cost, key, plan, policy]).then(([cost, key, plan, policy]) => this.#asked(meeting, cost, key, plan, policy));
+      }
+    }
+    return this.#asked(meeting, cost, key, plan, policy);
+  }
+
+  #asked(
+    meeting: Meeting<Req>,
+    cost: unknown,
+    key: CountedKey | undefined,
+    plan: string | undefined,
+    policy: unknown,
+  ): Promised<Asked<Req>> {
+    if (cost === 0) return "free";
+    const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
+    const planned = plan === undefined ? undefined : this.plans?.get(plan);
+    const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
+    if (key === undefined) return this.#askWithoutKey(meeting, limit, units);
+    if (this.#keyLooksLeft > 0) this.#lookAtKey(meeting, key);
+    // An address is its own text.
+    return this.#check(limit, this.#byIp ? (key as string) : countedText(key), units);
+  }
+
+  #askWithoutKey(meeting: Meeting<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
+    // A limit that is only watched must not reject a request because its key is missing.
+    const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
+    switch (missing) {
+      case "skip":
+        return "no-key";
+      case "reject":
+        return "missing-key";
+      case "ip":
+        return andThen<string | undefined, Asked<Req>>(meeting.ip(), (address) => {
+          if (address !== undefined) return this.#check(limit, missingKeyText(address), units);
+          if (this.shadow) return "no-key";
+          throw noClientIp();
+        });
+      case "error":
+        if (this.#byIp) throw noClientIp();
+        throw new FloodgateError(
+          "FLOODGATE_MISSING_KEY",
+          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: "ip", "skip" or "reject".`,
+        );
+    }
+  }
+
+  #lookAtKey(meeting: Meeting<Req>, key: CountedKey): void {
+    this.#keyLooksLeft--;
+    const isAddress = (part: unknown): boolean =>
+      typeof part === "string" && part.includes(":") && this.#ipv6Prefix < 128 && isWholeIpv6(meeting, part);
+    if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
+    this.#keyLooksLeft = 0;
+    this.#warn(
+      "FLOODGATE_KEY_PER_ADDRESS",
+      `The key of ${shown(this.name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
+      this.name,
+    );
+  }
+
+  #check(limit: Limit, key: string, cost: number): Asked<Req> {
+    if (this.#exempt?.hasKey(key)) return "exempt";
+    return { limit, key, cost, shadow: this.shadow, rule: this };
+  }
+
+  #watchedFault(error: unknown): NotCounted {
+    if (!this.#hasWarnedOfFault) {
+      this.#hasWarnedOfFault = true;
+      this.#warn(
+        "FLOODGATE_WATCHED_RULE_FAILS",
+        `${shown(this.name)} is only watched (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`,
+        this.name,
+      );
+    }
+    return "watched-fault";
   }
 
   /** The limit of a policy: the same for the same policy. */
@@ -189,9 +288,9 @@ export class CompiledRule<Req> {
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid, or has another number of parts than the rule's.
    */
   keyText(key: LimiterKey): string {
-    if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#sources.ipv6Prefix);
+    if (isMissingKeyIp(key)) return namedMissingKeyText(key, this.#ipv6Prefix);
     const { secrecy } = this.#key;
-    const text = namedKeyText(withAddresses(this.#key, key, this.#sources.ipv6Prefix), secrecy, this.#sources.digests);
+    const text = namedKeyText(withAddresses(this.#key, key, this.#ipv6Prefix), secrecy, this.#digests);
     if (text !== undefined) return text;
     const parts = (secrecy as readonly boolean[]).map(() => "...").join(", ");
     throw new FloodgateError(
@@ -221,71 +320,6 @@ export class CompiledRule<Req> {
       "FLOODGATE_NO_POLICY",
       `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
-  }
-
-  #find(request: Req, plan: string | undefined): Promised<Found<Req>> {
-    const cost = typeof this.#cost === "number" ? this.#cost : this.#cost(request);
-    if (cost === 0) return undefined;
-    let key: ReturnType<KeySource<Req>["of"]>;
-    let policy: unknown;
-    try {
-      key = this.#key.of(request);
-      if (this.#policy !== undefined) policy = this.#policy(request);
-    } catch (error) {
-      abandon([cost, key]);
-      throw error;
-    }
-    if (isPromise(cost) || isPromise(key) || isPromise(policy)) {
-      return Promise.all([cost, key, policy]).then(([cost, key, policy]) => this.#found(request, plan, cost, key, policy));
-    }
-    return this.#found(request, plan, cost, key, policy);
-  }
-
-  #found(request: Req, plan: string | undefined, cost: unknown, key: CountedKey | undefined, policy: unknown): Promised<Found<Req>> {
-    if (cost === 0) return undefined;
-    const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
-    const planned = plan === undefined ? undefined : this.plans?.get(plan);
-    const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
-    if (this.#keyLooksLeft > 0 && key !== undefined) this.#lookAtKey(request, key);
-    if (key !== undefined) return this.#check(limit, countedText(key), units);
-    // A limit that is only watched must not turn a request away, for want of a key either.
-    const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
-    switch (missing) {
-      case "skip":
-        return undefined;
-      case "reject":
-        return new TurnedAway(this.name);
-      case "ip":
-        return andThen<string | undefined, Found<Req>>(this.#sources.ip(request), (address) => {
-          if (address !== undefined) return this.#check(limit, missingKeyText(address), units);
-          if (this.shadow) return undefined;
-          throw noClientIp();
-        });
-      case "error":
-        if (this.#byIp) throw noClientIp();
-        throw new FloodgateError(
-          "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}, and one that nobody is counted for would be unlimited. Say with \`onMissingKey\` what then: "skip", "reject" or "ip".`,
-        );
-    }
-  }
-
-  #lookAtKey(request: Req, key: CountedKey): void {
-    this.#keyLooksLeft--;
-    const isAddress = (part: unknown): boolean =>
-      typeof part === "string" && part.includes(":") && this.#sources.isWholeIpv6(request, part);
-    if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
-    this.#keyLooksLeft = 0;
-    this.#warn(
-      "FLOODGATE_KEY_PER_ADDRESS",
-      `The key of ${shown(this.name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
-      this.name,
-    );
-  }
-
-  #check(limit: Limit, key: string, cost: number): RuleCheck<Req> | undefined {
-    if (this.#exempt?.hasKey(key)) return undefined;
-    return { limit, key, cost, shadow: this.shadow, rule: this };
   }
 }
 

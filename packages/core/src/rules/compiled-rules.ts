@@ -1,24 +1,24 @@
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
-import { CompiledRule, type RuleContext } from "./compiled-rule.js";
+import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex, type RequestParts } from "./match-index.js";
 import { limitWords, type Rule } from "./rule.js";
+import type { RuleContext } from "./rule-context.js";
 
 /** One version of a middleware's rules, made ready. */
 export class CompiledRules<Req> {
   readonly all: readonly CompiledRule<Req>[];
   /** Undefined where every rule is for every request. */
-  readonly #index: MatchIndex | undefined;
+  readonly #index: MatchIndex<CompiledRule<Req>> | undefined;
 
   constructor(rules: readonly CompiledRule<Req>[]) {
     this.all = rules;
-    if (rules.some(({ match }) => match !== undefined)) this.#index = new MatchIndex(rules.map(({ match }) => match));
+    if (rules.some(({ match }) => match !== undefined)) this.#index = new MatchIndex(rules);
   }
 
   /** The rules whose method, path and headers fit a request, in their order. */
-  find(request: Req, reader: RequestParts<Req>): readonly CompiledRule<Req>[] {
-    if (this.#index === undefined) return this.all;
-    return this.#index.find(request, reader).map((place) => this.all[place] as CompiledRule<Req>);
+  find(request: RequestParts): readonly CompiledRule<Req>[] {
+    return this.#index === undefined ? this.all : this.#index.find(request);
   }
 }
 

@@ -1,15 +1,6 @@
+import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
-import type { Promised } from "../support/promises.js";
-
-/** How a request has ended. */
-export interface ResponseInfo {
-  /** Its response's status; 499 where the client went away before it was sent. */
-  readonly status: number;
-}
-
-/** The units of a request, as the app knows them: when it comes in, or what it has really cost once its response is done. */
-export type CostFunction<Req> = (request: Req, response?: ResponseInfo) => Promised<number | undefined>;
 
 /** The costs that rules name. */
 export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;

@@ -1,15 +1,15 @@
-import type { RateLimitOptions } from "../middleware/rate-limit-options.js";
 import { FloodgateError } from "../support/errors.js";
-import { CompiledRule, type RuleContext } from "./compiled-rule.js";
+import { CompiledRule } from "./compiled-rule.js";
 import { compileRules } from "./compiled-rules.js";
-import { besideRules, limitWords, type Rule } from "./rule.js";
+import { besideRules, limitWords, type Rule, type RulesOptions } from "./rule.js";
+import type { RuleContext } from "./rule-context.js";
 
 /** Options that a middleware with `rules` refuses: each rule sets its own. */
 const ruleWords = [...limitWords.filter((word) => besideRules[word] === "error"), "name"];
 const sharedWords = limitWords.filter((word) => besideRules[word] === "default");
 
 /** Compiles the one rule of a middleware without `rules`. */
-export function ruleOfOptions<Req>(where: string, options: RateLimitOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
+export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
   return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name }, context);
 }
 
@@ -19,7 +19,7 @@ export function ruleOfOptions<Req>(where: string, options: RateLimitOptions<Req,
  */
 export function rulesWithDefaults<Req>(
   where: string,
-  options: RateLimitOptions<Req, string>,
+  options: RulesOptions<Req, string>,
   rules: readonly Rule<Req, string>[],
   context: RuleContext<Req>,
 ): CompiledRule<Req>[] {
@@ -32,9 +32,18 @@ export function rulesWithDefaults<Req>(
   }
   const shared = Object.fromEntries(definedOf(options, sharedWords));
   const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
-  const fill = (rule: object): object => ({ ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) });
+  const fill = (rule: object): object => {
+    const filled = { ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) };
+    if (!isForKey(filled) && !("onMissingKey" in rule)) delete filled["onMissingKey"];
+    return filled;
+  };
   const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? fill(rule) : rule)) : rules;
   return compileRules(where, filled, context);
+}
+
+/** `"ip"` cannot stand in for the address itself, so as a default it is for the other rules. */
+function isForKey({ onMissingKey, key = "ip" }: { readonly [option: string]: unknown }): boolean {
+  return onMissingKey !== "ip" || key !== "ip";
 }
 
 /** The options among these that are not undefined. */

@@ -1,6 +1,6 @@
 import { encodeKey, type Key } from "../limits/key.js";
-import { contains, type IpRange, parseCidr, parseIp } from "../requests/ip.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
+import { contains, type IpRange, parseCidr, parseIp } from "../support/ip.js";
 import { checkOptions } from "../support/options.js";
 
 /** Who is not counted. */

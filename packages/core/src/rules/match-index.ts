@@ -1,12 +1,13 @@
+import type { Readings } from "../requests/path.js";
 import type { CompiledMatch } from "./match.js";
-import { type RequestPath, readingsOf } from "./path.js";
 import { PathTrie } from "./path-trie.js";
 
-/** Reads the parts of a request that rules match. */
-export interface RequestParts<Req> {
-  method(request: Req): string;
-  path(request: Req): RequestPath;
-  header(request: Req, lowerCaseName: string): string | undefined;
+/** The parts of a request that rules match. */
+export interface RequestParts {
+  /** In upper case. */
+  readonly method: string;
+  readonly path: Readings;
+  header(lowerCaseName: string): string | undefined;
 }
 
 /** Indexes rules, by their places in the list, under an exact header value. Rules without one are always candidates. */
@@ -24,10 +25,10 @@ class ByHeader {
     for (const value of test.values) getOrMake(byValue, value, () => []).push(place);
   }
 
-  find<Req>(request: Req, parts: RequestParts<Req>, found: number[]): void {
+  find(parts: RequestParts, found: number[]): void {
     for (const place of this.#rest) found.push(place);
     for (const [name, byValue] of this.#values) {
-      const value = parts.header(request, name);
+      const value = parts.header(name);
       if (value === undefined) continue;
       const places = byValue.get(value);
       if (places !== undefined) for (const place of places) found.push(place);
@@ -44,49 +45,47 @@ class ByMethod {
     else for (const method of match.methods) getOrMake(this.#methods, method, () => new ByHeader()).add(place, match);
   }
 
-  find<Req>(request: Req, parts: RequestParts<Req>, found: number[]): void {
-    this.#every.find(request, parts, found);
-    // An HTTP/2 client may send a method in lower case, and routers accept it.
-    if (this.#methods.size > 0) this.#methods.get(parts.method(request).toUpperCase())?.find(request, parts, found);
+  find(parts: RequestParts, found: number[]): void {
+    this.#every.find(parts, found);
+    if (this.#methods.size > 0) this.#methods.get(parts.method)?.find(parts, found);
   }
 }
 
 /** Finds the rules that match a request: by path segments, then method, then headers. Cost follows matches, not total rules. */
-export class MatchIndex {
-  readonly #matches: readonly (CompiledMatch | undefined)[];
+export class MatchIndex<Rule extends { readonly match: CompiledMatch | undefined }> {
+  readonly #rules: readonly Rule[];
   readonly #everyPath = new ByMethod();
   readonly #paths = new PathTrie<ByMethod>();
   readonly #hasPaths: boolean;
 
-  /** @param matches the rules' matches, in the rules' order; undefined for a rule that matches every request. */
-  constructor(matches: readonly (CompiledMatch | undefined)[]) {
-    this.#matches = matches;
-    this.#hasPaths = matches.some((match) => match?.paths !== undefined);
-    matches.forEach((match, place) => {
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules;
+    this.#hasPaths = rules.some(({ match }) => match?.paths !== undefined);
+    rules.forEach(({ match }, place) => {
       if (match?.paths === undefined) this.#everyPath.add(place, match);
       else for (const ends of new Set(match.paths.map((path) => this.#paths.at(path, () => new ByMethod())))) ends.add(place, match);
     });
   }
 
-  /** The places of the rules that match, in the rules' order. */
-  find<Req>(request: Req, parts: RequestParts<Req>): readonly number[] {
+  /** The rules that match, in their order. */
+  find(parts: RequestParts): readonly Rule[] {
     const found: number[] = [];
-    this.#everyPath.find(request, parts, found);
+    this.#everyPath.find(parts, found);
     if (this.#hasPaths) {
-      for (const segments of readingsOf(parts.path(request))) {
-        this.#paths.walk(segments, (ends) => ends.find(request, parts, found));
-      }
+      for (const segments of parts.path) this.#paths.walk(segments, (ends) => ends.find(parts, found));
     }
     if (found.length > 1) found.sort(ascending);
-    let kept = 0;
+    const rules: Rule[] = [];
+    let last = -1;
     for (const place of found) {
       // A rule with several paths or values, or a path with several readings, is found more than once.
-      if (kept > 0 && found[kept - 1] === place) continue;
-      const headers = this.#matches[place]?.headers;
-      if (headers === undefined || headers.every(({ name, fits }) => fits(parts.header(request, name)))) found[kept++] = place;
+      if (place === last) continue;
+      last = place;
+      const rule = this.#rules[place] as Rule;
+      const headers = rule.match?.headers;
+      if (headers === undefined || headers.length === 0 || headers.every(({ name, fits }) => fits(parts.header(name)))) rules.push(rule);
     }
-    found.length = kept;
-    return found;
+    return rules;
   }
 }
 

@@ -1,7 +1,7 @@
-import { isHeaderName } from "../requests/header-name.js";
+import type { Readings } from "../requests/path.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
-import { checkOptions, nearest } from "../support/options.js";
-import { compilePath, type PathPattern, type Readings } from "./path.js";
+import { checkOptions, isHeaderName, nearest } from "../support/options.js";
+import { compilePath, type PathPattern } from "./path-pattern.js";
 import { PathTrie } from "./path-trie.js";
 
 /** Which requests a rule is for: all parts that are given must fit. */

@@ -1,4 +1,5 @@
-import { anySegments, oneSegment, type PathPattern, type Reading, type Segment } from "./path.js";
+import { anySegments, type Reading } from "../requests/path.js";
+import { oneSegment, type PathPattern, type Segment } from "./path-pattern.js";
 
 /** A prefix of one or more patterns. */
 class Node<T> {

@@ -1,18 +1,20 @@
 import type { Policy, PolicyOptions } from "../algorithms/policy.js";
-import type { KeyOption } from "../requests/key-source.js";
+import type { CostFunction, KeyFunction } from "../requests/functions.js";
+import type { RequestOptions } from "../requests/request-options.js";
 import type { Duration } from "../support/duration.js";
 import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./ban.js";
-import type { CostFunction } from "./cost.js";
 import type { Exempt } from "./exempt.js";
+import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { PlanOptions } from "./plans.js";
+import type { RuleSource } from "./source.js";
 
 /**
- * What happens to a request without a key: an error, this limit does not apply, it is rejected, or it counts by its IP address, apart
- * from every key. A limiter names that client `{ missingKeyIp: "203.0.113.9" }`.
+ * What happens to a request without a key. `"ip"`: it counts by its IP address, apart from every key; a limiter names that client
+ * `{ missingKeyIp: "203.0.113.9" }`. `"skip"`: this limit does not apply. `"reject"`: a 429. `"error"`: an error of the request.
  */
-export type OnMissingKey = "error" | "skip" | "reject" | "ip";
+export type OnMissingKey = "ip" | "skip" | "reject" | "error";
 
 /** What both a rule and a middleware with a single limit say. */
 export interface LimitOptions<Req, Own extends string = never> {
@@ -25,7 +27,7 @@ export interface LimitOptions<Req, Own extends string = never> {
   plans?: Readonly<Record<string, PlanOptions>>;
   /** Whom to count; default `"ip"`. */
   key?: KeyOption<Req, Own>;
-  /** Default `"error"`. */
+  /** What happens to a request without a key. Default `"ip"`; for `key: "ip"` itself `"error"`. */
   onMissingKey?: OnMissingKey;
   /**
    * The units a request takes: a whole number, 0 passes free of charge (and is not settled); or the name of one of the middleware's
@@ -51,6 +53,23 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
   name: string;
   /** Default: every request. */
   match?: Match | ((request: Req) => Promised<boolean>);
+}
+
+/** What a middleware's options say about its rules. `keys` alone defines the names of keys. */
+export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {
+  /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
+  name?: string;
+  /** Several limits, checked in one atomic step; or a source of rules that change while the server runs. */
+  rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
+  /** The keys that `key` and rules name. Each function runs once a request, however many rules use it. */
+  keys?: Readonly<Record<Own, KeyFunction<Req>>>;
+  /** The costs that `cost` and `settle` name. Each function runs once a request, however many rules use it. */
+  costs?: Readonly<Record<string, CostFunction<Req>>>;
+  /**
+   * Makes the digests of secret keys HMACs; at least 32 characters, the same in every process. Without it they are plain SHA-256,
+   * which does not protect what can be guessed, such as passwords and short tokens.
+   */
+  keySecret?: string;
 }
 
 /** A rule as a file or a config database says it: what is a function in code is a name there, which the app defines. */

@@ -1,11 +1,11 @@
-import { isBuiltInKey, parseKeyName } from "../requests/key-source.js";
-import { KeyDigests } from "../requests/secret-keys.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
-import type { RuleContext } from "./compiled-rule.js";
 import { attempt, tryRules } from "./compiled-rules.js";
 import { compileExempt } from "./exempt.js";
+import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
+import type { RuleContext } from "./rule-context.js";
+import { KeyDigests } from "./secret-keys.js";
 import type { RuleSet } from "./source.js";
 
 /** A list of names, or an object with a property for each, as `rateLimit` takes it. */
@@ -27,26 +27,18 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   const mistakes: FloodgateError[] = [];
   attempt(mistakes, () => compileExempt("rules", set.exempt));
   const context: RuleContext<unknown> = {
-    sources: {
-      keys: named(
-        "keys",
-        app.keys ??
-          set.rules
-            .flatMap(({ key }) => key ?? [])
-            .map(ownName)
-            .filter(isName),
-      ),
-      ip: () => undefined,
-      address: () => undefined,
-      isWholeIpv6: () => false,
-      path: () => "/",
-      route: () => undefined,
-      header: () => undefined,
-      ipv6Prefix: 56,
-      digests: new KeyDigests(),
-    },
+    keys: named(
+      "keys",
+      app.keys ??
+        set.rules
+          .flatMap(({ key }) => key ?? [])
+          .map(ownName)
+          .filter(isName),
+    ),
     costs: named("costs", app.costs ?? set.rules.flatMap(({ cost, settle }) => [cost, settle]).filter(isName)),
-    plan: () => undefined,
+    hasPlan: true,
+    ipv6Prefix: 56,
+    digests: new KeyDigests(),
     exempt: [],
     warn: () => undefined,
   };

@@ -1,13 +1,20 @@
 import { type Charge, charged, chargedAll, owned } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
+import type { Guard } from "./guard.js";
 import { type Check, type Store, scopeOf } from "./store.js";
+import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
 
-/** A synchronous store without a guard. Each decision that charges a key gets its charge. */
-export class ChargingStore implements Store<"sync"> {
+/**
+ * The guard of a store that answers at once, if no `onStoreError` is given: there is nothing to wait for, and a fault of the store is an
+ * error of the request. Each decision that charges a key gets its charge.
+ */
+export class ChargingStore implements Guard<"sync"> {
   readonly mode = "sync";
   readonly scope: object;
   readonly sharedAs: string | undefined;
+  readonly fallback = undefined;
+  readonly timeoutMs = 0;
   readonly #store: Store<"sync">;
 
   constructor(store: Store<"sync">) {
@@ -17,15 +24,18 @@ export class ChargingStore implements Store<"sync"> {
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
+    if (limit.policy.quota === 0) return zeroDecision(limit, cost);
     const made = this.#store.consume(limit, key, cost);
     return made.allowed ? charged(made, limit, key, this) : owned(made);
   }
 
   consumeAll(checks: readonly Check[]): Decision[] {
+    if (hasZero(checks)) return consumeBesideZero(this, checks) as Decision[];
     return chargedAll(checks, this.#store.consumeAll(checks), this);
   }
 
   peek(limit: Limit, key: string): Decision {
+    if (limit.policy.quota === 0) return zeroDecision(limit, 1);
     return owned(this.#store.peek(limit, key));
   }
 
@@ -36,4 +46,12 @@ export class ChargingStore implements Store<"sync"> {
   reset(limit: Limit, key: string): void {
     this.#store.reset(limit, key);
   }
+
+  atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
+    return pending;
+  }
+
+  listen(): void {}
+
+  close(): void {}
 }

@@ -12,13 +12,29 @@ import { FallbackLimits } from "./fallback.js";
 import { runningMs } from "./running-clock.js";
 import { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
 import { type AskedStore, Blind, type Substitute } from "./substitute.js";
+import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
+
+/** How limiters and middlewares ask a store. */
+export interface Guard<M extends Mode = Mode> extends Store<M> {
+  readonly scope: object;
+  /** How long a decision waits for the store; 0 if the store answers at once. */
+  readonly timeoutMs: number;
+  /** What decides while the store is away, if it is another store. */
+  readonly fallback: FallbackLimits | undefined;
+  /** Tells the listener about the circuit breaker. Call it after setup: a failed setup would leak it. */
+  listen(): void;
+  /** Stops telling. */
+  close(): void;
+  /** Waits for an answer, no longer than this. */
+  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
+}
 
 /**
  * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
  * `timeoutMs`, its substitute decides. What is no decision (a refund, a settlement, a reset) fails as the store does, in time too, and is
  * asked whatever the breaker says.
  */
-export class StoreGuard<M extends Mode> implements Store<M> {
+export class StoreGuard<M extends Mode> implements Guard<M> {
   readonly mode: M;
   readonly scope: object;
   readonly sharedAs: string | undefined;
@@ -59,6 +75,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   }
 
   consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
+    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, cost));
     return this.#decide(
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
@@ -68,6 +85,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   }
 
   consumeAll(checks: readonly Check[]): Answer<Decision[], M> {
+    if (hasZero(checks)) return this.#answer(() => consumeBesideZero(this, checks));
     return this.#decide(
       checks,
       (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
@@ -77,6 +95,7 @@ export class StoreGuard<M extends Mode> implements Store<M> {
   }
 
   peek(limit: Limit, key: string): Answer<Decision, M> {
+    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, 1));
     return this.#decide(
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
@@ -230,11 +249,11 @@ export function guardStore<M extends Mode>(
   where: string,
   store: Store<M>,
   options: FailureOptions & { onEvent?: EventListener | undefined },
-): Store<M> {
+): Guard<M> {
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   const when = checkOnStoreError(where, onStoreError, store);
-  if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Store<Mode> as Store<M>;
+  if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Guard<Mode> as Guard<M>;
   const breaker = breakerOf(store);
   const substitute =
     typeof when === "string" ? new Blind(when === "allow", breaker) : FallbackLimits.of(when.store, when.processes, breaker);

@@ -14,3 +14,17 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function abandon(values: readonly unknown[]): void {
   for (const value of values) if (isPromise(value)) value.then(undefined, () => undefined);
 }
+
+/**
+ * Does work that no request waits for. Failures go to `onError`.
+ * @returns a promise if the work is not done yet.
+ */
+export function runInBackground(work: () => unknown, onError: (error: unknown) => void): PromiseLike<unknown> | undefined {
+  try {
+    const done = work();
+    return isPromise(done) ? done.then(undefined, onError) : undefined;
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+}

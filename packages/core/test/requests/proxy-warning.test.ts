@@ -16,14 +16,14 @@ const reader = {
 
 const forwarded: Request = { headers: { "x-forwarded-for": "203.0.113.9" } };
 const told: string[] = [];
-let frameworkIp: typeof import("../../src/requests/proxy-warning.js").frameworkIp;
+let ProxyCheck: typeof import("../../src/requests/proxy-warning.js").ProxyCheck;
 
 /** Each test is a process of its own, as far as the module can tell. */
 beforeEach(async () => {
   told.length = 0;
   vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
   vi.resetModules();
-  ({ frameworkIp } = await import("../../src/requests/proxy-warning.js"));
+  ({ ProxyCheck } = await import("../../src/requests/proxy-warning.js"));
 });
 
 afterEach(() => {
@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 test("the console is told once, however many middlewares and requests there are", () => {
-  for (const read of [frameworkIp(reader, undefined), frameworkIp(reader, undefined)]) {
-    for (let i = 0; i < 3; i++) expect(read(forwarded)).toBe("192.0.2.1");
+  for (const check of [new ProxyCheck(reader, undefined), new ProxyCheck(reader, undefined)]) {
+    for (let i = 0; i < 3; i++) if (!check.isDone) check.look(forwarded);
   }
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^\[floodgate\] FLOODGATE_MISSING_PROXY_SETTING: A request from 192\.0\.2\.1 .* clientIp: \{ trustedHops: 1 \}/);
@@ -41,8 +41,8 @@ test("the console is told once, however many middlewares and requests there are"
 test("who listens is told once a middleware, and the console is not", () => {
   const events: FloodgateEvent[] = [];
   for (let middleware = 0; middleware < 2; middleware++) {
-    const read = frameworkIp(reader, (event) => events.push(event));
-    for (let i = 0; i < 3; i++) read(forwarded);
+    const check = new ProxyCheck(reader, (event) => events.push(event));
+    for (let i = 0; i < 3; i++) if (!check.isDone) check.look(forwarded);
   }
   expect(events).toHaveLength(2);
   expect(events[0]).toMatchObject({ type: "warning", code: "FLOODGATE_MISSING_PROXY_SETTING" });
@@ -50,8 +50,8 @@ test("who listens is told once a middleware, and the console is not", () => {
 });
 
 test("a middleware that somebody listens to leaves the console to the others", () => {
-  frameworkIp(reader, () => undefined)(forwarded);
-  frameworkIp(reader, undefined)(forwarded);
+  new ProxyCheck(reader, () => undefined).look(forwarded);
+  new ProxyCheck(reader, undefined).look(forwarded);
   expect(told).toHaveLength(1);
 });
 
@@ -63,7 +63,7 @@ test.each<[string, number, Request]>([
   ["X-Real-IP", 0, { headers: { "x-real-ip": "203.0.113.9" } }],
   ["no header", 0, {}],
 ])("%s: %i warnings", (_, times, request) => {
-  frameworkIp(reader, undefined)(request);
+  new ProxyCheck(reader, undefined).look(request);
   expect(told).toHaveLength(times);
 });
 
@@ -71,7 +71,7 @@ test("whatever a header holds, none of it is told", () => {
   const messages = new Set<string>();
   fc.assert(
     fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: "binary" }), (name, text) => {
-      frameworkIp(reader, (event) => event.type === "warning" && messages.add(event.message))({ headers: { [name]: text } });
+      new ProxyCheck(reader, (event) => event.type === "warning" && messages.add(event.message)).look({ headers: { [name]: text } });
     }),
   );
   expect(messages.size).toBe(1);
@@ -86,20 +86,21 @@ test("only the first thousand requests are looked at, so that the others need no
       return reader.header(request, name);
     },
   };
-  const read = frameworkIp(counting, undefined);
-  for (let i = 0; i < 1000; i++) read({});
-  expect(looks).toBe(2000);
-  expect(read(forwarded)).toBe("192.0.2.1");
-  expect([looks, told]).toEqual([2000, []]);
+  const check = new ProxyCheck(counting, undefined);
+  for (let i = 0; i < 1000; i++) {
+    expect(check.isDone).toBe(false);
+    check.look({});
+  }
+  expect([looks, check.isDone, told]).toEqual([2000, true, []]);
 });
 
 test("nobody is told of a request that counts as another address than the connection's", () => {
   const events: FloodgateEvent[] = [];
-  const read = frameworkIp({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event));
-  expect([read(forwarded), events]).toEqual(["203.0.113.9", []]);
+  new ProxyCheck({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event)).look(forwarded);
+  expect(events).toEqual([]);
 });
 
 test("where the connection has no address, it says so", () => {
-  frameworkIp({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined)(forwarded);
+  new ProxyCheck({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined).look(forwarded);
   expect(told[0]).toContain("from an unknown address");
 });

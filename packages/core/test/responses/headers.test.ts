@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
 import { createLimit, type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
-import { enter } from "../../src/requests/visits.js";
 import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
@@ -17,8 +16,7 @@ function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: n
 }
 
 const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> => {
-  const visit = enter({}, { decisionName: "rateLimit" }, true);
-  const report = { decisions, reported: decisions[0] as Decision, visit, rejected: !decisions[0]?.allowed };
+  const report = { decisions, reported: decisions[0] as Decision, meeting: { before: undefined }, rejected: !decisions[0]?.allowed };
   return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
 };
 

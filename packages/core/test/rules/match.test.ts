@@ -1,9 +1,9 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { readingsOf } from "../../src/requests/path.js";
 import { compileMatch, type Match } from "../../src/rules/match.js";
-import { MatchIndex } from "../../src/rules/match-index.js";
-import { readingsOf } from "../../src/rules/path.js";
+import { MatchIndex, type RequestParts } from "../../src/rules/match-index.js";
 
 interface Request {
   readonly method: string;
@@ -11,16 +11,17 @@ interface Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const parts = {
-  method: ({ method }: Request) => method,
-  path: ({ path }: Request) => path,
-  header: ({ headers = {} }: Request, name: string) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
-};
+/** A request as the index reads it. */
+const partsOf = ({ method, path, headers = {} }: Request): RequestParts => ({
+  method: method.toUpperCase(),
+  path: readingsOf(path),
+  header: (name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
+});
 
 /** The places of the matches that a request fits. */
 function placesOf(matches: readonly (Match | undefined)[], request: Request): readonly number[] {
-  const index = new MatchIndex(matches.map((match) => (match === undefined ? undefined : compileMatch("rule", match))));
-  return index.find(request, parts);
+  const rules = matches.map((match, place) => ({ place, match: match === undefined ? undefined : compileMatch("rule", match) }));
+  return new MatchIndex(rules).find(partsOf(request)).map(({ place }) => place);
 }
 
 const fits = (match: Match, method: string, path: string, headers = {}): boolean =>
@@ -238,8 +239,8 @@ test.each([
   ["/en/login", [{ path: "/login" }, { path: "/en/login" }], true],
   ["/en", [{ path: "/login" }, { path: "/en/login" }], false],
 ] as const)("the path %s and a request whose path may be %j: %s", (path, possible, expected) => {
-  const index = new MatchIndex([compileMatch("rule", { path })]);
-  expect(index.find(undefined, { method: () => "GET", path: () => possible, header: () => undefined }).length === 1).toBe(expected);
+  const index = new MatchIndex([{ match: compileMatch("rule", { path }) }]);
+  expect(index.find({ method: "GET", path: readingsOf(possible), header: () => undefined }).length === 1).toBe(expected);
 });
 
 test("a method fits in any case", () => {

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import {
   type Check,
   type Explanation,
-  InspectedRules,
   type PlainRule,
   RateLimit,
   type RateLimitOptions,
   type RequestReader,
+  RuleExplainer,
   type RuleSet,
   type Store,
 } from "../../src/index.js";
@@ -41,7 +41,7 @@ const get: Request = { method: "GET", path: "/", headers: {}, ip: "203.0.113.9" 
 
 function explain(rules: readonly PlainRule[], request: Partial<Request>, exempt?: RuleSet["exempt"]): Promise<Explanation<Request>[]> {
   const set = exempt === undefined ? { rules } : { rules, exempt };
-  return new InspectedRules("test", set, options, reader).explain({ ...get, ...request });
+  return new RuleExplainer("test", set, options, reader).explain({ ...get, ...request });
 }
 
 /** Notes what it is asked for, and allows everything. */

@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4, SocketAddress } from "node:net";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
-import { contains, formatIp, type IpAddress, ipKey, parseCidr, parseIp } from "../../src/requests/ip.js";
+import { contains, formatIp, type IpAddress, ipKey, parseCidr, parseIp } from "../../src/support/ip.js";
 
 const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: 8, maxLength: 8 });
 const octets = fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 4, maxLength: 4 });

@@ -1,0 +1,247 @@
+import type { Decision } from "../limits/decision.js";
+import type { Key } from "../limits/key.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { ipKey } from "../support/ip.js";
+import { andThen, isPromise, type Promised } from "../support/promises.js";
+import type { CostFunction, KeyFunction, KeyInfo } from "./functions.js";
+import { type Readings, readingsOf } from "./path.js";
+import type { RequestSettings } from "./request-options.js";
+
+/** The middleware of a meeting. */
+interface Middleware {
+  readonly decisionName: string;
+}
+
+/** Answers the route of a request under one rule; undefined if there is none. */
+export type RouteOf<Req> = (meeting: Meeting<Req>) => string | undefined;
+
+/** What a function of the app has answered or thrown. */
+interface Answer<Req> {
+  readonly of: unknown;
+  readonly value: unknown;
+  readonly failed: boolean;
+  readonly info: LazyKeyInfo<Req> | undefined;
+  readonly next: Answer<Req> | undefined;
+}
+
+/**
+ * The meetings of a request, last first: on the request itself, or beside it. A property is cheaper, unless the framework changes the
+ * request's prototype: then V8 takes longer to add a property than all the rest of a limit takes.
+ */
+const met: unique symbol = Symbol("floodgate.meetings");
+const meetings = new WeakMap<object, Meeting>();
+const noRules: Meeting["rules"] = [];
+
+/** Not read yet: undefined means that there is none. */
+const unread: unique symbol = Symbol("unread");
+
+/**
+ * One middleware meets one request: all that rules ask about the request, read when a rule asks, and only once; and what the middleware
+ * decided. The fields are not `#private`, because each request makes one, and private fields make that dearer.
+ */
+export class Meeting<Req = unknown> {
+  readonly request: Req;
+  readonly by: Middleware;
+  /** The meeting before, with any middleware. */
+  readonly before: Meeting | undefined;
+  /** The last meeting with the same middleware: it is mounted twice, or the app has sent the request on. */
+  readonly earlier: Meeting | undefined;
+  /** The rules that the request was checked under. Retaining the checks themselves costs more than rebuilding them. */
+  rules: readonly { readonly name: string }[];
+  decision: Decision | undefined;
+  /** The decision that the headers show; undefined if they show none. */
+  reported: Decision | undefined;
+  private readonly settings: RequestSettings<Req>;
+  private readAddress: Promised<string | undefined> | typeof unread;
+  private readIp: Promised<string | undefined> | typeof unread;
+  private readPath: Readings | undefined;
+  private readMethod: string | undefined;
+  private keyAnswers: Answer<Req> | undefined;
+  private otherAnswers: Answer<Req> | undefined;
+
+  /** Adds itself to the meetings of the request. */
+  constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
+    const { reader } = settings;
+    const identity: { [met]?: Meeting } = reader.identity(request);
+    const before = reader.plainIdentity === true ? identity[met] : meetings.get(identity);
+    let earlier = before;
+    while (earlier !== undefined && earlier.by !== by) earlier = earlier.before;
+    this.request = request;
+    this.by = by;
+    this.before = before;
+    this.earlier = earlier;
+    this.rules = noRules;
+    this.decision = undefined;
+    this.reported = undefined;
+    this.settings = settings;
+    this.readAddress = unread;
+    this.readIp = unread;
+    this.readPath = undefined;
+    this.readMethod = undefined;
+    this.keyAnswers = undefined;
+    this.otherAnswers = undefined;
+    if (reader.plainIdentity === true) identity[met] = this as Meeting<unknown>;
+    else meetings.set(identity, this as Meeting<unknown>);
+  }
+
+  /** The method in upper case: over HTTP/2 it may come in lower case, and routers take it all the same. */
+  get method(): string {
+    this.readMethod ??= this.settings.reader.method(this.request).toUpperCase();
+    return this.readMethod;
+  }
+
+  /** The path's segments, once for each way to read it. */
+  get path(): Readings {
+    this.readPath ??= readingsOf(this.settings.reader.path(this.request));
+    return this.readPath;
+  }
+
+  header(lowerCaseName: string): string | undefined {
+    return this.settings.reader.header(this.request, lowerCaseName);
+  }
+
+  /** The route that the framework knows. */
+  get route(): string | undefined {
+    return this.settings.reader.route(this.request);
+  }
+
+  /** The client's whole address, as the framework or `clientIp` reads it. */
+  address(): Promised<string | undefined> {
+    if (this.readAddress === unread) {
+      const { clientIp, isOwnClientIp } = this.settings;
+      this.readAddress = isOwnClientIp ? this.once(clientIp, () => clientIp(this.request)) : clientIp(this.request);
+    }
+    return this.readAddress;
+  }
+
+  /** The client as limits count it: IPv4 as a dotted quad, IPv6 as its network. Undefined if the request has no valid address. */
+  ip(): Promised<string | undefined> {
+    if (this.readIp === unread) {
+      const address = this.address();
+      if (typeof address === "string") this.readIp = ipKey(address, this.settings.ipv6Prefix);
+      else if (address === undefined) this.readIp = undefined;
+      else this.readIp = address.then((later) => this.ipLater(later));
+    }
+    return this.readIp;
+  }
+
+  private ipLater(address: string | undefined): string | undefined {
+    const ip = address === undefined ? undefined : ipKey(address, this.settings.ipv6Prefix);
+    this.readIp = ip;
+    return ip;
+  }
+
+  /** The name of the request's plan; undefined if it has none. */
+  plan(): Promised<string | undefined> {
+    const { plan } = this.settings;
+    return plan === undefined ? undefined : this.once(plan, () => andThen<unknown, string | undefined>(plan(this.request), checkPlan));
+  }
+
+  /** The answer of a cost function. */
+  cost(of: CostFunction<Req>): Promised<number | undefined> {
+    return this.once(of, () => of(this.request));
+  }
+
+  /** The answer of a key function for a rule with this route. */
+  key(of: KeyFunction<Req>, routeOf: RouteOf<Req>): Promised<Key | undefined> {
+    for (let known = this.keyAnswers; known !== undefined; known = known.next) {
+      if (known.of === of && known.info?.fits(routeOf, of, known.value)) return read(known) as Promised<Key | undefined>;
+    }
+    const info = new LazyKeyInfo(this, routeOf);
+    return this.keep("keyAnswers", of, info, () => {
+      // The function reads the address without waiting, so a promised address must be there before.
+      const ip = this.settings.isOwnClientIp && of.length > 1 ? this.ip() : undefined;
+      return isPromise(ip) ? ip.then(() => of(this.request, info)) : of(this.request, info);
+    });
+  }
+
+  /** Whether an earlier meeting with the same middleware has checked the request under this rule. */
+  wasCheckedUnder(name: string): boolean {
+    for (let meeting = this.earlier; meeting !== undefined; meeting = meeting.earlier) {
+      if (meeting.rules.some((rule) => rule.name === name)) return true;
+    }
+    return false;
+  }
+
+  /** Calls a function of the app, unless it has answered before. */
+  private once<T>(of: unknown, call: () => T): T {
+    for (let known = this.otherAnswers; known !== undefined; known = known.next) if (known.of === of) return read(known) as T;
+    return this.keep("otherAnswers", of, undefined, call);
+  }
+
+  private keep<T>(list: "keyAnswers" | "otherAnswers", of: unknown, info: LazyKeyInfo<Req> | undefined, call: () => T): T {
+    let answer: Answer<Req>;
+    try {
+      answer = { of, value: call(), failed: false, info, next: this[list] };
+    } catch (error) {
+      answer = { of, value: error, failed: true, info, next: this[list] };
+    }
+    this[list] = answer;
+    return read(answer) as T;
+  }
+}
+
+function read<Req>({ value, failed }: Answer<Req>): unknown {
+  if (failed) throw value;
+  return value;
+}
+
+/** Reads the address and the route when the key function does: a function that reads neither must not fail for want of them. */
+class LazyKeyInfo<Req> implements KeyInfo {
+  readonly #meeting: Meeting<Req>;
+  readonly #routeOf: RouteOf<Req>;
+  #hasReadRoute = false;
+
+  constructor(meeting: Meeting<Req>, routeOf: RouteOf<Req>) {
+    this.#meeting = meeting;
+    this.#routeOf = routeOf;
+  }
+
+  get ip(): string {
+    const ip = this.#meeting.ip();
+    if (typeof ip === "string") return ip;
+    throw noClientIp();
+  }
+
+  get route(): string {
+    this.#hasReadRoute = true;
+    return this.#routeOf(this.#meeting) ?? noRoute();
+  }
+
+  /** Whether the answer of a function that got this holds for a rule with another route. A promise may read the route later. */
+  fits(routeOf: RouteOf<Req>, of: KeyFunction<Req>, answer: unknown): boolean {
+    if (routeOf === this.#routeOf || (!this.#hasReadRoute && !(isPromise(answer) && of.length > 1))) return true;
+    return routeOf(this.#meeting) === this.#routeOf(this.#meeting);
+  }
+}
+
+function checkPlan(plan: unknown): string | undefined {
+  if (typeof plan === "string" || plan === undefined) return plan;
+  if (plan === null) return undefined;
+  throw new FloodgateError(
+    "FLOODGATE_MISSING_PLAN",
+    `\`plan\` must answer the name of the request's plan, or undefined, but answered ${shown(plan)}.`,
+  );
+}
+
+export function noClientIp(): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_NO_CLIENT_IP",
+    "The request has no client IP address to count by: it may have come over a Unix socket, a proxy may have sent an invalid address, or the client is gone. Set the framework's proxy setting, give `clientIp`, use another `key`, or say with `onMissingKey` what then.",
+  );
+}
+
+/** @throws FloodgateError `FLOODGATE_NO_ROUTE` */
+export function noRoute(): never {
+  throw new FloodgateError(
+    "FLOODGATE_NO_ROUTE",
+    'The key "route" is the pattern that matched, which the framework knows only for a middleware on a route. Mount it there (app.get("/users/:id", rateLimit(...), handler)), or give the rule a match with a path.',
+  );
+}
+
+/** The decision that a request got last under this `decisionName`; undefined if no limit applied. */
+export function decisionOf(request: object, decisionName = "rateLimit"): Decision | undefined {
+  let meeting = (request as { readonly [met]?: Meeting })[met] ?? meetings.get(request);
+  while (meeting !== undefined && (meeting.decision === undefined || meeting.by.decisionName !== decisionName)) meeting = meeting.before;
+  return meeting?.decision;
+}

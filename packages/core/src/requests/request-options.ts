@@ -1,0 +1,48 @@
+import { FloodgateError } from "../support/errors.js";
+import { wholeNumber } from "../support/options.js";
+import type { Promised } from "../support/promises.js";
+import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
+import type { RequestReader } from "./request-reader.js";
+
+/** What a middleware's options say about reading requests. */
+export interface RequestOptions<Req> {
+  /** Where the client's address comes from. Default: the framework's own proxy setting. */
+  clientIp?: ClientIpOption<Req>;
+  /** How many leading bits of an IPv6 address make one client, 1 to 128. Default 56. */
+  ipv6Prefix?: number;
+  /** The name of a request's plan, for rules with `plans`; undefined if it has none. Runs once a request. */
+  plan?: (request: Req) => Promised<string | undefined>;
+}
+
+/** How one middleware reads its requests. */
+export interface RequestSettings<Req> {
+  readonly reader: RequestReader<Req>;
+  /** Reads the client's address: the option `clientIp`, or the framework's proxy setting. */
+  readonly clientIp: (request: Req) => Promised<string | undefined>;
+  /** Whether `clientIp` is a function of the app, which may answer a promise. */
+  readonly isOwnClientIp: boolean;
+  readonly ipv6Prefix: number;
+  readonly plan: RequestOptions<Req>["plan"];
+}
+
+/** @throws FloodgateError if an option is wrong. */
+export function requestSettings<Req>(where: string, options: RequestOptions<Req>, reader: RequestReader<Req>): RequestSettings<Req> {
+  const { clientIp, plan } = options;
+  return {
+    reader,
+    clientIp: clientIp === undefined ? reader.clientIp : clientIpResolver(where, clientIp, reader.remoteAddress, reader.header),
+    isOwnClientIp: typeof clientIp === "function",
+    ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
+    plan,
+  };
+}
+
+/** @throws FloodgateError unless it is 1 to 128. */
+export function ipv6PrefixOption(where: string, option: number | undefined): number {
+  const prefix = option === undefined ? 56 : wholeNumber(where, "ipv6Prefix", option, 1, 56);
+  if (prefix <= 128) return prefix;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
+  );
+}

@@ -1,0 +1,81 @@
+import { Meeting } from "../requests/meeting.js";
+import { type RequestSettings, requestSettings } from "../requests/request-options.js";
+import type { RequestReader } from "../requests/request-reader.js";
+import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
+import { CompiledRules } from "./compiled-rules.js";
+import { rulesWithDefaults } from "./defaults.js";
+import { compileExempt } from "./exempt.js";
+import type { RequestParts } from "./match-index.js";
+import type { Rule, RulesOptions } from "./rule.js";
+import { ruleContext } from "./rule-context.js";
+import type { RuleSet } from "./source.js";
+
+/** Why a rule does not count a request: its method, path or a header does not fit, or as the rule itself answers. */
+export type Misfit = "method" | "path" | "header" | Exclude<NotCounted, "missing-key">;
+
+/** What a rule does with one request. */
+export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
+  | { readonly says: "counts"; readonly check: RuleCheck<Req> }
+  | { readonly says: "passes"; readonly because: Misfit }
+  /** The request has no key, and the rule rejects it for that. */
+  | { readonly says: "rejects" }
+  /** An error of the app. */
+  | { readonly says: "fails"; readonly error: unknown }
+  /** Another rule rejects the request or fails, so nothing is charged. */
+  | { readonly says: "overruled"; readonly by: CompiledRule<Req> }
+);
+
+/** Explains requests under rules, without a store. The rules answer as they do in a middleware with the same options. */
+export class RuleExplainer<Req> {
+  /** In their order. */
+  readonly all: readonly CompiledRule<Req>[];
+  readonly #rules: CompiledRules<Req>;
+  readonly #settings: RequestSettings<Req>;
+
+  /** @throws FloodgateError if an option or a rule is wrong. */
+  constructor(where: string, set: RuleSet, options: Omit<RulesOptions<Req, string>, "rules">, reader: RequestReader<Req>) {
+    const context = { ...ruleContext(where, options, undefined), exempt: compileExempt(where, set.exempt) };
+    this.all = rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], context);
+    this.#rules = new CompiledRules(this.all);
+    this.#settings = requestSettings(where, options, reader);
+  }
+
+  /** What each rule does with a request, in their order. */
+  async explain(request: Req): Promise<Explanation<Req>[]> {
+    const meeting = new Meeting(request, { decisionName: "rateLimit" }, this.#settings);
+    const fitting = new Set(this.#rules.find(meeting));
+    return asWhole(
+      await Promise.all(
+        this.all.map((rule) =>
+          fitting.has(rule) ? explainFitting(rule, meeting) : ({ rule, says: "passes", because: misfitOf(rule, meeting) } as const),
+        ),
+      ),
+    );
+  }
+}
+
+async function explainFitting<Req>(rule: CompiledRule<Req>, meeting: Meeting<Req>): Promise<Explanation<Req>> {
+  try {
+    const asked = await rule.ask(meeting);
+    if (asked === "missing-key") return { rule, says: "rejects" };
+    return typeof asked === "string" ? { rule, says: "passes", because: asked } : { rule, says: "counts", check: asked };
+  } catch (error) {
+    return { rule, says: "fails", error };
+  }
+}
+
+/** The first part of a match that does not fit. */
+function misfitOf<Req>({ match }: CompiledRule<Req>, request: RequestParts): Misfit {
+  if (match?.methods?.has(request.method) === false) return "method";
+  if (match?.paths !== undefined && match.pattern(request.path) === undefined) return "path";
+  return "header";
+}
+
+/** All rules that fit are checked in one step: a rule that fails decides for the others, or else a rule that rejects. */
+function asWhole<Req>(explanations: Explanation<Req>[]): Explanation<Req>[] {
+  const decisive = explanations.find(({ says }) => says === "fails") ?? explanations.find(({ says }) => says === "rejects");
+  if (decisive === undefined) return explanations;
+  return explanations.map((one) =>
+    one.says === "passes" || one.says === decisive.says ? one : { rule: one.rule, says: "overruled", by: decisive.rule },
+  );
+}

@@ -1,0 +1,163 @@
+import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../limits/key.js";
+import type { KeyFunction } from "../requests/functions.js";
+import { type Meeting, noRoute, type RouteOf } from "../requests/meeting.js";
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { isHeaderName, nearest } from "../support/options.js";
+import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import type { CompiledMatch } from "./match.js";
+import { isSecretHeader, type KeyDigests, type Secrecy } from "./secret-keys.js";
+
+/**
+ * The names of keys that need no definition, and those the app defines. `secret:` before a header or an own name stores and shows
+ * only a digest of the key.
+ */
+export type KeyName<Own extends string = never> =
+  | "ip"
+  | "route"
+  | "global"
+  | `header:${string}`
+  | `secret:header:${string}`
+  | Own
+  | `secret:${Own}`;
+
+const builtIn: readonly string[] = ["ip", "route", "global"];
+const headerMark = "header:";
+const secretMark = "secret:";
+
+/** Whether a key's name needs no definition, and can have none. */
+export function isBuiltInKey(name: string): boolean {
+  return builtIn.includes(name) || name.startsWith(headerMark) || name.startsWith(secretMark);
+}
+
+/** A name in `key` without its `secret:`, and whether only a digest of the key is stored and shown. */
+export function parseKeyName(name: string): { readonly name: string; readonly secret: boolean } {
+  if (name.startsWith(secretMark)) return { name: name.slice(secretMark.length), secret: true };
+  return { name, secret: name.startsWith(headerMark) && isSecretHeader(name.slice(headerMark.length).toLowerCase()) };
+}
+
+/** A function of the request, a name, or a tuple of names. */
+export type KeyOption<Req, Own extends string = never> = KeyFunction<Req> | KeyName<Own> | readonly KeyName<Own>[];
+
+/** What the keys of one middleware's rules may name. */
+export interface KeyNames<Req> {
+  readonly keys: Readonly<Record<string, KeyFunction<Req>>>;
+  readonly digests: KeyDigests;
+}
+
+/** Answers the key as the app or the request gives it; undefined if it is missing. */
+type PlainSource<Req> = (meeting: Meeting<Req>) => Promised<Key | undefined>;
+
+/** The same, with digests in place of secrets. */
+type Source<Req> = (meeting: Meeting<Req>) => Promised<CountedKey | undefined>;
+
+/** A rule's `key`, compiled. */
+export interface KeySource<Req> {
+  readonly of: Source<Req>;
+  readonly secrecy: Secrecy;
+  /** Whether the key, or each of its parts, is the client's address. */
+  readonly addresses: boolean | readonly boolean[];
+  /** Whether the key may need the client's address: as a part of it, or for a function that takes more than the request. */
+  readonly readsAddress: boolean;
+}
+
+/**
+ * Compiles a rule's `key`.
+ * @throws FloodgateError `FLOODGATE_UNKNOWN_KEY` unless each key is a function or a known name.
+ */
+export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>, match: CompiledMatch | undefined): KeySource<Req> {
+  const routeOf = (meeting: Meeting<Req>): string | undefined => ruleRoute(meeting, match);
+  if (typeof key === "function") return ofFunction(key as KeyFunction<Req>, routeOf);
+  if (!Array.isArray(key)) return fromName(where, key, names, routeOf);
+  if (key.length === 0) throw unknownKey(where, key, names);
+  const parts = key.map((part, i) => inside([i], () => fromName(where, part, names, routeOf)));
+  return {
+    of: ofAll(parts.map((part) => part.of)),
+    secrecy: parts.map((part) => part.secrecy === true),
+    addresses: parts.map((part) => part.addresses === true),
+    readsAddress: parts.some((part) => part.readsAddress),
+  };
+}
+
+function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): KeySource<Req> {
+  return { of: (meeting) => meeting.key(key, routeOf), secrecy: false, addresses: false, readsAddress: key.length > 1 };
+}
+
+function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
+  return (meeting) => {
+    const values: ReturnType<Source<Req>>[] = [];
+    try {
+      for (const part of parts) values.push(part(meeting));
+    } catch (error) {
+      abandon(values);
+      throw error;
+    }
+    return values.some(isPromise) ? Promise.all(values).then(tuple) : tuple(values as (CountedKey | undefined)[]);
+  };
+}
+
+/** A tuple without one of its parts is no key. */
+function tuple(values: readonly (CountedKey | undefined)[]): CountedKey | undefined {
+  return values.includes(undefined) ? undefined : (values as CountedKey);
+}
+
+function fromName<Req>(where: string, given: unknown, names: KeyNames<Req>, routeOf: RouteOf<Req>): KeySource<Req> {
+  if (typeof given !== "string") throw unknownKey(where, given, names);
+  const { name, secret } = parseKeyName(given);
+  const own = Object.hasOwn(names.keys, name) ? (names.keys[name] as KeyFunction<Req>) : undefined;
+  const of: PlainSource<Req> | undefined =
+    own === undefined
+      ? (fromHeader<Req>(name) ?? (secret ? undefined : fromRequest(name, routeOf)))
+      : (meeting) => meeting.key(own, routeOf);
+  if (of === undefined) throw unknownKey(where, given, names);
+  const addresses = own === undefined && name === "ip";
+  const readsAddress = own === undefined ? addresses : own.length > 1;
+  return { of: secret ? digested(of, names.digests) : of, secrecy: secret, addresses, readsAddress };
+}
+
+/** A key that is named to a limiter, with each address as the rule counts it: in any notation, or as events show it. */
+export function withAddresses<Req>({ addresses }: KeySource<Req>, key: Key, ipv6Prefix: number): Key {
+  const counted = <Part>(part: Part): Part | string => (typeof part === "string" ? (namedAddress(part, ipv6Prefix) ?? part) : part);
+  if (!Array.isArray(key)) return addresses === true ? counted(key) : key;
+  return typeof addresses === "boolean" ? key : (key as KeyPart[]).map((part, i) => (addresses[i] === true ? counted(part) : part));
+}
+
+function fromRequest<Req>(name: string, routeOf: RouteOf<Req>): PlainSource<Req> | undefined {
+  switch (name) {
+    case "ip":
+      return (meeting) => meeting.ip();
+    case "route":
+      return (meeting) => routeOf(meeting) ?? noRoute();
+    case "global":
+      return () => "global";
+    default:
+      return undefined;
+  }
+}
+
+function fromHeader<Req>(name: string): PlainSource<Req> | undefined {
+  const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
+  return isHeaderName(header) ? (meeting) => meeting.header(header) || undefined : undefined;
+}
+
+function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {
+  const digest = (key: Key | undefined): KeyDigest | undefined => (key === undefined ? undefined : digests.digest(key));
+  return (meeting) => andThen<Key | undefined, KeyDigest | undefined>(of(meeting), digest);
+}
+
+/** The rule's own path if it has no `*`, else the framework's route, else the rule's path. */
+function ruleRoute<Req>(meeting: Meeting<Req>, match: CompiledMatch | undefined): string | undefined {
+  const own = match?.paths === undefined ? undefined : match.pattern(meeting.path);
+  return own === undefined || own.includes("*") ? (meeting.route ?? own) : own;
+}
+
+function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): FloodgateError {
+  const own = Object.keys(names.keys);
+  const known = [...builtIn, ...own];
+  const near = typeof key === "string" ? nearest(key, [...known, ...own.map((name) => secretMark + name)]) : undefined;
+  const isBuiltInSecret = typeof key === "string" && key.startsWith(secretMark) && builtIn.includes(key.slice(secretMark.length));
+  const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
+  return new FloodgateError(
+    "FLOODGATE_UNKNOWN_KEY",
+    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
+  );
+}

@@ -1,0 +1,34 @@
+import { decision } from "../algorithms/algorithm.js";
+import type { Decision } from "../limits/decision.js";
+import type { Limit } from "../limits/limit.js";
+import { andThen } from "../support/promises.js";
+import type { Check, Store } from "./store.js";
+
+/** Whether the limit of a check is 0, a kill switch: it rejects every request without asking the store. */
+export function isZero({ limit }: { readonly limit: Limit }): boolean {
+  return limit.policy.quota === 0;
+}
+
+export function hasZero(checks: readonly Check[]): boolean {
+  for (const { limit } of checks) if (limit.policy.quota === 0) return true;
+  return false;
+}
+
+/** The decision of a limit of 0. No wait helps. */
+export function zeroDecision(limit: Limit, cost: number): Decision {
+  return decision(limit, 0, false, 0, Number.POSITIVE_INFINITY, 0, 0, cost, Date.now());
+}
+
+/**
+ * Decides several checks of which some have a limit of 0. Those reject the whole unless they are only watched, so the others are then
+ * looked at and not charged.
+ */
+export function consumeBesideZero(store: Store, checks: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
+  const rejects = checks.some((check) => isZero(check) && check.shadow !== true);
+  const others = checks.filter((check) => !isZero(check)).map((check) => (rejects ? { ...check, look: true } : check));
+  const decided = others.length > 0 ? store.consumeAll(others) : [];
+  return andThen<Decision[], Decision[]>(decided, (decisions) => {
+    const rest = decisions.values();
+    return checks.map((check) => (isZero(check) ? zeroDecision(check.limit, check.cost) : (rest.next().value as Decision)));
+  });
+}
