@@ -24,7 +24,7 @@ function fromIssue(issue: z.core.$ZodIssue, before: Path): Mistake[] {
     // Their words are told apart by what is known where they stand.
     const known = issue.message.split(" ");
     return issue.keys.map((word) => ({
-      explain: () => refusal(() => checkOptions(nameOf(path), { [word]: true }, known, "")),
+      explain: () => refusal(() => checkOptions(nameOf(path), { [word]: valueAt(issue.input, word) }, known, "")),
       path: [...path, word],
       word: true,
     }));
@@ -64,6 +64,10 @@ function given(value: unknown): string {
   if (Array.isArray(value)) return "was a list";
   if (typeof value === "object") return "was a map";
   return `was ${value}`;
+}
+
+function valueAt(map: unknown, word: string): unknown {
+  return typeof map === "object" && map !== null && Object.hasOwn(map, word) ? (map as Record<string, unknown>)[word] : undefined;
 }
 
 /** Core's own words, so that the same mistake reads the same in a file and in code. */

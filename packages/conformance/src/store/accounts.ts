@@ -20,8 +20,9 @@ export type LimiterMaker = Pick<World, "limiter" | "fresh" | "store">;
 /** No charge is refunded twice, or for more than it took. */
 export function accountCases(suite: Suite): void {
   suite.describe("accounts", () => {
-    suite.it("every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts", (world) =>
-      accountsHold(world),
+    suite.it(
+      "every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts",
+      (world) => accountsHold(world),
     );
   });
 }
