@@ -41,6 +41,7 @@ export type { BreakerState } from "./stores/breaker.js";
 export type { Fallback, FailureOptions, OnStoreError } from "./stores/failure-options.js";
 
 // For stores
+export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js";
 export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";
 export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js";
 export { runningMs } from "./stores/running-clock.js";

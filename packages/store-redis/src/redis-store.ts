@@ -6,6 +6,7 @@ import {
   type Decision,
   FloodgateError,
   type Limit,
+  passesAll,
   type Store,
   wholeMsClock,
   wholeNumber,
@@ -129,15 +130,13 @@ class RedisStore implements Store<"async"> {
  */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
-  let rejected = false;
-  for (const { known, key, cost, shadow, look } of checks) {
+  for (const { known, key, cost, look } of checks) {
     // What is only looked at is looked at for its verdict: whether the key is banned, say.
     const decision = known.denied?.look(known.limit, key, cost, look);
     if (decision === undefined) return undefined;
-    rejected ||= !decision.allowed && !shadow;
     decisions.push(decision);
   }
-  return rejected ? decisions : undefined;
+  return passesAll(checks, decisions) ? undefined : decisions;
 }
 
 function checkPrefix(where: string, prefix: unknown): string {
