@@ -1,14 +1,6 @@
-import {
-  type CostFunction,
-  isBuiltInKey,
-  type Key,
-  type KeyFunction,
-  type PlainRule,
-  parseKeyName,
-  type RateLimitOptions,
-  type RequestReader,
-  type RuleSet,
-} from "@floodgate/core";
+import type { CostFunction, Key, KeyFunction } from "@floodgate/core";
+import type { RateLimitOptions, RequestReader } from "@floodgate/core/adapter";
+import { isBuiltInKey, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 
 /** A request as the command line tells it. */

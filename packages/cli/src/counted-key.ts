@@ -1,4 +1,5 @@
-import { ipKey, type Key, type LimiterKey, type PlainRule } from "@floodgate/core";
+import type { Key, LimiterKey } from "@floodgate/core";
+import { ipKey, type PlainRule } from "@floodgate/core/rules";
 import { clientAddress } from "./address.js";
 import { hasSecretKey, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";

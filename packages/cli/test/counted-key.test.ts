@@ -1,4 +1,4 @@
-import { encodeKey } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import { describe, expect, it } from "vitest";
 import { countedKey } from "../src/counted-key.js";
 

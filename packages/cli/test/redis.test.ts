@@ -1,4 +1,5 @@
-import { createLimiter, encodeKey, fixedWindow, type Key } from "@floodgate/core";
+import { createLimiter, fixedWindow, type Key } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import { rateLimit } from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";

@@ -1,4 +1,4 @@
-import { beganState, type Decision, decideAll, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core";
+import { beganState, type Decision, decideAll, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core/store";
 
 /** The numbers of a key; forgotten with the state, its own number never comes again. */
 interface State {

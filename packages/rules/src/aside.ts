@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { RuleSet } from "@floodgate/core";
+import type { RuleSet } from "@floodgate/core/rules";
 import { type ReadRules, type Refused, readRules } from "./parse.js";
 import { type Path, type Place, RulesError, type RulesProblem } from "./problems.js";
 

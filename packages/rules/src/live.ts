@@ -1,15 +1,14 @@
 import { createHash } from "node:crypto";
+import { FloodgateError, type RuleSource } from "@floodgate/core";
 import {
   checkOptions,
-  FloodgateError,
   functionOrNothing,
   isPromise,
   type RuleSet,
-  type RuleSource,
   type RulesEvent,
   type RuleUser,
   wholeNumber,
-} from "@floodgate/core";
+} from "@floodgate/core/rules";
 import { type ReadAside, readAside } from "./aside.js";
 import { type FirstText, Follower, firstOf, type Listener, type RulesOrigin, type RulesText } from "./follow.js";
 import { readRules } from "./parse.js";

@@ -1,4 +1,5 @@
-import { compilePlans, holdEverybody, type PlainRule, type PolicyOptions, type RuleSet, toPolicy } from "@floodgate/core";
+import type { PolicyOptions } from "@floodgate/core";
+import { compilePlans, holdEverybody, type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
 import type { Path } from "./problems.js";
 
 interface Slip {

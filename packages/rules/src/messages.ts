@@ -1,4 +1,4 @@
-import { checkOptions, toPolicy } from "@floodgate/core";
+import { checkOptions, toPolicy } from "@floodgate/core/rules";
 import type { z } from "zod";
 import type { Path } from "./problems.js";
 import { expectations, rulesFile } from "./schema.js";

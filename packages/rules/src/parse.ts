@@ -1,4 +1,5 @@
-import { type AppNames, checkRules, FloodgateError, type PlainRule, type RuleSet } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import { type AppNames, checkRules, type PlainRule, type RuleSet } from "@floodgate/core/rules";
 import { slipsOf } from "./meaning.js";
 import { mistakesOf } from "./messages.js";
 import { byPlace, type Path, RulesError, type RulesProblem } from "./problems.js";

@@ -1,4 +1,5 @@
-import { checkOptions, FloodgateError } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import { checkOptions } from "@floodgate/core/rules";
 import { readAside } from "./aside.js";
 import { type Database, databaseOf, type RulesRedis } from "./client.js";
 import type { RulesOrigin } from "./follow.js";

@@ -1,4 +1,4 @@
-import type { RuleSet } from "@floodgate/core";
+import type { RuleSet } from "@floodgate/core/rules";
 import fc from "fast-check";
 
 /** Sets of rules that nothing is wrong with, of all there is to say in a file. */

@@ -1,4 +1,4 @@
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { type LiveRules, liveRules, parseRules, RulesError } from "../src/index.js";
 import { judgeText } from "../src/parse.js";

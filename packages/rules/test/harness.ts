@@ -1,4 +1,4 @@
-import type { RuleSet, RulesEvent, RuleUser } from "@floodgate/core";
+import type { RuleSet, RulesEvent, RuleUser } from "@floodgate/core/rules";
 import { expect } from "vitest";
 
 /** A text of one rule with this limit. */

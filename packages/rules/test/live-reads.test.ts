@@ -1,4 +1,4 @@
-import type { RulesEvent } from "@floodgate/core";
+import type { RulesEvent } from "@floodgate/core/rules";
 import { describe, expect, it, vi } from "vitest";
 import { type LiveRules, liveRules } from "../src/index.js";
 import { limited } from "./harness.js";

@@ -1,4 +1,4 @@
-import type { RulesEvent } from "@floodgate/core";
+import type { RulesEvent } from "@floodgate/core/rules";
 import { afterEach, beforeEach, vi } from "vitest";
 import { type LiveRules, liveRules, type RulesOrigin, type RulesText } from "../src/index.js";
 import { limited, User } from "./harness.js";

@@ -1,4 +1,5 @@
-import { FloodgateError, type RulesEvent, type RuleUser } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import type { RulesEvent, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { describe, expect, it, vi } from "vitest";
 import { liveRules, RulesError, type RulesText } from "../src/index.js";

@@ -1,4 +1,4 @@
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";

@@ -1,3 +1,4 @@
+import { type Decision, type EventListener, FloodgateError, type Store } from "@floodgate/core";
 import {
   beganState,
   type Cells,
@@ -6,20 +7,16 @@ import {
   type Clock,
   checkOptions,
   type DecideOne,
-  type Decision,
   decideAll,
-  type EventListener,
   type EvictionEvent,
-  FloodgateError,
   functionOrNothing,
   inState,
   type Limit,
   listenerOf,
-  type Store,
   settleIn,
   wholeMsClock,
   wholeNumber,
-} from "@floodgate/core";
+} from "@floodgate/core/store";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
 import { Slabs } from "./slabs.js";

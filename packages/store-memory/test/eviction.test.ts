@@ -1,16 +1,14 @@
 import {
-  asCharge,
   consumeAll,
-  createLimit,
   createLimiter,
   type FloodgateEvent,
   fixedWindow,
-  type Limit,
   type Limiter,
   type Policy,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type MemoryStore, memoryStore } from "../src/memory-store.js";

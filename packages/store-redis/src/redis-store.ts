@@ -1,16 +1,5 @@
-import {
-  type Charge,
-  type Check,
-  type Clock,
-  checkOptions,
-  type Decision,
-  FloodgateError,
-  type Limit,
-  passesAll,
-  type Store,
-  wholeMsClock,
-  wholeNumber,
-} from "@floodgate/core";
+import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import { type Charge, type Check, type Clock, checkOptions, type Limit, passesAll, wholeMsClock, wholeNumber } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { consumeAll } from "./consume-all.js";

@@ -1,4 +1,4 @@
-import { type Cells, type Charge, type Decision, type Limit, latestMs, passesAll, runningMs, type Waiter } from "@floodgate/core";
+import { type Cells, type Charge, type Decision, type Limit, latestMs, passesAll, runningMs, type Waiter } from "@floodgate/core/store";
 import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createLimit, type Decision, fixedWindow, type Limit, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { type Decision, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { Redis } from "ioredis";

@@ -2,7 +2,6 @@ import {
   consumeAll,
   createLimiter,
   type Decision,
-  type FailureOptions,
   type FloodgateEvent,
   fixedWindow,
   type Limiter,
@@ -11,6 +10,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import type { FailureOptions } from "@floodgate/core/store";
 import { memoryStore } from "@floodgate/store-memory";
 import { availableServers, type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";

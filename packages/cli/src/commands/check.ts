@@ -1,4 +1,4 @@
-import { InspectedRules, type RuleSet } from "@floodgate/core";
+import { InspectedRules, type RuleSet } from "@floodgate/core/rules";
 import type { Command } from "commander";
 import { appOptions, askedReader } from "../app.js";
 import { Failure } from "../failure.js";

@@ -1,4 +1,5 @@
-import { type Explanation, FloodgateError, type NotCounted, type PlainRule, type RuleSet } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import type { Explanation, NotCounted, PlainRule, RuleSet } from "@floodgate/core/rules";
 import { type AskedRequest, isOwnKey, keyNames, markedKeyNames } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { table } from "./table.js";

@@ -1,5 +1,7 @@
 import type { Server } from "node:http";
-import type { Clock, Decision, Limiter, Promised, RateLimitOptions, Store } from "@floodgate/core";
+import type { Decision, Limiter, Store } from "@floodgate/core";
+import type { Promised, RateLimitOptions } from "@floodgate/core/adapter";
+import type { Clock } from "@floodgate/core/store";
 
 /** What neutral functions see of a request; a description makes it of the framework's own. */
 export interface RequestView {

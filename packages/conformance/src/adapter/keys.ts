@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { fixedWindow, type Limiter, type OnMissingKey } from "@floodgate/core";
+import { fixedWindow, type Limiter } from "@floodgate/core";
+import type { OnMissingKey } from "@floodgate/core/adapter";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { type AdapterSuite, self } from "./web.js";
 

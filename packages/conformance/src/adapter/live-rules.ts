@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { FloodgateError, FloodgateEvent, PlainRule, RuleSet, RuleSource, RuleUser } from "@floodgate/core";
+import type { FloodgateError, FloodgateEvent, RuleSource } from "@floodgate/core";
+import type { PlainRule, RuleSet, RuleUser } from "@floodgate/core/rules";
 import { type AdapterSuite, gate, self } from "./web.js";
 
 /** A source whose versions come when the test says so. */

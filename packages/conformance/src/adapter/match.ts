@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type FloodgateError, fixedWindow, type Match } from "@floodgate/core";
+import { type FloodgateError, fixedWindow } from "@floodgate/core";
+import type { Match } from "@floodgate/core/adapter";
 import type { RequestView } from "./adapter.js";
 import type { AdapterSuite, App } from "./web.js";
 

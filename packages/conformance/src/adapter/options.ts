@@ -1,4 +1,5 @@
-import type { KeyFunction, LimitOptions, RateLimitOptions, Rule, RuleSource } from "@floodgate/core";
+import type { KeyFunction, Rule, RuleSource } from "@floodgate/core";
+import type { LimitOptions, RateLimitOptions } from "@floodgate/core/adapter";
 import type { LimitSetup, RequestView } from "./adapter.js";
 
 type View<Req> = (request: Req) => RequestView;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions, toPolicy } from "@floodgate/core";
+import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions } from "@floodgate/core";
+import { toPolicy } from "@floodgate/core/rules";
 import { FaultyStore } from "../faulty-store.js";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { items } from "./headers.js";

@@ -3,14 +3,14 @@ import {
   type Decision,
   fixedWindow,
   gcra,
-  type HeaderFormat,
   leakyBucket,
-  mostRestrictive,
   type Store,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import type { HeaderFormat } from "@floodgate/core/adapter";
+import { mostRestrictive } from "@floodgate/core/store";
 import fc from "fast-check";
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseItem, parseList, serializeList } from "structured-headers";

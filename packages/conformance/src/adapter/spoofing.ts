@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeKey, fixedWindow, type Limiter } from "@floodgate/core";
+import { fixedWindow, type Limiter } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import fc from "fast-check";
 import type { LimitSetup } from "./adapter.js";
 import { type AdapterSuite, type App, type Headers, self } from "./web.js";

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
-import { asCharge, createLimit, type Decision, type Limit, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { type Decision, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { mostIn } from "./bounds.js";
 import { largestOf } from "./largest.js";

@@ -1,16 +1,15 @@
 import * as assert from "node:assert/strict";
 import {
-  createLimit,
   type Decision,
   fixedWindow,
   gcra,
-  type Limit,
   leakyBucket,
   type Policy,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { checkNumbers } from "./large.js";
 import { type Suite, startMs } from "./world.js";

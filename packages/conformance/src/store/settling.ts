@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
-import { asCharge, consumeAll, createLimit, type Decision, fixedWindow, type Limit, type Policy, tokenBucket } from "@floodgate/core";
+import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { mostIn, told } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";

@@ -1,7 +1,8 @@
 import * as assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { consumeAll, type Decision, type Policy, toPolicy } from "@floodgate/core";
+import { consumeAll, type Decision, type Policy } from "@floodgate/core";
+import { toPolicy } from "@floodgate/core/rules";
 import type { Suite, World } from "./world.js";
 
 /** One step and its expected decision; `retryAfterMs: null` means Infinity. */

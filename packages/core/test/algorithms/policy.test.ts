@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket, toPolicy } from "../../src/index.js";
+import { fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "../../src/index.js";
+import { toPolicy } from "../../src/rules.js";
 
 const wrong = (make: () => unknown): { code: string; message: string } => {
   try {

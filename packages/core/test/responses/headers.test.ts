@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
-import { createLimit, type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
+import { type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
 import { enter } from "../../src/requests/visits.js";
 import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
+import { createLimit } from "../../src/store.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
 const anyPolicy = fc.oneof(

@@ -1,17 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type Check,
-  type Explanation,
-  InspectedRules,
-  type PlainRule,
-  RateLimit,
-  type RateLimitOptions,
-  type RequestReader,
-  type RuleSet,
-  type Store,
-} from "../../src/index.js";
+import { RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
 import type { Decision } from "../../src/limits/decision.js";
+import { type Explanation, InspectedRules, type PlainRule, type RuleSet } from "../../src/rules.js";
+import type { Check, Store } from "../../src/store.js";
 
 interface Request {
   readonly method: string;
