@@ -98,7 +98,7 @@ function without(wrong: ReadonlySet<string>, { rules, exempt }: RuleSet): RuleSe
   const sound = rules.map((rule, i): PlainRule => {
     if (!wrong.has(`rules ${i}`)) return rule;
     const { name } = (rule ?? {}) as { name?: unknown };
-    return { name: typeof name === "string" ? name : `rules[${i}]`, limit: 1, window: 1 };
+    return { name: typeof name === "string" ? name : `rules[${i}]`, limit: 1, window: "1s" };
   });
   return exempt === undefined || wrong.has("exempt") ? { rules: sound } : { rules: sound, exempt };
 }

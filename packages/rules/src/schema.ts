@@ -37,8 +37,8 @@ function whole(example: string, description: string, minimum = 1): z.ZodType {
 
 function duration(word: string, example: string, description: string): z.ZodType {
   const unit = z.string().meta({ pattern: "^0*[1-9][0-9]*(ms|s|m|h|d)$" });
-  const ms = z.number().meta({ type: "integer", minimum: 1 });
-  const what = "a duration: a whole number with a unit (ms, s, m, h, d), or of milliseconds";
+  const ms = z.number().meta({ type: "integer", minimum: 1000, multipleOf: 1000 });
+  const what = "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
   return expect(z.union([unit, ms]), what, `${word}: ${example}`, { description, examples: [example] });
 }
 

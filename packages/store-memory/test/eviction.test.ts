@@ -280,7 +280,7 @@ describe("a memory store", () => {
   });
 
   it("needs no more room for a log however long its traffic goes on", () => {
-    const limit = createLimit("log", slidingWindowLog({ limit: 10, window: 100 }));
+    const limit = createLimit("log", slidingWindowLog({ limit: 10, window: "100ms" }));
     const cells = new Float64Array(1000);
     for (let i = 0; i < 5_000; i++) {
       limit.algorithm.decide(limit, cells, 0, startMs + 7 * i, 1, true);

@@ -89,7 +89,7 @@ test("4 and 15: nobody waits for a Redis that does not answer, nor for one that 
 
 test("8: times in parts of a second are kept to the millisecond", async () => {
   for (const [i, windowMs] of [500, 1900].entries()) {
-    const decision = await limiter(slidingWindowLog({ limit: 5, window: windowMs }), `limit-${i}`).consume("k");
+    const decision = await limiter(slidingWindowLog({ limit: 5, window: `${BigInt(windowMs)}ms` }), `limit-${i}`).consume("k");
     expect(decision.resetAfterMs).toBe(windowMs);
     const leftMs = (await server.command("PTTL", (await names()).find((name) => name.includes(`limit-${i}`)) ?? "none")) as number;
     expect(leftMs).not.toBe(-1);

@@ -18,8 +18,9 @@ import type { Response } from "supertest";
 import type { AdapterSuite } from "./web.js";
 
 const few = fc.integer({ min: 1, max: 5 });
-/** In milliseconds, with fractions of a second. */
-const span = fc.integer({ min: 100, max: 100_000 });
+/** With fractions of a second. */
+const spanMs = fc.integer({ min: 100, max: 100_000 });
+const span = spanMs.map((n) => `${BigInt(n)}ms` as const);
 
 const anyPolicy = fc.oneof(
   fc.record({ limit: few, window: span }).map(fixedWindow),
@@ -38,7 +39,7 @@ const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e
 });
 
 /** The times between requests. */
-const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), span), { minLength: 2, maxLength: 6 });
+const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), spanMs), { minLength: 2, maxLength: 6 });
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const waitMs = ({ retryAfterMs, resetAfterMs }: Decision): number =>

@@ -163,7 +163,7 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
     });
 
     it("holds a request for its turn in the fallback's queue", async (web) => {
-      const queue = leakyBucket({ capacity: 4, leak: 1, every: 40 });
+      const queue = leakyBucket({ capacity: 4, leak: 1, every: "40ms" });
       const app = await web.start(failing(web, "never answers", { policy: queue, onStoreError: fallback(web) }).limit);
       assert.equal((await app.get()).body.decision.delayMs, 0);
       assert.equal((await app.get()).body.decision.delayMs, 40);

@@ -43,7 +43,7 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
     it("holds requests until their turn, in their order", async (web) => {
       const served: [string | undefined, number][] = [];
       const app = await web.start({
-        limits: [{ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) }],
+        limits: [{ policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }) }],
         handler: (request) => {
           served.push([request.header("x-id"), performance.now()]);
           return {};
@@ -69,7 +69,7 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
 
     it("tells the handler how long the request was held, and is an event", async (web) => {
       const { onEvent, heard } = web.listen("delayed");
-      const app = await web.start({ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }), onEvent });
+      const app = await web.start({ policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }), onEvent });
       assert.equal((await app.get()).body.decision.delayMs, 0);
       assert.equal((await app.get()).body.decision.delayMs, 40);
       assert.equal((await heard).type, "delayed");
@@ -77,8 +77,8 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
 
     it("holds a request for the longest of several", async (web) => {
       const rules = [
-        { name: "short", policy: leakyBucket({ capacity: 4, leak: 1, every: 10 }) },
-        { name: "long", policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) },
+        { name: "short", policy: leakyBucket({ capacity: 4, leak: 1, every: "10ms" }) },
+        { name: "long", policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }) },
         { name: "none", policy: fixedWindow({ limit: 10, window: "1m" }) },
       ];
       const app = await web.start({ rules });

@@ -22,7 +22,7 @@ const others: readonly Planned[] = [
   { name: "two counters", plan: (limit) => slidingWindowCounter({ limit, window: 1000 }) },
   {
     name: "queue with maxDelayMs",
-    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 997, maxDelayMs: 100 * (capacity % 7) }),
+    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: "997ms", maxDelayMs: 100 * (capacity % 7) }),
   },
 ];
 

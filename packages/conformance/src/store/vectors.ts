@@ -95,7 +95,7 @@ function check(decision: Decision, expected: Expected, where: string): void {
 /** Vectors give durations in milliseconds with names ending in `Ms`; policies take durations. */
 function policyOf(written: Record<string, unknown>): Policy {
   const { windowMs, everyMs, ...rest } = written;
-  if (windowMs !== undefined) rest["window"] = windowMs;
-  if (everyMs !== undefined) rest["every"] = everyMs;
+  if (windowMs !== undefined) rest["window"] = `${windowMs}ms`;
+  if (everyMs !== undefined) rest["every"] = `${everyMs}ms`;
   return toPolicy("vectors", rest);
 }

@@ -1,3 +1,4 @@
+import { durationText } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 import { type FixedWindowPolicy, fixedWindow } from "./fixed-window.js";
@@ -73,18 +74,18 @@ export function optionsOf(policy: Policy): { readonly algorithm: Policy["algorit
   const { algorithm } = policy;
   switch (algorithm) {
     case "fixed-window":
-      return { algorithm, limit: policy.limit, window: policy.windowMs };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs) };
     case "sliding-window-log":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, countRejected: policy.countRejected };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), countRejected: policy.countRejected };
     case "sliding-window-counter":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, buckets: policy.buckets };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), buckets: policy.buckets };
     case "gcra":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, burst: burstOption(policy) };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), burst: burstOption(policy) };
     case "token-bucket":
-      return { algorithm, capacity: policy.capacity, refill: policy.refill, every: policy.everyMs, style: policy.style };
+      return { algorithm, capacity: policy.capacity, refill: policy.refill, every: durationText(policy.everyMs), style: policy.style };
     case "leaky-bucket": {
       const maxDelayMs = policy.maxDelayMs === Number.POSITIVE_INFINITY ? undefined : policy.maxDelayMs;
-      return { algorithm, capacity: policy.capacity, leak: policy.leak, every: policy.everyMs, maxDelayMs };
+      return { algorithm, capacity: policy.capacity, leak: policy.leak, every: durationText(policy.everyMs), maxDelayMs };
     }
   }
 }
