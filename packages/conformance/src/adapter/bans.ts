@@ -126,7 +126,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       for (const [kind, storeOf] of stores) {
         it(`takes nothing from the limit of whom it turns away (mode ${mode}, a store that answers ${kind})`, async (web) => {
           const wide = { ...login, policy: fixedWindow({ limit: 3, window: "1m" }), ban: { ...ban, after: 1 }, mode };
-          const never = { name: "never", match: { path: "/never" }, policy, cost: 2 };
+          const never = { name: "never", match: { path: "/never" }, policy, cost: () => 2 };
           const { onEvent } = web.listen("refunded");
           const app = await web.start({ rules: [wide, never], store: storeOf(web), refundWhen: () => true, onEvent });
           const limiter = createLimiter({ name: "login", policy: wide.policy, store: web.store });

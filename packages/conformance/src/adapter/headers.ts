@@ -135,7 +135,7 @@ export function headerCases({ describe, it }: AdapterSuite): void {
     });
 
     it("a cost that never fits is told no time to come back", async (web) => {
-      const limit = { name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), cost: 3 };
+      const limit = { name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), cost: () => 3 };
       const app = await web.start({ ...limit, headers: ["standard", "legacy"] });
       const response = await app.get();
       assert.equal(response.status, 429);

@@ -32,7 +32,10 @@ const anyPolicy = fc.oneof(
   fc.record({ capacity: fc.constant(1), leak: few, every: span }).map(leakyBucket),
 );
 
-const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e]{1,20}$/), policy: anyPolicy, cost: few }), {
+/** A function of the request: a constant cost above the limit is refused. */
+const anyCost = few.map((cost) => () => cost);
+
+const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e]{1,20}$/), policy: anyPolicy, cost: anyCost }), {
   selector: ({ name }) => name,
   minLength: 1,
   maxLength: 3,

@@ -72,7 +72,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
     it("is not asked of a request that was rejected, nor where refundWhen gives all back", async (web) => {
       let asked = 0;
       const settle = (): number => ++asked;
-      const rejecting = await web.start({ name: "rejecting", policy: fixedWindow({ limit: 1, window: "1m" }), cost: 2, settle });
+      const rejecting = await web.start({ name: "rejecting", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle });
       assert.equal((await rejecting.get()).status, 429);
       const { onEvent, heard } = web.listen("refunded");
       const refunding = await web.start({ name: "refunding", policy, settle, refundWhen: () => true, onEvent });
@@ -85,7 +85,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       let asked = 0;
       const { onEvent, heard } = web.listen("settled");
       const rules = [
-        { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: 2, settle: () => ++asked, mode: "shadow" as const },
+        { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle: () => ++asked, mode: "shadow" as const },
         { name: "enforced", policy, settle: () => 5 },
       ];
       const app = await web.start({ rules, onEvent });

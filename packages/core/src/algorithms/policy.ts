@@ -44,6 +44,13 @@ const made = new WeakMap<object, Policy>();
  * @throws FloodgateError with the code of what is wrong.
  */
 export function toPolicy(where: string, value: unknown): Policy {
+  const uncalled = factoryName(value);
+  if (uncalled !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: \`policy\` is ${uncalled} itself, not what it makes. Call it: policy: ${uncalled}({ ... }).`,
+    );
+  }
   if (typeof value !== "object" || value === null) {
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
@@ -55,6 +62,12 @@ export function toPolicy(where: string, value: unknown): Policy {
   const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
   made.set(value, policy);
   return policy;
+}
+
+/** The name of a policy factory; undefined for anything else. */
+export function factoryName(value: unknown): string | undefined {
+  const algorithm = Object.entries(factories).find(([, factory]) => factory === value)?.[0];
+  return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Factories freeze what they make and give it a span; nothing else has one. */
