@@ -18,7 +18,7 @@ import type { Response } from "supertest";
 import type { AdapterSuite } from "./web.js";
 
 const few = fc.integer({ min: 1, max: 5 });
-/** With fractions of a second. */
+/** Milliseconds, including fractions of a second. */
 const spanMs = fc.integer({ min: 100, max: 100_000 });
 const span = spanMs.map((n) => `${BigInt(n)}ms` as const);
 
