@@ -1,4 +1,4 @@
-import { RateLimit } from "@floodgate/core";
+import { RateLimit } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { serve } from "./lib/child.mjs";
 

@@ -4,18 +4,18 @@ import { describe, expect, it } from "vitest";
 
 const packages = join(import.meta.dirname, "..", "packages");
 
-/** Which of our packages each may know. A new package gets its line here. */
+/** Which of our packages each may know, and by which entry points. A new package gets its line here. */
 const mayKnow: Record<string, readonly string[]> = {
   core: [],
-  "store-memory": ["core"],
-  "store-redis": ["core"],
-  express: ["core", "store-memory"],
-  koa: ["core", "store-memory"],
-  hono: ["core", "store-memory"],
-  conformance: ["core"],
-  rules: ["core"],
+  "store-memory": ["core", "core/store"],
+  "store-redis": ["core", "core/store"],
+  express: ["core", "core/adapter", "store-memory"],
+  koa: ["core", "core/adapter", "store-memory"],
+  hono: ["core", "core/adapter", "store-memory"],
+  conformance: ["core", "core/store", "core/adapter", "core/rules"],
+  rules: ["core", "core/rules"],
   metrics: ["core"],
-  cli: ["core", "rules", "store-memory", "store-redis"],
+  cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "store-redis"],
 };
 
 describe.each(readdirSync(packages))("packages/%s", (name) => {
@@ -34,6 +34,28 @@ describe.each(readdirSync(packages))("packages/%s", (name) => {
     expect(allowed).toEqual(expect.arrayContaining(ours(imported)));
     // No package and no Node built-in. Globals of Node are the compiler's to refuse: core is built with none of their types.
     if (name === "core") expect([...imported].filter((specifier) => !specifier.startsWith("."))).toEqual([]);
+  });
+});
+
+describe("the entry points of core", () => {
+  const source = join(packages, "core", "src");
+  const entries = readdirSync(source).filter((file) => file.endsWith(".ts"));
+
+  it("are named after who imports them", () => {
+    expect(entries.sort()).toEqual(["adapter.ts", "index.ts", "rules.ts", "store.ts"]);
+  });
+
+  it.each(entries)("%s holds nothing but exports", (file) => {
+    const code = readFileSync(join(source, file), "utf8").replace(/^\/\/.*$/gm, "");
+    expect(code.replace(/export (?:type )?\{[^}]*\} from "\.\/[a-z]+\/[\w-]+\.js";/g, "").trim()).toBe("");
+  });
+
+  it("index.ts exports at most 50 names", () => {
+    const code = readFileSync(join(source, "index.ts"), "utf8");
+    const names = [...code.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list = ""]) =>
+      list.split(",").filter((name) => name.trim() !== ""),
+    );
+    expect(names.length).toBeLessThanOrEqual(50);
   });
 });
 

@@ -1,4 +1,4 @@
-import { ipKey } from "@floodgate/core";
+import { ipKey } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 
 /**

@@ -1,14 +1,6 @@
-import {
-  type CostFunction,
-  isBuiltInKey,
-  type Key,
-  type KeyFunction,
-  type PlainRule,
-  parseKeyName,
-  type RateLimitOptions,
-  type RequestReader,
-  type RuleSet,
-} from "@floodgate/core";
+import type { CostFunction, Key, KeyFunction } from "@floodgate/core";
+import type { RateLimitOptions, RequestReader } from "@floodgate/core/adapter";
+import { isBuiltInKey, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 
 /** A request as the command line tells it. */
@@ -53,6 +45,12 @@ export function hasSecretKey(rule: PlainRule): boolean {
 /** Whether a key is one that the app defines. */
 export function isOwnKey(name: string): boolean {
   return !isBuiltInKey(name);
+}
+
+/** Whether a rule counts requests without its key by their address. */
+export function fallsBackToIp(rule: PlainRule): boolean {
+  const { key = "ip", onMissingKey = "ip" } = rule;
+  return key !== "ip" && onMissingKey === "ip" && keyNames(rule).some((name) => name !== "global" && name !== "route");
 }
 
 /** The options of the app that these rules are for, as far as the command line knows it. */

@@ -1,6 +1,7 @@
-import { ipKey, type Key, type LimiterKey, type PlainRule } from "@floodgate/core";
+import type { Key, LimiterKey } from "@floodgate/core";
+import { ipKey, type PlainRule } from "@floodgate/core/rules";
 import { clientAddress } from "./address.js";
-import { hasSecretKey, isOwnKey, keyNames } from "./app.js";
+import { fallsBackToIp, hasSecretKey, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";
 import { keyOf } from "./key-text.js";
 
@@ -22,7 +23,7 @@ export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }:
   const shown = hasSecretKey(rule) ? "what is given for the address" : undefined;
   const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix, shown), ipv6Prefix) as string;
   // Without a key of its own, a request is counted by its address.
-  if (ip !== undefined && texts.length === 0 && rule.onMissingKey === "ip") return { missingKeyIp: counted(ip) };
+  if (ip !== undefined && texts.length === 0 && fallsBackToIp(rule)) return { missingKeyIp: counted(ip) };
   // What an app's own key answers may be a tuple, given by its parts.
   if (typeof rule.key === "string" && isOwnKey(names[0] as string) && ip === undefined && texts.length > 1) return texts.map(keyOf) as Key;
   const wanted = names.filter((name) => name !== "global" && (name !== "ip" || ip === undefined));
@@ -41,7 +42,7 @@ function miscounted(rule: PlainRule, texts: readonly string[], ip: string | unde
   const names = keyNames(rule);
   const wanted = names.filter((name) => name !== "global").map((name) => (name === "ip" ? "--ip <address>" : `--key <${name}>`));
   const own = wanted.length === 0 ? "neither --key nor --ip" : wanted.join(" ");
-  const other = rule.onMissingKey === "ip" ? ", or only --ip <address> for who is counted by it for want of a key" : "";
+  const other = fallsBackToIp(rule) ? ", or only --ip <address> for who is counted by it for want of a key" : "";
   const given = `${texts.length} --key${ip === undefined ? "" : " and --ip"} were given`;
   return new Failure("usage", `${JSON.stringify(rule.name)} counts by ${names.join(", ")}, and ${given}. Write ${own}${other}.`);
 }

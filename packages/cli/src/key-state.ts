@@ -1,4 +1,5 @@
-import type { Ban, CompiledRule, Decision, Limit } from "@floodgate/core";
+import type { Ban, CompiledRule } from "@floodgate/core/rules";
+import type { Decision, Limit } from "@floodgate/core/store";
 import type { AskedRequest } from "./app.js";
 import { type Subject, timeoutMs } from "./subject.js";
 

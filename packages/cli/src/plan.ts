@@ -1,4 +1,4 @@
-import type { PlainRule } from "@floodgate/core";
+import type { PlainRule } from "@floodgate/core/rules";
 import type { Io } from "./io.js";
 import { harmless } from "./output/terminal.js";
 import { didYouMean } from "./output/words.js";

@@ -1,4 +1,5 @@
-import type { Key, RuleSet } from "@floodgate/core";
+import type { Key } from "@floodgate/core";
+import type { RuleSet } from "@floodgate/core/rules";
 import { clientAddress } from "./address.js";
 import { type AskedRequest, isOwnKey, keyNames } from "./app.js";
 import { Failure } from "./failure.js";

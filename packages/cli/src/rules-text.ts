@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import type { RuleSet } from "@floodgate/core";
+import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";

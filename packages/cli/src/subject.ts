@@ -1,4 +1,6 @@
-import { type CompiledRule, type Limiter, type LimiterKey, RateLimit, RuleExplainer, type RuleSet, type Store } from "@floodgate/core";
+import type { Limiter, LimiterKey, Store } from "@floodgate/core";
+import { RateLimit } from "@floodgate/core/adapter";
+import { type CompiledRule, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import type { RulesRedis } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";

@@ -1,8 +1,8 @@
-import { encodeKey } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import { describe, expect, it } from "vitest";
 import { countedKey } from "../src/counted-key.js";
 
-const rule = (key: string | readonly string[], onMissingKey?: "ip") => ({ name: "a", key, ...(onMissingKey && { onMissingKey }) });
+const rule = (key: string | readonly string[], onMissingKey?: "ip" | "skip") => ({ name: "a", key, ...(onMissingKey && { onMissingKey }) });
 const key = (...key: string[]) => ({ key });
 
 describe("what a rule counts, of the options that tell it", () => {
@@ -42,18 +42,18 @@ describe("what a rule counts, of the options that tell it", () => {
   });
 
   it.each([
-    [rule("user"), {}, "counts by user, and 0 --key were given. Write --key <user>."],
-    [rule("user"), { ip: "192.0.2.1" }, "0 --key and --ip were given. Write --key <user>."],
-    [rule("user"), { ip: "192.0.2.1", ...key("ann") }, "1 --key and --ip were given. Write --key <user>."],
-    [rule("user", "ip"), {}, "Write --key <user>, or only --ip <address> for who is counted by it for want of a key."],
+    [rule("user", "skip"), {}, "counts by user, and 0 --key were given. Write --key <user>."],
+    [rule("user", "skip"), { ip: "192.0.2.1" }, "0 --key and --ip were given. Write --key <user>."],
+    [rule("user", "skip"), { ip: "192.0.2.1", ...key("ann") }, "1 --key and --ip were given. Write --key <user>."],
+    [rule("user"), {}, "Write --key <user>, or only --ip <address> for who is counted by it for want of a key."],
     [rule("ip"), key("192.0.2.1", "192.0.2.2"), "Write --ip <address>."],
     [rule("user"), key(encodeKey("a".repeat(201))), "is the hash of a key that is longer than 200 characters. Write the key itself."],
     [rule("ip"), key("192.0.2"), '"192.0.2" is no address'],
     [rule("ip"), { ip: "2001:db8::/48" }, '"2001:db8::/48" is no address'],
     [rule(["ip", "header:x-api-key"]), key("token", "192.0.2.1"), "what is given for the address is no address"],
-    [rule("secret:user"), {}, "Write --key <user>."],
+    [rule("secret:user", "skip"), {}, "Write --key <user>."],
     [rule("global"), key("all"), "Write neither --key nor --ip."],
-    [rule(["user"]), key("ann", "bob"), "Write --key <user>."],
+    [rule(["user"], "skip"), key("ann", "bob"), "Write --key <user>."],
     [rule(["ip", "user"], "ip"), key("ann"), "Write --ip <address> --key <user>, or only --ip <address>"],
   ])("or what to write: %o %o", (rule, told, said) => {
     expect(() => countedKey(rule, { ...told, ipv6Prefix: 56 })).toThrow(said);

@@ -1,4 +1,5 @@
-import { encodeKey, type Key } from "@floodgate/core";
+import type { Key } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import fc from "fast-check";
 import { expect, it, test } from "vitest";
 import { keyOf } from "../src/key-text.js";

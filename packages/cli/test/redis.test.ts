@@ -1,4 +1,5 @@
-import { createLimiter, encodeKey, fixedWindow, type Key } from "@floodgate/core";
+import { createLimiter, fixedWindow, type Key } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import { rateLimit } from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
 import { redisStore } from "@floodgate/store-redis";
@@ -194,10 +195,10 @@ describe("a key that is blocked", () => {
   });
 
   it.each([
-    [["--rule", "login", "--key", "ann"], "Write --ip <address> --key <user>."],
+    [["--rule", "login", "--key", "ann"], "Write --ip <address> --key <user>, or only --ip <address>"],
     [["--rule", "login", "--key", "ann", "--key", "ann"], '"ann" is no address'],
     [["--rule", "post", "--key", "ann"], 'Did you mean "posts"?'],
-    [["--rule", "posts"], "Write --key <user>."],
+    [["--rule", "posts"], "Write --key <user>, or only --ip <address>"],
     [["--rule", "per-ip", "--ip", "nonsense"], '"nonsense" is no address'],
   ])("or what to write: %o", async (args, said) => {
     const { code, err } = await status(...args);

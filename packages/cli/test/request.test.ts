@@ -65,13 +65,19 @@ and not for
   it.each([
     [["GET /posts"], "posts   method: it is for POST"],
     [["POST /login", "--header", "x-app: tv"], "login   header: it is for x-app: web or ios"],
-    [["POST /posts"], "posts   no key (--key user=...), so that it is an error of the app (FLOODGATE_MISSING_KEY)"],
-    [["POST /posts", "--ip", "::1"], "per-ip  posts decides for the whole request"],
+    [["POST /posts"], "posts   no key (--key user=... or --ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
     [["/"], "per-ip  no key (--ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
     [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...), so that it passes (mode: shadow)"],
   ])("or why not: %o", async (args, said) => {
     expect((await ask(...args)).out).toContain(said);
   });
+});
+
+test("a rule that fails decides for the other rules", async () => {
+  const text = "rules:\n  - { name: a, key: user, onMissingKey: error, limit: 1, window: 1m }\n  - { name: b, limit: 1, window: 1m }\n";
+  const { out } = await floodgate(["check", write("failing.yaml", text), "--request", "/", "--ip", "::1"]);
+  expect(out).toContain("no key (--key user=...), so that it is an error of the app (FLOODGATE_MISSING_KEY)");
+  expect(out).toContain("b     a decides for the whole request");
 });
 
 test("a plan that no rule has is told, and the rules' own policies count", async () => {

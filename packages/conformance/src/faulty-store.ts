@@ -1,4 +1,4 @@
-import type { Charge, Check, Decision, Limit, Store } from "@floodgate/core";
+import type { Charge, Check, Decision, Limit, Store } from "@floodgate/core/store";
 
 /** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";

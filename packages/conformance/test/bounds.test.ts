@@ -1,4 +1,5 @@
-import { createLimit, fixedWindow, gcra, leakyBucket, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { expect, test } from "vitest";
 import { mostIn } from "../src/store/bounds.js";
 

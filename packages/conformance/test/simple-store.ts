@@ -1,4 +1,4 @@
-import { beganState, type Check, type Decision, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core";
+import { beganState, type Decision, decideAll, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core/store";
 
 /** The numbers of a key; forgotten with the state, its own number never comes again. */
 interface State {
@@ -38,15 +38,7 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
   return {
     mode: "sync",
     consume: (limit, key, cost) => decide(limit, key, cost, now(), true),
-    consumeAll(checks: readonly Check[]) {
-      const nowMs = now();
-      const asked = checks.map(({ limit, key, cost }) => decide(limit, key, cost, nowMs, false));
-      const allowed = checks.every(({ shadow }, i) => shadow === true || asked[i]?.allowed === true);
-      return checks.map(({ limit, key, cost, look }, i) => {
-        const decision = asked[i] as Decision;
-        return look !== true && (allowed || !decision.allowed) ? decide(limit, key, cost, nowMs, true) : decision;
-      });
-    },
+    consumeAll: (checks) => decideAll(checks, now(), decide),
     peek: (limit, key) => decide(limit, key, 1, now(), false),
     settle(limit, key, charge, cost) {
       const name = nameOf(limit, key);

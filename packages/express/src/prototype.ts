@@ -1,4 +1,5 @@
-import { decisionOf, FloodgateError } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import { decisionOf } from "@floodgate/core/adapter";
 
 /** What is known of a prototype that an app gives its requests. */
 interface Prototype {

@@ -1,5 +1,5 @@
+import type { Decision } from "@floodgate/core";
 import {
-  type Decision,
   functionOrNothing,
   isPromise,
   type NodeResponse,
@@ -13,7 +13,7 @@ import {
   whenEnded,
   withControls,
   withFaults,
-} from "@floodgate/core";
+} from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { showDecision } from "./prototype.js";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";

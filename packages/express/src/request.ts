@@ -1,4 +1,5 @@
-import { type Decision, FloodgateError, parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core";
+import { type Decision, FloodgateError } from "@floodgate/core";
+import { parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core/adapter";
 import { prototypeOf } from "./prototype.js";
 
 declare global {

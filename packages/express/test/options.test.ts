@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow, gcra } from "@floodgate/core";
+import { createLimiter, fixedWindow, gcra, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { expect, test } from "vitest";
 import { rateLimit } from "../src/index.js";
@@ -70,7 +70,7 @@ test.each<[string, unknown, string, RegExp]>([
     "an unknown onMissingKey",
     { limit: 1, window: "1m", onMissingKey: "allow" },
     "FLOODGATE_INVALID_OPTION",
-    /must be one of "error", "skip", "reject", "ip"/,
+    /must be one of "ip", "skip", "reject", "error"/,
   ],
   [
     "an address in place of an address",
@@ -105,6 +105,54 @@ test.each<[string, unknown, string, RegExp]>([
   ],
   ["a store that is none", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
   [
+    "a URL as a store",
+    { limit: 1, window: "1m", store: "redis://:hunter2@10.0.0.1" },
+    "FLOODGATE_INVALID_OPTION",
+    /^(?!.*hunter2).*`store` must be a store, but was a text. For Redis write store: redisStore\(new Redis\(url\)\), with import { redisStore } from "@floodgate\/store-redis" and import { Redis } from "ioredis"/,
+  ],
+  [
+    "an uncalled memoryStore",
+    { limit: 1, window: "1m", store: memoryStore },
+    "FLOODGATE_INVALID_OPTION",
+    /the function memoryStore. Call it: store: memoryStore\(\)/,
+  ],
+  [
+    "a store of express-rate-limit",
+    { limit: 1, window: "1m", store: { increment() {} } },
+    "FLOODGATE_INVALID_OPTION",
+    /a store of another library. Write store: memoryStore\(\), or redisStore/,
+  ],
+  [
+    "an uncalled policy",
+    { policy: tokenBucket },
+    "FLOODGATE_NO_POLICY",
+    /`policy` is tokenBucket itself, not what it makes. Call it: policy: tokenBucket\(\{ ... \}\)/,
+  ],
+  [
+    "an uncalled policy in a rule",
+    { rules: [{ name: "a", policy: slidingWindowLog }] },
+    "FLOODGATE_NO_POLICY",
+    /rules\[0\].*policy: slidingWindowLog\(/,
+  ],
+  [
+    "a limit that is a function",
+    { limit: () => 5, window: "1m" },
+    "FLOODGATE_INVALID_OPTION",
+    /was a function. Write plans, or policy: \(request\) =>/,
+  ],
+  [
+    "a cost above the limit",
+    { limit: 5, window: "1m", cost: 6 },
+    "FLOODGATE_INVALID_COST",
+    /`cost` of 6 is above the limit, 5, so that every request/,
+  ],
+  [
+    "a cost above the limit of each plan",
+    { limit: 5, window: "1m", cost: 21, plan: () => "pro", plans: { pro: { limit: 20 }, off: { limit: 0 } } },
+    "FLOODGATE_INVALID_COST",
+    /above the limit, 20,/,
+  ],
+  [
     "skip that is no function",
     { limit: 1, window: "1m", skip: true },
     "FLOODGATE_INVALID_OPTION",
@@ -125,6 +173,18 @@ test.each<[string, unknown, string, RegExp]>([
   ["a path without its slash", { rules: [{ ...rule, match: { path: "posts" } }] }, "FLOODGATE_INVALID_OPTION", /begins with "\/"/],
 ])("%s is refused when the limit is made, with what to write", (_, options, code, message) => {
   expect(() => rateLimit(options as never)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }));
+});
+
+test("an uncalled policy of a limiter is refused", () => {
+  expect(() => createLimiter({ name: "api", policy: gcra as never, store: memoryStore() })).toThrow(
+    /createLimiter: `policy` is gcra itself.*policy: gcra\(/,
+  );
+});
+
+test("a cost that some plan allows is accepted, and so is any cost of a limit of 0", () => {
+  const plans = { pro: { limit: 20 }, small: { limit: 1 } };
+  expect(() => rateLimit({ limit: 5, window: "1m", cost: 20, plan: () => "pro", plans })).not.toThrow();
+  expect(() => rateLimit({ limit: 0, window: "1m", cost: 20, onEvent: () => undefined })).not.toThrow();
 });
 
 test("one name on one store is one count: the same policy shares it, another is refused", () => {

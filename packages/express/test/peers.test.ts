@@ -131,10 +131,10 @@ test.each(["30d", "365d", "36500d"] as const)("7: a window of %s limits, with no
   }
 });
 
-test.each([500, 1_900])("8: a window of %d ms is that long, to the millisecond", (window) => {
-  const limiter = createLimiter({ name: "api", policy: slidingWindowLog({ limit: 1, window }), store: store() });
+test.each([500, 1_900])("8: a window of %d ms is that long, to the millisecond", (windowMs) => {
+  const limiter = createLimiter({ name: "api", policy: slidingWindowLog({ limit: 1, window: `${BigInt(windowMs)}ms` }), store: store() });
   limiter.consume("k");
-  nowMs += window - 1;
+  nowMs += windowMs - 1;
   expect(limiter.consume("k").allowed).toBe(false);
   nowMs += 1;
   expect(limiter.consume("k").allowed).toBe(true);
@@ -237,7 +237,7 @@ test("18: memory is bounded, whatever number of clients comes", () => {
 test.each(["standard", "draft-7", "draft-6", "legacy"] as const)(
   "18: the numbers of %s are whole, and Retry-After is at least 1",
   async (headers) => {
-    const { app } = appOf(rateLimit({ policy: slidingWindowLog({ limit: 1, window: 1_001 }), store: store(), headers }));
+    const { app } = appOf(rateLimit({ policy: slidingWindowLog({ limit: 1, window: "1001ms" }), store: store(), headers }));
     await supertest(app).get("/");
     nowMs += 1_000;
     const response = await supertest(app).get("/");

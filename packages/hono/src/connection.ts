@@ -1,4 +1,4 @@
-import type { NodeResponse } from "@floodgate/core";
+import type { NodeResponse } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */

@@ -1,4 +1,4 @@
-import { type Afterwards, clientClosedRequest, whenEnded } from "@floodgate/core";
+import { type Afterwards, clientClosedRequest, whenEnded } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 import { outgoingOf } from "./connection.js";
 

@@ -1,4 +1,4 @@
-import type { Header } from "@floodgate/core";
+import type { Header } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 import { outgoingOf } from "./connection.js";
 

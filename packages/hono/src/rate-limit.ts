@@ -1,6 +1,6 @@
+import type { Decision } from "@floodgate/core";
 import {
   clientClosedRequest,
-  type Decision,
   functionOrNothing,
   type Header,
   isPromise,
@@ -13,7 +13,7 @@ import {
   Waiting,
   withControls,
   withFaults,
-} from "@floodgate/core";
+} from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";

@@ -1,4 +1,4 @@
-import type { RequestReader } from "@floodgate/core";
+import type { RequestReader } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 import { edgeAddress, socketAddress } from "./connection.js";
 

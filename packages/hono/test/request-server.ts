@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import { clientClosedRequest, whenEnded } from "@floodgate/core";
+import { clientClosedRequest, whenEnded } from "@floodgate/core/adapter";
 import type { Hono } from "hono";
 
 /** A plain server that knows nothing of Hono: each request becomes one `app.request()`, with an address as Deno hands it over. */

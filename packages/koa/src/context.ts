@@ -1,6 +1,5 @@
+import { type Decision, FloodgateError } from "@floodgate/core";
 import {
-  type Decision,
-  FloodgateError,
   mostHops,
   type NodeResponse,
   type PossiblePath,
@@ -8,7 +7,7 @@ import {
   type RequestPath,
   type RequestReader,
   sentPath,
-} from "@floodgate/core";
+} from "@floodgate/core/adapter";
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */

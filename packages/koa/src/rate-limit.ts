@@ -1,6 +1,6 @@
+import type { Decision } from "@floodgate/core";
 import {
   clientClosedRequest,
-  type Decision,
   functionOrNothing,
   isPromise,
   type Outcome,
@@ -12,7 +12,7 @@ import {
   whenEnded,
   withControls,
   withFaults,
-} from "@floodgate/core";
+} from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { type KoaContext, koaReader, type RateLimitState } from "./context.js";
 import { keepHeadersOnError } from "./error-headers.js";

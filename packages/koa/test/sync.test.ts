@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { type Decision, fixedWindow, isPromise } from "@floodgate/core";
+import { type Decision, fixedWindow } from "@floodgate/core";
+import { isPromise } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type Koa from "koa";
 import { describe, expect, it } from "vitest";

@@ -1,13 +1,13 @@
 // biome-ignore-all assist/source/organizeImports: grouped by who needs it
 
-// Sources of rules
+// Live rules
 export { fileRules } from "./file.js";
 export { pullRules, pushRules, redisRules } from "./redis.js";
 export { type LiveOptions, type LiveRules, liveRules } from "./live.js";
-export type { RulesOrigin, RulesText } from "./follow.js";
-export type { RulesRedis } from "./client.js";
+export type { RulesOrigin, RulesText } from "./origin.js";
+export type { RulesRedis } from "./redis-client.js";
 
 // Rules as a text
 export { parseRules } from "./parse.js";
-export { describeProblem, type Path, RulesError, type RulesProblem } from "./problems.js";
-export { rulesSchema } from "./json-schema.js";
+export { describeProblem, type Path, RulesError, type RulesProblem } from "./rules-error.js";
+export { rulesSchema } from "./schema.js";

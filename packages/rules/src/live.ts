@@ -1,39 +1,39 @@
 import { createHash } from "node:crypto";
+import { FloodgateError, type RuleSource } from "@floodgate/core";
 import {
   checkOptions,
-  FloodgateError,
   functionOrNothing,
   isPromise,
   type RuleSet,
-  type RuleSource,
   type RulesEvent,
   type RuleUser,
   wholeNumber,
-} from "@floodgate/core";
-import { type ReadAside, readAside } from "./aside.js";
-import { type FirstText, Follower, firstOf, type Listener, type RulesOrigin, type RulesText } from "./follow.js";
+} from "@floodgate/core/rules";
+import { type FirstText, type OriginListener, OriginWatcher, type RulesOrigin, type RulesText, readFirst } from "./origin.js";
 import { readRules } from "./parse.js";
-import { messageOf } from "./reason.js";
-import { objectionsIn, refusalOf } from "./refusal.js";
+import { type ParsedRules, parseAsync } from "./parse-async.js";
+import { messageOf, objectionsError, objectionsIn } from "./rules-error.js";
 
 export interface LiveOptions {
-  /** The time between two looks for a new version. Default 5000; of a file 500. */
+  /** Milliseconds between two checks for a new version. Default 5000; for a file 500. */
   pollMs?: number;
-  /** Is told what became of each new version, as every middleware that uses the rules is. */
+  /** Called with `rules-reloaded` or `rules-refused` for each new version. Middlewares that use the rules get these events too. */
   onEvent?: (event: RulesEvent) => void;
 }
 
 /** Rules that follow their origin. */
 export interface LiveRules extends RuleSource {
-  /** The origin's name for the version in force. */
+  /** The origin's name for the active version. */
   readonly version: string;
-  /** Stops following: no timer, watch or connection of the source is left. The last version stays in force. */
+  /** Stops following: closes the timer, the watch and the connection. The active version stays active. */
   close(): Promise<void>;
 }
 
 /**
- * Makes a source of rules of anything that holds a text.
- * @throws FloodgateError where there is no first version (`FLOODGATE_RULES_UNAVAILABLE`), or a RulesError where it is a bad one.
+ * Loads rules from your own origin and follows its changes.
+ * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` if the first version cannot be read; RulesError if it is invalid.
+ * @example
+ * const rules = await liveRules({ source: "limits", read: async () => ({ text: await download() }) });
  */
 export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}): Promise<LiveRules> {
   if (typeof origin?.read === "function") return startLive("liveRules", origin, options);
@@ -43,28 +43,29 @@ export async function liveRules(origin: RulesOrigin, options: LiveOptions = {}):
   );
 }
 
-/** What `liveRules` does, for the function whose name is `where`. */
-export async function startLive(where: string, origin: RulesOrigin, options: LiveOptions, usualPollMs = 5000): Promise<LiveRules> {
-  checkOptions(where, options, ["pollMs", "onEvent"], `${where}(..., { pollMs: ${usualPollMs} })`);
+/** Implements `liveRules` and the functions for files and Redis. `where` is the function's name, for error messages. */
+export async function startLive(where: string, origin: RulesOrigin, options: LiveOptions, defaultPollMs = 5000): Promise<LiveRules> {
+  checkOptions(where, options, ["pollMs", "onEvent"], `${where}(..., { pollMs: ${defaultPollMs} })`);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
-  const pollMs = wholeNumber(where, "pollMs", options.pollMs ?? usualPollMs, 1, usualPollMs);
-  const first = await firstOf(origin);
-  const { rules } = await readAside(first.text, origin.source, true);
+  const pollMs = wholeNumber(where, "pollMs", options.pollMs ?? defaultPollMs, 1, defaultPollMs);
+  const first = await readFirst(origin);
+  const { rules } = await parseAsync(first.text, origin.source, true);
   return new Live(origin, pollMs, first, rules, options.onEvent);
 }
 
-class Live implements LiveRules, Listener {
+class Live implements LiveRules, OriginListener {
   current: RuleSet;
   version: string;
   readonly #source: string;
   readonly #onEvent: LiveOptions["onEvent"];
   readonly #users = new Set<RuleUser>();
-  readonly #follower: Follower;
-  /** The text in force, and the one that has been refused since, with the users who did, if it was not bad in itself. */
+  readonly #watcher: OriginWatcher;
+  /** The active text. */
   #text: string;
+  /** The last text if it was refused. `by` holds the users that refused it; it is empty if the text itself is invalid. */
   #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
-  /** The message of the refusal that was told last, until it is over. */
-  #told: string | undefined;
+  /** The message of the last reported refusal; undefined once the refusal is over. */
+  #reported: string | undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
     this.#source = origin.source;
@@ -72,11 +73,11 @@ class Live implements LiveRules, Listener {
     this.#text = first.text;
     this.current = rules;
     this.version = versionOf(first);
-    this.#follower = new Follower(origin, pollMs, first, this);
+    this.#watcher = new OriginWatcher(origin, pollMs, first, this);
   }
 
   close(): Promise<void> {
-    return this.#follower.close();
+    return this.#watcher.close();
   }
 
   subscribe(user: RuleUser): () => void {
@@ -84,116 +85,116 @@ class Live implements LiveRules, Listener {
     return () => {
       this.#users.delete(user);
       if (this.#refused?.by.delete(user) !== true || this.#refused.by.size > 0) return;
-      // Nobody is left who refused it: the next poll tries it again.
+      // All users that refused it have left: the next poll tries it again.
       this.#refused = undefined;
-      this.#follower.forget();
+      this.#watcher.forgetRevision();
     };
   }
 
-  /** Takes a new version in force, for all users in one step or for none. */
+  /** Activates a new version for all users at once, or for none. */
   async take(read: RulesText): Promise<void> {
     const { text } = read;
     const version = versionOf(read);
     if (text === this.#text) {
       this.version = version;
       this.#refused = undefined;
-      if (this.#told !== undefined) this.#tellReloaded();
+      if (this.#reported !== undefined) this.#reportReloaded();
       return;
     }
     if (text === this.#refused?.text) return this.refuse(this.#refused.error);
     const refusers = new Map<RuleUser, unknown>();
-    let parsed: ReadAside;
+    let parsed: ParsedRules;
     try {
-      parsed = await readAside(text, this.#source, false);
+      parsed = await parseAsync(text, this.#source, false);
     } catch (error) {
-      if (this.#follower.isClosed) return;
+      if (this.#watcher.isClosed) return;
       this.#refused = { text, error, by: refusers };
-      this.#tellRefused(error);
+      this.#reportRefused(error);
       return;
     }
-    if (this.#follower.isClosed) return;
-    const ready = this.#prepare(parsed.rules, refusers);
+    if (this.#watcher.isClosed) return;
+    const activations = this.#prepare(parsed.rules, refusers);
     if (refusers.size > 0) return this.#refuseFor(text, refusers, parsed);
     this.current = parsed.rules;
     this.version = version;
     this.#text = text;
     this.#refused = undefined;
-    for (const putInForce of ready) harmless(putInForce);
-    this.#tellReloaded();
+    for (const activate of activations) ignoreErrors(activate);
+    this.#reportReloaded();
   }
 
-  /** Tells what is wrong with what there is, unless that is what was told last. */
+  /** Reports an error unless it is the one that was reported last. */
   refuse(error: unknown): void {
-    if (messageOf(error) !== this.#told) this.#tellRefused(error);
+    if (messageOf(error) !== this.#reported) this.#reportRefused(error);
   }
 
   explain(refusal: unknown): unknown {
-    // What stands nowhere in the rules is wrong with the user's own options.
+    // An error without a path is about the middleware's own options, not about the rules.
     if (!(refusal instanceof FloodgateError) || refusal.at.length === 0) return refusal;
     const objections = objectionsIn([refusal]);
     const { problemAt } = readRules(this.#text, this.#source);
-    const places = objections.map(({ path }) => problemAt(path, ""));
-    return refusalOf(this.#source, objections, places, refusal);
+    const positions = objections.map(({ path }) => problemAt(path, ""));
+    return objectionsError(this.#source, objections, positions, refusal);
   }
 
-  /** @param refusers is where users that refuse these rules are added, with what they throw. */
+  /** @param refusers receives the users that refuse these rules, with their errors. */
   #prepare(rules: RuleSet, refusers: Map<RuleUser, unknown>): (() => void)[] {
-    const ready: (() => void)[] = [];
+    const activations: (() => void)[] = [];
     for (const user of [...this.#users]) {
       try {
-        ready.push(user.prepare(rules));
+        activations.push(user.prepare(rules));
       } catch (error) {
         refusers.set(user, error);
       }
     }
-    return ready;
+    return activations;
   }
 
-  /** Refuses a text that is good in itself, for what users find wrong with it. */
-  async #refuseFor(text: string, refusers: Map<RuleUser, unknown>, { placesOf }: ReadAside): Promise<void> {
+  /** Refuses a valid text because of the errors of users. */
+  async #refuseFor(text: string, refusers: Map<RuleUser, unknown>, { positionsOf }: ParsedRules): Promise<void> {
     const errors = [...refusers.values()];
     const objections = objectionsIn(errors);
     const refused = { text, error: errors[0], by: refusers };
     this.#refused = refused;
-    const places = await placesOf(objections.map(({ path }) => path));
-    // The user that refused it may have gone meanwhile: then the next poll tries again.
-    if (this.#follower.isClosed || this.#refused !== refused) return;
-    refused.error = refusalOf(this.#source, objections, places, errors[0]);
-    this.#tellRefused(refused.error);
+    const positions = await positionsOf(objections.map(({ path }) => path));
+    // If all refusing users have left meanwhile, the next poll tries again.
+    if (this.#watcher.isClosed || this.#refused !== refused) return;
+    refused.error = objectionsError(this.#source, objections, positions, errors[0]);
+    this.#reportRefused(refused.error);
   }
 
-  #tellRefused(error: unknown): void {
-    this.#told = messageOf(error);
-    this.#tell({ type: "rules-refused", source: this.#source, error });
+  #reportRefused(error: unknown): void {
+    this.#reported = messageOf(error);
+    this.#report({ type: "rules-refused", source: this.#source, error });
   }
 
-  /** Tells what is in force, where that is new or a refusal is over. */
-  #tellReloaded(): void {
-    this.#told = undefined;
-    this.#tell({ type: "rules-reloaded", source: this.#source, version: this.version });
+  /** Reports the active version: it is new, or a refusal is over. */
+  #reportReloaded(): void {
+    this.#reported = undefined;
+    this.#report({ type: "rules-reloaded", source: this.#source, version: this.version });
   }
 
-  #tell(event: RulesEvent): void {
+  #report(event: RulesEvent): void {
     const listeners = [...this.#users].filter(({ tell }) => tell !== undefined);
-    for (const user of listeners) harmless(() => user.tell?.(event));
-    harmless(() => this.#onEvent?.(event));
-    // A limit that somebody believes changed and that has not must not go unnoticed.
+    for (const user of listeners) ignoreErrors(() => user.tell?.(event));
+    ignoreErrors(() => this.#onEvent?.(event));
+    // Without a listener, somebody could believe that a limit has changed.
     if (event.type === "rules-refused" && listeners.length === 0 && this.#onEvent === undefined) warn(event.error);
   }
 }
 
 function warn(error: unknown): void {
   const code = error instanceof FloodgateError ? error.code : "FLOODGATE_INVALID_RULES";
-  process.emitWarning(`New rules were refused, the last ones stay in force:\n${messageOf(error)}`, { type: "FloodgateWarning", code });
+  process.emitWarning(`New rules were refused. The previous rules stay in force:\n${messageOf(error)}`, { type: "FloodgateWarning", code });
 }
 
-/** One user's fault is no other's, and none of the rules', now or later. */
-function harmless(call: () => unknown): void {
+/** An error or a rejection of one user must not affect the other users or the rules. */
+function ignoreErrors(call: () => unknown): void {
   try {
-    const done = call();
-    if (isPromise(done)) done.then(undefined, () => undefined);
+    const result = call();
+    if (isPromise(result)) result.then(undefined, () => undefined);
   } catch {
-    // There is nobody left to be told: who would tell has failed.
+    // The listener itself failed, so nobody can be told.
   }
 }
 

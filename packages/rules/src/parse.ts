@@ -1,103 +1,108 @@
-import { type AppNames, checkRules, FloodgateError, type PlainRule, type RuleSet } from "@floodgate/core";
-import { slipsOf } from "./meaning.js";
-import { mistakesOf } from "./messages.js";
-import { byPlace, type Path, RulesError, type RulesProblem } from "./problems.js";
+import { FloodgateError } from "@floodgate/core";
+import { type AppNames, checkRules, type PlainRule, type RuleSet } from "@floodgate/core/rules";
+import { lintRules } from "./lint.js";
+import { byPosition, type Path, RulesError, type RulesProblem } from "./rules-error.js";
+import { schemaErrors } from "./schema-errors.js";
 import { readYaml } from "./yaml.js";
 
-/** Rules that have been read, and where each part of them stands. */
+/** Valid rules, with the positions of their parts. */
 export interface ReadRules {
   readonly rules: RuleSet;
+  /** A problem at the position of a path. */
   problemAt(path: Path, message: string): RulesProblem;
 }
 
 /**
- * The rules that a text of YAML (or JSON) says.
- * `file` is how problems name the text; `app`, which keys and costs there are for rules to name, as lists of names or as the objects that
- * `rateLimit` takes; any where it does not say.
- * @throws RulesError with all that is wrong in it; another FloodgateError where `app` is none.
+ * Parses and checks rules written in YAML or JSON.
+ * @param file how error messages name the text. Default `"rules"`.
+ * @param app the keys and costs that the app defines, as lists of names or as the objects that `rateLimit` takes. If left out, rules may
+ * use any name.
+ * @throws RulesError with all problems in the text; another FloodgateError if `app` is invalid.
+ * @example
+ * parseRules(await readFile("limits.yaml", "utf8"), "limits.yaml", { keys: ["user"] });
  */
 export function parseRules(text: string, file = "rules", app: AppNames = {}): RuleSet {
   if (typeof text !== "string") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `parseRules takes a text of YAML or JSON, but was given ${text === null ? "null" : typeof text}.`,
+      `parseRules: \`text\` must be a string of YAML or JSON, but was ${text === null ? "null" : typeof text}. Write parseRules(await readFile("limits.yaml", "utf8")).`,
     );
   }
   return readRules(text, file, app).rules;
 }
 
 /**
- * Rules and their places, for what is found wrong with them later.
+ * Parses and checks rules, and keeps their positions for problems that are found later.
  * @throws RulesError with all problems.
  */
 export function readRules(text: string, file: string, app: AppNames = {}): ReadRules {
-  const read = judgeText(text, Number.POSITIVE_INFINITY, app);
-  if ("problems" in read) throw new RulesError(file, read.problems);
-  return read;
+  const checked = checkText(text, Number.POSITIVE_INFINITY, app);
+  if ("problems" in checked) throw new RulesError(file, checked.problems);
+  return checked;
 }
 
-/** The first problems of a text, and how many more were found. */
-export interface Refused {
+/** The first problems of a text, and how many more it has. */
+export interface InvalidText {
   readonly problems: readonly RulesProblem[];
   readonly more: number;
 }
 
 /**
- * Reads a text, or finds what is wrong with it.
- * @param mostProblems how many problems are explained: the first in the order of their places. Where the shape has as many, what the
- * rules mean is not judged.
+ * Parses a text, or finds its problems: YAML syntax first, then the schema, then what the rules mean.
+ * @param maxProblems how many problems are explained, in the order of their positions. If the schema alone finds as many, the meaning
+ * is not checked.
  */
-export function judgeText(text: string, mostProblems: number, app: AppNames = {}): ReadRules | Refused {
-  const { value, problems: syntax, problemAt, problemAtWord } = readYaml(text);
-  if (syntax.length > 0) return firstOf(syntax, mostProblems);
-  const mistakes = mistakesOf(value);
-  const problems: Unexplained[] = mistakes.map(({ explain, path, word }) => ({
-    ...(word ? problemAtWord : problemAt)(path, ""),
+export function checkText(text: string, maxProblems: number, app: AppNames = {}): ReadRules | InvalidText {
+  const { value, problems: syntax, problemAt, problemAtKey } = readYaml(text);
+  if (syntax.length > 0) return firstOf(syntax, maxProblems);
+  const errors = schemaErrors(value);
+  const problems: LazyProblem[] = errors.map(({ explain, path, isKey }) => ({
+    ...(isKey ? problemAtKey : problemAt)(path, ""),
     message: explain,
   }));
-  if (problems.length >= mostProblems) return firstOf(problems, mostProblems);
+  if (problems.length >= maxProblems) return firstOf(problems, maxProblems);
 
-  const wrong = new Set(mistakes.map(({ path }) => wholeOf(path)));
+  const wrong = new Set(errors.map(({ path }) => unitOf(path)));
   if (!wrong.has("") && !wrong.has("rules")) {
-    // What has the right shape is judged for what it means, whatever else is wrong.
-    const judge = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
-      for (const { at, message } of find(without(wrong, value as RuleSet))) {
-        // Where it stands is said before it.
+    // Each rule with the right shape is checked for its meaning, even if another rule is wrong.
+    const check = (find: (set: RuleSet) => readonly { readonly at: Path; readonly message: string }[]): void => {
+      for (const { at, message } of find(withoutWrong(wrong, value as RuleSet))) {
+        // The position says it already.
         problems.push(problemAt(at, message.replace(/^rules: /, "")));
-        wrong.add(wholeOf(at));
+        wrong.add(unitOf(at));
       }
     };
-    judge((set) => checkRules(set, app));
-    judge(slipsOf);
+    check((set) => checkRules(set, app));
+    check(lintRules);
   }
-  if (problems.length > 0) return firstOf(problems, mostProblems);
-  return { rules: without(wrong, value as RuleSet), problemAt };
+  if (problems.length > 0) return firstOf(problems, maxProblems);
+  return { rules: withoutWrong(wrong, value as RuleSet), problemAt };
 }
 
-/** A problem whose message is perhaps still to be made. */
-interface Unexplained extends Omit<RulesProblem, "message"> {
+/** A problem whose message may not be made yet. */
+interface LazyProblem extends Omit<RulesProblem, "message"> {
   readonly message: string | (() => string);
 }
 
-function firstOf(found: readonly Unexplained[], most: number): Refused {
+function firstOf(found: readonly LazyProblem[], max: number): InvalidText {
   const problems = [...found]
-    .sort(byPlace)
-    .slice(0, most)
+    .sort(byPosition)
+    .slice(0, max)
     .map((problem) => ({ ...problem, message: typeof problem.message === "string" ? problem.message : problem.message() }));
   return { problems, more: found.length - problems.length };
 }
 
-/** What a path is a part of: one of the rules, the `exempt` of all, or the list of rules. */
-function wholeOf([list, index]: Path): string {
+/** The unit that a path belongs to and that is checked on its own: one rule, the global `exempt`, or the list of rules. */
+function unitOf([list, index]: Path): string {
   return index === undefined || list !== "rules" ? `${list ?? ""}` : `rules ${index}`;
 }
 
-/** The rules, with something harmless where one is wrong, so that the others keep their places. */
-function without(wrong: ReadonlySet<string>, { rules, exempt }: RuleSet): RuleSet {
-  const sound = rules.map((rule, i): PlainRule => {
+/** The rules with a valid placeholder for each wrong one, so that the others keep their index. */
+function withoutWrong(wrong: ReadonlySet<string>, { rules, exempt }: RuleSet): RuleSet {
+  const valid = rules.map((rule, i): PlainRule => {
     if (!wrong.has(`rules ${i}`)) return rule;
     const { name } = (rule ?? {}) as { name?: unknown };
-    return { name: typeof name === "string" ? name : `rules[${i}]`, limit: 1, window: 1 };
+    return { name: typeof name === "string" ? name : `rules[${i}]`, limit: 1, window: "1s" };
   });
-  return exempt === undefined || wrong.has("exempt") ? { rules: sound } : { rules: sound, exempt };
+  return exempt === undefined || wrong.has("exempt") ? { rules: valid } : { rules: valid, exempt };
 }

@@ -1,63 +1,67 @@
-import { checkOptions, FloodgateError } from "@floodgate/core";
-import { readAside } from "./aside.js";
-import { type Database, databaseOf, type RulesRedis } from "./client.js";
-import type { RulesOrigin } from "./follow.js";
+import { FloodgateError } from "@floodgate/core";
+import { checkOptions } from "@floodgate/core/rules";
 import { type LiveOptions, type LiveRules, startLive } from "./live.js";
+import type { RulesOrigin } from "./origin.js";
+import { parseAsync } from "./parse-async.js";
+import { type RulesKey, type RulesRedis, rulesKey } from "./redis-client.js";
 
 /**
- * The rules under a key of Redis, as `pushRules` puts them there. A second connection, `redis.duplicate()`, hears of new versions
- * at once; every `pollMs` (default 5000) a look at the version makes up for what it has missed.
- * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where there are none, or Redis does not answer, `FLOODGATE_FOREIGN_VALUE` where
- * the key holds something else, a RulesError where they are bad.
+ * Loads rules that `pushRules` wrote to a Redis key, and follows their changes. A second connection, `redis.duplicate()`, receives a
+ * message for each new version. A poll every `pollMs` (default 5000) finds versions whose message was lost.
+ * @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` if the key holds no rules or Redis does not answer, `FLOODGATE_FOREIGN_VALUE` if
+ * the key holds something else; RulesError if the rules are invalid.
+ * @example
+ * const rules = await redisRules(new Redis("redis://127.0.0.1:6379"), "floodgate:rules");
  */
 export async function redisRules(redis: RulesRedis, key: string, options: LiveOptions = {}): Promise<LiveRules> {
-  const database = databaseOf("redisRules", redis, key);
+  const stored = rulesKey("redisRules", redis, key);
   const origin: RulesOrigin = {
     source: key,
-    revision: () => revisionIn(database, key),
+    revision: () => revisionOf(stored, key),
     async read() {
-      const found = await rulesIn(database, key);
+      const found = await textOf(stored, key);
       if (found !== undefined) return found;
       throw new FloodgateError(
         "FLOODGATE_RULES_UNAVAILABLE",
-        `${key}: there are no rules under this key of Redis. Put some there: await pushRules(redis, ${JSON.stringify(key)}, text).`,
+        `${key}: this Redis key holds no rules. Write some: await pushRules(redis, ${JSON.stringify(key)}, text).`,
       );
     },
-    watch: (changed) => database.subscribe(changed),
+    watch: (changed) => stored.subscribe(changed),
   };
   return startLive("redisRules", origin, options);
 }
 
-/** The rules under a key as they are, good or bad, with their version (`"0"` where none was written); undefined where there are none. */
+/** Reads the rules under a Redis key without checking them. `version` is `"0"` if none was written; undefined if there are no rules. */
 export async function pullRules(redis: RulesRedis, key: string): Promise<{ text: string; version: string } | undefined> {
-  const found = await rulesIn(databaseOf("pullRules", redis, key), key);
+  const found = await textOf(rulesKey("pullRules", redis, key), key);
   return found && { text: found.text, version: found.version ?? "0" };
 }
 
 /**
- * Puts rules under a key, for all that follow it, and answers their version. With `ifVersion` only where that is the version there
- * (`"0"`: none yet), so that nobody's work is overwritten.
- * @throws RulesError where the rules are bad; FloodgateError `FLOODGATE_RULES_CONFLICT` where the version is another,
- * `FLOODGATE_RULES_UNAVAILABLE` where Redis does not take them, `FLOODGATE_FOREIGN_VALUE` where the key holds something else.
+ * Checks rules and writes them to a Redis key. All processes that follow the key load them.
+ * @param options.ifVersion write only if this is the stored version (`"0"`: none yet), so that nobody's change is overwritten.
+ * @returns the new version.
+ * @throws RulesError if the rules are invalid; FloodgateError `FLOODGATE_RULES_CONFLICT` if another version is stored,
+ * `FLOODGATE_RULES_UNAVAILABLE` if Redis does not answer, `FLOODGATE_FOREIGN_VALUE` if the key holds something else.
  */
 export async function pushRules(redis: RulesRedis, key: string, text: string, options: { ifVersion?: string } = {}): Promise<string> {
-  const database = databaseOf("pushRules", redis, key);
+  const stored = rulesKey("pushRules", redis, key);
   checkOptions("pushRules", options, ["ifVersion"], 'pushRules(redis, key, text, { ifVersion: "7" })');
-  await readAside(text, key, true);
+  await parseAsync(text, key, true);
   const { ifVersion } = options;
   const condition = ifVersion === undefined ? [] : [`${ifVersion}`];
-  const [outcome, there] = (await database.command("eval", pushScript, "1", key, text, ...condition)) as [unknown, unknown];
-  const version = String(there);
+  const [outcome, found] = (await stored.command("eval", pushScript, "1", key, text, ...condition)) as [unknown, unknown];
+  const version = String(found);
   if (String(outcome) === "pushed") return version;
   throw new FloodgateError(
     "FLOODGATE_RULES_CONFLICT",
-    `${key}: the rules were to replace version ${ifVersion}, but are version ${version} by now. Pull them, make the change there, and push with ifVersion: "${version}".`,
+    `${key}: the stored version is ${version}, not ${ifVersion}: somebody else has pushed. Pull the rules, make your change again, and push with ifVersion: "${version}".`,
   );
 }
 
 /**
- * A hash: `version` is raised by each push, `rules` is the text, `sha1` its digest. The new version is published on a channel of the
- * key's name, if the user of Redis may: what is written is in force at the next poll all the same.
+ * Writes a hash: `version`, which each push increments, `rules`, the text, and `sha1`, its digest. It publishes the version on a channel
+ * with the key's name. A Redis user without permission to publish can push too: then polls find the version.
  */
 const pushScript = `
 local version, rules = unpack(redis.call("HMGET", KEYS[1], "version", "rules"))
@@ -70,18 +74,18 @@ redis.pcall("PUBLISH", KEYS[1], version)
 return { "pushed", version }
 `;
 
-/** With the digest: a key that was deleted and filled anew may be at the same version. */
-async function revisionIn(database: Database, key: string): Promise<string | undefined> {
-  const [version, sha1] = (await database.command("hmget", key, "version", "sha1")) as [unknown, unknown];
-  return isNothing(version) ? undefined : `${version} ${sha1}`;
+/** Includes the digest: a key that was deleted and pushed again may have the same version. */
+async function revisionOf(stored: RulesKey, key: string): Promise<string | undefined> {
+  const [version, sha1] = (await stored.command("hmget", key, "version", "sha1")) as [unknown, unknown];
+  return isNil(version) ? undefined : `${version} ${sha1}`;
 }
 
-async function rulesIn(database: Database, key: string): Promise<{ text: string; version: string | undefined } | undefined> {
-  const [version, text] = (await database.command("hmget", key, "version", "rules")) as [unknown, unknown];
-  if (isNothing(text)) return undefined;
-  return { text: String(text), version: isNothing(version) ? undefined : String(version) };
+async function textOf(stored: RulesKey, key: string): Promise<{ text: string; version: string | undefined } | undefined> {
+  const [version, text] = (await stored.command("hmget", key, "version", "rules")) as [unknown, unknown];
+  if (isNil(text)) return undefined;
+  return { text: String(text), version: isNil(version) ? undefined : String(version) };
 }
 
-function isNothing(reply: unknown): boolean {
+function isNil(reply: unknown): boolean {
   return reply === null || reply === undefined;
 }

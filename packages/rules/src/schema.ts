@@ -1,17 +1,16 @@
 import { z } from "zod";
 
 /**
- * What a file may hold: shapes and types, and what editors show of them. What the words mean together is core's to judge;
- * `meta` tells editors of it as far as a schema can.
+ * The schema of a rules file: types, and the descriptions that editors show. Core checks what the options mean together. `meta` tells
+ * editors as much of that as JSON Schema can express.
  */
 
-/** How a value is asked for where it is another one. */
-export interface Expected {
+/** What a schema expects, for error messages: "must be <what>. Write <example>." */
+interface Expected {
   readonly what: string;
   readonly example: string;
 }
 
-/** What schemas expect, for messages. */
 export const expectations: z.core.$ZodRegistry<Expected> = z.registry<Expected>();
 
 type Shape = Record<string, z.ZodType>;
@@ -24,7 +23,7 @@ function expect<S extends z.ZodType>(schema: S, what: string, example: string, m
 }
 
 function text(example: string, description: string, meta: Meta = {}): z.ZodType {
-  return expect(z.string(), "a text", example, { description, ...meta });
+  return expect(z.string(), "a string", example, { description, ...meta });
 }
 
 function flag(example: string, description: string): z.ZodType {
@@ -37,8 +36,8 @@ function whole(example: string, description: string, minimum = 1): z.ZodType {
 
 function duration(word: string, example: string, description: string): z.ZodType {
   const unit = z.string().meta({ pattern: "^0*[1-9][0-9]*(ms|s|m|h|d)$" });
-  const ms = z.number().meta({ type: "integer", minimum: 1 });
-  const what = "a duration: a whole number with a unit (ms, s, m, h, d), or of milliseconds";
+  const ms = z.number().meta({ type: "integer", minimum: 1000, multipleOf: 1000 });
+  const what = "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
   return expect(z.union([unit, ms]), what, `${word}: ${example}`, { description, examples: [example] });
 }
 
@@ -54,19 +53,20 @@ function map(shape: Shape, example: string, description: string, meta: Meta = {}
   return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
 
-const limit = whole("limit: 100", "The most units in a window; 0 rejects every request.", 0);
-const window = duration("window", "1m", "How long a window is.");
-const buckets = whole(
-  "buckets: 6",
-  "Sub-windows that the window is cut into, closer to the log the more there are; it must divide evenly. Default 1.",
+const limit = whole("limit: 100", "The maximum number of units in a window. 0 rejects every request.", 0);
+const window = duration("window", "1m", "The length of a window.");
+const buckets = whole("buckets: 6", "How many equal parts the window is divided into: more parts are more exact. Default 1.");
+const burst = whole("burst: 20", "The maximum number of units at once. Default: the limit.");
+const every = duration("every", "1s", "The period of `refill` or `leak`.");
+const refill = whole("refill: 10", "The number of tokens added per `every`.");
+const leak = whole("leak: 5", "The number of requests that leave the queue per `every`.");
+const maxDelayMs = whole("maxDelayMs: 5000", "The maximum wait in milliseconds. A request that would wait longer is rejected.", 0);
+const capacity = whole(
+  "capacity: 20",
+  "The maximum number of tokens in the bucket, or of requests in the queue. 0 rejects every request.",
+  0,
 );
-const burst = whole("burst: 20", "How many may come at once. Default: the limit.");
-const every = duration("every", "1s", "How long one refill or leak takes.");
-const refill = whole("refill: 10", "Tokens that come in every `every`.");
-const leak = whole("leak: 5", "Requests that leave the queue every `every`.");
-const maxDelayMs = whole("maxDelayMs: 5000", "A request that would wait longer, in milliseconds, is rejected.", 0);
-const capacity = whole("capacity: 20", "How many tokens the bucket holds, or requests the queue; 0 rejects every request.", 0);
-const style = text("style: interval", "Whether tokens come in evenly, or all at once at the end of each `every`. Default smooth.", {
+const style = text("style: interval", "smooth adds tokens continuously; interval adds them at the end of each `every`. Default smooth.", {
   enum: ["smooth", "interval"],
 });
 const countRejected = flag("countRejected: true", "Whether rejected requests count too. Default false.");
@@ -74,25 +74,25 @@ const countRejected = flag("countRejected: true", "Whether rejected requests cou
 const algorithms = {
   "fixed-window": {
     of: { limit, window },
-    description: "A count that starts anew at every whole multiple of the window. The cheapest.",
+    description: "A count that restarts with each window. The cheapest algorithm.",
   },
   "sliding-window-log": {
     of: { limit, window, countRejected: countRejected.optional() },
-    description: "The times of the units taken: exact in any window, at the price of memory.",
+    description: "A log of all units in the window. Exact, but uses the most memory.",
   },
   "sliding-window-counter": {
     of: { limit, window, buckets: buckets.optional() },
-    description: "Counts of sub-windows, the oldest weighed by what is left of it: close to the log, and small.",
+    description: "Counts of sub-windows. Estimates a sliding window with little memory.",
   },
   "token-bucket": {
     of: { capacity, refill, every, style: style.optional() },
-    description: "Tokens that come in at a pace, up to a capacity that may be spent at once.",
+    description: "A bucket that refills at a constant rate. A burst may use all its tokens at once.",
   },
   "leaky-bucket": {
     of: { capacity, leak, every, maxDelayMs: maxDelayMs.optional() },
-    description: "A queue drained at an even pace: it delays, then rejects.",
+    description: "A queue that drains at a constant rate. It delays requests, and rejects them when it is full.",
   },
-  gcra: { of: { limit, window, burst: burst.optional() }, description: "An even pace with room for a burst." },
+  gcra: { of: { limit, window, burst: burst.optional() }, description: "A constant rate with room for a burst." },
 } as const satisfies Record<string, { of: Shape; description: string }>;
 
 const example = "{ algorithm: fixed-window, limit: 100, window: 1m }";
@@ -107,7 +107,7 @@ function algorithmOf(options: readonly z.ZodObject[], word: string, description:
   return expect(choice, "a map", `${word}: ${example}`, { description });
 }
 
-/** Some of the numbers of the rule's own policy. */
+/** A plan without an `algorithm` overrides numbers of the rule's own policy. */
 const numbers = map(
   {
     algorithm: z.undefined().optional(),
@@ -119,18 +119,18 @@ const numbers = map(
     ),
   },
   "pro: { limit: 1000 }",
-  "Other numbers for the rule's own policy.",
+  "Overrides numbers of the rule's policy.",
 );
 
-const plan = algorithmOf([...policies, numbers], "pro", "Some of the policy's numbers, or a policy of the plan's own.");
+const plan = algorithmOf([...policies, numbers], "pro", "Numbers that override the policy's, or a complete policy with its `algorithm`.");
 
 const exempt = map(
   {
     ips: listOf(
-      text("ips: [10.0.0.0/8]", "An address or a range."),
+      text("ips: [10.0.0.0/8]", "An IP address or a CIDR range."),
       "a list",
       "ips: [10.0.0.0/8]",
-      "Client addresses and ranges.",
+      "Client IP addresses and CIDR ranges that are not counted.",
     ).optional(),
     keys: listOf(
       expect(
@@ -140,22 +140,22 @@ const exempt = map(
       ),
       "a list",
       "keys: [internal]",
-      "Keys, as the rule's own `key` makes them, a list for a tuple; of a secret the key or its digest, secret:<digits>.",
+      "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
     ).optional(),
   },
   "exempt: { ips: [10.0.0.0/8] }",
-  "Whom this does not count.",
+  "Clients that this rule does not count.",
 );
 
 const header = z.record(
   z.string(),
   expect(
     z.union([z.string(), z.boolean(), expect(z.array(z.string()).min(1), "a list", 'x-api-version: ["2", "3"]')]),
-    "a text, a list of them, true or false",
+    "a string, a list of strings, true or false",
     'x-api-version: "2"',
     {
       description:
-        "The value, with * for any run of characters; several, of which one must fit; true where any will do, false where the header must be missing.",
+        "The value, with * for any characters; a list of values, one of which must match; true for any value; false if the header must be missing.",
     },
   ),
 );
@@ -164,88 +164,87 @@ const match = map(
   {
     method: oneOrMore(
       text("method: POST", "An HTTP method. GET covers HEAD."),
-      "a text or a list of them",
+      "a string or a list of strings",
       "method: POST",
       "One HTTP method or several. GET covers HEAD.",
     ).optional(),
     path: oneOrMore(
-      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of them.", {
+      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
         pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
       }),
-      "a text or a list of them",
+      "a string or a list of strings",
       "path: /posts/:id",
-      "One full path or several, with :name for one segment and * for any number of them.",
+      "One or several full paths, with :name for one segment and * for any number of segments.",
     ).optional(),
-    header: expect(header, "a map", 'header: { x-api-version: "2" }', { description: "Headers and their values." }).optional(),
+    header: expect(header, "a map", 'header: { x-api-version: "2" }', {
+      description: "The headers that a request must have, and their values.",
+    }).optional(),
   },
   "match: { method: POST, path: /posts }",
-  "Which requests the rule is for: all parts must fit. Default: every request.",
+  "The requests that the rule counts: all parts must match. Default: every request.",
 );
 
 const cost = expect(
   z.union([z.number().meta({ type: "integer", minimum: 1 }), z.string().meta({ minLength: 1 })]),
   "a whole number or a name",
   "cost: 5",
-  { description: "The units that a request takes: a whole number, or the name of one of the app's `costs`. Default 1." },
+  { description: "The units that a request uses: a whole number, or the name of one of the app's `costs`. Default 1." },
 );
 
 const ban = map(
   {
-    after: whole("after: 10", "How many rejections."),
-    within: duration("within", "1m", "Within what time."),
-    for: duration("for", "1h", "For how long the key is turned away then."),
+    after: whole("after: 10", "The number of rejections that starts a ban."),
+    within: duration("within", "1m", "The time in which the rejections are counted."),
+    for: duration("for", "1h", "How long the key is banned."),
   },
   "ban: { after: 10, within: 1m, for: 1h }",
-  "Turns away for a while a key that is rejected again and again.",
+  "Bans a key for a while after repeated rejections.",
 );
 
 const rule = map(
   {
-    name: text("name: posts", "The rule's own name: in headers, in events and, with the key, of the count in the store.", {
+    name: text("name: posts", "A unique name, for response headers, events and the keys in the store.", {
       pattern: "^[ -~]{1,128}$",
     }),
     match: match.optional(),
     key: oneOrMore(
-      text(
-        "key: user",
-        "ip, route, global, header:<name>, or one of the app's `keys`; secret:<name> stores and shows only a digest of it.",
-        {
-          minLength: 1,
-          examples: ["ip", "global", "route", "header:x-api-key", "secret:header:x-token"],
-        },
-      ),
+      text("key: user", "ip, route, global, header:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.", {
+        minLength: 1,
+        examples: ["ip", "global", "route", "header:x-api-key", "secret:header:x-token"],
+      }),
       "a name or a list of names",
       "key: user",
-      "Whom to count: a name, or a list of names that count together. Default ip.",
+      "What requests are counted by: a name, or a list of names for a combined key. Default ip.",
     ).optional(),
     onMissingKey: text(
       "onMissingKey: skip",
-      "What happens to a request without a key: an error, no limit, a rejection, or it counts by its address. Default error.",
+      "What happens to a request without a key: ip counts it by its address, skip lets it pass uncounted, reject rejects it, error fails it. Default ip; with key ip, error.",
       {
-        enum: ["error", "skip", "reject", "ip"],
+        enum: ["ip", "skip", "reject", "error"],
       },
     ).optional(),
-    limit: limit.meta({ description: "With `window`, short for a sliding-window-counter." }).optional(),
+    limit: limit.meta({ description: "With `window`: short for a sliding-window-counter policy." }).optional(),
     window: window.optional(),
-    policy: algorithmOf(policies, "policy", "How the limit counts: an algorithm with its numbers.").optional(),
+    policy: algorithmOf(policies, "policy", "An algorithm with its options.").optional(),
     plans: expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
-      description: "Other numbers for the plans that the app's `plan` tells; any other plan has the policy's own.",
+      description:
+        "Other limits for plans, by name. The app's `plan` says which plan a request has. A plan that is not listed has the rule's policy.",
       minProperties: 1,
     }).optional(),
     cost: cost.optional(),
     settle: text(
       "settle: tokens",
-      "The name of one of the app's `costs`: what the request has really taken, known once its response is done.",
+      "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
       { minLength: 1 },
     ).optional(),
-    mode: text("mode: shadow", "shadow counts and tells, but rejects nothing. Default enforce.", {
+    mode: text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
       enum: ["enforce", "shadow"],
     }).optional(),
     exempt: exempt.optional(),
     ban: ban.optional(),
   },
   "- { name: per-ip, key: ip, limit: 100, window: 1m }",
-  "One limit: a name, what it matches, whom it counts and how.",
+  "One limit: its name, which requests it counts, by what key, and how many may pass.",
   {
     oneOf: [
       { required: ["limit", "window"], properties: { limit: true, window: true, policy: false } },
@@ -254,18 +253,25 @@ const rule = map(
   },
 );
 
-/** A whole file. */
+/** The schema of a whole file. */
 export const rulesFile: z.ZodType = map(
   {
-    $schema: text("$schema: ./schema.json", "Where a JSON file names its schema.").optional(),
-    exempt: exempt.meta({ description: "Whom no rule counts." }).optional(),
+    $schema: text("$schema: ./schema.json", "The location of this schema, for editors.").optional(),
+    exempt: exempt.meta({ description: "Clients that no rule counts." }).optional(),
     rules: listOf(
       rule,
       "a list of rules",
       "rules: [{ name: per-ip, key: ip, limit: 100, window: 1m }]",
-      "The rules. All that match a request are checked in one step.",
+      "The rules. All rules that match a request are checked in one step.",
     ),
   },
   "rules: [{ name: per-ip, key: ip, limit: 100, window: 1m }]",
-  "The rules of Floodgate: limits, whom they count and what they are for.",
+  "Rate limit rules of Floodgate.",
 );
+
+/** The JSON Schema (draft 2020-12) of a rules file, for editors and validators. Also published as `schema.json`. */
+export const rulesSchema: Readonly<Record<string, unknown>> = z.toJSONSchema(rulesFile, {
+  target: "draft-2020-12",
+  // Stands for `algorithm` in a plan that overrides numbers: it must be absent.
+  unrepresentable: () => ({ not: {} }),
+});

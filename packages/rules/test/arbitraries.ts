@@ -1,43 +1,43 @@
-import type { RuleSet } from "@floodgate/core";
+import type { RuleSet } from "@floodgate/core/rules";
 import fc from "fast-check";
 
-/** Sets of rules that nothing is wrong with, of all there is to say in a file. */
+/** Valid rules that use every option of a file. */
 
 type Arbitrary = fc.Arbitrary<Record<string, unknown>>;
 
 const count = fc.integer({ min: 1, max: 1000 });
 const duration = fc.oneof(
   fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom("s", "m", "h")).map(([n, unit]) => `${n}${unit}`),
-  fc.integer({ min: 1000, max: 60_000 }),
+  fc.integer({ min: 1, max: 60 }).map((n) => n * 1000),
 );
 const limited = { limit: count, window: duration };
 
-function some(words: Record<string, fc.Arbitrary<unknown>>): Arbitrary {
-  return fc.record(words, { requiredKeys: [] });
+function some(options: Record<string, fc.Arbitrary<unknown>>): Arbitrary {
+  return fc.record(options, { requiredKeys: [] });
 }
 
 function policy(
   algorithm: string,
-  words: Record<string, fc.Arbitrary<unknown>>,
-  more: Record<string, fc.Arbitrary<unknown>> = {},
+  required: Record<string, fc.Arbitrary<unknown>>,
+  optional: Record<string, fc.Arbitrary<unknown>> = {},
 ): Arbitrary {
   return fc.record(
-    { algorithm: fc.constant(algorithm), ...words, ...more },
-    { requiredKeys: ["algorithm", ...Object.keys(words)] as "algorithm"[] },
+    { algorithm: fc.constant(algorithm), ...required, ...optional },
+    { requiredKeys: ["algorithm", ...Object.keys(required)] as "algorithm"[] },
   );
 }
 
 const policies = fc.oneof(
   policy("fixed-window", limited),
   policy("sliding-window-log", limited, { countRejected: fc.boolean() }),
-  // Every window here is whole seconds, or else cut into one.
+  // One bucket, because not every window here divides into more.
   policy("sliding-window-counter", limited, { buckets: fc.constant(1) }),
   policy("token-bucket", { capacity: count, refill: count, every: duration }, { style: fc.constantFrom("smooth", "interval") }),
   policy("leaky-bucket", { capacity: count, leak: count, every: fc.constant("1s") }, { maxDelayMs: fc.nat(10_000) }),
   policy("gcra", limited, { burst: count }),
 );
 
-/** Texts that YAML could take for something else, if they were not quoted. */
+/** Strings that YAML would not read as strings without quotes. */
 const awkward = fc.constantFrom(
   "on",
   "no",
@@ -62,10 +62,10 @@ const awkward = fc.constantFrom(
 );
 const text = fc
   .oneof(awkward, fc.string({ minLength: 1 }), fc.string({ unit: "grapheme", minLength: 1 }))
-  .filter((word) => !word.includes("\u{fffd}"));
+  .filter((text) => !text.includes("\u{fffd}"));
 const name = fc
   .oneof(awkward, fc.string({ minLength: 1, maxLength: 40 }))
-  .filter((word) => /^[ -~]+$/.test(word) && !["__proto__", "<<"].includes(word));
+  .filter((text) => /^[ -~]+$/.test(text) && !["__proto__", "<<"].includes(text));
 const appName = fc.constantFrom("user", "tenant", "api_key", "plan.id");
 const keyName = fc.oneof(appName, fc.constantFrom("ip", "global", "header:x-api-key", "secret:user", "secret:header:x-a"));
 const path = fc.constantFrom("/", "/posts", "/posts/:id", "/files/*", "/%F0%9F%98%80");

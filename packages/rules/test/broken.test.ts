@@ -3,28 +3,28 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { describeProblem, parseRules, RulesError } from "../src/index.js";
 
-/** Each of these files is wrong; beside it stands what must be said of it, in the order of its lines. */
+/** Each `.yaml` file is invalid. The `.txt` file beside it lists the expected problems. */
 const folder = join(__dirname, "broken");
 const names = readdirSync(folder).flatMap((file) => (file.endsWith(".yaml") ? [file.replace(".yaml", "")] : []));
 
-describe("a broken file", () => {
-  it("is one of more than forty", () => {
+describe("a file with mistakes", () => {
+  it("is one of more than forty in test/broken", () => {
     expect(names.length).toBeGreaterThan(40);
   });
 
-  it.each(names)("is refused with each mistake where it stands: %s", (name) => {
+  it.each(names)("is refused with the position of each mistake: %s", (name) => {
     const file = `${name}.yaml`;
     const expected = readFileSync(join(folder, `${name}.txt`), "utf8").trim();
-    const error = refusal(readFileSync(join(folder, file), "utf8"), file);
+    const error = errorOf(readFileSync(join(folder, file), "utf8"), file);
     expect(error.code).toBe("FLOODGATE_INVALID_RULES");
     expect(error.problems.map((problem) => describeProblem(file, problem)).join("\n")).toBe(expected);
   });
 });
 
-describe("the message of a refusal", () => {
-  it("is its problems, a line each", () => {
+describe("the message of a RulesError", () => {
+  it("has a line for each problem", () => {
     const text = "rules:\n  - { name: a, limit: -1, window: 1m }\n  - { name: b, limt: 5 }\n";
-    const error = refusal(text, "limits.yaml");
+    const error = errorOf(text, "limits.yaml");
     expect(error.message.split("\n")).toEqual(error.problems.map((problem) => describeProblem("limits.yaml", problem)));
     expect(error.problems.map(({ line, column, path }) => ({ line, column, path }))).toEqual([
       { line: 2, column: 23, path: ["rules", 0, "limit"] },
@@ -33,48 +33,48 @@ describe("the message of a refusal", () => {
     expect(error.at).toEqual(["rules", 0, "limit"]);
   });
 
-  it("shows the first hundred of very many", () => {
-    const error = refusal(`rules:\n${"  - 1\n".repeat(150)}`, "limits.yaml");
+  it("shows at most 100 problems", () => {
+    const error = errorOf(`rules:\n${"  - 1\n".repeat(150)}`, "limits.yaml");
     expect(error.problems).toHaveLength(150);
     expect(error.message.split("\n")).toHaveLength(101);
     expect(error.message).toMatch(/\n\.\.\. and 50 more\.$/);
   });
 });
 
-describe("a text that would take long", () => {
+describe("a text that would take long to parse", () => {
   const mostBytes = 2 ** 20;
 
   it.each([
-    ["a megabyte and more", `#${"x".repeat(mostBytes)}`, /^a:1:1: The text has 1048577 bytes, more than the 1048576/],
-    ["brackets", "[".repeat(mostBytes), /^a:1:1: More brackets/],
-    ["closing brackets", "]".repeat(mostBytes), /^a:1:1: More brackets/],
-    ["commas", `rules:\n  [ ${",\n".repeat(mostBytes / 3)}`, /^a:2:3: More brackets/],
+    ["more than a megabyte", `#${"x".repeat(mostBytes)}`, /^a:1:1: The text has 1048577 bytes, above the maximum of 1048576/],
+    ["brackets", "[".repeat(mostBytes), /^a:1:1: Too many brackets/],
+    ["closing brackets", "]".repeat(mostBytes), /^a:1:1: Too many brackets/],
+    ["commas", `rules:\n  [ ${",\n".repeat(mostBytes / 3)}`, /^a:2:3: Too many brackets/],
     ["a thousand levels of indentation", Array.from({ length: 1000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"), /nested/],
   ])("is refused: %s", (_, text, message) => {
-    expect(refusal(text, "a").message).toMatch(message);
+    expect(errorOf(text, "a").message).toMatch(message);
   });
 
-  it("is read where it is just long", () => {
+  it("is accepted if it is only long", () => {
     const rules = Array.from({ length: 2000 }, (_, i) => `  - { name: r${i}, limit: 1, window: 1m }\n`);
     expect(parseRules(`rules:\n${rules.join("")}`).rules).toHaveLength(2000);
   });
 });
 
-it("text that was no UTF-8 is refused", () => {
+it("a text that is not UTF-8 is refused", () => {
   const latin1 = Buffer.from("rules: [{ name: größe, limit: 1, window: 1m }]", "latin1");
-  expect(refusal(latin1.toString("utf8"), "a").message).toBe("a:1:1: The text is not UTF-8, or was not read as such.");
+  expect(errorOf(latin1.toString("utf8"), "a").message).toBe("a:1:1: The text is not valid UTF-8.");
 });
 
-it("what is no text at all is a mistake of the caller", () => {
-  expect(() => parseRules(undefined as never)).toThrow(/takes a text of YAML or JSON, but was given undefined/);
+it("parseRules refuses a value that is not a string", () => {
+  expect(() => parseRules(undefined as never)).toThrow(/`text` must be a string of YAML or JSON, but was undefined/);
 });
 
-function refusal(text: string, file: string): RulesError {
+function errorOf(text: string, file: string): RulesError {
   try {
     parseRules(text, file);
   } catch (error) {
     if (error instanceof RulesError) return error;
     throw error;
   }
-  throw new Error(`${file} was not refused.`);
+  throw new Error(`${file} is valid.`);
 }

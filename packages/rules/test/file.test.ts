@@ -42,14 +42,14 @@ async function follow(path = file): Promise<{ rules: LiveRules; user: User }> {
 
 const becomes = (rules: LiveRules, limit: number) => expect.poll(() => rules.current.rules[0]?.limit, soon).toBe(limit);
 
-/** As long ago as makes a file settled: only what its file system says of it shows a change then. */
+/** Makes a file so old that its metadata is a reliable revision. */
 function age(path = file): void {
   const longAgo = new Date(Date.now() - 60_000);
   utimesSync(path, longAgo, longAgo);
 }
 
-describe("a file of rules that has changed", () => {
-  it("is read anew where it was written in place", async () => {
+describe("a changed rules file", () => {
+  it("is reloaded if it was written in place", async () => {
     writeFileSync(file, limited(1));
     age();
     const { rules, user } = await follow();
@@ -57,16 +57,16 @@ describe("a file of rules that has changed", () => {
     await becomes(rules, 2);
     writeFileSync(file, limited(30));
     await becomes(rules, 30);
-    expect(user.told).toEqual(["reloaded", "reloaded"]);
+    expect(user.reports).toEqual(["reloaded", "reloaded"]);
   });
 
-  it("is put in force once it has been written to its end, not by halves", async () => {
+  it("is loaded once it is completely written", async () => {
     const rule = (name: string): string => `  - { name: ${name}, limit: 1, window: 1m }\n`;
     writeFileSync(file, `rules:\n${rule("one")}`);
     age();
     const { rules, user } = await follow();
     const seen: number[] = [];
-    user.judge = (next) => seen.push(next.rules.length);
+    user.check = (next) => seen.push(next.rules.length);
     const written = openSync(file, "w");
     writeSync(written, "rules:\n");
     for (const name of ["one", "two", "three"]) {
@@ -78,7 +78,7 @@ describe("a file of rules that has changed", () => {
     expect(seen).toEqual([3]);
   });
 
-  it("is read anew where it was replaced, as editors do, also by one of the same size and date", async () => {
+  it("is reloaded if it was replaced by a file of the same size and date, as editors do", async () => {
     writeFileSync(file, limited(1));
     age();
     const { rules } = await follow();
@@ -89,14 +89,14 @@ describe("a file of rules that has changed", () => {
     await becomes(rules, 2);
   });
 
-  it("is read anew where it was written twice within one tick of the clock", async () => {
+  it("is reloaded if it was written several times within one tick of the clock", async () => {
     writeFileSync(file, limited(1));
     const { rules } = await follow();
     for (let limit = 2; limit < 10; limit++) writeFileSync(file, limited(limit));
     await becomes(rules, 9);
   });
 
-  it("is read anew where a link on the way to it was turned, as a config map's is", async () => {
+  it("is reloaded if a symlink in its path changed, as in a Kubernetes config map", async () => {
     for (const version of ["..1", "..2"]) {
       mkdirSync(join(folder, version));
       writeFileSync(join(folder, version, "limits.yaml"), limited(version.slice(2)));
@@ -109,70 +109,70 @@ describe("a file of rules that has changed", () => {
     renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
     rmSync(join(folder, "..1"), { recursive: true });
     await becomes(rules, 2);
-    expect(user.told).toEqual(["reloaded"]);
+    expect(user.reports).toEqual(["reloaded"]);
   });
 
-  it("may be gone for a while: that is told once, and the last version stays", async () => {
+  it("may be missing for a while: that is reported once, and the previous version stays active", async () => {
     writeFileSync(file, limited(1));
     const { rules, user } = await follow();
     unlinkSync(file);
-    expect(await user.hears(1)).toEqual([expect.stringMatching(/limits\.yaml: the rules cannot be read: ENOENT: no such file/)]);
+    expect(await user.reported(1)).toEqual([expect.stringMatching(/limits\.yaml: the rules cannot be read: ENOENT: no such file/)]);
     expect(rules.current.rules[0]?.limit).toBe(1);
     writeFileSync(file, limited(2));
     await becomes(rules, 2);
-    expect(user.told.slice(1)).toEqual(["reloaded"]);
+    expect(user.reports.slice(1)).toEqual(["reloaded"]);
   });
 
-  it("may be followed by things that are no file: each is told, and so is its return, as it was", async () => {
+  it("may be replaced by something that is not a file: each change is reported, and the return of the file too", async () => {
     writeFileSync(file, limited(1));
     const { rules, user } = await follow();
     const steps: [() => void, RegExp][] = [
-      [() => execFileSync("mkfifo", [file]), /it is no regular file/],
+      [() => execFileSync("mkfifo", [file]), /it is not a regular file/],
       [() => mkdirSync(file), /it is a directory/],
       [() => symlinkSync(file, file), /ELOOP/],
     ];
     for (const [i, [put, message]] of steps.entries()) {
       rmSync(file, { recursive: true });
-      await user.hears(2 * i + 1);
+      await user.reported(2 * i + 1);
       put();
-      expect((await user.hears(2 * i + 2)).slice(2 * i)).toEqual([expect.stringMatching(/ENOENT/), expect.stringMatching(message)]);
+      expect((await user.reported(2 * i + 2)).slice(2 * i)).toEqual([expect.stringMatching(/ENOENT/), expect.stringMatching(message)]);
     }
     rmSync(file);
-    await user.hears(7);
+    await user.reported(7);
     writeFileSync(file, limited(1));
-    await user.hears(8);
+    await user.reported(8);
     expect(user.events.at(-1)).toEqual({ type: "rules-reloaded", source: file, version: rules.version });
   });
 
-  it("may be read half-written: the half is refused, the whole is taken", async () => {
+  it("that is half-written for long is refused, then loaded once it is complete", async () => {
     writeFileSync(file, limited(1));
     const { rules, user } = await follow();
     const text = limited(2);
     const descriptor = openSync(file, "w");
-    await user.hears(1);
+    await user.reported(1);
     writeSync(descriptor, text.slice(0, 20));
-    await user.hears(2);
+    await user.reported(2);
     writeSync(descriptor, text.slice(20));
     await becomes(rules, 2);
-    expect(user.told).toEqual([
-      expect.stringContaining("1:1: The file must be a map, but there was nothing."),
+    expect(user.reports).toEqual([
+      expect.stringContaining("1:1: The file must be a map, but is empty."),
       expect.stringMatching(/:2:\d+: /),
       "reloaded",
     ]);
   });
 
-  it("may be bad: the lines are told once, and the next good one is taken", async () => {
+  it("with a mistake is reported once, and the next valid one is loaded", async () => {
     writeFileSync(file, limited(1));
     const { rules, user } = await follow();
     writeFileSync(file, "rules: [{ name: posts, limt: 5, window: 1m }]\n");
-    const [refusal] = await user.hears(1);
-    expect(refusal).toContain(`${file}:1:24: rules[0] has no option \`limt\`. Did you mean \`limit\`?`);
+    const [refused] = await user.reported(1);
+    expect(refused).toContain(`${file}:1:24: rules[0] has no option \`limt\`. Did you mean \`limit\`?`);
     writeFileSync(file, limited(2));
     await becomes(rules, 2);
-    expect(user.told).toEqual([refusal, "reloaded"]);
+    expect(user.reports).toEqual([refused, "reloaded"]);
   });
 
-  it("changes nothing once the source is closed", async () => {
+  it("has no effect after `close`", async () => {
     writeFileSync(file, limited(1));
     const closed = await follow();
     const other = await follow();
@@ -181,17 +181,17 @@ describe("a file of rules that has changed", () => {
     writeFileSync(file, limited(2));
     await becomes(other.rules, 2);
     expect(closed.rules.current.rules[0]?.limit).toBe(1);
-    expect(closed.user.told).toEqual([]);
+    expect(closed.user.reports).toEqual([]);
   });
 });
 
-describe("a file from another machine's clock, dated in the future", () => {
+describe("a file dated in the future, by another machine's clock", () => {
   const tomorrow = (): void => {
     const date = new Date(Date.now() + 86_400_000);
     utimesSync(file, date, date);
   };
 
-  it("is followed as any other", async () => {
+  it("is followed like any other", async () => {
     writeFileSync(file, limited(1));
     tomorrow();
     const { rules, user } = await follow();
@@ -200,11 +200,11 @@ describe("a file from another machine's clock, dated in the future", () => {
       tomorrow();
       await becomes(rules, limit);
     }
-    expect(user.told).toEqual(["reloaded", "reloaded"]);
+    expect(user.reports).toEqual(["reloaded", "reloaded"]);
   });
 });
 
-describe("a process that waits for its first file and nothing else", () => {
+describe("a process that only waits for `fileRules`", () => {
   const touch = `
     const [, file, aheadMs] = process.argv;
     const date = new Date(Date.now() + Number(aheadMs));
@@ -220,42 +220,42 @@ describe("a process that waits for its first file and nothing else", () => {
     { dated: "just now", aheadMs: 0 },
     { dated: "in the future", aheadMs: 86_400_000 },
   ];
-  const kinds = modules.flatMap((one) => dates.map((date) => ({ ...one, ...date })));
+  const kinds = modules.flatMap((module) => dates.map((date) => ({ ...module, ...date })));
 
-  it.each(kinds)("gets it, dated $dated, and then ends: $module", async ({ module, code, aheadMs }) => {
+  it.each(kinds)("gets the rules of a file dated $dated, and then exits: $module", async ({ module, code, aheadMs }) => {
     writeFileSync(file, limited(7));
     const args = [`--input-type=${module}`, "-e", `${touch}\n${code}`, file, `${aheadMs}`];
-    // Its exit code is 0, or this rejects.
+    // Rejects unless the exit code is 0.
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: __dirname });
     expect(stdout).toBe("7\n");
   });
 });
 
-describe("a first file", () => {
+describe("the first file", () => {
   it.each<[string, () => void, RegExp]>([
     ["there", () => undefined, /ENOENT: no such file/],
     ["a file", () => mkdirSync(file), /it is a directory/],
-    ["a regular file", () => execFileSync("mkfifo", [file]), /it is no regular file/],
-    ["of a size that can be meant", () => writeFileSync(file, Buffer.alloc(2 ** 20 + 1, "#")), /it has 1048577 bytes, more than/],
-    ["no link that leads nowhere", () => symlinkSync(join(folder, "nowhere"), file), /ENOENT/],
-    ["no link to itself", () => symlinkSync(file, file), /ELOOP/],
+    ["a regular file", () => execFileSync("mkfifo", [file]), /it is not a regular file/],
+    ["at most a megabyte", () => writeFileSync(file, Buffer.alloc(2 ** 20 + 1, "#")), /it has 1048577 bytes, above the maximum/],
+    ["no dangling symlink", () => symlinkSync(join(folder, "nowhere"), file), /ENOENT/],
+    ["no symlink to itself", () => symlinkSync(file, file), /ELOOP/],
   ])("must be %s", async (_, make, message) => {
     make();
     await expect(fileRules(file)).rejects.toMatchObject({ code: "FLOODGATE_RULES_UNAVAILABLE", message: expect.stringMatching(message) });
   });
 
   it.each([
-    [undefined, undefined, 'fileRules: `path` must be a text, the path of a file, but was undefined. Write fileRules("limits.yaml").'],
+    [undefined, undefined, 'fileRules: `path` must be the path of a file, but was undefined. Write fileRules("limits.yaml").'],
     [null, undefined, "but was null."],
-    ["", undefined, "but was an empty text."],
+    ["", undefined, "but was an empty string."],
     ["limits.yaml", null, "fileRules takes an object of options, but was given null. Write fileRules(..., { pollMs: 500 })."],
     ["limits.yaml", { pollms: 5 }, "fileRules has no option `pollms`. Did you mean `pollMs`?"],
     ["limits.yaml", { pollMs: 0 }, "fileRules: `pollMs` must be a whole number of at least 1, but was 0. Write pollMs: 500."],
-  ])("needs a path and sound options: %o, %o", async (path, options, message) => {
+  ])("needs a path and valid options: %o, %o", async (path, options, message) => {
     await expect(fileRules(path as never, options as never)).rejects.toThrow(message);
   });
 
-  it("must be good", async () => {
+  it("must be valid", async () => {
     writeFileSync(file, limited(-1));
     const error = await fileRules(file).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(RulesError);

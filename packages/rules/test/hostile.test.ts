@@ -4,20 +4,20 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseRules, RulesError } from "../src/index.js";
 
-const sound = readFileSync(join(__dirname, "../../../examples/rules/limits.yaml"), "utf8");
+const valid = readFileSync(join(__dirname, "../../../examples/rules/limits.yaml"), "utf8");
 
-/** Texts made of what means something to YAML. */
+/** Texts of characters with a meaning in YAML. */
 const yaml = fc.string({
   unit: fc.constantFrom(..."ab01:-,[]{}&*!|>'\"%@`#?~<= \n\t\u0000\ud800é", "rules:", "<<: ", "---\n"),
   maxLength: 80,
 });
 
-/** A good file after somebody's cat has walked over the keyboard. */
-const mangled = fc.tuple(fc.nat(sound.length), fc.nat(20), fc.oneof(yaml, fc.string())).map(([at, gone, come]) => {
-  return sound.slice(0, at) + come + sound.slice(at + gone);
+/** A valid file with a random edit. */
+const mangled = fc.tuple(fc.nat(valid.length), fc.nat(20), fc.oneof(yaml, fc.string())).map(([at, removed, inserted]) => {
+  return valid.slice(0, at) + inserted + valid.slice(at + removed);
 });
 
-test("whatever the text, it is rules or a refusal with places in it", () => {
+test("any text is either parsed or refused with positions inside it", () => {
   fc.assert(
     fc.property(fc.oneof(yaml, mangled, fc.string({ unit: "binary" }), fc.json()), (text) => {
       try {

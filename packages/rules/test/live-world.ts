@@ -1,9 +1,9 @@
-import type { RulesEvent } from "@floodgate/core";
+import type { RulesEvent } from "@floodgate/core/rules";
 import { afterEach, beforeEach, vi } from "vitest";
 import { type LiveRules, liveRules, type RulesOrigin, type RulesText } from "../src/index.js";
 import { limited, User } from "./harness.js";
 
-/** Polls come only when the time is moved. */
+/** Polls happen only when a test advances the time. */
 export function useFakeTime(): void {
   beforeEach(() => {
     vi.useFakeTimers();
@@ -15,13 +15,13 @@ export function useFakeTime(): void {
 
 export const pollMs = 1000;
 
-/** An origin that a test holds in its hands. */
+/** An origin under the test's control. */
 export class Origin implements RulesOrigin {
   readonly source = "limits";
   text: string;
   failure: Error | undefined;
   reads = 0;
-  /** Reads that are under way, where each waits to be answered. */
+  /** If set, reads wait here until the test calls these functions. */
   pending: (() => void)[] | undefined;
   changed: () => void = () => {};
   stopped = 0;

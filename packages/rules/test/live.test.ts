@@ -1,4 +1,5 @@
-import { FloodgateError, type RulesEvent, type RuleUser } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import type { RulesEvent, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { describe, expect, it, vi } from "vitest";
 import { liveRules, RulesError, type RulesText } from "../src/index.js";
@@ -8,38 +9,38 @@ import { Origin, pollMs, start, useFakeTime } from "./live-world.js";
 useFakeTime();
 
 describe("a new version", () => {
-  it("is put in force for all users in one step, then told", async () => {
+  it("is activated for all users in one step, then reported", async () => {
     const { origin, rules, users, events } = await start();
     const before = rules.version;
     const seen: unknown[] = [];
     const witness: RuleUser = {
       prepare: (next) => {
-        seen.push(["prepare", rules.current.rules[0]?.limit, next.rules[0]?.limit, users.map(({ inForce }) => inForce.length)]);
-        return () => seen.push(["force", rules.current.rules[0]?.limit]);
+        seen.push(["prepare", rules.current.rules[0]?.limit, next.rules[0]?.limit, users.map(({ activated }) => activated.length)]);
+        return () => seen.push(["activate", rules.current.rules[0]?.limit]);
       },
-      tell: () => seen.push(["tell", users.map(({ inForce }) => inForce.length)]),
+      tell: () => seen.push(["tell", users.map(({ activated }) => activated.length)]),
     };
     rules.subscribe(witness);
     await origin.becomes(limited(2));
     expect(seen).toEqual([
       ["prepare", 1, 2, [0, 0]],
-      ["force", 2],
+      ["activate", 2],
       ["tell", [1, 1]],
     ]);
-    expect(users.map(({ inForce }) => inForce)).toEqual([[2], [2]]);
+    expect(users.map(({ activated }) => activated)).toEqual([[2], [2]]);
     expect(rules.version).not.toBe(before);
     expect(events).toEqual([{ type: "rules-reloaded", source: "limits", version: rules.version }]);
   });
 
-  it("is no new one where the text is the same", async () => {
+  it("is not reported if the text is the same", async () => {
     const { origin, users } = await start();
     await origin.becomes(limited(1));
     await vi.advanceTimersByTimeAsync(5 * pollMs);
     expect(origin.reads).toBe(7);
-    expect(users[0].told).toEqual([]);
+    expect(users[0].reports).toEqual([]);
   });
 
-  it("has the name that its origin gives it", async () => {
+  it("has the version of its origin", async () => {
     let version = "v7";
     const rules = await liveRules({ source: "s", read: async () => ({ text: limited(1), version }) }, { pollMs });
     expect(rules.version).toBe("v7");
@@ -48,14 +49,14 @@ describe("a new version", () => {
     expect(rules.version).toBe("v8");
   });
 
-  it("is found by a poll where nobody tells of it", async () => {
+  it("is found by polling if the origin does not report it", async () => {
     const { origin, users } = await start();
     origin.text = limited(2);
     await vi.advanceTimersByTimeAsync(pollMs);
-    expect(users[0].inForce).toEqual([2]);
+    expect(users[0].activated).toEqual([2]);
   });
 
-  it("is read only where its revision is another, or a change is told", async () => {
+  it("is read only if the revision differs or the origin reports a change", async () => {
     const origin = new Origin(limited(1));
     let revision = "a";
     const rules = await liveRules(Object.assign(origin, { revision: async () => revision }), { pollMs });
@@ -69,20 +70,20 @@ describe("a new version", () => {
     expect(rules.current.rules[0]?.limit).toBe(2);
   });
 
-  it("reaches nobody who has left", async () => {
+  it("is not reported to users that have unsubscribed", async () => {
     const { origin, rules, users } = await start();
     const late = new User();
     const leave = rules.subscribe(late);
     leave();
     leave();
     await origin.becomes(limited(2));
-    expect(late.told).toEqual([]);
-    expect(users[0].told).toEqual(["reloaded"]);
+    expect(late.reports).toEqual([]);
+    expect(users[0].reports).toEqual(["reloaded"]);
   });
 });
 
-describe("a bad version", () => {
-  it("is refused whole and told once, with its lines, while the last good one stays", async () => {
+describe("an invalid version", () => {
+  it("is refused as a whole and reported once, with positions; the previous version stays active", async () => {
     const { origin, rules, users, events } = await start();
     const { current, version } = rules;
     await origin.becomes(limited(-1));
@@ -96,12 +97,12 @@ describe("a bad version", () => {
     for (const user of users) expect(user.events).toEqual(events);
     expect(events).toHaveLength(1);
     await origin.becomes(limited(3));
-    expect(users.map(({ inForce }) => inForce)).toEqual([[3], [3]]);
+    expect(users.map(({ activated }) => activated)).toEqual([[3], [3]]);
     await origin.becomes(limited(-1));
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
-  it("is a warning of the process where nobody listens, and none where a middleware does", async () => {
+  it("is a process warning if nobody listens to events", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
     const origin = new Origin(limited(1));
     const rules = await liveRules(origin, { pollMs });
@@ -109,7 +110,10 @@ describe("a bad version", () => {
     rules.subscribe(silent);
     await origin.becomes(limited(-1));
     expect(warn.mock.calls).toEqual([
-      [expect.stringMatching(/refused.*stay in force:\nlimits:2:27: /), { type: "FloodgateWarning", code: "FLOODGATE_INVALID_RULES" }],
+      [
+        expect.stringMatching(/refused\. The previous rules stay in force:\nlimits:2:27: /),
+        { type: "FloodgateWarning", code: "FLOODGATE_INVALID_RULES" },
+      ],
     ]);
     rules.subscribe(new User());
     await origin.becomes(limited(-1));
@@ -118,14 +122,14 @@ describe("a bad version", () => {
     await rules.close();
   });
 
-  it("is told though the one before it was bad for the same reason", async () => {
+  it("is reported again if the text changed but the mistake did not", async () => {
     const { origin, users } = await start();
     await origin.becomes(limited(-1));
     await origin.becomes(`${limited(-1)}# not yet`);
-    expect(users[0].told).toEqual([expect.stringMatching(/^limits:2:27: /), users[0].told[0]]);
+    expect(users[0].reports).toEqual([expect.stringMatching(/^limits:2:27: /), users[0].reports[0]]);
   });
 
-  it("is told again where it comes again, after the good one", async () => {
+  it("is reported again after a valid version", async () => {
     const { origin, events } = await start();
     await origin.becomes(limited(-1));
     await origin.becomes(limited(1));
@@ -133,26 +137,26 @@ describe("a bad version", () => {
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
-  it("is one that a single user refuses: it is refused for all, where the mistake stands", async () => {
+  it("that one user refuses is refused for all, with the position of the mistake", async () => {
     const { origin, rules, users } = await start();
-    users[1].judge = () => {
+    users[1].check = () => {
       throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "rateLimit: `key` is unknown.", { at: ["rules", 0, "name"] });
     };
     await origin.becomes(limited(2));
     expect(rules.current.rules[0]?.limit).toBe(1);
-    expect(users.map(({ inForce }) => inForce)).toEqual([[], []]);
-    for (const user of users) expect(user.told).toEqual(["limits:2:13: rateLimit: `key` is unknown."]);
+    expect(users.map(({ activated }) => activated)).toEqual([[], []]);
+    for (const user of users) expect(user.reports).toEqual(["limits:2:13: rateLimit: `key` is unknown."]);
   });
 
-  it("shows what several users find, once each", async () => {
+  it("lists the mistakes that several users find, each once", async () => {
     const { origin, rules, users, events } = await start();
     const both = new User();
     rules.subscribe(both);
     const fault = new TypeError("boom");
-    users[0].judge = both.judge = () => {
+    users[0].check = both.check = () => {
       throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "no such key", { at: ["rules", 0] });
     };
-    users[1].judge = () => {
+    users[1].check = () => {
       throw fault;
     };
     await origin.becomes(limited(2));
@@ -161,27 +165,27 @@ describe("a bad version", () => {
     expect(refused.error.cause).toBeInstanceOf(FloodgateError);
   });
 
-  it("shows all that a user finds in one throw, where each stands", async () => {
+  it("lists all mistakes that one user finds, each at its position", async () => {
     const { origin, users } = await start();
     const mistake = (message: string, ...at: string[]) => new FloodgateError("FLOODGATE_UNKNOWN_KEY", message, { at: ["rules", 0, ...at] });
-    users[0].judge = () => {
+    users[0].check = () => {
       const cause = new AggregateError([mistake("rateLimit: no key", "name"), mistake("rateLimit: no cost", "limit")]);
       throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", "rateLimit: no key", { at: ["rules", 0, "name"], cause });
     };
     await origin.becomes(limited(2));
-    expect(users[1].told).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:27: rateLimit: no cost"]);
+    expect(users[1].reports).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:27: rateLimit: no cost"]);
   });
 
-  it.each([[[]], [[new Error("ECONNREFUSED")]]])("shows what a user throws where its cause is no list of mistakes: %o", async (errors) => {
+  it.each([[[]], [[new Error("ECONNREFUSED")]]])("shows the error of a user if its cause is not a list of mistakes: %o", async (errors) => {
     const { origin, users } = await start();
-    users[0].judge = () => {
+    users[0].check = () => {
       throw new Error("no store", { cause: new AggregateError(errors) });
     };
     await origin.becomes(limited(2));
-    expect(users[1].told).toEqual(["limits:1:1: no store"]);
+    expect(users[1].reports).toEqual(["limits:1:1: no store"]);
   });
 
-  it("shows the same mistake of several users once, whatever they are called, and another place or reason too", async () => {
+  it("lists a mistake of several users once, whatever the users are called", async () => {
     const { origin, rules, users } = await start();
     const refuses = (message: string, word: string) => () => {
       throw new FloodgateError("FLOODGATE_UNKNOWN_KEY", message, { at: ["rules", 0, word] });
@@ -189,36 +193,36 @@ describe("a bad version", () => {
     const [third, fourth] = [new User(), new User()];
     rules.subscribe(third);
     rules.subscribe(fourth);
-    users[0].judge = refuses("rateLimit: no key", "name");
-    users[1].judge = refuses("floodgate: no key", "name");
-    third.judge = refuses("rateLimit: no cost", "name");
-    fourth.judge = refuses("rateLimit: no key", "limit");
+    users[0].check = refuses("rateLimit: no key", "name");
+    users[1].check = refuses("floodgate: no key", "name");
+    third.check = refuses("rateLimit: no cost", "name");
+    fourth.check = refuses("rateLimit: no key", "limit");
     await origin.becomes(limited(2));
-    expect(third.told).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:13: rateLimit: no cost\nlimits:2:27: rateLimit: no key"]);
+    expect(third.reports).toEqual(["limits:2:13: rateLimit: no key\nlimits:2:13: rateLimit: no cost\nlimits:2:27: rateLimit: no key"]);
   });
 
-  it("is tried again by the next poll once all who refused it have left, though its revision is the same", async () => {
+  it("is tried again once all users that refused it have unsubscribed", async () => {
     const origin = Object.assign(new Origin(limited(1)), { revision: async () => origin.text });
     const rules = await liveRules(origin, { pollMs });
     const users = [new User(), new User(), new User()] as const;
     const [stays, ...refusers] = users;
     const [, leaveFirst, leaveLast] = users.map((user) => rules.subscribe(user)) as [() => void, () => void, () => void];
     for (const user of refusers) {
-      user.judge = () => {
+      user.check = () => {
         throw new Error("not with me");
       };
     }
     await origin.becomes(limited(2));
     leaveFirst();
     await vi.advanceTimersByTimeAsync(2 * pollMs);
-    expect(stays.told).toEqual(["limits:1:1: not with me"]);
+    expect(stays.reports).toEqual(["limits:1:1: not with me"]);
     leaveLast();
     await vi.advanceTimersByTimeAsync(pollMs);
-    expect(stays.told.slice(1)).toEqual(["reloaded"]);
+    expect(stays.reports.slice(1)).toEqual(["reloaded"]);
     expect(rules.current.rules[0]?.limit).toBe(2);
   });
 
-  it("is not tried again where it is bad in itself, whoever leaves", async () => {
+  it("is not tried again if its text is invalid", async () => {
     const { origin, rules, events } = await start();
     const leave = rules.subscribe(new User());
     await origin.becomes(limited(-1));
@@ -228,29 +232,29 @@ describe("a bad version", () => {
   });
 });
 
-describe("a user that fails", () => {
-  it("when it is told, or puts a version in force, harms no other", async () => {
+describe("a user that throws", () => {
+  it("when it activates a version or gets an event does not affect the others", async () => {
     const { origin, users, rules } = await start();
-    const rude: RuleUser = {
+    const throwing: RuleUser = {
       prepare: () => () => {
-        throw new Error("in force");
+        throw new Error("activate");
       },
       tell: () => {
-        throw new Error("told");
+        throw new Error("tell");
       },
     };
-    rules.subscribe(rude);
+    rules.subscribe(throwing);
     const last = new User();
     rules.subscribe(last);
     await origin.becomes(limited(2));
-    expect(last.inForce).toEqual([2]);
-    expect([...users, last].map(({ told }) => told)).toEqual([["reloaded"], ["reloaded"], ["reloaded"]]);
+    expect(last.activated).toEqual([2]);
+    expect([...users, last].map(({ reports }) => reports)).toEqual([["reloaded"], ["reloaded"], ["reloaded"]]);
   });
 
-  it("later, when it is told or puts a version in force, harms no other", async () => {
+  it("asynchronously does not affect the others", async () => {
     const origin = new Origin(limited(1));
     let failed = 0;
-    // No spy: it would handle the rejection. One that nobody handles fails the run.
+    // Not a spy, which would handle the rejection: an unhandled one fails the run.
     const late = async (): Promise<never> => {
       failed++;
       throw new Error("later");
@@ -261,10 +265,10 @@ describe("a user that fails", () => {
     rules.subscribe(last);
     await origin.becomes(limited(2));
     expect(failed).toBe(3);
-    expect(last.told).toEqual(["reloaded"]);
+    expect(last.reports).toEqual(["reloaded"]);
   });
 
-  it("may be the source's own listener", async () => {
+  it("may be the `onEvent` of the source", async () => {
     const origin = new Origin(limited(1));
     const onEvent = vi.fn(() => {
       throw new Error("no log");
@@ -277,12 +281,12 @@ describe("a user that fails", () => {
   });
 });
 
-describe("a first version", () => {
+describe("the first version", () => {
   it.each([undefined, null, {}, "limits.yaml"])("needs an origin: %o", async (origin) => {
     await expect(liveRules(origin as never)).rejects.toThrow("liveRules: `origin` must have a function `read`. Write liveRules({ source:");
   });
 
-  it("must be there", async () => {
+  it("must be readable", async () => {
     const origin = new Origin(limited(1));
     origin.failure = new Error("no such bucket");
     const error = { code: "FLOODGATE_RULES_UNAVAILABLE", message: "limits: the rules cannot be read: no such bucket." };
@@ -290,7 +294,7 @@ describe("a first version", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("must be good", async () => {
+  it("must be valid", async () => {
     await expect(liveRules(new Origin(limited(-1)))).rejects.toBeInstanceOf(RulesError);
     await expect(liveRules({ source: "s", read: async () => ({}) as RulesText })).rejects.toMatchObject({
       code: "FLOODGATE_RULES_UNAVAILABLE",
@@ -298,23 +302,23 @@ describe("a first version", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("that a middleware cannot take is refused as a later one would be: each mistake where it stands", async () => {
+  it("that a middleware refuses is reported as a later one would be: with the position of each mistake", async () => {
     const text = "rules:\n  - { name: a, limit: 1, window: 1m, key: tenannt }\n  - { name: b, limit: 1, window: 1m, cost: rows }\n";
     const keys = { tenant: () => "acme" };
     const first = await liveRules(new Origin(text));
-    const refusal = thrownBy(() => rateLimit({ rules: first, keys })) as RulesError;
-    expect(refusal).toBeInstanceOf(RulesError);
-    expect(refusal.message).toMatch(
+    const error = thrownBy(() => rateLimit({ rules: first, keys })) as RulesError;
+    expect(error).toBeInstanceOf(RulesError);
+    expect(error.message).toMatch(
       /^limits:2:43: rateLimit: rules\[0\]: `key` .*"tenannt".*\nlimits:3:44: rateLimit: rules\[1\]: `cost` .*"rows"/,
     );
 
     const { origin, rules, events } = await start();
     rateLimit({ rules, keys });
     await origin.becomes(text);
-    expect(events).toMatchObject([{ type: "rules-refused", error: { message: refusal.message, problems: refusal.problems } }]);
+    expect(events).toMatchObject([{ type: "rules-refused", error: { message: error.message, problems: error.problems } }]);
   });
 
-  it("is not blamed for what is wrong with a middleware's own options", async () => {
+  it("is not named in errors about a middleware's own options", async () => {
     const rules = await liveRules(new Origin(limited(1)));
     const error = thrownBy(() => rateLimit({ rules, limit: 5, window: "1m" }));
     expect(error).toMatchObject({
@@ -327,7 +331,7 @@ describe("a first version", () => {
     [{ pollMs: 0 }, /`pollMs` must be a whole number of at least 1/],
     [{ pollms: 5 }, /Did you mean `pollMs`/],
     [{ onEvent: "log" }, /`onEvent` must be a function/],
-  ])("needs sound options: %o", async (options, message) => {
+  ])("needs valid options: %o", async (options, message) => {
     await expect(liveRules(new Origin(limited(1)), options as never)).rejects.toThrow(message);
   });
 });

@@ -1,9 +1,9 @@
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseRules, RulesError } from "../src/index.js";
 
-/** What every object of JavaScript has a property of, and so could be taken for something that is there. */
+/** Property names that every JavaScript object inherits. A careless lookup would find them. */
 const inherited = ["constructor", "toString", "hasOwnProperty", "valueOf"];
 const word = fc.constantFrom(...inherited);
 const name = fc.constantFrom(...inherited, "__proto__");
@@ -18,12 +18,12 @@ describe("the names of an app", () => {
     [{ keys: Object.assign(Object.create(null), { user }) }],
     [{ costs: ["items"] }],
     [{}],
-  ])("are lists, or the objects that `rateLimit` takes; any will do where they are not said: %o", (app) => {
+  ])("are lists or the objects that `rateLimit` takes; without them, any name is accepted: %o", (app) => {
     expect(parseRules(text, "rules", app).rules).toHaveLength(1);
   });
 
   it.each([[{ keys: ["usr"] }], [{ keys: { usr: user } }], [{ keys: {} }], [{ costs: { itms: user } }], [{ costs: [] }]])(
-    "are all that there are where they are said: %o",
+    "are the only names that rules may use: %o",
     (app) => {
       expect(() => parseRules(text, "rules", app)).toThrow(RulesError);
     },
@@ -37,15 +37,15 @@ describe("the names of an app", () => {
     [{ keys: new Set(["user"]) }, "FLOODGATE_INVALID_OPTION", 'Write keys: ["user"].'],
     [{ keys: user }, "FLOODGATE_INVALID_OPTION", "but was the function user."],
     [{ costs: ["items", 1] }, "FLOODGATE_INVALID_OPTION", 'Write costs: ["items"].'],
-  ])("are nothing else: %o", (app, code, message) => {
+  ])("must be lists or objects: %o", (app, code, message) => {
     expect(() => parseRules(text, "rules", app as never)).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(message) }),
     );
   });
 });
 
-describe("names that every object of JavaScript has", () => {
-  it("are names like any other, where the app has them", () => {
+describe("names that every JavaScript object inherits", () => {
+  it("are accepted if the app defines them", () => {
     fc.assert(
       fc.property(name, name, name, word, word, (rule, key, cost, plan, header) => {
         const set = {
@@ -71,9 +71,9 @@ describe("names that every object of JavaScript has", () => {
     );
   });
 
-  it.each([...inherited, "__proto__"])("name no key and no cost that the app has not: %s", (name) => {
-    const said = (words: object): string => {
-      const text = JSON.stringify({ rules: [{ name: "a", limit: 1, window: "1m", ...words }] });
+  it.each([...inherited, "__proto__"])("are refused if the app does not define them: %s", (name) => {
+    const errorOf = (options: object): string => {
+      const text = JSON.stringify({ rules: [{ name: "a", limit: 1, window: "1m", ...options }] });
       try {
         parseRules(text, "rules", { keys: [], costs: [] });
       } catch (error) {
@@ -82,16 +82,16 @@ describe("names that every object of JavaScript has", () => {
       }
       return "nothing";
     };
-    expect(said({ key: name })).toMatch(/^rules:1:\d+: rules\[0\]: `key` must be .*, but was "\w+"/);
-    expect(said({ cost: name })).toMatch(/^rules:1:\d+: rules\[0\]: `cost` .*"\w+"/);
-    expect(said({ settle: name })).toMatch(/^rules:1:\d+: rules\[0\]: `settle` .*"\w+"/);
+    expect(errorOf({ key: name })).toMatch(/^rules:1:\d+: rules\[0\]: `key` must be .*, but was "\w+"/);
+    expect(errorOf({ cost: name })).toMatch(/^rules:1:\d+: rules\[0\]: `cost` .*"\w+"/);
+    expect(errorOf({ settle: name })).toMatch(/^rules:1:\d+: rules\[0\]: `settle` .*"\w+"/);
   });
 
-  it("are unknown words like any other, where words of the rules stand", () => {
-    for (const word of inherited) {
-      const text = `${word}: 1\nrules:\n  - { name: a, limit: 1, window: 1m, ${word}: 1, exempt: { ${word}: 1 } }\n`;
+  it("are unknown options like any other", () => {
+    for (const option of inherited) {
+      const text = `${option}: 1\nrules:\n  - { name: a, limit: 1, window: 1m, ${option}: 1, exempt: { ${option}: 1 } }\n`;
       expect(() => parseRules(text)).toThrow(
-        new RegExp(`^rules:1:1: .*\`${word}\`.*\nrules:3:38: .*\`${word}\`.*\nrules:3:\\d+: .*\`${word}\``),
+        new RegExp(`^rules:1:1: .*\`${option}\`.*\nrules:3:38: .*\`${option}\`.*\nrules:3:\\d+: .*\`${option}\``),
       );
     }
   });

@@ -1,4 +1,4 @@
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
@@ -6,7 +6,7 @@ import { parseRules } from "../src/index.js";
 import { ruleSets } from "./arbitraries.js";
 
 describe("rules", () => {
-  it("come back from their text as they were, written as YAML or as JSON", () => {
+  it("are parsed from YAML and from JSON", () => {
     fc.assert(
       fc.property(ruleSets, (rules) => {
         fc.pre(checkRules(rules).length === 0);
@@ -23,13 +23,13 @@ describe("rules", () => {
     );
   });
 
-  it("say the same where anchors stand for what they repeat", () => {
+  it("are parsed the same if they use anchors and aliases", () => {
     fc.assert(
       fc.property(ruleSets, (rules) => {
         fc.pre(checkRules(rules).length === 0);
         const twins = rules.rules.flatMap((rule, i) => [rule, { ...rule, name: `twin ${i}` }]);
         fc.pre(new Set(twins.map(({ name }) => name)).size === twins.length);
-        // What is one object is written as an anchor and its aliases.
+        // `stringify` writes an object that occurs twice as an anchor and an alias.
         expect(parseRules(stringify({ rules: twins }))).toEqual({ rules: twins });
       }),
       { numRuns: 100 },
@@ -38,14 +38,14 @@ describe("rules", () => {
 });
 
 describe("YAML", () => {
-  it("is 1.2 of the core schema: what looks like a word is one", () => {
+  it("is read as YAML 1.2 with the core schema, so on, no and off are strings", () => {
     const { rules } = parseRules(
       "%YAML 1.1\n---\nrules: [{ name: on, key: [no, y], limit: 0x10, window: 1h, mode: enforce, settle: off }]",
     );
     expect(rules).toEqual([{ name: "on", key: ["no", "y"], limit: 16, window: "1h", mode: "enforce", settle: "off" }]);
   });
 
-  it("merges: what a map says itself goes first, then the earlier of what is merged", () => {
+  it("supports `<<`: a map's own keys win, then the maps merged first", () => {
     const { rules } = parseRules(`
 rules:
   - &base
@@ -62,14 +62,14 @@ rules:
     ]);
   });
 
-  it("may begin with a byte order mark, name its schema, and end lines as Windows does", () => {
+  it("may have a byte order mark, a $schema and Windows line ends", () => {
     const text = "\u{feff}# yaml-language-server: $schema=schema.json\r\nrules:\r\n  - name: a\r\n    limit: 1\r\n    window: 1s\r\n";
     expect(parseRules(text)).toEqual({ rules: [{ name: "a", limit: 1, window: "1s" }] });
     const json = { $schema: "./schema.json", rules: [{ name: "a", limit: 1, window: "1s" }] };
     expect(parseRules(JSON.stringify(json))).toEqual({ rules: json.rules });
   });
 
-  it("has its mistakes found where a merge took them from", () => {
+  it("reports a mistake in a merged value at its original position", () => {
     const text = "rules:\n  - &base { name: a, limit: 5, window: 1 m }\n  - { <<: *base, name: b }\n";
     expect(() => parseRules(text, "f")).toThrow(/^f:2:40: .*"1 m".*\nf:2:40: .*"1 m"/);
   });

@@ -8,11 +8,11 @@ import { type Connected, type LibraryName, libraries } from "../../store-redis/t
 import { type LiveRules, pullRules, pushRules, RulesError, type RulesRedis, redisRules } from "../src/index.js";
 import { limited, soon, User } from "./harness.js";
 
-// A machine that is busy with other tests may take its time.
+// Patient enough for a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-/** Longer than any test: what comes without a poll has come by a message. */
-const never = { pollMs: 3_600_000 };
+/** No poll during a test: changes must arrive by message. */
+const noPolls = { pollMs: 3_600_000 };
 const names = Object.keys(libraries) as LibraryName[];
 
 let server: RedisServer;
@@ -24,7 +24,7 @@ afterAll(() => Promise.all([server?.stop(), cluster?.stop()]));
 
 const open: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
+  for (const opened of open.splice(0).reverse()) await opened.close();
 });
 
 async function connect(name: LibraryName): Promise<RulesRedis> {
@@ -64,7 +64,7 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
     const key = freshKey();
     expect(await pullRules(client, key)).toBeUndefined();
     expect(await pushRules(client, key, limited(1))).toBe("1");
-    const { rules, user } = await follow(client, key, never);
+    const { rules, user } = await follow(client, key, noPolls);
     expect(rules).toMatchObject({ version: "1", current: { rules: [{ name: "posts", limit: 1, window: "1m" }] } });
     expect(await pushRules(client, key, limited(2))).toBe("2");
     await becomes(rules, 2);
@@ -73,11 +73,11 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
       await becomes(rules, limit);
     }
     expect(rules.version).toBe("9");
-    expect(new Set(user.told)).toEqual(new Set(["reloaded"]));
+    expect(new Set(user.reports)).toEqual(new Set(["reloaded"]));
     expect(await pullRules(client, key)).toEqual({ text: limited(9), version: "9" });
   });
 
-  it("are pushed by one of many who mean to replace the same version", async () => {
+  it("are replaced by only one of many pushes with the same `ifVersion`", async () => {
     const client = await connected();
     const key = freshKey();
     await pushRules(client, key, limited(1), { ifVersion: "0" });
@@ -89,60 +89,58 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
     const lost = results.find(({ status }) => status === "rejected") as PromiseRejectedResult;
     expect(lost.reason).toMatchObject({
       code: "FLOODGATE_RULES_CONFLICT",
-      message: expect.stringMatching(/were to replace version 1, but are version 2 by now.*ifVersion: "2"/),
+      message: expect.stringMatching(/the stored version is 2, not 1.*ifVersion: "2"/),
     });
   });
 
-  it("are followed with sound options", async () => {
+  it("need valid options", async () => {
     const client = await connected();
     await expect(redisRules(client, freshKey(), null as never)).rejects.toThrow(
       "redisRules takes an object of options, but was given null.",
     );
     await expect(redisRules(client, freshKey(), { pollMs: 0 })).rejects.toThrow("redisRules: `pollMs` must be");
-    await expect(redisRules(client, undefined as never)).rejects.toThrow("redisRules: `key` must be a text");
+    await expect(redisRules(client, undefined as never)).rejects.toThrow("redisRules: `key` must be the name of a Redis key");
     await expect(redisRules(undefined as never, "key")).rejects.toThrow("redisRules: `redis` must be a connected client");
   });
 
-  it("are not what something else has put under the key: a fault says so, and what to do", async () => {
+  it("report a key that holds something else, and what to do", async () => {
     const client = await connected();
     const key = freshKey();
     const everywhere = async (...command: string[]) => {
-      for (const node of [server, ...cluster.nodes]) await node.command(...command).catch(() => "this slot is another's");
+      for (const node of [server, ...cluster.nodes]) await node.command(...command).catch(() => "another node has this slot");
     };
-    const fault = (what: string) => ({
+    const foreignValue = (what: string) => ({
       code: "FLOODGATE_FOREIGN_VALUE",
-      message: `${key}: this key of Redis holds ${what}. Use another key, or delete it (DEL ${key}).`,
+      message: `${key}: this Redis key holds ${what}, not rules. Use another key, or delete it (DEL ${key}).`,
     });
     await everywhere("SET", key, "text");
-    const anotherType = fault("a value of another type than rules have");
-    await expect(redisRules(client, key)).rejects.toMatchObject(anotherType);
-    await expect(pullRules(client, key)).rejects.toMatchObject(anotherType);
-    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(anotherType);
+    const notHash = foreignValue("a value that is not a hash");
+    await expect(redisRules(client, key)).rejects.toMatchObject(notHash);
+    await expect(pullRules(client, key)).rejects.toMatchObject(notHash);
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(notHash);
     await everywhere("DEL", key);
     await everywhere("HSET", key, "name", "ann");
     for (const options of [{}, { ifVersion: "0" }]) {
-      await expect(pushRules(client, key, limited(1), options)).rejects.toMatchObject(
-        fault("a hash that has neither `version` nor `rules`"),
-      );
+      await expect(pushRules(client, key, limited(1), options)).rejects.toMatchObject(foreignValue("a hash without `version` and `rules`"));
     }
     await everywhere("HSET", key, "version", "1.2.3");
-    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault("a hash whose `version` is no whole number"));
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(foreignValue("a hash whose `version` is not a whole number"));
     expect(await pullRules(client, key)).toBeUndefined();
   });
 
-  it("leave nothing open when their source is closed", async () => {
+  it("leave no connection open after `close`", async () => {
     const client = await connected();
     const key = freshKey();
     await pushRules(client, key, limited(1));
-    await follow(client, key, never);
+    await follow(client, key, noPolls);
     const nodes = [server, ...cluster.nodes];
     const connections = async () => (await Promise.all(nodes.map((node) => node.command("CLIENT", "LIST")))).join("").split("\n").length;
     await expect.poll(() => subscribersOf(nodes, key), soon).toBe(1);
     const before = await connections();
-    const more = [await redisRules(client, key, never), await redisRules(client, key, never)];
+    const more = [await redisRules(client, key, noPolls), await redisRules(client, key, noPolls)];
     await expect.poll(() => subscribersOf(nodes, key), soon).toBe(3);
-    // One is closed before it can have subscribed.
-    more.push(await redisRules(client, key, never));
+    // The last one is closed before it has subscribed.
+    more.push(await redisRules(client, key, noPolls));
     for (const rules of more) await rules.close();
     await expect.poll(() => subscribersOf(nodes, key), soon).toBe(1);
     await expect.poll(connections, soon).toBe(before);
@@ -150,20 +148,20 @@ describe.each(kinds)("rules in Redis: $kind", ({ connected }) => {
   });
 });
 
-describe.each(names)("rules in a Redis that fails: %s", (name) => {
-  it("are found by a poll where the message was lost", async () => {
+describe.each(names)("rules in Redis, with failures: %s", (name) => {
+  it("are found by polling if the message was lost", async () => {
     const client = await connect(name);
     const key = freshKey();
     await pushRules(client, key, limited(1));
     const { rules, user } = await follow(client, key, { pollMs: 20 });
-    // As a push writes them, but told to nobody.
+    // Written as by a push, but without a message.
     await server.command("HSET", key, "rules", limited(2), "version", "2");
     await becomes(rules, 2);
     expect(rules.version).toBe("2");
-    expect(user.told).toEqual(["reloaded"]);
+    expect(user.reports).toEqual(["reloaded"]);
   });
 
-  it("are read at once when it is back", async () => {
+  it("are read as soon as Redis is back", async () => {
     const lost = await startRedis();
     open.push({ close: () => lost.stop() });
     const proxy = await startProxy(lost.port);
@@ -171,9 +169,9 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
     const client = opened(await libraries[name].connect(proxy.port));
     const key = freshKey();
     await pushRules(client, key, limited(1));
-    const { rules, user } = await follow(client, key, never);
+    const { rules, user } = await follow(client, key, noPolls);
     await expect.poll(() => subscribersOf([lost], key), soon).toBe(1);
-    // It comes back empty, and is given other rules under the version that is known.
+    // Redis comes back empty and gets other rules with the known version.
     proxy.refuse();
     proxy.cut();
     await lost.restart();
@@ -181,35 +179,35 @@ describe.each(names)("rules in a Redis that fails: %s", (name) => {
     await proxy.accept();
     await becomes(rules, 5);
     await expect.poll(() => subscribersOf([lost], key), soon).toBe(1);
-    expect(user.told.at(-1)).toBe("reloaded");
+    expect(user.reports.at(-1)).toBe("reloaded");
   });
 
-  it("that are bad, or gone, are told, and the last good ones stay", async () => {
+  it("that are invalid or deleted are reported, and the previous rules stay active", async () => {
     const client = await connect(name);
     const key = freshKey();
     await expect(redisRules(client, key)).rejects.toMatchObject({
       code: "FLOODGATE_RULES_UNAVAILABLE",
-      message: expect.stringMatching(/there are no rules under this key/),
+      message: expect.stringMatching(/this Redis key holds no rules/),
     });
     await server.command("HSET", key, "rules", limited(-1), "version", "1");
     await expect(redisRules(client, key)).rejects.toThrow(RulesError);
     await server.command("HSET", key, "rules", limited(1), "version", "2");
     const { rules, user } = await follow(client, key, { pollMs: 20 });
     await server.command("HSET", key, "rules", limited(-1), "version", "3");
-    await user.hears(1);
+    await user.reported(1);
     await server.command("DEL", key);
-    await user.hears(2);
+    await user.reported(2);
     await pushRules(client, key, limited(7));
     await becomes(rules, 7);
-    expect(user.told).toEqual([
+    expect(user.reports).toEqual([
       `${key}:2:27: rules[0]: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was -1. Write limit: 100.`,
-      expect.stringMatching(/there are no rules under this key/),
+      expect.stringMatching(/this Redis key holds no rules/),
       "reloaded",
     ]);
   });
 });
 
-it("rules are followed in the master that node-redis finds through Sentinels", async () => {
+it("rules are loaded from the master that node-redis finds through Sentinel", async () => {
   const group = await startSentinel();
   open.push({ close: () => group.stop() });
   const client = createSentinel({ name: group.name, sentinelRootNodes: [group.sentinel] });
@@ -218,13 +216,13 @@ it("rules are followed in the master that node-redis finds through Sentinels", a
   open.push(client);
   const key = freshKey();
   await pushRules(client, key, limited(1));
-  const { rules } = await follow(client, key, never);
+  const { rules } = await follow(client, key, noPolls);
   await expect.poll(() => subscribersOf(group.nodes, key), soon).toBe(1);
   await pushRules(client, key, limited(2));
   await becomes(rules, 2);
 });
 
-it("a Redis that does not answer is told once, in time, and the last good rules stay", async () => {
+it("a Redis that does not answer is reported once, and the previous rules stay active", async () => {
   const lost = await startRedis();
   open.push({ close: () => lost.stop() });
   const client = new Redis({ port: lost.port });
@@ -234,24 +232,24 @@ it("a Redis that does not answer is told once, in time, and the last good rules 
   await pushRules(client, key, limited(1));
   const { rules, user } = await follow(client, key, { pollMs: 20 });
   lost.pause();
-  expect(await user.hears(1)).toEqual([`${key}: the rules in Redis cannot be reached: Redis has not answered within 5000 ms.`]);
+  expect(await user.reported(1)).toEqual([`${key}: the rules in Redis cannot be read or written: Redis did not answer within 5000 ms.`]);
   expect(rules.current.rules[0]?.limit).toBe(1);
   lost.resume();
-  expect((await user.hears(2)).slice(1)).toEqual(["reloaded"]);
+  expect((await user.reported(2)).slice(1)).toEqual(["reloaded"]);
   await pushRules(client, key, limited(2));
   await becomes(rules, 2);
-  expect(user.told.slice(1)).toEqual(["reloaded", "reloaded"]);
+  expect(user.reports.slice(1)).toEqual(["reloaded", "reloaded"]);
 });
 
-it("a Redis that cannot be reached has a reason also where its client gives none", async () => {
+it("an error without a message is reported with its class name", async () => {
   const sendCommand = (): Promise<never> => Promise.reject(new TimeoutError());
   await expect(pullRules({ isOpen: true, sendCommand, duplicate: () => undefined }, "rules")).rejects.toMatchObject({
     code: "FLOODGATE_RULES_UNAVAILABLE",
-    message: "rules: the rules in Redis cannot be reached: TimeoutError.",
+    message: "rules: the rules in Redis cannot be read or written: TimeoutError.",
   });
 });
 
-describe("a user of Redis without rights to channels, which is what a new one has", () => {
+describe("a Redis user without access to channels, which is the default for new users", () => {
   async function connectWithoutChannels(): Promise<Redis> {
     await server.command("ACL", "SETUSER", "ops", "on", ">secret", "~*", "+@all", "resetchannels");
     const client = new Redis({ port: server.port, username: "ops", password: "secret" });
@@ -259,7 +257,7 @@ describe("a user of Redis without rights to channels, which is what a new one ha
     return client;
   }
 
-  it("pushes all the same, and a poll finds it", async () => {
+  it("can push, and polling finds the new version", async () => {
     const client = await connectWithoutChannels();
     const key = freshKey();
     expect(await pushRules(client, key, limited(1), { ifVersion: "0" })).toBe("1");
@@ -268,13 +266,13 @@ describe("a user of Redis without rights to channels, which is what a new one ha
     await becomes(rules, 2);
   });
 
-  it("finds by a poll what was deleted and pushed anew, up to the version that is known", async () => {
+  it("finds by polling rules that were deleted and pushed again with the known version", async () => {
     const client = await connectWithoutChannels();
     const [key, other] = [freshKey(), freshKey()];
     for (const limit of [1, 2]) await pushRules(client, key, limited(limit));
     for (const limit of [3, 4]) await pushRules(client, other, limited(limit));
     const { rules } = await follow(client, key, { pollMs: 20 });
-    // In one step, so that no poll meets another version.
+    // Atomic, so that no poll sees another version.
     await client.rename(other, key);
     await becomes(rules, 4);
     expect(rules.version).toBe("2");
@@ -290,20 +288,20 @@ describe("a push", () => {
     expect(await pushRules(client, key, limited(2), { ifVersion: "0" })).toBe("1");
   });
 
-  it("of bad rules is refused before anything is written", async () => {
+  it("of invalid rules writes nothing", async () => {
     const client = await connect("ioredis 6");
     const key = freshKey();
     await expect(pushRules(client, key, limited(-1))).rejects.toThrow(RulesError);
     expect(await pullRules(client, key)).toBeUndefined();
   });
 
-  it("keeps to the prefix of the user's client", async () => {
+  it("uses the key prefix of the client", async () => {
     const client = new Redis({ port: server.port, keyPrefix: "app:" });
     open.push({ close: () => client.quit() });
     const key = freshKey();
     await pushRules(client, key, limited(1));
     expect(await server.command("HGET", `app:${key}`, "version")).toBe("1");
-    const { rules } = await follow(client, key, never);
+    const { rules } = await follow(client, key, noPolls);
     await expect.poll(() => subscribersOf([server], `app:${key}`), soon).toBe(1);
     await pushRules(client, key, limited(2));
     await becomes(rules, 2);
@@ -312,19 +310,19 @@ describe("a push", () => {
   it.each([
     ["no client", {} as RulesRedis, "key", /`redis` must be a connected client of ioredis or of redis/],
     ["a promise", Promise.resolve() as unknown as RulesRedis, "key", /`redis` must be a connected client/],
-    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be a text that is not empty.*Write "floodgate:rules"\.$/],
+    ["no key", new Redis({ lazyConnect: true }), "", /`key` must be the name of a Redis key\. Write "floodgate:rules"\.$/],
   ])("needs a client and a key, not %s", async (_, client, key, message) => {
-    const fault = { code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) };
-    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(fault);
-    await expect(pullRules(client, key)).rejects.toMatchObject(fault);
-    await expect(redisRules(client, key)).rejects.toMatchObject(fault);
+    const error = { code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(message) };
+    await expect(pushRules(client, key, limited(1))).rejects.toMatchObject(error);
+    await expect(pullRules(client, key)).rejects.toMatchObject(error);
+    await expect(redisRules(client, key)).rejects.toMatchObject(error);
   });
 
-  it("says so where the client was never connected", async () => {
+  it("reports a client that was never connected", async () => {
     const client = createClient({ url: `redis://127.0.0.1:${server.port}` });
     await expect(redisRules(client, "rules")).rejects.toMatchObject({
       code: "FLOODGATE_RULES_UNAVAILABLE",
-      message: expect.stringMatching(/^rules: the rules in Redis cannot be reached: /),
+      message: expect.stringMatching(/^rules: the rules in Redis cannot be read or written: /),
     });
   });
 });
@@ -334,8 +332,8 @@ async function subscribersOf(nodes: readonly RedisServer[], key: string): Promis
   return counts.reduce<number>((sum, count) => sum + Number((count as unknown[])[1]), 0);
 }
 
-/** The types of all clients are taken. */
+/** Compiles only if `RulesRedis` accepts the types of all clients. */
 type Clients = [Redis, Cluster, Redis5, Cluster5, ...(ReturnType<typeof createClient> | ReturnType<typeof createCluster>)[]];
 type Clients5 = (ReturnType<typeof createClient5> | ReturnType<typeof createCluster5>)[];
-const taken: [Clients, Clients5] extends [RulesRedis[], RulesRedis[]] ? true : never = true;
-it("takes clients of each library and version", () => expect(taken).toBe(true));
+const accepted: [Clients, Clients5] extends [RulesRedis[], RulesRedis[]] ? true : never = true;
+it("the types accept clients of each library and version", () => expect(accepted).toBe(true));

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseRules, RulesError, rulesSchema } from "../src/index.js";
-import { mistakesOf } from "../src/messages.js";
+import { schemaErrors } from "../src/schema-errors.js";
 import { readYaml } from "../src/yaml.js";
 import { ruleSets } from "./arbitraries.js";
 
@@ -13,12 +13,12 @@ const folder = join(__dirname, "broken");
 const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(rulesSchema);
 
 describe("the JSON Schema", () => {
-  it("is published as it is made: else run `npm run schema` in packages/rules", () => {
+  it("equals the published schema.json (else run `npm run schema` in packages/rules)", () => {
     const published = readFileSync(join(__dirname, "..", "schema.json"), "utf8");
     expect(JSON.parse(published)).toEqual(rulesSchema);
   });
 
-  it("takes all rules that there can be", () => {
+  it("accepts all valid rules", () => {
     fc.assert(
       fc.property(ruleSets, (rules) => {
         fc.pre(checkRules(rules).length === 0);
@@ -29,17 +29,17 @@ describe("the JSON Schema", () => {
   });
 
   const read = (file: string) => readYaml(readFileSync(join(folder, file), "utf8"));
-  const shapeless = readdirSync(folder).filter((file) => {
+  const wrongTypes = readdirSync(folder).filter((file) => {
     if (!file.endsWith(".yaml")) return false;
     const { value, problems } = read(file);
-    return problems.length === 0 && mistakesOf(value).length > 0;
+    return problems.length === 0 && schemaErrors(value).length > 0;
   });
 
-  it("refuses what has the wrong shape", () => {
-    expect(shapeless.length).toBeGreaterThan(20);
+  it("refuses every file of test/broken with the wrong types", () => {
+    expect(wrongTypes.length).toBeGreaterThan(20);
   });
 
-  it.each(shapeless)("refuses what has the wrong shape: %s", (file) => {
+  it.each(wrongTypes)("refuses wrong types: %s", (file) => {
     expect(validate(read(file).value)).toBe(false);
   });
 
@@ -49,28 +49,28 @@ describe("the JSON Schema", () => {
     ["a window without its limit", "name: a, window: 1m"],
     ["a limit beside a policy", "name: a, limit: 1, window: 1m, policy: { algorithm: gcra, limit: 1, window: 1m }"],
     ["a window beside a policy", "name: a, window: 1m, policy: { algorithm: gcra, limit: 1, window: 1m }"],
-    ["a window of no time", "name: a, limit: 1, window: 0s"],
-    ["an empty name of a key", "name: a, limit: 1, window: 1m, key: ''"],
-    ["an empty name among keys", "name: a, limit: 1, window: 1m, key: [ip, '']"],
-    ["an empty name of a cost", "name: a, limit: 1, window: 1m, cost: ''"],
-    ["an empty name of a real cost", "name: a, limit: 1, window: 1m, settle: ''"],
-  ])("refuses as the check does: %s", (_, rule) => {
+    ["a window of 0", "name: a, limit: 1, window: 0s"],
+    ["an empty key name", "name: a, limit: 1, window: 1m, key: ''"],
+    ["an empty name in a list of keys", "name: a, limit: 1, window: 1m, key: [ip, '']"],
+    ["an empty cost name", "name: a, limit: 1, window: 1m, cost: ''"],
+    ["an empty settle name", "name: a, limit: 1, window: 1m, settle: ''"],
+  ])("refuses what parseRules refuses: %s", (_, rule) => {
     const text = `rules: [{ ${rule} }]`;
     expect(() => parseRules(text)).toThrow(RulesError);
     expect(validate(readYaml(text).value)).toBe(false);
   });
 
-  it("explains every word", () => {
-    const unexplained: string[] = [];
+  it("describes every option", () => {
+    const undescribed: string[] = [];
     const look = (schema: unknown, at: string): void => {
       if (typeof schema !== "object" || schema === null) return;
       const { properties = {} } = schema as { properties?: Record<string, { description?: string } | boolean> };
-      for (const [word, inner] of Object.entries(properties)) {
-        if (typeof inner === "object" && inner.description === undefined && !("not" in inner)) unexplained.push(`${at}.${word}`);
+      for (const [option, inner] of Object.entries(properties)) {
+        if (typeof inner === "object" && inner.description === undefined && !("not" in inner)) undescribed.push(`${at}.${option}`);
       }
       for (const [part, inner] of Object.entries(schema)) look(inner, `${at}.${part}`);
     };
     look(rulesSchema, "");
-    expect(unexplained).toEqual([]);
+    expect(undescribed).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Limit } from "@floodgate/core";
+import type { Limit } from "@floodgate/core/store";
 import { type Kind, Kinds } from "./kinds.js";
 import { nowhere } from "./min-heap.js";
 import { field, Slots } from "./slots.js";

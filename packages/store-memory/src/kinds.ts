@@ -1,4 +1,4 @@
-import type { Limit } from "@floodgate/core";
+import type { Limit } from "@floodgate/core/store";
 import { KeyMap } from "./key-map.js";
 import { MinHeap, nowhere } from "./min-heap.js";
 

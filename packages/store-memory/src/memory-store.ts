@@ -1,3 +1,4 @@
+import { type Decision, type EventListener, FloodgateError, type Store } from "@floodgate/core";
 import {
   beganState,
   type Cells,
@@ -5,19 +6,17 @@ import {
   type Check,
   type Clock,
   checkOptions,
-  type Decision,
-  type EventListener,
+  type DecideOne,
+  decideAll,
   type EvictionEvent,
-  FloodgateError,
   functionOrNothing,
   inState,
   type Limit,
   listenerOf,
-  type Store,
   settleIn,
   wholeMsClock,
   wholeNumber,
-} from "@floodgate/core";
+} from "@floodgate/core/store";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
 import { Slabs } from "./slabs.js";
@@ -92,6 +91,8 @@ class SlabStore implements MemoryStore {
   #lastWidth = 0;
   /** What the newest decision of that key left, and its reset (or `placed`). The key is placed by them when another key's turn comes. */
   readonly #newest = new Float64Array([0, placed]);
+  /** Made once: a request under several limits makes no function. */
+  readonly #decideOne: DecideOne = (limit, key, cost, nowMs, commit) => this.#decide(limit, key, cost, nowMs, commit);
   /** Whether the keys of the current request are withdrawn from the table's order. They are placed at its end. */
   #withdrawn = false;
 
@@ -133,15 +134,9 @@ class SlabStore implements MemoryStore {
 
   consumeAll(checks: readonly Check[]): Decision[] {
     const nowMs = this.#clock();
-    const decisions = checks.map((check) => this.#decide(check.limit, check.key, check.cost, nowMs, false));
-    const allowed = checks.every((check, i) => check.shadow === true || (decisions[i] as Decision).allowed);
+    this.#nowMs = nowMs;
     if (!this.#table.hasRoomFor(checks.length)) this.#withdraw(checks);
-    for (let i = 0; i < checks.length; i++) {
-      const { limit, key, cost, look } = checks[i] as Check;
-      if (look === true) continue;
-      // Committing a rejection writes nothing, or logs it where the policy says so.
-      if (allowed || !(decisions[i] as Decision).allowed) decisions[i] = this.#decide(limit, key, cost, nowMs, true);
-    }
+    const decisions = decideAll(checks, nowMs, this.#decideOne);
     if (this.#withdrawn) this.#placeAgain(checks, decisions, nowMs);
     this.#tellEvicted();
     return decisions;

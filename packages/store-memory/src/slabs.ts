@@ -1,4 +1,4 @@
-import type { Cells } from "@floodgate/core";
+import type { Cells } from "@floodgate/core/store";
 
 /** Blocks a page holds at most, as a power of two: large enough to be few, small enough that a new page is no pause. */
 const pageBits = 10;

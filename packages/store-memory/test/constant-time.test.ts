@@ -1,4 +1,5 @@
-import { createLimit, fixedWindow, type Limit, type Policy, slidingWindowCounter, tokenBucket } from "@floodgate/core";
+import { fixedWindow, type Policy, slidingWindowCounter, tokenBucket } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../src/memory-store.js";
 

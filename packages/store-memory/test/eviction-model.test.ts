@@ -1,17 +1,14 @@
 import {
-  asCharge,
-  type Check,
-  createLimit,
   type Decision,
   type FloodgateEvent,
   fixedWindow,
   gcra,
-  type Limit,
   leakyBucket,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MemoryStore, memoryStore } from "../src/memory-store.js";

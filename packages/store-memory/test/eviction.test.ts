@@ -1,16 +1,14 @@
 import {
-  asCharge,
   consumeAll,
-  createLimit,
   createLimiter,
   type FloodgateEvent,
   fixedWindow,
-  type Limit,
   type Limiter,
   type Policy,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type MemoryStore, memoryStore } from "../src/memory-store.js";
@@ -282,7 +280,7 @@ describe("a memory store", () => {
   });
 
   it("needs no more room for a log however long its traffic goes on", () => {
-    const limit = createLimit("log", slidingWindowLog({ limit: 10, window: 100 }));
+    const limit = createLimit("log", slidingWindowLog({ limit: 10, window: "100ms" }));
     const cells = new Float64Array(1000);
     for (let i = 0; i < 5_000; i++) {
       limit.algorithm.decide(limit, cells, 0, startMs + 7 * i, 1, true);

@@ -1,4 +1,4 @@
-import type { Clock } from "@floodgate/core";
+import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
 import { sha, source } from "./script.js";

@@ -1,4 +1,4 @@
-import { asCharge, type Decision, restated, runningMs } from "@floodgate/core";
+import { asCharge, type Decision, restated, runningMs } from "@floodgate/core/store";
 import type { Lanes } from "./lanes.js";
 import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
 

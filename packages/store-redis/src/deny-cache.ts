@@ -1,4 +1,4 @@
-import { type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core";
+import { type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core/store";
 
 export interface DenyCacheOptions {
   /** The most keys that are remembered for one limit. */

@@ -1,4 +1,4 @@
-import { type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core";
+import { type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault } from "./faults.js";

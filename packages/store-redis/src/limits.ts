@@ -1,4 +1,4 @@
-import type { Limit } from "@floodgate/core";
+import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { keySuffix } from "./keys.js";

@@ -1,15 +1,5 @@
-import {
-  type Charge,
-  type Check,
-  type Clock,
-  checkOptions,
-  type Decision,
-  FloodgateError,
-  type Limit,
-  type Store,
-  wholeMsClock,
-  wholeNumber,
-} from "@floodgate/core";
+import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import { type Charge, type Check, type Clock, checkOptions, type Limit, passesAll, wholeMsClock, wholeNumber } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { consumeAll } from "./consume-all.js";
@@ -129,15 +119,13 @@ class RedisStore implements Store<"async"> {
  */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
-  let rejected = false;
-  for (const { known, key, cost, shadow, look } of checks) {
+  for (const { known, key, cost, look } of checks) {
     // What is only looked at is looked at for its verdict: whether the key is banned, say.
     const decision = known.denied?.look(known.limit, key, cost, look);
     if (decision === undefined) return undefined;
-    rejected ||= !decision.allowed && !shadow;
     decisions.push(decision);
   }
-  return rejected ? decisions : undefined;
+  return passesAll(checks, decisions) ? undefined : decisions;
 }
 
 function checkPrefix(where: string, prefix: unknown): string {

@@ -1,4 +1,4 @@
-import { type Cells, type Decision, decision, inState } from "@floodgate/core";
+import { type Cells, type Decision, decision, inState } from "@floodgate/core/store";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision of one check, with the state that a rejected request met. */

@@ -1,4 +1,4 @@
-import { type Cells, type Charge, type Decision, type Limit, latestMs, runningMs, type Waiter } from "@floodgate/core";
+import { type Cells, type Charge, type Decision, type Limit, latestMs, passesAll, runningMs, type Waiter } from "@floodgate/core/store";
 import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
@@ -178,8 +178,8 @@ export class ConsumeAll extends Step<Whole> {
   protected readAnswer(reply: Reply): void {
     const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
     this.#told = this.#checks.map(({ known, cost }, i) => reply.told(known, cost, !charged, this.firstKey + i));
-    const passes = this.#checks.every(({ shadow }, i) => shadow || this.#told[i]?.decision.allowed);
-    if (passes !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
+    const decisions = this.#told.map(({ decision }) => decision);
+    if (passesAll(this.#checks, decisions) !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
     this.#charged = charged;
   }
 

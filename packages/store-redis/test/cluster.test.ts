@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Check, createLimit, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
+import { type Decision, fixedWindow, type Store } from "@floodgate/core";
+import { type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisCluster, type RedisServer, startCluster } from "@floodgate/test-servers";
 import calculateSlot from "cluster-key-slot";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";

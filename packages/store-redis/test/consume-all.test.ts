@@ -1,4 +1,5 @@
-import { createLimit, type Decision, decision, fixedWindow } from "@floodgate/core";
+import { type Decision, fixedWindow } from "@floodgate/core";
+import { createLimit, decision } from "@floodgate/core/store";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeAll } from "../src/consume-all.js";
 import type { Lanes } from "../src/lanes.js";

@@ -1,4 +1,5 @@
-import { type Check, type Decision, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { type Decision, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import type { Check } from "@floodgate/core/store";
 import type { RedisServer } from "@floodgate/test-servers";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";

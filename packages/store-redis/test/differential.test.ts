@@ -1,14 +1,5 @@
-import {
-  asCharge,
-  type Charge,
-  consumeAll,
-  createLimit,
-  createLimiter,
-  type Decision,
-  type Limit,
-  type Limiter,
-  type Policy,
-} from "@floodgate/core";
+import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
+import { asCharge, type Charge, createLimit, type Limit } from "@floodgate/core/store";
 import { memoryStore } from "@floodgate/store-memory";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";

@@ -1,4 +1,5 @@
-import { asCharge, type Check, createLimit, createLimiter, type FloodgateEvent, fixedWindow, type Limit } from "@floodgate/core";
+import { createLimiter, type FloodgateEvent, fixedWindow } from "@floodgate/core";
+import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";

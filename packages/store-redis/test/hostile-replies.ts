@@ -1,4 +1,4 @@
-import type { Decision, Limit } from "@floodgate/core";
+import type { Decision, Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 
 /** A list in which some of its items are replaced. */

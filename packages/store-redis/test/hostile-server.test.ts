@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { consumeAll, createLimit, createLimiter, type Decision, FloodgateError, type Limit } from "@floodgate/core";
+import { consumeAll, createLimiter, type Decision, FloodgateError } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import { ReplyError } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";

@@ -1,4 +1,5 @@
-import { consumeAll, createLimit, createLimiter, fixedWindow } from "@floodgate/core";
+import { consumeAll, createLimiter, fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { type RedisCluster, startCluster } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,5 @@
-import { encodeKey, fixedWindow, slidingWindowCounter } from "@floodgate/core";
+import { fixedWindow, slidingWindowCounter } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import calculateSlot from "cluster-key-slot";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { createLimit, fixedWindow } from "@floodgate/core";
+import { fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { RedisClient } from "../src/clients/client.js";
 import { Lane } from "../src/lane.js";

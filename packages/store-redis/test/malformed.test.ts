@@ -1,4 +1,4 @@
-import { createLimit, type Limit, type Store } from "@floodgate/core";
+import { createLimit, type Limit, type Store } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";

@@ -1,4 +1,5 @@
-import { asCharge, type Check, createLimit, type Decision, fixedWindow, type Limit, type Policy } from "@floodgate/core";
+import { type Decision, fixedWindow, type Policy } from "@floodgate/core";
+import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/store";
 import type { Redis } from "ioredis";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
 

@@ -2,7 +2,6 @@ import {
   consumeAll,
   createLimiter,
   type Decision,
-  type FailureOptions,
   type FloodgateEvent,
   fixedWindow,
   type Limiter,
@@ -11,6 +10,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import type { FailureOptions } from "@floodgate/core/store";
 import { memoryStore } from "@floodgate/store-memory";
 import { availableServers, type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
@@ -89,7 +89,7 @@ test("4 and 15: nobody waits for a Redis that does not answer, nor for one that 
 
 test("8: times in parts of a second are kept to the millisecond", async () => {
   for (const [i, windowMs] of [500, 1900].entries()) {
-    const decision = await limiter(slidingWindowLog({ limit: 5, window: windowMs }), `limit-${i}`).consume("k");
+    const decision = await limiter(slidingWindowLog({ limit: 5, window: `${BigInt(windowMs)}ms` }), `limit-${i}`).consume("k");
     expect(decision.resetAfterMs).toBe(windowMs);
     const leftMs = (await server.command("PTTL", (await names()).find((name) => name.includes(`limit-${i}`)) ?? "none")) as number;
     expect(leftMs).not.toBe(-1);

@@ -4,6 +4,8 @@ import * as fc from "fast-check";
 /** Policies that keep each other's state: they share algorithm and times, and differ in what they allow. */
 export type Plans = readonly Policy[];
 
+const ms = (n: number) => `${BigInt(n)}ms` as const;
+
 interface Scale {
   readonly quota: fc.Arbitrary<number>;
   readonly timeMs: fc.Arbitrary<number>;
@@ -34,8 +36,8 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
     fc
       .tuple(times, fc.array(numbers, { minLength: 1, maxLength: 3 }))
       .map(([time, plans]) => plans.map((plan): Policy => make({ ...time, ...plan })));
-  const window = fc.record({ window: timeMs });
-  const every = fc.record({ every: timeMs });
+  const window = fc.record({ window: timeMs.map(ms) });
+  const every = fc.record({ every: timeMs.map(ms) });
   const bucket = fc.record({ capacity: quota, refill: fc.oneof(fc.integer({ min: 1, max: 12 }), quota) });
   const queue = fc.tuple(fc.record({ capacity: quota, leak: quota }), delay).map(([options, longest]) => ({ ...options, ...longest }));
   const buckets = fc.oneof(
@@ -47,7 +49,7 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
     several(window, fc.record({ limit: quota }), fixedWindow),
     several(window, fc.record({ limit: quota, countRejected: fc.boolean() }), slidingWindowLog),
     several(fc.record({ width: timeMs, buckets }), fc.record({ limit: quota }), ({ width, ...options }) =>
-      slidingWindowCounter({ ...options, window: width * options.buckets }),
+      slidingWindowCounter({ ...options, window: ms(width * options.buckets) }),
     ),
     several(every, bucket, tokenBucket),
     several(every, bucket, (options) => tokenBucket({ ...options, style: "interval" })),

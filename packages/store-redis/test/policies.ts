@@ -2,7 +2,7 @@ import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slid
 import * as fc from "fast-check";
 
 const amount = fc.integer({ min: 1, max: 12 });
-const time = fc.constantFrom(60, 1200, 60_000);
+const time = fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const);
 
 /** Policies of every kind, small enough that their edges are met. */
 export const policies: fc.Arbitrary<Policy> = fc.oneof(

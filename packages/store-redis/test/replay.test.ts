@@ -1,4 +1,5 @@
-import { createLimit, createLimiter, type Decision, type FloodgateEvent, fixedWindow, type Store } from "@floodgate/core";
+import { createLimiter, type Decision, type FloodgateEvent, fixedWindow, type Store } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";

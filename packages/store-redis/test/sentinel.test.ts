@@ -1,4 +1,5 @@
-import { createLimit, fixedWindow } from "@floodgate/core";
+import { fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import { type RedisSentinel, startSentinel } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { createSentinel } from "redis";

@@ -1,4 +1,5 @@
-import { asCharge, type Check, createLimit, createLimiter, type Decision, fixedWindow, type Limit, type Store } from "@floodgate/core";
+import { createLimiter, type Decision, fixedWindow, type Store } from "@floodgate/core";
+import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/store";
 import { memoryStore } from "@floodgate/store-memory";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";

@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
-import { type Cells, createLimit, type Decision, type Limit, type Policy } from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
+import { type Cells, createLimit, type Limit } from "@floodgate/core/store";
 import type { RedisServer, Reply } from "@floodgate/test-servers";
 import { argumentsOf } from "../src/algorithms.js";
 import { sha, source } from "../src/script.js";

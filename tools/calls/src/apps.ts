@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import { type RateLimitOptions, tokenBucket } from "@floodgate/core";
+import { tokenBucket } from "@floodgate/core";
+import type { RateLimitOptions } from "@floodgate/core/adapter";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";

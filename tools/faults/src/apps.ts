@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RateLimitOptions } from "@floodgate/core";
+import type { RateLimitOptions } from "@floodgate/core/adapter";
 import { rateLimit as expressLimit } from "@floodgate/express";
 import { rateLimit as honoLimit } from "@floodgate/hono";
 import { rateLimit as koaLimit } from "@floodgate/koa";

@@ -1,4 +1,4 @@
-import { RuleExplainer, type RuleSet } from "@floodgate/core";
+import { RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import type { Command } from "commander";
 import { appOptions, askedReader } from "../app.js";
 import { Failure } from "../failure.js";

@@ -1,5 +1,6 @@
-import { type Explanation, FloodgateError, type Misfit, type PlainRule, type RuleSet } from "@floodgate/core";
-import { type AskedRequest, isOwnKey, keyNames, markedKeyNames } from "../app.js";
+import { FloodgateError } from "@floodgate/core";
+import type { Explanation, Misfit, PlainRule, RuleSet } from "@floodgate/core/rules";
+import { type AskedRequest, fallsBackToIp, isOwnKey, keyNames, markedKeyNames } from "../app.js";
 import { type Io, paint } from "../io.js";
 import { table } from "./table.js";
 import { harmless } from "./terminal.js";
@@ -90,7 +91,8 @@ function failure(rule: PlainRule, error: unknown): string {
   const { code, message } = error as FloodgateError;
   const missing =
     error instanceof FloodgateError && ["FLOODGATE_MISSING_KEY", "FLOODGATE_NO_CLIENT_IP", "FLOODGATE_NO_ROUTE"].includes(code);
-  return missing ? `no key (${hint(rule)}), so that it is an error of the app (${code})` : message;
+  const address = code === "FLOODGATE_NO_CLIENT_IP" && fallsBackToIp(rule) && !keyNames(rule).includes("ip") ? " or --ip ..." : "";
+  return missing ? `no key (${hint(rule)}${address}), so that it is an error of the app (${code})` : message;
 }
 
 /** How the command line gives what the rule counts by. */

@@ -1,4 +1,5 @@
-import { nearest, type Policy } from "@floodgate/core";
+import type { Policy } from "@floodgate/core";
+import { nearest } from "@floodgate/core/rules";
 import { harmless } from "./terminal.js";
 
 const units = [

@@ -1,111 +1,113 @@
 import type { Server } from "node:http";
-import type { Clock, Decision, Limiter, Promised, RateLimitOptions, Store } from "@floodgate/core";
+import type { Decision, Limiter, Store } from "@floodgate/core";
+import type { Promised, RateLimitOptions } from "@floodgate/core/adapter";
+import type { Clock } from "@floodgate/core/store";
 
-/** What neutral functions see of a request; a description makes it of the framework's own. */
+/** The framework-neutral view of a request. Each adapter description makes it from the framework's own request. */
 export interface RequestView {
   readonly method: string;
-  /** The full path, mounts included. */
+  /** The full path, including mount paths. */
   readonly path: string;
   /** The body, parsed as JSON before any limit. */
   readonly body: unknown;
-  /** The value of a header, whatever the case of its name. */
+  /** The value of a header; the case of the name does not matter. */
   header(name: string): string | undefined;
-  /** The decision that the app finds on its request, state or context under a name of its own (`decisionName`). */
+  /** The decision that the adapter left on the request, state or context under `decisionName`. */
   decision(name: string): Decision | undefined;
 }
 
-/** What a route or `onLimited` answers. */
+/** The response of a route or of `onLimited`. */
 export interface Reply {
-  /** Without it the framework's own choice stands: 200 of a route, 429 where a limit rejected. */
+  /** Default: the framework's, 200 for a route and 429 after a rejection. */
   readonly status?: number;
   /** Sent as JSON, unless there are `chunks`. */
   readonly body?: unknown;
   /** Sent one after the other, as text. */
   readonly chunks?: AsyncIterable<string>;
   /**
-   * Sent past the framework's own way to answer: in Express by `response.writeHead` and `response.end`, in Koa by
-   * `ctx.respond = false` and the same on `ctx.res`, in Hono as a `Response` with immutable headers, as one from `fetch` is
-   * (`fetch("data:application/json,...")` makes one). A description that does not know it sends it like any other.
+   * Bypass the framework's response handling. Express: `response.writeHead` and `response.end`. Koa: `ctx.respond = false` and the
+   * same on `ctx.res`. Hono: a `Response` with immutable headers, such as one from `fetch("data:application/json,...")`.
+   * A description that does not support it sends the reply like any other.
    */
   readonly raw?: boolean;
 }
 
 /** The options of `rateLimit`, with neutral functions. */
 export interface LimitSetup extends RateLimitOptions<RequestView, string> {
-  /** `undefined` answers nothing. */
+  /** `undefined` keeps the default response. */
   readonly onLimited?: (request: RequestView, decision: Decision | undefined) => Promised<Reply | undefined>;
 }
 
-/** A route's handler. It may throw, and it may take its time. */
+/** A route's handler. It may throw or return a promise. */
 export type Handler = (request: RequestView, decision: Decision | undefined) => Promised<Reply>;
 
-/** What an app is made of, in this order. Limits are numbers: places in `Setup.limits`. */
+/** A part of an app; parts are mounted in order. A limit is an index into `Setup.limits`. */
 export type Step =
-  /** A middleware for all requests, or for those under a path. */
+  /** A middleware for all requests, or for those under `path`. */
   | { readonly limit: number; readonly path?: string }
-  /** A route, with limits of its own before its handler. */
+  /** A route; `limits` run before its handler. */
   | { readonly route: string; readonly method?: "get" | "post"; readonly limits?: readonly number[]; readonly handler?: Handler }
-  /** A middleware that has the app serve paths that begin with `rewrite` as those that begin with `to` instead. */
+  /** A middleware that rewrites the path prefix `rewrite` to `to`. */
   | { readonly rewrite: string; readonly to: string }
-  /** A sub-router under a path; with `app` an app of its own that is mounted there, where the framework tells one from the other. */
+  /** A sub-router under a path. With `app`: a sub-app, in frameworks that have both. */
   | { readonly router: string; readonly steps: readonly Step[]; readonly app?: boolean };
 
 /**
- * The framework's own proxy setting: one proxy that appends the address which called it, or the left-most forwarded address,
- * which anyone can forge.
+ * The framework's own proxy setting. "one hop" trusts one proxy, which appends its caller's address. "left-most" takes the first
+ * forwarded address, which anyone can forge.
  */
 export type ProxySetting = "one hop" | "forgeable";
 
-/** The app to build. It listens on a spare port of loopback and parses JSON bodies before anything else. */
+/** The app to build. It listens on a free loopback port and parses JSON bodies first. */
 export interface Setup {
-  /** The address to listen on; left out: 127.0.0.1. */
+  /** The address to listen on. Default: 127.0.0.1. */
   readonly host?: string;
-  /** One middleware each, made once however often it is mounted. */
+  /** One middleware per limit, made once even if it is mounted several times. */
   readonly limits: readonly LimitSetup[];
-  /** A mistake that apps make: each limit is made anew for each request. `madeAnew` makes such a middleware of what makes one. */
+  /** Reproduces a common mistake: each request makes a new middleware. See `madeAnew`. */
   readonly anew?: boolean;
   readonly steps: readonly Step[];
-  /** Listen with `node:http2`, without TLS. Only given to descriptions that have `http2`. */
+  /** Listen with `node:http2`, without TLS. Set only if the adapter has `http2`. */
   readonly http2?: boolean;
-  /** Left out: no proxy. */
+  /** Default: no proxy. */
   readonly proxy?: ProxySetting;
-  /** What a route does that has no handler of its own. */
+  /** The handler of every route. */
   readonly handler: Handler;
-  /** To be told each error that reaches the framework's error handling, which then answers 500. */
+  /** Call it with each error that reaches the framework's error handling, which then responds with 500. */
   readonly onError: (error: unknown) => void;
   /**
-   * To be told the response's headers by a middleware around all steps once they have run, as that middleware sees them:
-   * after `await next()` in Koa and Hono, when the response finishes in Express. Only given to descriptions that have `outer`.
+   * Call it from an outermost middleware, with a function that reads response headers as that middleware sees them: after
+   * `await next()` in Koa and Hono, when the response finishes in Express. Set only if the adapter has `outer`.
    */
   readonly outer?: (header: (name: string) => string | undefined) => void;
 }
 
-/** What a middleware carries. */
+/** The properties of a middleware. */
 export interface Carried {
   readonly limiter: Limiter;
   readonly limiters: ReadonlyMap<string, Limiter>;
   close(): void;
 }
 
-/** An app that listens, and the middlewares of its limits in their order. */
+/** A listening app, and its middlewares in the order of `Setup.limits`. */
 export interface Running {
   readonly server: Server;
   readonly limits: readonly Carried[];
 }
 
-/** One framework, described to the suite. */
+/** Describes one framework to the suite. */
 export interface Adapter {
   readonly name: string;
-  /** The proxy settings that the framework has. */
+  /** The proxy settings that the framework supports. */
   readonly proxies: readonly ProxySetting[];
-  /** Whether `Setup.outer` is understood. */
+  /** Whether `start` supports `Setup.outer`. */
   readonly outer?: boolean;
-  /** Whether the adapter knows when a response has been sent, not only when its body has been read. */
+  /** Whether the adapter can tell when a response has been sent, not only when its body has been read. */
   readonly seesSending?: boolean;
-  /** Whether `Setup.http2` is understood. */
+  /** Whether `start` supports `Setup.http2`. */
   readonly http2?: boolean;
-  /** The adapter's default store, with a clock. */
+  /** Makes the adapter's default store, with the suite's clock. */
   store(clock: Clock): Store<"sync">;
-  /** Rejects with what `rateLimit` throws. */
+  /** Starts an app. Rejects with whatever `rateLimit` throws. */
   start(setup: Setup): Promise<Running>;
 }

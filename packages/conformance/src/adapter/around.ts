@@ -13,26 +13,26 @@ async function* chunks(): AsyncGenerator<string> {
   }
 }
 
-/** The ways in which a response is made. */
+/** The ways to make a response: name, reply, expected text. */
 const replies: [string, () => Reply, string][] = [
-  ["of the framework's own making", () => ({ body: { served: true } }), '{"served":true}'],
+  ["of the framework", () => ({ body: { served: true } }), '{"served":true}'],
   ["raw", () => ({ raw: true, body: { served: true } }), '{"served":true}'],
   ["streamed", () => ({ chunks: chunks() }), "one two three"],
 ];
 
-/** What goes on around a limit: responses that the framework does not make, errors, and middlewares further out. */
+/** Limits work with raw and streamed responses, with failing handlers, and inside outer middlewares. */
 export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
   const limit = (name: string): LimitSetup & { name: string } => ({ name, policy, headers: ["standard", "legacy"] });
   const limits: [string, ReturnType<typeof limit>[]][] = [
     ["one limit", [limit("a")]],
     ["two limits, one after the other", [limit("a"), limit("b")]],
-    ["a limit that is waited for", [{ ...limit("a"), key: async () => "everyone" }]],
+    ["an asynchronous limit", [{ ...limit("a"), key: async () => "everyone" }]],
   ];
 
   describe("a response", () => {
     for (const [kind, reply, text] of replies) {
       for (const [before, passed] of limits) {
-        it(`${kind}, behind ${before}: arrives whole, each header once`, async (web) => {
+        it(`${kind} arrives complete, each header once, behind ${before}`, async (web) => {
           const app = await web.start({ limits: passed, handler: reply });
           const response = await app.raw("/");
           assert.deepEqual([response.status, response.text], [200, text]);
@@ -49,7 +49,7 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
         });
       }
 
-      it(`${kind} answers a HEAD with the same headers and no body`, async (web) => {
+      it(`${kind} to a HEAD request has the same headers and no body`, async (web) => {
         const app = await web.start({ limits: [{ policy }], handler: reply });
         const response = await app.send("head");
         assert.equal(response.status, 200);
@@ -58,7 +58,7 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("that is raw may be an answer of onLimited, and keeps the headers of the limit", async (web) => {
+    it("that onLimited sends raw keeps the rate limit headers", async (web) => {
       const app = await web.start({ policy, onLimited: () => ({ raw: true, status: 418, body: { slow: "down" } }) });
       await app.statuses(2);
       const { status, lines, text } = await app.raw("/");
@@ -75,7 +75,7 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
       ],
       ["rejects", () => Promise.reject(new Error("handler"))],
     ] as [string, Handler][]) {
-      it(`to a request whose handler ${how} tells of the limits that it passed`, async (web) => {
+      it(`has the rate limit headers when the handler ${how}`, async (web) => {
         const app = await web.start({ limits: ["a", "b"].map((name) => ({ name, policy })), handler });
         const { status, lines } = await app.raw("/");
         assert.equal(status, 500);
@@ -84,8 +84,8 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("to a request that fails in a later limit tells of the one that it passed", async (web) => {
-      const app = await web.start({ limits: [{ policy }, { name: "keyless", policy, key: () => undefined }] });
+    it("has the headers of the limits before the one that failed", async (web) => {
+      const app = await web.start({ limits: [{ policy }, { name: "keyless", policy, key: () => undefined, onMissingKey: "error" }] });
       const { status, lines } = await app.raw("/");
       assert.equal(status, 500);
       assert.deepEqual(lines("ratelimit"), ['"default";r=1;t=45']);
@@ -96,7 +96,7 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
   if (adapter.outer !== true) return;
   describe("an outer middleware", () => {
     for (const [kind, reply] of replies) {
-      it(`sees the headers that the client gets: of a response ${kind}, and of one that is limited`, async (web) => {
+      it(`sees the same headers as the client: response ${kind}, allowed and limited`, async (web) => {
         const seen: (string | undefined)[][] = [];
         let see: () => void = () => undefined;
         const app = await web.start({
@@ -108,11 +108,11 @@ export function aroundCases({ adapter, describe, it }: AdapterSuite): void {
           },
         });
         for (const status of [200, 429]) {
-          const told = new Promise<void>((resolve) => {
+          const reached = new Promise<void>((resolve) => {
             see = resolve;
           });
           const response = await app.raw("/");
-          await told;
+          await reached;
           assert.equal(response.status, status);
           const sent = ["ratelimit-policy", "ratelimit", "retry-after"].map((name) => response.lines(name)[0]);
           assert.deepEqual(seen.pop(), sent);

@@ -5,7 +5,7 @@ import type { LimitSetup } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, gate, later, self, turn, type Web } from "./web.js";
 
-/** Keys that are turned away for a while. */
+/** A ban rejects a key for a while after repeated rejections. */
 export function banCases({ adapter, describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 1, window: "1s" });
   const ban = { after: 3, within: "1m", for: "1h" } as const;
@@ -16,23 +16,23 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
     ["by promise", (web: Web) => later(web.store)],
   ] as const;
 
-  const told = (web: Web, type: FloodgateEvent["type"]): number => web.events.filter((event) => event.type === type).length;
+  const countOf = (web: Web, type: FloodgateEvent["type"]): number => web.events.filter((event) => event.type === type).length;
 
   describe("a ban", () => {
     for (const [kind, storeOf] of stores) {
-      it(`begins with the last of so many rejections within the time, and lasts as long as it says (a store that answers ${kind})`, async (web) => {
+      it(`begins with the configured number of rejections and lasts the configured time (store answers ${kind})`, async (web) => {
         const { onEvent, heard } = web.listen("banned");
         const app = await web.start({ ...login, onEvent, store: storeOf(web) });
         assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
         assert.deepEqual(await heard, { type: "banned", name: "login", key: self, forMs: 3_600_000, shadow: false });
-        // The limit itself would let it pass again.
+        // The limit alone would allow this request.
         web.nowMs += 1000;
         const banned = await app.get();
         assert.equal(banned.status, 429);
         assert.equal(banned.headers["retry-after"], "3599");
         assert.deepEqual(items(banned, "ratelimit"), { login: { r: 0, t: 3599 } });
         assert.deepEqual(banned.body["violated-policies"], ["login"]);
-        // What it asks for meanwhile makes the ban no longer.
+        // Requests during a ban do not extend it.
         web.nowMs += 3_598_000;
         assert.equal((await app.get()).headers["retry-after"], "1");
         web.nowMs += 1000;
@@ -42,7 +42,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
 
     for (const [kind, storeOf] of stores) {
       for (const after of [1, 2, 3, 7]) {
-        it(`of ${after} rejections is told by the one that begins it: Retry-After is the ban's (a store that answers ${kind})`, async (web) => {
+        it(`after ${after} rejections sets Retry-After on the rejection that begins it (store answers ${kind})`, async (web) => {
           const app = await web.start({ ...login, ban: { ...ban, after }, headers: ["standard", "legacy"], store: storeOf(web) });
           const waits: unknown[] = [];
           for (let i = 0; i <= after + 1; i++) waits.push((await app.get()).headers["retry-after"]);
@@ -56,7 +56,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       }
     }
 
-    it("is told by the rejection that begins it, however two processes take turns", async (web) => {
+    it("sets Retry-After on the rejection that begins it, even when two processes share the count", async (web) => {
       for (const turns of ["ab", "ba", "aab", "abb", "aba", "baab"]) {
         const store = later(web.store);
         const name = `login ${turns}`;
@@ -69,18 +69,18 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       }
     });
 
-    it("keeps no rejection waiting that surely does not begin it", async (web) => {
+    it("does not delay rejections that cannot begin it", async (web) => {
       const sound = later(web.store);
       let counted = 0;
       const consume: typeof sound.consume = (...check) =>
         check[0].name === "login·rejections" && ++counted > 2 ? new Promise(() => undefined) : sound.consume(...check);
       const app = await web.start({ ...login, ban: { ...ban, after: 7 }, store: { ...sound, consume }, timeoutMs: 600_000 });
-      // With the first two it is known how many there are, and that nobody else counts them.
+      // After two answers the count is known, and that no other process adds to it.
       assert.deepEqual(await app.statuses(6), [200, 429, 429, 429, 429, 429]);
       assert.equal(counted, 5);
     });
 
-    it("that the store is late to tell keeps a rejection no longer than timeoutMs says", async (web) => {
+    it("delays a rejection by at most timeoutMs when the store is slow", async (web) => {
       const sound = later(web.store);
       const consume: typeof sound.consume = (...check) =>
         check[0].name === "login·rejections" ? new Promise(() => undefined) : sound.consume(...check);
@@ -89,7 +89,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       assert.deepEqual([status, headers["retry-after"]], [429, "1"]);
     });
 
-    it("that is over has to be begun anew, whatever was rejected before it and meanwhile", async (web) => {
+    it("that ended starts counting from zero again", async (web) => {
       const app = await web.start({ ...login, ban: { after: 3, within: "1h", for: "1m" } });
       for (let i = 0; i < 2; i++) {
         assert.deepEqual(await app.statuses(3), [200, 429, 429]);
@@ -100,7 +100,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       }
     });
 
-    it("does not begin where the rejections lie further apart", async (web) => {
+    it("does not begin if the rejections are too far apart", async (web) => {
       const app = await web.start(login);
       for (let i = 0; i < 4; i++) {
         assert.deepEqual(await app.statuses(2), [200, 429]);
@@ -108,7 +108,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       }
     });
 
-    it("is of one key and one rule, and takes nothing from the others", async (web) => {
+    it("applies to one key and one rule, and charges no others", async (web) => {
       const rules = [
         { ...login, key: "header:x-user" as const },
         { name: "all", key: "global" as const, policy: fixedWindow({ limit: 100, window: "1h" }) },
@@ -124,9 +124,9 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
 
     for (const mode of ["enforce", "shadow"] as const) {
       for (const [kind, storeOf] of stores) {
-        it(`takes nothing from the limit of whom it turns away (mode ${mode}, a store that answers ${kind})`, async (web) => {
+        it(`does not charge the limit of a banned key (mode ${mode}, store answers ${kind})`, async (web) => {
           const wide = { ...login, policy: fixedWindow({ limit: 3, window: "1m" }), ban: { ...ban, after: 1 }, mode };
-          const never = { name: "never", match: { path: "/never" }, policy, cost: 2 };
+          const never = { name: "never", match: { path: "/never" }, policy, cost: () => 2 };
           const { onEvent } = web.listen("refunded");
           const app = await web.start({ rules: [wide, never], store: storeOf(web), refundWhen: () => true, onEvent });
           const limiter = createLimiter({ name: "login", policy: wide.policy, store: web.store });
@@ -139,12 +139,12 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
             await app.get(path);
             assert.equal(limiter.peek(self).remaining, 2);
           }
-          assert.equal(told(web, "refunded"), 0);
+          assert.equal(countOf(web, "refunded"), 0);
         });
       }
     }
 
-    it("counts no rejection that another rule has said", async (web) => {
+    it("does not count rejections by other rules", async (web) => {
       const rules = [
         { name: "strict", policy: fixedWindow({ limit: 1, window: "1h" }) },
         { ...login, name: "wide", policy: fixedWindow({ limit: 100, window: "1s" }) },
@@ -154,7 +154,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       assert.equal((await app.peek(self, "wide")).allowed, true);
     });
 
-    it("is shown by a look and lifted by a reset", async (web) => {
+    it("is visible to peek and lifted by reset", async (web) => {
       const app = await web.start(login);
       await app.statuses(4);
       web.nowMs += 1000;
@@ -165,7 +165,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(3), [200, 429, 429]);
     });
 
-    it("of a rule that is only watched turns nobody away, and says so; other rules count on", async (web) => {
+    it("of a shadow rule rejects nobody and emits an event; other rules keep counting", async (web) => {
       const { onEvent, heard } = web.listen("banned");
       const all = { name: "all", key: "global" as const, policy: fixedWindow({ limit: 100, window: "1h" }) };
       const app = await web.start({ rules: [all, { ...login, mode: "shadow" }], onEvent });
@@ -178,7 +178,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       assert.equal((await app.peek("global", "all")).remaining, 94);
     });
 
-    it("counts requests at the same moment one by one: it begins once", async (web) => {
+    it("begins once under concurrent requests", async (web) => {
       const { onEvent, heard } = web.listen("banned");
       const { opened, open } = gate();
       const sound = later(web.store);
@@ -201,11 +201,11 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       const waits = (await responses).map(({ headers }) => headers["retry-after"]);
       assert.ok(waits.filter((wait) => wait === "3600").length >= 17, waits.join());
       await turn();
-      assert.equal(told(web, "banned"), 1);
+      assert.equal(countOf(web, "banned"), 1);
     });
 
     for (const [kind, storeOf] of stores) {
-      it(`a listener that throws at it harms no request (a store that answers ${kind})`, async (web) => {
+      it(`does not fail requests when a listener throws (store answers ${kind})`, async (web) => {
         const onEvent = ({ type }: FloodgateEvent): void => {
           if (type === "banned" || type === "store-error") assert.fail("mine");
         };
@@ -217,7 +217,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("counts no rejection that was decided without the store", async (web) => {
+    it("does not count rejections that were decided without the store", async (web) => {
       const store = new FaultyStore(web.store);
       const { onEvent, heard } = web.listen("banned");
       const onStoreError = adapter.store(() => web.nowMs);
@@ -236,8 +236,8 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       ["its rejections", "login·rejections"],
       ["the ban itself", "login·ban"],
     ] as const) {
-      for (const standIn of ["nobody", "a fallback"] as const) {
-        it(`begins with the next rejection where the store failed to count ${what}, and ${standIn} stood in for it`, async (web) => {
+      for (const fallback of ["none", "in memory"] as const) {
+        it(`begins with the next rejection if the store failed to count ${what} (fallback: ${fallback})`, async (web) => {
           let away = true;
           const sound = later(web.store);
           const store: Store<"async"> = {
@@ -245,10 +245,10 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
             consume: (...check) => (away && check[0].name === count ? Promise.reject(fault) : sound.consume(...check)),
           };
           const { onEvent, heard } = web.listen("banned");
-          const onStoreError = standIn === "nobody" ? "allow" : adapter.store(() => web.nowMs);
+          const onStoreError = fallback === "none" ? "allow" : adapter.store(() => web.nowMs);
           const app = await web.start({ ...login, ban: { ...ban, after: 1 }, store, onStoreError, onEvent });
           assert.deepEqual(await app.statuses(3), [200, 429, 429]);
-          assert.equal(told(web, "banned"), 0);
+          assert.equal(countOf(web, "banned"), 0);
           away = false;
           assert.equal((await app.get()).headers["retry-after"], "3600");
           await heard;
@@ -263,7 +263,7 @@ export function banCases({ adapter, describe, it }: AdapterSuite): void {
       [{ after: 3, within: "soon", for: "1h" }, /`within` must be a duration/],
       [{ after: 3, within: "1m", for: "1h", forever: true }, /no option `forever`/],
     ] as const) {
-      it(`of ${JSON.stringify(wrong)} is refused`, async (web) => {
+      it(`rejects the option ${JSON.stringify(wrong)}`, async (web) => {
         await assert.rejects(web.start({ policy, ban: wrong as never }), (error: Error) => message.test(error.message));
       });
     }

@@ -8,14 +8,14 @@ const policy = fixedWindow({ limit: 1000, window: "1m" });
 
 const xff = { "x-forwarded-for": "198.51.100.1, 198.51.100.2" };
 
-/** A choice of the app's, what a proxy has sent, and who is counted. */
+/** The `clientIp` option, the headers from the proxy, and the expected client. */
 const choices: [string, NonNullable<LimitSetup["clientIp"]>, Headers, string][] = [
   ["trustedHops: 1 takes the last address", { trustedHops: 1 }, xff, "198.51.100.2"],
   ["trustedHops: 2 takes the last but one", { trustedHops: 2 }, xff, "198.51.100.1"],
   ["trustedHops: 3 with fewer entries is the socket's address", { trustedHops: 3 }, xff, self],
   ["trustedHops without the header is the socket's address", { trustedHops: 1 }, {}, self],
   [
-    "trustedHops past an entry that is none is the last good one",
+    "trustedHops stops at an invalid entry and takes the last valid one",
     { trustedHops: 2 },
     { "x-forwarded-for": "unknown, 198.51.100.2" },
     "198.51.100.2",
@@ -29,7 +29,7 @@ const choices: [string, NonNullable<LimitSetup["clientIp"]>, Headers, string][] 
   ["trustedProxies takes the last address that is not one of them", { trustedProxies: ["loopback"] }, xff, "198.51.100.2"],
   ["trustedProxies walks past all of them", { trustedProxies: ["loopback", "198.51.100.2/32"] }, xff, "198.51.100.1"],
   [
-    "trustedProxies in any notation",
+    "trustedProxies matches an address in any notation",
     { trustedProxies: ["loopback", "198.51.100.2/32"] },
     { "x-forwarded-for": "198.51.100.1, [::ffff:c633:6402]:443" },
     "198.51.100.1",
@@ -38,18 +38,18 @@ const choices: [string, NonNullable<LimitSetup["clientIp"]>, Headers, string][] 
   ["an async function", async (request) => request.header("x-real-ip"), { "x-real-ip": "198.51.100.1" }, "198.51.100.1"],
 ];
 
-/** Who the client is. */
+/** How the client's address is found. */
 export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
   describe("the client's address", () => {
     for (const [says, clientIp, headers, expected] of choices) {
-      it(`clientIp: ${says}`, async (web) => {
+      it(`with clientIp: ${says}`, async (web) => {
         const app = await web.start({ policy, clientIp });
         assert.deepEqual(await countedFor(app, headers), [expected]);
       });
     }
 
     if (adapter.proxies.includes("one hop")) {
-      it("follows the framework's own proxy setting: with one proxy, the address that it appended", async (web) => {
+      it("follows the framework's proxy setting: with one proxy, it is the address that the proxy appended", async (web) => {
         const app = await web.start({ limits: [{ policy }], proxy: "one hop" });
         assert.deepEqual(await countedFor(app, xff), ["198.51.100.2"]);
         assert.deepEqual(await countedFor(app, { "x-forwarded-for": "198.51.100.3" }), ["198.51.100.3"]);
@@ -58,14 +58,14 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
     }
 
     if (adapter.proxies.includes("forgeable")) {
-      it("is an error where the framework's setting would take what anyone can forge, also without a proxy in front", async (web) => {
+      it("is an error if the framework's setting takes an address that anyone can forge, with or without a proxy", async (web) => {
         const app = await web.start({ limits: [{ policy }], proxy: "forgeable" });
         assert.equal((await app.get("/", xff)).status, 500);
         assert.equal((await app.get("/")).status, 500);
         assert.deepEqual(app.codes, ["FLOODGATE_FORGEABLE_CLIENT_IP", "FLOODGATE_FORGEABLE_CLIENT_IP"]);
       });
 
-      it("does not matter to a limit that does not count by it, nor with a clientIp of its own", async (web) => {
+      it("is not checked for limits with another key or their own clientIp", async (web) => {
         const limits = [
           { policy, clientIp: { trustedHops: 1 } },
           { name: "all", policy, key: "global" as const },
@@ -77,7 +77,7 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
 
     for (const [kind, prefix, ips, statuses] of [
       [
-        "IPv6 of one /56 is one client",
+        "counts IPv6 addresses of one /56 as one client",
         undefined,
         ["2001:db8:0:1::1", "2001:db8:0:ff:1:2:3:4", "2001:DB8:0000:0042::", "2001:db8:0:100::1"],
         [200, 429, 429, 200],
@@ -85,13 +85,13 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
       ["ipv6Prefix: 64 tells its networks apart", 64, ["2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:2::1"], [200, 429, 200]],
       ["ipv6Prefix: 128 tells single addresses apart", 128, ["2001:db8::1", "2001:db8::2", "2001:db8::1"], [200, 200, 429]],
       [
-        "IPv4 in any notation is that address",
+        "counts IPv4 addresses in any notation as one client",
         undefined,
         ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201", "::FFFF:C000:0201", "192.0.2.2", "::ffff:192.0.2.3"],
         [200, 429, 429, 429, 200, 200],
       ],
       [
-        "a zone or a port is no other client",
+        "ignores zone ids and ports",
         undefined,
         ["fe80::1%eth0", "fe80::1%eth1", "[fe80::1]:80", "192.0.2.1:80", "192.0.2.1:81"],
         [200, 429, 429, 200, 429],
@@ -116,7 +116,7 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
       2_130_706_433,
       ["127.0.0.1"],
     ]) {
-      it(`${JSON.stringify(ip)} is no address, and nobody is counted or let through for it`, async (web) => {
+      it(`is an error for the invalid address ${JSON.stringify(ip)}`, async (web) => {
         const app = await web.start({ policy, clientIp: () => ip as string });
         assert.equal((await app.get()).status, 500);
         assert.deepEqual(app.codes, ["FLOODGATE_NO_CLIENT_IP"]);

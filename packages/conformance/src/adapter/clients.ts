@@ -5,22 +5,22 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { self, turn } from "./web.js";
 
-/** A request as a client sends it. */
+/** A request to send. */
 export interface Asked {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-/** A connection with many requests open at once. */
+/** A connection with several open requests. */
 export interface Client {
-  /** The server's end. */
+  /** The server's socket. */
   readonly accepted: Socket;
-  /** Of the answers that have begun to arrive, in this order. */
+  /** The statuses of the responses that have begun to arrive, in order. */
   readonly statuses: readonly number[];
-  /** Sends requests without waiting for answers. */
+  /** Sends requests without waiting for responses. */
   ask(...requests: Asked[]): void;
-  /** Closes the connection. Settles when the server knows. */
+  /** Closes the connection. Settles when the server has noticed. */
   leave(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export class PipeliningClient implements Client {
       socket.on("data", (data) => {
         const text = tail + data.toString("latin1");
         for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) client.statuses.push(Number(status));
-        // Too short for a status line that has been seen.
+        // Shorter than a status line, so no status is counted twice.
         tail = text.slice(-12);
       });
     }
@@ -55,7 +55,7 @@ export class PipeliningClient implements Client {
     this.socket.write(requests.map(message).join(""));
   }
 
-  /** Sends requests and that no more will follow, and goes on listening. */
+  /** Sends requests, ends its side of the connection, and keeps reading. */
   askLast(...requests: Asked[]): void {
     this.socket.end(requests.map(message).join(""));
   }
@@ -65,7 +65,7 @@ export class PipeliningClient implements Client {
     await gone(this.accepted);
   }
 
-  /** Settles when a number of answers has come. */
+  /** Settles when `count` responses have arrived. */
   async answers(count: number): Promise<readonly number[]> {
     await until(() => this.statuses.length >= count, `${count} answers`);
     return this.statuses;
@@ -78,7 +78,7 @@ function message({ path = "/", headers = {}, body }: Asked): string {
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body ?? ""}`;
 }
 
-/** HTTP/2, each request a stream. */
+/** HTTP/2; each request is a stream. */
 export class Http2Client implements Client {
   readonly statuses: number[] = [];
   readonly accepted: Socket;
@@ -113,7 +113,7 @@ export class Http2Client implements Client {
     }
   }
 
-  /** Cancels one request. Settles when the server knows. */
+  /** Cancels one request. Settles when the server has noticed. */
   async cancel(index: number, code: number = constants.NGHTTP2_CANCEL): Promise<void> {
     this.streams[index]?.close(code);
     await new Promise((resolve) => this.#session.ping(resolve));
@@ -121,24 +121,24 @@ export class Http2Client implements Client {
   }
 
   async leave(): Promise<void> {
-    // The session's own `destroy` may only end it, and wait for the server.
+    // `session.destroy` might end the session gracefully and wait for the server.
     this.#socket.destroy();
     await gone(this.accepted);
   }
 }
 
 async function gone(accepted: Socket): Promise<void> {
-  // Not `once` of node:events, which throws on the reset that is expected here.
+  // `once` of node:events would throw on the reset that is expected here.
   if (!accepted.closed) await new Promise((resolve) => accepted.once("close", resolve));
   await turns();
 }
 
-/** Long enough for what has happened on a connection to reach its requests. */
+/** Waits until an event on a connection has reached its requests. */
 async function turns(): Promise<void> {
   for (let i = 0; i < 3; i++) await turn();
 }
 
-/** Waits for something that must come; fails if it does not. */
+/** Waits for a condition; fails if it does not come true. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 10_000;
   while (!holds()) {

@@ -8,23 +8,23 @@ export function decisionCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 1, window: "1m" });
   const limit = (name: string, decisionName: string): LimitSetup => ({ name, policy, decisionName });
 
-  /** Whose decision the handler finds under each name. */
+  /** Responds with the name of the limit whose decision the handler finds under each name. */
   const found: Handler = (request, decision) => ({
     body: { rateLimit: decision?.name, ...Object.fromEntries(["quota", "burst"].map((name) => [name, request.decision(name)?.name])) },
   });
 
   describe("decisionName", () => {
-    it("is what the decision is called in place of rateLimit", async (web) => {
+    it("replaces rateLimit as the property that holds the decision", async (web) => {
       const app = await web.start({ limits: [limit("api", "quota")], handler: found });
       assert.deepEqual((await app.get()).body, { quota: "api" });
     });
 
-    it("is rateLimit unless said, and may be said", async (web) => {
+    it("defaults to rateLimit, which may also be given", async (web) => {
       const app = await web.start({ limits: [limit("api", "rateLimit")], handler: found });
       assert.deepEqual((await app.get()).body, { rateLimit: "api" });
     });
 
-    it("tells the decisions of several middlewares apart, in any order", async (web) => {
+    it("separates the decisions of several middlewares, in any order", async (web) => {
       for (const order of [
         ["rateLimit", "quota", "burst"],
         ["burst", "quota", "rateLimit"],
@@ -35,13 +35,13 @@ export function decisionCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("of several of one name is the one met last that applied", async (web) => {
+    it("holds the last decision that applied when middlewares share a name", async (web) => {
       const limits = [limit("first", "quota"), limit("second", "quota"), { ...limit("third", "quota"), skip: () => true }];
       const app = await web.start({ limits, handler: found });
       assert.deepEqual((await app.get()).body, { quota: "second" });
     });
 
-    it("holds what the first meeting decided where a request meets a middleware twice", async (web) => {
+    it("keeps the first decision when a request passes a middleware twice", async (web) => {
       const app = await web.start({
         limits: [limit("api", "quota")],
         steps: [{ limit: 0 }, { limit: 0 }, { router: "/api", steps: [{ route: "/", limits: [0] }] }],
@@ -50,7 +50,7 @@ export function decisionCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual((await app.get("/api")).body, { quota: "api" });
     });
 
-    it("holds a decision that was waited for, and is there for onLimited", async (web) => {
+    it("holds an asynchronous decision, also in onLimited", async (web) => {
       const app = await web.start({
         limits: [
           {
@@ -65,13 +65,13 @@ export function decisionCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual((await app.get()).body, { allowed: false });
     });
 
-    it("has nothing where no limit applied", async (web) => {
+    it("is undefined if no limit applied", async (web) => {
       const app = await web.start({ limits: [{ ...limit("api", "quota"), cost: 0 }], handler: found });
       assert.deepEqual((await app.get()).body, {});
     });
 
     for (const name of ["", "rate-limit", "a b", "1st", "__proto__", null, 1]) {
-      it(`${JSON.stringify(name)} names no property, and is refused`, async (web) => {
+      it(`rejects ${JSON.stringify(name)}`, async (web) => {
         await assert.rejects(web.start({ policy, decisionName: name as never }), { code: "FLOODGATE_INVALID_OPTION" });
       });
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import { type AdapterSuite, self } from "./web.js";
 
-/** Who is not counted. */
+/** `exempt`: clients and keys that are not counted. */
 export function exemptCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 1, window: "1m" });
   const from = (ip: string) => ({ "x-client": ip });
@@ -12,7 +12,7 @@ export function exemptCases({ describe, it }: AdapterSuite): void {
       ["at once", (request: { header(name: string): string | undefined }) => request.header("x-client")],
       ["by promise", async (request: { header(name: string): string | undefined }) => request.header("x-client")],
     ] as const) {
-      it(`leave alone clients in a range, of whom an address is known ${kind}, and count the others`, async (web) => {
+      it(`skip clients in an address range and count all others (address known ${kind})`, async (web) => {
         const app = await web.start({ policy, clientIp, exempt: { ips: ["10.0.0.0/8", "2001:db8:0:1::/64", "192.0.2.7"] } });
         for (const ip of ["10.1.2.3", "::ffff:10.9.9.9", "2001:db8:0:1::5", "192.0.2.7"]) {
           assert.deepEqual(await app.statuses(3, "/", from(ip)), [200, 200, 200], ip);
@@ -23,13 +23,13 @@ export function exemptCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("are judged by the whole address, not by the prefix that makes one client", async (web) => {
+    it("compare the full address, not the ipv6Prefix that groups clients", async (web) => {
       const app = await web.start({ policy, clientIp: (request) => request.header("x-client"), exempt: { ips: ["2001:db8::1"] } });
       assert.deepEqual(await app.statuses(2, "/", from("2001:db8::1")), [200, 200]);
       assert.deepEqual(await app.statuses(2, "/", from("2001:db8::2")), [200, 429]);
     });
 
-    it("leave alone keys, as the rule makes them", async (web) => {
+    it("skip keys in the form that the rule's key has", async (web) => {
       const keys = { user: (request: { header(name: string): string | undefined }) => request.header("x-user") };
       const rules = [
         { name: "user", policy, key: "user", exempt: { keys: [42, "root"] } },
@@ -42,7 +42,7 @@ export function exemptCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
     });
 
-    it("beside rules hold for all of them, and add to their own", async (web) => {
+    it("beside rules apply to all rules, in addition to each rule's own", async (web) => {
       const rules = [
         { name: "one", policy, exempt: { ips: ["10.0.0.0/8"] } },
         { name: "other", policy },
@@ -60,7 +60,7 @@ export function exemptCases({ describe, it }: AdapterSuite): void {
       [{ ip: ["10.0.0.1"] }, /Did you mean `ips`/],
       [[], /takes an object of options/],
     ] as const) {
-      it(`of ${JSON.stringify(wrong)} are refused`, async (web) => {
+      it(`reject the option ${JSON.stringify(wrong)}`, async (web) => {
         await assert.rejects(web.start({ policy, exempt: wrong as never }), (error: Error) => message.test(error.message));
       });
     }

@@ -14,7 +14,7 @@ async function rejects(): Promise<never> {
   throw fault;
 }
 
-/** Every function of the request that the app may give, each with a fault. */
+/** One limit for each option that takes a function; the function fails. */
 function faulty(fail: () => never | Promise<never>): [string, LimitSetup][] {
   const policy = fixedWindow({ limit: 5, window: "1m" });
   return [
@@ -66,15 +66,15 @@ function faulty(fail: () => never | Promise<never>): [string, LimitSetup][] {
   ];
 }
 
-/** Faults of the app's own functions: never fail-open, never a 429, never a crash. */
+/** When the app's own functions fail, the request fails: it is not allowed, not a 429, and does not crash the process. */
 export function faultCases({ describe, it }: AdapterSuite): void {
-  describe("faults", () => {
+  describe("errors", () => {
     for (const [how, fail] of [
       ["throws", throws],
       ["rejects", rejects],
     ] as const) {
       for (const [what, limit] of faulty(fail)) {
-        it(`${what} that ${how} reaches the framework's error handling, and the request is not served`, async (web) => {
+        it(`${what} that ${how} reaches the framework's error handler, and the request is not served`, async (web) => {
           let served = 0;
           const { onEvent } = web.listen("degraded");
           const app = await web.start({ limits: [{ ...limit, onEvent }], handler: () => ({ body: ++served }) });
@@ -83,18 +83,18 @@ export function faultCases({ describe, it }: AdapterSuite): void {
           assert.deepEqual(app.errors, [fault]);
           assert.equal(served, 0);
           assert.equal(response.headers["ratelimit"], undefined);
-          // It is no decision, and no fault of the store either.
+          // Neither a decision nor a store error is reported.
           assert.deepEqual(web.events, []);
         });
       }
     }
 
-    // What a framework may take for no error at all, or for a word of its own.
+    // Frameworks may treat these as no error, or as a special word ("route", "router").
     for (const reason of [undefined, null, 0, "", "route", "router"]) {
       const fail = (): never => {
         throw reason;
       };
-      it(`what fails with ${JSON.stringify(reason)} is an error all the same, and the request is not served`, async (web) => {
+      it(`a function that throws ${JSON.stringify(reason)} is an error too, and the request is not served`, async (web) => {
         for (const [what, limit] of [...faulty(fail), ...faulty(async () => fail())]) {
           let served = 0;
           const app = await web.start({ limits: [limit], ownStores: true, handler: () => ({ body: ++served }) });
@@ -104,7 +104,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
         }
       });
 
-      it(`onLimited that fails with ${JSON.stringify(reason)} is an error all the same, and the request is not served`, async (web) => {
+      it(`onLimited that throws ${JSON.stringify(reason)} is an error too, and the request is not served`, async (web) => {
         for (const onLimited of [fail, async () => fail()]) {
           let served = 0;
           const policy = fixedWindow({ limit: 1, window: "1m" });
@@ -116,7 +116,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("one request's fault is not the next one's", async (web) => {
+    it("an error in one request does not affect the next", async (web) => {
       const policy = fixedWindow({ limit: 5, window: "1m" });
       const app = await web.start({ policy, key: (request) => (request.header("x-bad") === undefined ? "key" : throws()) });
       assert.deepEqual(
@@ -125,7 +125,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("a fault in one rule charges none of the others", async (web) => {
+    it("an error in one rule charges no other rule", async (web) => {
       const policy = fixedWindow({ limit: 5, window: "1m" });
       const rules = [
         { name: "all", policy, key: "global" },
@@ -142,7 +142,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       ["both parts of a tuple", { key: ["later", "now"], keys: { later: rejects, now: throws } }],
       ["all three, later", { cost: rejects, key: rejects, policy: rejects }],
     ] as [string, LimitSetup][]) {
-      it(`two faults of one request are one error, and none is left unhandled: ${what}`, async (web) => {
+      it(`two errors in one request reach the error handler once, with no unhandled rejection: ${what}`, async (web) => {
         const policy = fixedWindow({ limit: 5, window: "1m" });
         const unhandled = await unhandledDuring(async () => {
           const app = await web.start({ policy, ...limit });
@@ -153,7 +153,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("faults of two rules are one error, and none is left unhandled", async (web) => {
+    it("errors in two rules reach the error handler once, with no unhandled rejection", async (web) => {
       const policy = fixedWindow({ limit: 5, window: "1m" });
       const unhandled = await unhandledDuring(async () => {
         const app = await web.start({
@@ -168,7 +168,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(unhandled, []);
     });
 
-    it("a store's fault is never a 429", async (web) => {
+    it("a store error never becomes a 429", async (web) => {
       const broken: Store<"sync"> = { mode: "sync", consume: throws, consumeAll: throws, peek: throws, settle: throws, reset: throws };
       const app = await web.start({ policy: fixedWindow({ limit: 5, window: "1m" }), store: broken });
       const { status, headers } = await app.get();
@@ -176,7 +176,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
       assert.equal(headers["ratelimit"], undefined);
     });
 
-    it("a handler's own fault is the framework's, and the limit stands", async (web) => {
+    it("an error in the handler goes to the framework, and the limit keeps counting", async (web) => {
       const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }], handler: rejects });
       assert.deepEqual(await app.statuses(2), [500, 429]);
       assert.deepEqual(app.errors, [fault]);
@@ -186,7 +186,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
-/** The rejections that nobody handled while something ran. */
+/** Returns the unhandled rejections that occurred while `body` ran. */
 export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
   const unhandled: unknown[] = [];
   const before = process.listeners("unhandledRejection");

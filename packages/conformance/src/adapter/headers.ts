@@ -7,7 +7,7 @@ import { type AdapterSuite, type App, self } from "./web.js";
 
 type Items = Record<string, Record<string, unknown>>;
 
-/** The items of a list header by their names; a client that parses by the standard throws a malformed field away whole. */
+/** The items of a list header, by name. Parses strictly, as clients do: they ignore a malformed field entirely. */
 export function items(response: Response, header: string): Items {
   const found: Items = {};
   for (const [name, parameters] of parseList(response.headers[header] ?? "")) {
@@ -20,10 +20,10 @@ export function items(response: Response, header: string): Items {
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const finite = (ms: number): boolean => ms > 0 && ms !== Number.POSITIVE_INFINITY;
-/** Until when what remains is all there is. */
+/** The wait that the headers show: until a retry passes, or else until the reset. */
 const effective = ({ retryAfterMs, resetAfterMs }: Decision): number => seconds(finite(retryAfterMs) ? retryAfterMs : resetAfterMs);
 
-/** A client's parser, and the seconds from now that it understands by the reset. */
+/** A client's parser: reads a format's headers, the reset in seconds from now. */
 function parsed(headers: Record<string, string>): { limit?: number; remaining?: number; resetIn: (nowMs?: number) => number } {
   const before = Date.now();
   const { reset, ...rest } = parseRateLimit(headers) ?? {};
@@ -57,7 +57,7 @@ const checks: Record<string, (response: Response, decision: Decision, policy: Po
   },
   legacy(response, decision, _, nowMs) {
     const { limit, remaining, resetIn } = parsed(only(response, /^x-ratelimit-(limit|remaining|reset)$/));
-    // An instant in whole seconds, rounded up: never before the wait is over.
+    // The time of the reset in whole seconds, rounded up so that it is never too early.
     const waitMs = finite(decision.retryAfterMs) ? decision.retryAfterMs : decision.resetAfterMs;
     assert.deepEqual([limit, remaining, resetIn(0)], [decision.limit, decision.remaining, seconds(nowMs + waitMs)]);
     assert.match(response.headers["x-ratelimit-reset"] ?? "", /^\d{10}$/);
@@ -71,7 +71,7 @@ function oldPolicy(response: Response, decision: Decision, policy: Policy): void
   assert.deepEqual([quota, (parameters as Map<string, unknown>).get("w")], [decision.limit, seconds(policy.spanMs)]);
 }
 
-/** The headers of a format, by the first words of their names. */
+/** The header names of each format. */
 const formats: [HeadersOption, string[]][] = [
   ["standard", ["ratelimit", "ratelimit-policy"]],
   ["draft-7", ["ratelimit", "ratelimit-policy"]],
@@ -100,7 +100,7 @@ const policies: [string, Policy][] = [
   ["a burst", gcra({ limit: 100, window: "1h", burst: 2 })],
 ];
 
-/** What stands in the headers is what the decision says. */
+/** Headers show the decision. */
 export function headerCases({ describe, it }: AdapterSuite): void {
   const peek = (app: App): Decision => app.limits[0]?.limiter.peek(self) as Decision;
 
@@ -108,7 +108,7 @@ export function headerCases({ describe, it }: AdapterSuite): void {
     for (const [headers, names] of formats) {
       const shown = JSON.stringify(headers);
       for (const [kind, policy] of policies) {
-        it(`headers: ${shown} tell of ${kind} what the decision says, allowed and limited`, async (web) => {
+        it(`headers: ${shown} match the decision of ${kind}, allowed and limited`, async (web) => {
           const app = await web.start({ name: "api", policy, headers });
           for (const status of [200, 200, 429]) {
             const response = await app.get();
@@ -125,7 +125,7 @@ export function headerCases({ describe, it }: AdapterSuite): void {
       }
     }
 
-    it("Retry-After is at least 1 and the t of the limit that rejects", async (web) => {
+    it("Retry-After is at least 1, and equals t of the limit that rejects", async (web) => {
       const app = await web.start({ name: "api", policy: slidingWindowLog({ limit: 1, window: "250ms" }) });
       await app.get();
       web.nowMs += 249;
@@ -134,8 +134,8 @@ export function headerCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(items(response, "ratelimit"), { api: { r: 0, t: 1 } });
     });
 
-    it("a cost that never fits is told no time to come back", async (web) => {
-      const limit = { name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), cost: 3 };
+    it("a cost above the limit gets no Retry-After", async (web) => {
+      const limit = { name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), cost: () => 3 };
       const app = await web.start({ ...limit, headers: ["standard", "legacy"] });
       const response = await app.get();
       assert.equal(response.status, 429);
@@ -146,7 +146,7 @@ export function headerCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(response.body["violated-policies"], ["api"]);
     });
 
-    it("a name with quotes and backslashes is one that a parser reads back", async (web) => {
+    it("a name with quotes and backslashes parses back to itself", async (web) => {
       const name = 'a "quoted", \\ name; q=1';
       const app = await web.start({ name, policy: fixedWindow({ limit: 2, window: "1m" }) });
       const response = await app.get();
@@ -154,12 +154,12 @@ export function headerCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(items(response, "ratelimit"), { [name]: { r: 1, t: 45 } });
     });
 
-    it("numbers beyond what a structured field holds are cut, not broken", async (web) => {
+    it("numbers too large for a structured field are capped", async (web) => {
       const app = await web.start({ name: "api", policy: fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: "1m" }) });
       assert.deepEqual(items(await app.get(), "ratelimit"), { api: { r: 999_999_999_999_999, t: 45 } });
     });
 
-    it("a window of many years is told in seconds", async (web) => {
+    it("a window of many years is shown in seconds", async (web) => {
       const app = await web.start({ name: "api", policy: fixedWindow({ limit: 1, window: "36500d" }) });
       await app.get();
       const response = await app.get();

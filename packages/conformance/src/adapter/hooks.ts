@@ -15,7 +15,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       ["at once", false],
       ["later", true],
     ] as const) {
-      it(`answers in place of the problem, ${kind}, with the headers set`, async (web) => {
+      it(`replaces the 429 body and keeps the headers (answers ${kind})`, async (web) => {
         const reply = { status: 418, body: { slow: "down" } };
         const app = await web.start({ policy, onLimited: () => (wait ? Promise.resolve(reply) : reply) });
         assert.equal((await app.get()).status, 200);
@@ -28,7 +28,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
         assert.equal(response.headers["cache-control"], "no-store");
       });
 
-      it(`that throws ${kind} is an error of that request`, async (web) => {
+      it(`that fails ${kind} is an error of that request`, async (web) => {
         const fault = new Error("onLimited");
         const app = await web.start({
           policy,
@@ -42,7 +42,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("that says no status answers a 429 all the same", async (web) => {
+    it("without a status responds with 429", async (web) => {
       const app = await web.start({ policy, onLimited: () => ({ body: { slow: "down" } }) });
       assert.deepEqual(await app.statuses(2), [200, 429]);
     });
@@ -51,7 +51,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       ["at once", undefined],
       ["by promise", Promise.resolve(undefined)],
     ] as const) {
-      it(`that answers nothing, ${kind}, leaves the usual 429`, async (web) => {
+      it(`that sends no response, ${kind}, gets the default 429`, async (web) => {
         const timers = new Timers();
         const { warn } = console;
         console.warn = () => undefined;
@@ -79,7 +79,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("is told the request and the decision", async (web) => {
+    it("receives the request and the decision", async (web) => {
       const app = await web.start({
         name: "api",
         policy,
@@ -91,7 +91,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual((await app.get()).body, ["GET", "/", "api", false, 45_000]);
     });
 
-    it("is told no decision where the request has no key", async (web) => {
+    it("receives no decision if the request has no key", async (web) => {
       const app = await web.start({
         policy,
         key: () => undefined,
@@ -101,7 +101,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).body, "keyless");
     });
 
-    it("is not called for requests that pass, or in shadow mode", async (web) => {
+    it("is not called for allowed requests or in shadow mode", async (web) => {
       let calls = 0;
       const onLimited = () => ({ body: ++calls });
       const app = await web.start({ policy, mode: "shadow", onLimited });
@@ -115,7 +115,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       ["at once", (health: boolean) => health],
       ["by promise", async (health: boolean) => health],
     ] as const) {
-      it(`lets pass what it answers true for ${kind}, uncounted and without headers`, async (web) => {
+      it(`allows requests for which it returns true, uncounted and without headers (answers ${kind})`, async (web) => {
         const app = await web.start({
           limits: [{ policy, skip: (request) => skip(request.header("x-health") === "yes") }],
         });
@@ -133,12 +133,12 @@ export function hookCases({ describe, it }: AdapterSuite): void {
     ["by promise", (answer: unknown) => async () => answer as boolean],
   ] as const) {
     for (const nothing of [undefined, null]) {
-      it(`skip that answers ${nothing} ${kind} skips nothing`, async (web) => {
+      it(`skip that returns ${nothing} ${kind} skips nothing`, async (web) => {
         const app = await web.start({ policy, skip: answering(nothing) });
         assert.deepEqual(await app.statuses(2), [200, 429]);
       });
 
-      it(`refundWhen that answers ${nothing} ${kind} gives nothing back`, async (web) => {
+      it(`refundWhen that returns ${nothing} ${kind} refunds nothing`, async (web) => {
         const { onEvent } = web.listen("refund-failed");
         const app = await web.start({ policy, refundWhen: answering(nothing), onEvent });
         assert.deepEqual(await app.statuses(2), [200, 429]);
@@ -148,7 +148,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
         );
       });
 
-      it(`a match that answers ${nothing} ${kind} does not apply, which is told once a rule`, async (web) => {
+      it(`match that returns ${nothing} ${kind} never matches, and warns once per rule`, async (web) => {
         const { onEvent } = web.listen("warning");
         const rules = ["a", "b"].map((name) => ({ name, policy, match: answering(nothing) }));
         const app = await web.start({ rules, onEvent });
@@ -166,7 +166,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
         ["skip", { policy, skip: answering(answer) }],
         ["match", { rules: [{ name: "rule", policy, match: answering(answer) }] }],
       ] as const) {
-        it(`${option} that answers ${shown} ${kind} is an error of that request, which is not let through`, async (web) => {
+        it(`${option} that returns ${shown} ${kind} is an error of that request, which is not served`, async (web) => {
           const app = await web.start(setup as LimitSetup);
           assert.deepEqual(await app.statuses(2), [500, 500]);
           assert.deepEqual(app.codes, ["FLOODGATE_INVALID_ANSWER", "FLOODGATE_INVALID_ANSWER"]);
@@ -177,7 +177,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
         });
       }
 
-      it(`refundWhen that answers ${shown} ${kind} gives nothing back, and its fault is told`, async (web) => {
+      it(`refundWhen that returns ${shown} ${kind} refunds nothing, and emits refund-failed`, async (web) => {
         const { onEvent, heard } = web.listen("refund-failed");
         const app = await web.start({ policy, refundWhen: answering(answer), onEvent });
         assert.deepEqual(await app.statuses(1), [200]);
@@ -193,7 +193,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       ["at once", () => assert.fail("onEvent")],
       ["later", async () => assert.fail("onEvent")],
     ] as const) {
-      it(`that fails ${how} harms no request, and leaves nothing unhandled`, async (web) => {
+      it(`that fails ${how} does not fail requests, and leaves no unhandled rejection`, async (web) => {
         const { warn } = console;
         console.warn = () => undefined;
         try {
@@ -208,7 +208,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("hears of each decision by its rule and key", async (web) => {
+    it("receives each decision with its rule and key", async (web) => {
       const { onEvent } = web.listen("limited");
       const app = await web.start({ name: "api", policy, key: "header:x-user", onEvent });
       await app.statuses(2, "/", { "x-user": "ann" });
@@ -221,7 +221,7 @@ export function hookCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("hears of each limit of several, but not of one that would have let a rejected request pass, also of a store that answers by promise", async (web) => {
+    it("receives no event for a limit that allowed when another rejected, also with an asynchronous store", async (web) => {
       const { onEvent } = web.listen("limited");
       const rules = [
         { name: "a", policy },

@@ -36,8 +36,8 @@ export { andThen, forRequests, madeAnew } from "./options.js";
 export type { AdapterRunner } from "./web.js";
 
 /**
- * What every adapter owes, over real HTTP on loopback. `runner` is any test runner's `describe` and `it`; `adapter` describes
- * one framework: how an app is built of limits and routes, and what its requests look like.
+ * Tests an adapter over real HTTP on loopback. `runner` is any test runner's `describe` and `it`. `adapter` describes one
+ * framework: how to build an app from limits and routes, and how to read its requests.
  */
 export function adapterConformance(runner: AdapterRunner, adapter: Adapter): void {
   const suite: AdapterSuite = {

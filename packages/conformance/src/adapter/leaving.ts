@@ -4,23 +4,23 @@ import type { LimitSetup, Reply } from "./adapter.js";
 import { Http2Client, PipeliningClient, until } from "./clients.js";
 import { type AdapterSuite, type App, gate, turn, type Web } from "./web.js";
 
-/** Clients that hang up with several requests open on one connection. */
+/** Clients that disconnect with several open requests on one connection. */
 export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
   const many = fixedWindow({ limit: 1000, window: "1m" });
   const slow = leakyBucket({ capacity: 20, leak: 1, every: "1h" });
   const ten = Array.from({ length: 10 }, (_, i) => ({ path: `/${i}` }));
   const route = [{ limit: 0 }, { route: "/:id" }];
 
-  /** An app whose handlers begin and do not end until they are let, and the statuses that its first limit is told. */
+  /** An app whose handlers wait to be released, and the statuses that its first limit's refundWhen receives. */
   async function working(
     web: Web,
     limits: (refundWhen: (status: number) => boolean) => readonly LimitSetup[],
     http2 = false,
-  ): Promise<{ app: App; begun: string[]; told: number[]; end: () => void }> {
+  ): Promise<{ app: App; begun: string[]; reported: number[]; end: () => void }> {
     const begun: string[] = [];
-    const told: number[] = [];
+    const reported: number[] = [];
     const { opened, open } = gate();
-    const passed = limits((status) => told.push(status) > 0);
+    const passed = limits((status) => reported.push(status) > 0);
     const app = await web.start({
       limits: passed,
       http2,
@@ -31,10 +31,10 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
         return { body: "late" };
       },
     });
-    return { app, begun, told, end: open };
+    return { app, begun, reported, end: open };
   }
 
-  /** An app whose queue moves once an hour. */
+  /** An app whose queue releases one request an hour. */
   async function queue(web: Web, http2 = false): Promise<{ app: App; served: string[]; delayed: () => number }> {
     const served: string[] = [];
     let delayed = 0;
@@ -51,7 +51,7 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
     return { app, served, delayed: () => delayed };
   }
 
-  /** The number of listeners for each event of an emitter. */
+  /** The number of listeners of each event of an emitter. */
   const listeners = (emitter: NodeJS.EventEmitter): string =>
     emitter
       .eventNames()
@@ -60,21 +60,21 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       .join(", ");
 
   describe("a client that pipelines", () => {
-    it("and hangs up while its requests are handled: each is told 499 once, and given back", async (web) => {
-      const { app, begun, told, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }]);
+    it("and disconnects while its requests are handled: each reports 499 once and is refunded", async (web) => {
+      const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }]);
       const client = await PipeliningClient.connect(app.server);
       client.ask(...ten);
       await until(() => begun.length === 10, "the handlers");
       assert.equal((await app.peek()).remaining, 990);
       await client.leave();
       end();
-      await until(() => told.length >= 10, "the end of each request");
+      await until(() => reported.length >= 10, "the end of each request");
       for (let i = 0; i < 5; i++) await turn();
-      assert.deepEqual(told, Array(10).fill(499));
+      assert.deepEqual(reported, Array(10).fill(499));
       assert.equal((await app.peek()).remaining, 1000);
     });
 
-    it("and hangs up before a limit is reached: each request is told 499 once there too", async (web) => {
+    it("and disconnects before a limit is reached: each request reports 499 once there too", async (web) => {
       const [asked, go] = [gate(), gate()];
       let looked = 0;
       const key = async (): Promise<string> => {
@@ -82,9 +82,9 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
         await go.opened;
         return "k";
       };
-      const { app, told, end } = await working(web, (refundWhen) => [
+      const { app, reported, end } = await working(web, (refundWhen) => [
         { name: "outer", policy: many, key },
-        // A client that is gone has no address any more.
+        // After the disconnect the socket has no address.
         { name: "inner", policy: many, key: "global", refundWhen },
       ]);
       const client = await PipeliningClient.connect(app.server);
@@ -93,11 +93,11 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       await client.leave();
       go.open();
       end();
-      await until(() => told.length >= 10, "the end of each request");
-      assert.deepEqual(told, Array(10).fill(499));
+      await until(() => reported.length >= 10, "the end of each request");
+      assert.deepEqual(reported, Array(10).fill(499));
     });
 
-    it("and hangs up while its requests are held: none of them is served", async (web) => {
+    it("and disconnects while its requests are held: none is served", async (web) => {
       const { app, served, delayed } = await queue(web);
       const client = await PipeliningClient.connect(app.server);
       client.ask(...ten);
@@ -108,7 +108,7 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       assert.deepEqual(served, ["/0"]);
     });
 
-    it("and sends no more, but goes on listening, is served", async (web) => {
+    it("and half-closes the connection is still served", async (web) => {
       const { app, served, delayed } = await queue(web);
       Object.assign(app.server, { httpAllowHalfOpen: true });
       const client = await PipeliningClient.connect(app.server);
@@ -120,33 +120,33 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       assert.equal(served.length, 10);
     });
 
-    it("gets each answer in its order, and each request is told its own status", async (web) => {
-      const told: number[] = [];
+    it("gets the responses in order, and each request reports its own status", async (web) => {
+      const reported: number[] = [];
       const app = await web.start({
-        limits: [{ policy: many, refundWhen: (status) => told.push(status) < 0 }],
+        limits: [{ policy: many, refundWhen: (status) => reported.push(status) < 0 }],
         steps: route,
         handler: async ({ path }) => {
-          // Later requests are answered first.
+          // Later requests finish first.
           for (let i = 10; i > Number(path.slice(1)); i--) await turn();
           return { status: 200 + Number(path.slice(1)), body: path };
         },
       });
       const client = await PipeliningClient.connect(app.server);
-      // No 204 and 205, which have no body.
+      // 204 and 205 are left out: they have no body.
       const asked = ten.filter((_, i) => i < 4 || i > 5);
       client.ask(...asked);
       const statuses = asked.map(({ path }) => 200 + Number(path.slice(1)));
       assert.deepEqual(await client.answers(8), statuses);
-      await until(() => told.length >= 8, "the end of each request");
-      assert.deepEqual(told.sort(), statuses);
+      await until(() => reported.length >= 8, "the end of each request");
+      assert.deepEqual(reported.sort(), statuses);
     });
 
-    it("leaves no listener on its connection, and at most one while it is open", async (web) => {
+    it("adds at most one listener to its connection, and leaves none after it", async (web) => {
       const open: number[] = [];
       for (const [name, limit] of [
         ["none", undefined],
         ["plain", { policy: many }],
-        ["told", { policy: many, refundWhen: () => false }],
+        ["with refundWhen", { policy: many, refundWhen: () => false }],
       ] as const) {
         const limits = limit === undefined ? [] : [{ ...limit, name }];
         const { app, begun, end } = await working(web, () => limits);
@@ -161,13 +161,13 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
         await client.answers(10);
         await until(() => client.accepted.listenerCount("close") < one, "the last response");
       }
-      const [none, plain, told] = open as [number, number, number];
+      const [none, plain, reported] = open as [number, number, number];
       assert.equal(plain, none);
-      assert.equal(told, 1);
+      assert.equal(reported, 1);
     });
   });
 
-  it("a connection that is kept alive has no listener more after a hundred requests, under many limits", async (web) => {
+  it("a keep-alive connection gains no listeners over a hundred requests under many limits", async (web) => {
     const warnings: Error[] = [];
     const warned = (warning: Error): unknown => warnings.push(warning);
     process.on("warning", warned);
@@ -188,7 +188,7 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
     }
   });
 
-  // More than the kernel keeps for a client that does not read.
+  // More than the kernel buffers for a client that does not read.
   const megabytes = 40;
   async function* chunks(): AsyncGenerator<string> {
     for (let i = 0; i < megabytes; i++) yield "x".repeat(1_000_000);
@@ -196,33 +196,33 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
   const bodies: [string, () => Reply][] = [["is streamed", () => ({ chunks: chunks() })]];
   if (adapter.seesSending === true) bodies.push(["is in one piece", () => ({ body: "x".repeat(megabytes * 1_000_000) })]);
   for (const [kind, handler] of bodies) {
-    it(`a client that hangs up in the middle of a response that ${kind} counts as status 499`, async (web) => {
-      const told: number[] = [];
-      const app = await web.start({ limits: [{ policy: many, refundWhen: (status) => told.push(status) < 0 }], handler });
+    it(`a client that disconnects during a response that ${kind} reports status 499`, async (web) => {
+      const reported: number[] = [];
+      const app = await web.start({ limits: [{ policy: many, refundWhen: (status) => reported.push(status) < 0 }], handler });
       const client = await PipeliningClient.connect(app.server, false);
       client.ask({});
       await until(() => client.accepted.bytesWritten > 0, "the response");
       await client.leave();
-      await until(() => told.length > 0, "the end of the request");
-      assert.deepEqual(told, [499]);
+      await until(() => reported.length > 0, "the end of the request");
+      assert.deepEqual(reported, [499]);
     });
   }
 
   if (adapter.http2 !== true) return;
   describe("over HTTP/2, a client", () => {
     for (const how of ["cancels its requests", "closes them without an error", "hangs up"]) {
-      it(`that ${how} while they are handled: each is told 499 once`, async (web) => {
-        const { app, begun, told, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }], true);
+      it(`that ${how} while they are handled: each reports 499 once`, async (web) => {
+        const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }], true);
         const client = await Http2Client.connect(app.server);
         client.ask(...ten, { path: "/10", headers: { ":method": "HEAD" } });
         await until(() => begun.length === 11, "the handlers");
         if (how !== "hangs up") {
           for (let i = 0; i < 11; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
         } else await client.leave();
-        await until(() => told.length >= 11, "the end of each request");
+        await until(() => reported.length >= 11, "the end of each request");
         end();
         for (let i = 0; i < 5; i++) await turn();
-        assert.deepEqual(told, Array(11).fill(499));
+        assert.deepEqual(reported, Array(11).fill(499));
         await client.leave();
       });
 
@@ -240,9 +240,9 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("that cancels a request before a limit is reached: it is told 499 there, and not held", async (web) => {
+    it("that cancels a request before a limit is reached: it reports 499 there and is not held", async (web) => {
       const [asked, go, inner] = [gate(), gate(), gate()];
-      const told: number[] = [];
+      const reported: number[] = [];
       const served: string[] = [];
       const key = async (): Promise<string> => {
         asked.open();
@@ -252,7 +252,7 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       const app = await web.start({
         limits: [
           { name: "outer", policy: many, key },
-          { name: "inner", policy: slow, key: "global", refundWhen: (status) => told.push(status) < 0, onEvent: inner.open },
+          { name: "inner", policy: slow, key: "global", refundWhen: (status) => reported.push(status) < 0, onEvent: inner.open },
         ],
         http2: true,
         handler: ({ path }) => {
@@ -267,10 +267,10 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       await client.cancel(0);
       go.open();
       await inner.opened;
-      await until(() => told.length > 0, "the end of the request");
+      await until(() => reported.length > 0, "the end of the request");
       app.limits[1]?.close();
       for (let i = 0; i < 5; i++) await turn();
-      assert.deepEqual([told, served], [[499], []]);
+      assert.deepEqual([reported, served], [[499], []]);
       await client.leave();
     });
   });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import type { FloodgateError, FloodgateEvent, PlainRule, RuleSet, RuleSource, RuleUser } from "@floodgate/core";
+import type { FloodgateError, FloodgateEvent, RuleSource } from "@floodgate/core";
+import type { PlainRule, RuleSet, RuleUser } from "@floodgate/core/rules";
 import { type AdapterSuite, gate, self } from "./web.js";
 
-/** A source whose versions come when the test says so. */
+/** A rule source whose versions the test sets. */
 class HandSource implements RuleSource {
   current: RuleSet;
   readonly users: RuleUser[] = [];
@@ -16,7 +17,7 @@ class HandSource implements RuleSource {
     return () => void this.users.splice(this.users.indexOf(user), 1);
   }
 
-  /** Puts a version in force as every source must: all are ready, or none takes it. */
+  /** Activates a version as every source must: in all middlewares, or in none. */
   offer(set: RuleSet): void {
     const ready = this.users.map((user) => user.prepare(set));
     this.current = set;
@@ -24,7 +25,7 @@ class HandSource implements RuleSource {
   }
 }
 
-/** Rules that change while the server runs. */
+/** Live rules: a source changes them while the server runs. */
 export function liveRuleCases({ describe, it }: AdapterSuite): void {
   const rule = (name: string, limit: number, more: Partial<PlainRule> = {}): PlainRule => ({
     name,
@@ -32,8 +33,8 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
     ...more,
   });
 
-  describe("rules that change", () => {
-    it("are in force from the next request on, and rules that stay keep their counts", async (web) => {
+  describe("live rules", () => {
+    it("apply from the next request on, and unchanged rules keep their counts", async (web) => {
       const source = new HandSource(rule("stays", 5), rule("goes", 2));
       const app = await web.start({ rules: source });
       assert.deepEqual(await app.statuses(3), [200, 200, 429]);
@@ -43,7 +44,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.match(response.headers["ratelimit"] as string, /^"stays";r=2;t=\d+, "comes";r=8;t=\d+$/);
     });
 
-    it("keep what was used where only numbers change, cut to the new limit", async (web) => {
+    it("keep the usage when only numbers change, clamped to the new limit", async (web) => {
       const source = new HandSource(rule("one", 5));
       const app = await web.start({ rules: source });
       await app.statuses(3);
@@ -53,7 +54,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 429);
     });
 
-    it("decide all of a request by one version, also where its functions take their time", async (web) => {
+    it("decide each request by one version, even if its functions are slow", async (web) => {
       const source = new HandSource(rule("old-a", 1, { key: "user" }), rule("old-b", 1, { key: "user" }));
       const asked = gate();
       const answered = gate();
@@ -71,7 +72,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.match((await app.get()).headers["ratelimit"] as string, /^"new-a";r=0;t=\d+$/);
     });
 
-    it("are refused whole where a key or a cost is not the app's, and the last ones stay", async (web) => {
+    it("are refused as a whole if one rule is invalid, and the active version stays", async (web) => {
       const source = new HandSource(rule("one", 5, { key: "user" }));
       const app = await web.start({ rules: source, keys: { user: () => "ann" } });
       for (const [bad, code, at] of [
@@ -87,7 +88,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.match((await app.get()).headers["ratelimit-policy"] as string, /^"one";q=5;/);
     });
 
-    it("are refused with all their mistakes at once", async (web) => {
+    it("report all mistakes at once", async (web) => {
       const source = new HandSource(rule("one", 5));
       await web.start({ rules: source });
       assert.throws(
@@ -103,7 +104,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("take no name that a refused version had, and give theirs back when the middleware is closed", async (web) => {
+    it("reserve no names for a refused version, and release theirs when the middleware is closed", async (web) => {
       const source = new HandSource(rule("one", 5));
       const app = await web.start({ rules: source });
       await web.start({ name: "taken", limit: 3, window: "1m" });
@@ -117,7 +118,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       await web.start({ name: "one", limit: 3, window: "1m" });
     });
 
-    it("give back the name of one that is gone or has another name now", async (web) => {
+    it("release the names of removed and renamed rules", async (web) => {
       const source = new HandSource(rule("stays", 5), rule("goes", 5), rule("old", 5));
       await web.start({ rules: source });
       source.offer({ rules: [rule("stays", 5), rule("new", 5)] });
@@ -127,11 +128,11 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("that are still a promise are refused with what to write", async (web) => {
+    it("passed as a promise are refused; the error says to await it", async (web) => {
       await assert.rejects(web.start({ rules: Promise.resolve(new HandSource(rule("one", 5))) as never }), /was a promise: await it first/);
     });
 
-    it("may exempt for all of them", async (web) => {
+    it("may set exemptions for all rules", async (web) => {
       const source = new HandSource(rule("one", 1));
       const app = await web.start({ rules: source });
       assert.deepEqual(await app.statuses(2), [200, 429]);
@@ -139,7 +140,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(2), [200, 200]);
     });
 
-    it("are asked for by the limiters of the version in force", async (web) => {
+    it("expose the limiters of the active version", async (web) => {
       const source = new HandSource(rule("one", 1));
       const app = await web.start({ rules: source });
       await app.statuses(1);
@@ -150,7 +151,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 200);
     });
 
-    it("are told to who listens, until the middleware is closed", async (web) => {
+    it("emit events to listeners until the middleware is closed", async (web) => {
       const { onEvent } = web.listen("rules-reloaded");
       const source = new HandSource(rule("one", 1));
       const app = await web.start({ rules: source, onEvent });
@@ -162,7 +163,7 @@ export function liveRuleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 200);
     });
 
-    it("share their counts with other middlewares of the same source and store, and with no rule of another", async (web) => {
+    it("share counts between middlewares of one source and store, but not with other rules", async (web) => {
       const source = new HandSource(rule("one", 2));
       const app = await web.start({ limits: [{ rules: source }, { rules: source }], steps: [{ limit: 0 }, { limit: 1 }, { route: "/" }] });
       assert.deepEqual(await app.statuses(2), [200, 429]);

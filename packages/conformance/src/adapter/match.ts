@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { type FloodgateError, fixedWindow, type Match } from "@floodgate/core";
+import { type FloodgateError, fixedWindow } from "@floodgate/core";
+import type { Match } from "@floodgate/core/adapter";
 import type { RequestView } from "./adapter.js";
 import type { AdapterSuite, App } from "./web.js";
 
 const policy = fixedWindow({ limit: 100, window: "1m" });
 
-/** The paths that fit and those that do not. */
+/** A rule's path, the paths that match, and the paths that do not. */
 const paths: [Match["path"], string[], string[]][] = [
   ["/posts", ["/posts", "/POSTS", "/posts/", "/posts?x=/y", "/p%6Fsts", "/%50osts"], ["/", "/post", "/posts/1", "/api/posts", "/posts2"]],
   ["/Posts/", ["/posts", "/Posts/"], ["/post"]],
@@ -30,7 +31,7 @@ const paths: [Match["path"], string[], string[]][] = [
   ["/caf%C3%A9", ["/caf%C3%A9", "/CAF%c3%a9", "/caf%C3%89"], ["/cafe"]],
 ];
 
-/** What routers read as a pattern, and the character that makes it one. */
+/** Paths that routers treat as patterns, and the character that makes them one. */
 const patterns: [string, string][] = [
   ["/user-:id", ":"],
   ["/v:version/x", ":"],
@@ -53,7 +54,7 @@ const patterns: [string, string][] = [
   ["/files/*.png", "*"],
 ];
 
-/** Spellings of one request target, some of which a router takes for `/posts`. */
+/** Request targets, some of which a router maps to `/posts`. */
 const spellings = [
   ...["/posts", "/POSTS", "/posts/", "/posts//", "//posts", "/posts?x", "/posts?/y", "/posts#x", "/posts/#x", "/posts;a=b", "/posts%2F"],
   ...[
@@ -78,24 +79,24 @@ const spellings = [
   ],
 ];
 
-/** Which requests a rule is for. */
+/** `match`: the requests that a rule applies to. */
 export function matchCases({ describe, it }: AdapterSuite): void {
   const matched = async (app: App, path: string): Promise<boolean> => (await app.raw(path)).lines("ratelimit").length > 0;
 
-  describe("rules match", () => {
+  describe("match", () => {
     for (const [path, fit, others] of paths) {
-      it(`path ${JSON.stringify(path)}: ${fit.join(", ")}`, async (web) => {
+      it(`path ${JSON.stringify(path)} includes ${fit.join(", ")}`, async (web) => {
         const app = await web.start({ rules: [{ name: "rule", policy, match: { path: path as string } }] });
         for (const one of fit) assert.equal(await matched(app, one), true, one);
       });
-      it(`path ${JSON.stringify(path)}: not ${others.join(", ")}`, async (web) => {
+      it(`path ${JSON.stringify(path)} excludes ${others.join(", ")}`, async (web) => {
         const app = await web.start({ rules: [{ name: "rule", policy, match: { path: path as string } }] });
         for (const one of others) assert.equal(await matched(app, one), false, one);
       });
     }
 
     for (const [path, sign] of patterns) {
-      it(`path ${path} is refused: routers read ${sign} as a pattern, and it would never match`, async (web) => {
+      it(`path ${path} is refused: routers treat ${sign} as a pattern, so it would never match`, async (web) => {
         for (const written of [path, ["/posts", path]]) {
           await assert.rejects(web.start({ rules: [{ name: "rule", policy, match: { path: written } }] }), (error: FloodgateError) => {
             assert.equal(error.code, "FLOODGATE_INVALID_OPTION");
@@ -107,7 +108,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("path: characters of real paths stand for themselves, and those of patterns too where they are percent-encoded", async (web) => {
+    it("path characters match literally, and so do percent-encoded pattern characters", async (web) => {
       for (const [path, ...targets] of [
         ["/o'brien", "/o'brien", "/o%27brien"],
         ["/a-b.c~d_e", "/a-b.c~d_e"],
@@ -136,7 +137,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
         ["get", "head"],
       ],
     ] as const) {
-      it(`method ${JSON.stringify(method)}: ${fit.join(", ")}, not ${others.join(", ")}`, async (web) => {
+      it(`method ${JSON.stringify(method)} includes ${fit.join(", ")} and excludes ${others.join(", ")}`, async (web) => {
         const app = await web.start({ rules: [{ name: "rule", policy, match: { method } }] });
         for (const one of [...fit, ...others]) {
           const { headers } = await app.send(one);
@@ -145,14 +146,14 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("method and path both have to fit", async (web) => {
+    it("method and path must both match", async (web) => {
       const app = await web.start({ rules: [{ name: "rule", policy, match: { method: "POST", path: "/" } }] });
       assert.equal((await app.get("/")).headers["ratelimit"], undefined);
       assert.notEqual((await app.post("/", {})).headers["ratelimit"], undefined);
       assert.equal((await app.post("/x", {})).headers["ratelimit"], undefined);
     });
 
-    it("header: a value, several, any or none", async (web) => {
+    it("header matches one value, several, any value or absence", async (web) => {
       const header = { "X-Version": ["2", "3*"], "x-beta": true, "x-old": false } as const;
       const app = await web.start({ rules: [{ name: "rule", policy, match: { header } }] });
       for (const [headers, expected] of [
@@ -166,7 +167,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("header: one that is called like what every object has is looked for like any other", async (web) => {
+    it("header names such as constructor or __proto__ work like any other", async (web) => {
       const rules = [
         { name: "constructor", policy, match: { header: { constructor: true } } },
         { name: "proto", policy, match: { header: JSON.parse('{ "__proto__": true }') } },
@@ -181,7 +182,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       ["at once", (request: RequestView) => request.header("x-limited") !== undefined],
       ["by promise", async (request: RequestView) => request.header("x-limited") !== undefined],
     ] as const) {
-      it(`a function of the request that answers ${kind}`, async (web) => {
+      it(`by a function of the request that answers ${kind}`, async (web) => {
         const app = await web.start({
           rules: [
             { name: "all", policy },
@@ -193,7 +194,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("the path is the full one, mounts included", async (web) => {
+    it("the full path, including mount paths", async (web) => {
       const rules = [
         { name: "full", policy, match: { path: "/api/posts/:id" } },
         { name: "inner", policy, match: { path: "/posts/:id" } },
@@ -205,7 +206,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual((await app.raw("/api/posts/1")).lines("ratelimit-policy"), ['"full";q=100;w=60']);
     });
 
-    it("the path is the full one on a route of a sub-router", async (web) => {
+    it("the full path on a route of a sub-router", async (web) => {
       const app = await web.start({
         limits: [{ rules: [{ name: "full", policy, match: { path: "/api/posts/:id" } }] }],
         steps: [{ router: "/api", steps: [{ route: "/posts/:id", limits: [0] }] }],
@@ -214,7 +215,7 @@ export function matchCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const place of ["all requests", "a sub-router"]) {
-      it(`no spelling of a target that reaches the route escapes its rule, mounted on ${place}`, async (web) => {
+      it(`every spelling of a target that reaches the route (mounted on ${place})`, async (web) => {
         const limits = [{ rules: [{ name: "rule", policy, match: { path: place === "all requests" ? "/posts" : "/api/posts" } }] }];
         const app = await web.start({
           limits,

@@ -4,7 +4,7 @@ import type { Step } from "./adapter.js";
 import { items } from "./headers.js";
 import type { AdapterSuite } from "./web.js";
 
-/** Limits in sub-routers and in apps that are mounted in apps. */
+/** Limits in sub-routers and sub-apps. */
 export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 5, window: "1m" });
 
@@ -15,18 +15,18 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
     const mounted = (router: string, ...steps: Step[]): Step => ({ router, steps, app });
 
     describe(kind, () => {
-      it("is limited by paths in full", async (web) => {
+      it("matches rules by the full path", async (web) => {
         const rules = [
           { name: "full", policy, match: { path: "/v1/items/:id" } },
           { name: "inner", policy, match: { path: "/items/:id" } },
         ];
         const app = await web.start({ limits: [{ rules }], steps: [mounted("/v1", { limit: 0 }, { route: "/items/:id" })] });
-        // The first request of an app may count under too many rules: an adapter may learn from it where mounts are.
+        // The first request may count under too many rules: adapters may learn the mount paths from it.
         assert.ok("full" in items(await app.get("/v1/items/6"), "ratelimit"));
         assert.deepEqual(Object.keys(items(await app.get("/v1/items/7"), "ratelimit")), ["full"]);
       });
 
-      it("charges once a middleware that is around it too, and in a router within, and finds its decision", async (web) => {
+      it("charges a middleware once that is also mounted around it and in an inner router", async (web) => {
         const steps = [
           { limit: 0 },
           mounted("/v1", { limit: 0 }, { router: "/items", steps: [{ limit: 0 }, { route: "/:id", limits: [0] }] }),
@@ -37,7 +37,7 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
         assert.equal(response.body.decision.remaining, 4);
       });
 
-      it("adds its list items to those of the app around it, allowed and limited", async (web) => {
+      it("adds its list items to those of the outer app, allowed and limited", async (web) => {
         const inner = { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) };
         const app = await web.start({
           limits: [{ name: "outer", policy }, inner],
@@ -50,7 +50,7 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
         }
       });
 
-      it("limits nobody who is not on its path", async (web) => {
+      it("does not limit requests outside its path", async (web) => {
         const app = await web.start({
           limits: [{ policy }],
           steps: [mounted("/v1", { limit: 0 }, { route: "/items" }), { route: "/v2" }],
@@ -58,7 +58,7 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
         assert.equal((await app.get("/v2")).headers["ratelimit"], undefined);
       });
 
-      it("hands the fault of a key function to the error handling of the app around it", async (web) => {
+      it("passes errors of key functions to the outer app's error handler", async (web) => {
         const fault = new Error("key");
         const key = async (): Promise<never> => {
           throw fault;
@@ -69,7 +69,7 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
       });
 
       if (!adapter.proxies.includes("one hop")) return;
-      it("follows the proxy setting of the app around it", async (web) => {
+      it("follows the outer app's proxy setting", async (web) => {
         const app = await web.start({
           limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }],
           steps: [mounted("/v1", { limit: 0 }, { route: "/items" })],

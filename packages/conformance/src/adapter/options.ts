@@ -1,9 +1,10 @@
-import type { KeyFunction, LimitOptions, RateLimitOptions, Rule, RuleSource } from "@floodgate/core";
+import type { KeyFunction, Rule, RuleSource } from "@floodgate/core";
+import type { LimitOptions, RateLimitOptions } from "@floodgate/core/adapter";
 import type { LimitSetup, RequestView } from "./adapter.js";
 
 type View<Req> = (request: Req) => RequestView;
 
-/** A limit's options with functions of the framework's request; `onLimited` is left out: its parameters are the adapter's own. */
+/** The neutral options as functions of the framework's request. `onLimited` is left out: each adapter has its own parameters. */
 export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitOptions<Req, string> {
   const { onLimited: _, keys, costs, skip, plan, clientIp, rules, ...limit } = setup;
   const options = limitFor(limit, view) as RateLimitOptions<Req, string>;
@@ -20,12 +21,12 @@ export function forRequests<Req>(setup: LimitSetup, view: View<Req>): RateLimitO
   return options;
 }
 
-/** A middleware that is made anew each time that it is called. */
+/** A middleware that calls `make` for every request. */
 export function madeAnew<Middleware extends (...args: never) => unknown>(make: () => Middleware): Middleware {
   return new Proxy(make(), { apply: (_, self, args) => Reflect.apply(make(), self, args) });
 }
 
-/** Goes on with a value now, or with a promise's value later, so that what is synchronous stays so. */
+/** Applies `next` to a value, or to a promise's value later. Synchronous values stay synchronous. */
 export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R): R | PromiseLike<R> {
   const isPromise = typeof value === "object" && value !== null && "then" in value;
   return isPromise ? (value as PromiseLike<T>).then(next) : next(value as T);
@@ -36,7 +37,7 @@ function ruleFor<Req>({ match, ...rule }: Rule<RequestView, string>, view: View<
   return { ...limitFor(rule, view), name: rule.name, ...(fits === undefined ? {} : { match: fits }) };
 }
 
-/** The functions of the request among what both a rule and a middleware say; the rest as it is. */
+/** Converts the options that rules and middlewares share. */
 function limitFor<Req>(
   { policy, key, cost, settle, ...plain }: LimitOptions<RequestView, string>,
   view: View<Req>,
@@ -60,12 +61,12 @@ function of<Req, T, More extends unknown[]>(
   return typeof neutral === "function" ? (request, ...more) => neutral(view(request), ...more) : neutral;
 }
 
-/** With as many parameters as the policy function has. */
+/** Keeps the number of parameters of the policy function. */
 function policyFor<Req>(policy: Extract<LimitOptions<RequestView>["policy"], (...more: never) => unknown>, view: View<Req>) {
   return policy.length === 0 ? (policy as () => ReturnType<typeof policy>) : of(policy, view);
 }
 
-/** With as many parameters as the key function has. */
+/** Keeps the number of parameters of the key function. */
 function keyFor<Req>(key: KeyFunction<RequestView>, view: View<Req>): KeyFunction<Req> {
   if (typeof key !== "function") return key;
   return key.length < 2

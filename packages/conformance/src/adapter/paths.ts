@@ -5,7 +5,7 @@ import type { AdapterSuite, App } from "./web.js";
 
 const policy = fixedWindow({ limit: 1000, window: "1m" });
 
-/** Targets that may reach a route at a path: some as they are, some since the framework parses them. */
+/** Targets that may reach the route at a path, either directly or after the framework has parsed them. */
 function targetsOf(path: string): string[] {
   const tail = path.slice(path.lastIndexOf("/"));
   const head = path.slice(0, path.lastIndexOf("/"));
@@ -16,15 +16,15 @@ function targetsOf(path: string): string[] {
   ];
 }
 
-/** The path that rules see is the one that the routers route by. */
+/** Rules match the same path that routers route by. */
 export function pathCases({ describe, it }: AdapterSuite): void {
   const route = (path: string): Step => ({ route: path });
   const mounted = (app: boolean, path: string, ...steps: Step[]): Step => ({ router: path, steps, app });
 
-  /** In a router the limit stands on the route: a router of Koa's runs its other middlewares only for a path in the case of its prefix. */
+  /** In a sub-router the limit is on the route: Koa routers run other middlewares only if the path has the exact case of the prefix. */
   const limited = (path: string, inApp: boolean): Step[] => (inApp ? [{ limit: 0 }, route(path)] : [{ route: path, limits: [0] }]);
 
-  /** Asks for all targets, and answers how many have reached a route: each of these must have been counted under the rule. */
+  /** Requests all targets and returns how many reached a route. Fails if one of them was not counted under the rule. */
   const reached = async (app: App, rule: string, targets: readonly string[]): Promise<number> => {
     let served = 0;
     for (const target of targets) {
@@ -36,26 +36,26 @@ export function pathCases({ describe, it }: AdapterSuite): void {
     return served;
   };
 
-  describe("paths that routers follow", () => {
+  describe("router paths", () => {
     for (const [kind, isApp] of [
       ["sub-routers", false],
       ["sub-apps", true],
     ] as const) {
-      it(`no spelling gets around the rule of a route in ${kind} of ${kind}`, async (web) => {
+      it(`no spelling evades a rule in ${kind} of ${kind}`, async (web) => {
         const rules = [{ name: "login", policy, match: { path: "/v1/api/login" } }];
         const steps = [mounted(isApp, "/v1", mounted(isApp, "/api", ...limited("/login", isApp)))];
         const app = await web.start({ limits: [{ rules }], steps });
         assert.ok((await reached(app, "login", targetsOf("/v1/api/login"))) >= 2);
       });
 
-      it(`no spelling gets around the rule of a route with a parameter in ${kind}`, async (web) => {
+      it(`no spelling evades a rule for a route with a parameter in ${kind}`, async (web) => {
         const rules = [{ name: "key", policy, match: { path: "/api/api-keys/:id" } }];
         const app = await web.start({ limits: [{ rules }], steps: [mounted(isApp, "/api", ...limited("/api-keys/:id", isApp))] });
         const targets = [...targetsOf("/api/api-keys/7"), "/api/api-keys/'#", "/api/api-keys/O'Brien", "/api/api-keys/'\xa0"];
         assert.ok((await reached(app, "key", targets)) >= 4);
       });
 
-      it(`a rewritten path is counted under the rule for it and under the rule for the path that was sent, in ${kind}`, async (web) => {
+      it(`a rewritten path counts under the rules for both the rewritten and the original path, in ${kind}`, async (web) => {
         const rules = ["/api/login", "/en/api/login", "/x/api/login", "/login"].map((path) => ({ name: path, policy, match: { path } }));
         const steps: Step[] = [
           { rewrite: "/en", to: "" },
@@ -69,7 +69,7 @@ export function pathCases({ describe, it }: AdapterSuite): void {
     }
 
     for (const place of ["the app", "the router"]) {
-      it(`no spelling gets around the rule of a route under a mount path with a parameter, limited in ${place}`, async (web) => {
+      it(`no spelling evades a rule under a mount path with a parameter, limited in ${place}`, async (web) => {
         const limit: Step = { limit: 0 };
         const rules = [{ name: "reset", policy, match: { path: "/users/:id/reset" } }];
         const limited = place === "the app" ? [limit, mounted(false, "/users/:id", route("/reset"))] : undefined;

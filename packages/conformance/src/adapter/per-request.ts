@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions, toPolicy } from "@floodgate/core";
+import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions } from "@floodgate/core";
+import { toPolicy } from "@floodgate/core/rules";
 import { FaultyStore } from "../faulty-store.js";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, later, self } from "./web.js";
 
-/** Policy, cost and mode: what is decided for each request anew. */
+/** Policy, cost and mode per request. */
 export function perRequestCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 10, window: "1m" });
   const plans: Record<string, Policy> = { free: fixedWindow({ limit: 1, window: "1m" }), paid: fixedWindow({ limit: 3, window: "1m" }) };
@@ -16,28 +17,28 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       ["at once", planOf],
       ["by promise", async (request: RequestView) => planOf(request)],
     ] as const) {
-      it(`limits each request by the plan that it answers ${kind}`, async (web) => {
+      it(`limits each request by the policy that it returns ${kind}`, async (web) => {
         const app = await web.start({ name: "plan", policy: choose, key: "header:x-user" });
         assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
         assert.deepEqual(await app.statuses(4, "/", { "x-user": "bob", "x-plan": "paid" }), [200, 200, 200, 429]);
       });
     }
 
-    it("keeps what was used when the plan changes, and tells of the plan in force", async (web) => {
+    it("keeps the usage when the policy changes, and shows the current policy", async (web) => {
       const app = await web.start({ name: "plan", policy: planOf, key: "global" });
       await app.statuses(1);
       assert.deepEqual(await app.statuses(3, "/", { "x-plan": "paid" }), [200, 200, 429]);
       assert.deepEqual(items(await app.get("/", { "x-plan": "paid" }), "ratelimit-policy"), { plan: { q: 3, w: 60 } });
     });
 
-    it("may make a new one for each request, or write it as a rules file does", async (web) => {
+    it("may return a new policy each time, or one in rules file notation", async (web) => {
       const made = await web.start({ name: "made", policy: () => fixedWindow({ limit: 2, window: "1m" }) });
       assert.deepEqual(await made.statuses(3), [200, 200, 429]);
       const written = await web.start({ name: "written", policy: () => ({ algorithm: "fixed-window", limit: 2, window: "1m" }) });
       assert.deepEqual(await written.statuses(3), [200, 200, 429]);
     });
 
-    it("can be reset by its middleware's limiter, whatever the plan", async (web) => {
+    it("can be reset by its middleware's limiter, for all policies at once", async (web) => {
       const app = await web.start({
         name: "plan",
         policy: (request) => (request.header("x-plan") ? gcra({ limit: 1, window: "1h" }) : planOf(request)),
@@ -52,7 +53,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       ["at once", () => plans["paid"] as Policy],
       ["by promise", async () => plans["paid"] as Policy],
     ] as const) {
-      it(`that needs no request and answers ${kind} can be reset by a process that has decided nothing`, async (web) => {
+      it(`without parameters can be reset by a process that has decided nothing yet (answers ${kind})`, async (web) => {
         const [busy, fresh] = [await web.start({ name: "plan", policy: choose }), await web.start({ name: "plan", policy: choose })];
         assert.deepEqual(await busy.statuses(4), [200, 200, 200, 429]);
         await fresh.limits[0]?.limiter.reset(self);
@@ -60,7 +61,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("cannot be reset by a process that has decided nothing, and says so", async (web) => {
+    it("cannot be reset by a process that has decided nothing yet: the error says what to do", async (web) => {
       const app = await web.start({ name: "plan", policy: planOf });
       const reset = async () => app.limits[0]?.limiter.reset(self);
       await assert.rejects(reset, {
@@ -73,7 +74,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const answer of [undefined, null, 0, Number.NaN, "unlimited", true, Number.POSITIVE_INFINITY]) {
-      it(`that answers ${String(answer)} is an error of that request, never unlimited`, async (web) => {
+      it(`that returns ${String(answer)} is an error of that request, never unlimited`, async (web) => {
         for (const policy of [() => answer as never, async () => answer as never]) {
           const app = await web.start({ name: `plan-${policy.constructor.name}`, policy });
           assert.deepEqual(await app.statuses(2), [500, 500]);
@@ -82,7 +83,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("that answers a policy with a limit of NaN is an error of that request", async (web) => {
+    it("that returns a policy with a limit of NaN is an error of that request", async (web) => {
       const app = await web.start({ policy: () => ({ algorithm: "fixed-window", limit: Number.NaN, window: "1m" }) });
       assert.equal((await app.get()).status, 500);
       assert.deepEqual(app.codes, ["FLOODGATE_INVALID_OPTION"]);
@@ -103,12 +104,12 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
 
     for (const [name, zero] of Object.entries(zeros)) {
       for (const [kind, setup] of [
-        ["said in the options", { policy: zero }],
+        ["set in the options", { policy: zero }],
         ["made by the factory", { policy: toPolicy("test", zero) }],
-        ["answered by a policy function", { policy: () => zero }],
+        ["returned by a policy function", { policy: () => zero }],
         ["promised by a policy function", { policy: async (_: RequestView) => toPolicy("test", zero) }],
       ] as [string, LimitSetup][]) {
-        it(`of a ${name}, ${kind}, rejects every request before the store, and no wait helps`, async (web) => {
+        it(`of a ${name}, ${kind}, rejects every request without asking the store, and sets no Retry-After`, async (web) => {
           const store = new FaultyStore(web.store);
           const { onEvent } = web.listen("limited");
           const ban = { after: 1, within: "1m", for: "1h" } as const;
@@ -130,7 +131,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       }
     }
 
-    it("is told once where it is written down, and not where a function or a plan answers it", async (web) => {
+    it("warns once if it is in the options, and not if a function or a plan sets it", async (web) => {
       const { onEvent } = web.listen("warning");
       const zero = { limit: 0, window: "1m" } as const;
       await web.start({ ...zero, name: "off", onEvent });
@@ -151,7 +152,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       assert.equal(web.events.filter(({ type }) => type === "warning").length, 1);
     });
 
-    it("beside other limits takes nothing from them; only watched, it is told and the others decide", async (web) => {
+    it("charges no other limits; in shadow mode it emits events and the others decide", async (web) => {
       const { onEvent } = web.listen("limited");
       const wide = { name: "wide", policy: fixedWindow({ limit: 2, window: "1m" }) };
       const off = { name: "off", policy: fixedWindow({ limit: 0, window: "1m" }) };
@@ -165,11 +166,11 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await watched.statuses(3), [200, 200, 429]);
       assert.deepEqual(
         web.events.map((event) => `${event.type} ${"name" in event ? event.name : ""}`),
-        ["allowed wide", "shadow-limited off", "allowed wide", "shadow-limited off", "limited wide", "shadow-limited off"],
+        ["shadow-limited off", "allowed wide", "shadow-limited off", "allowed wide", "shadow-limited off", "limited wide"],
       );
     });
 
-    it("lets pass what costs nothing, is exempt or has no key", async (web) => {
+    it("allows requests that cost 0, are exempt or are skipped without a key", async (web) => {
       const zero = { limit: 0, window: "1m" } as const;
       for (const [i, limit] of (
         [{ cost: 0 }, { exempt: { ips: [self] } }, { key: () => undefined, onMissingKey: "skip" }] as LimitSetup[]
@@ -179,7 +180,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("of a limiter rejects without its store, alone and beside others", async (web) => {
+    it("of a limiter rejects without asking the store, alone and in consumeAll", async (web) => {
       const off = createLimiter({ name: "off", policy: fixedWindow({ limit: 0, window: "1m" }), store: web.store });
       const wide = createLimiter({ name: "wide", policy: fixedWindow({ limit: 2, window: "1m" }), store: web.store });
       for (const { allowed, retryAfterMs, remaining } of [off.consume("k"), off.peek("k")]) {
@@ -209,7 +210,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("is the request's own, by its body say, and one that is rejected takes nothing", async (web) => {
+    it("can depend on the request, such as its body; a rejected cost takes nothing", async (web) => {
       const app = await web.start({ policy, cost: (request) => (request.body as { items: unknown[] }).items.length });
       const statuses: number[] = [];
       for (const count of [8, 5, 2, 1]) statuses.push((await app.post("/", { items: Array.from({ length: count }, () => 0) })).status);
@@ -221,7 +222,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       ["0 of a function", () => 0],
       ["0 by promise", async () => 0],
     ] as const) {
-      it(`${kind} passes free of charge, also where nothing is left`, async (web) => {
+      it(`${kind} passes free of charge, even when nothing is left`, async (web) => {
         const app = await web.start({ policy, cost: 10 });
         await app.get();
         const free = await web.start({ policy, cost });
@@ -234,7 +235,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
     }
 
     for (const bad of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "1", null, undefined, 2 ** 53, {}, []]) {
-      it(`${JSON.stringify(bad) ?? "undefined"} (${typeof bad} ${String(bad)}) of a function is an error of that request`, async (web) => {
+      it(`${JSON.stringify(bad) ?? "undefined"} (${typeof bad} ${String(bad)}) from a function is an error of that request`, async (web) => {
         for (const cost of [() => bad as never, async () => bad as never]) {
           const app = await web.start({ policy, cost });
           assert.equal((await app.get()).status, 500);
@@ -247,7 +248,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
   describe("shadow mode", () => {
     const watched = { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const };
 
-    it("counts and tells, but rejects nothing and stands in no header", async (web) => {
+    it("counts and emits events, but rejects nothing and sets no header", async (web) => {
       const { onEvent } = web.listen("shadow-limited");
       const app = await web.start({ ...watched, onEvent, headers: ["standard", "legacy"] });
       for (let i = 0; i < 3; i++) {
@@ -264,7 +265,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("beside rules that are enforced, counts only what they let through", async (web) => {
+    it("counts only requests that the enforced rules allow", async (web) => {
       const { onEvent } = web.listen("limited");
       const enforced = { name: "enforced", policy: fixedWindow({ limit: 2, window: "1m" }) };
       const app = await web.start({ rules: [{ ...watched, policy: fixedWindow({ limit: 10, window: "1m" }) }, enforced], onEvent });
@@ -275,7 +276,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(response.body["violated-policies"], ["enforced"]);
     });
 
-    it("that would reject takes nothing from those that are enforced", async (web) => {
+    it("does not affect enforced rules when it would reject", async (web) => {
       const enforced = { name: "enforced", policy: fixedWindow({ limit: 3, window: "1m" }) };
       const app = await web.start({ rules: [watched, enforced] });
       assert.deepEqual(await app.statuses(4), [200, 200, 200, 429]);
@@ -284,8 +285,8 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
     });
   });
 
-  describe("functions that answer by promise", () => {
-    it("all of them at once, with a store that does too", async (web) => {
+  describe("asynchronous functions", () => {
+    it("work for all options at once, with an asynchronous store", async (web) => {
       const app = await web.start({
         name: "all",
         store: later(web.store),
@@ -304,7 +305,7 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(app.errors, []);
     });
 
-    it("requests at the same moment are not let through together", async (web) => {
+    it("do not let concurrent requests exceed the limit", async (web) => {
       const app = await web.start({ policy, store: later(web.store), key: async () => "everyone" });
       const responses = await Promise.all(Array.from({ length: 25 }, () => app.get()));
       assert.equal(responses.filter(({ status }) => status === 200).length, 10);

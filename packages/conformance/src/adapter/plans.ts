@@ -4,7 +4,7 @@ import type { RequestView } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, self } from "./web.js";
 
-/** Other numbers by what the app says of a request. */
+/** Plans: other numbers for some requests. */
 export function planCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 1, window: "1m" });
   const plans = { paid: { limit: 3 }, partner: { algorithm: "gcra" as const, limit: 2, window: "1h" as const } };
@@ -15,7 +15,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       ["at once", (request: RequestView) => request.header("x-plan")],
       ["by promise", async (request: RequestView) => request.header("x-plan")],
     ] as const) {
-      it(`limit each request by the numbers of its plan, said ${kind}`, async (web) => {
+      it(`limit each request by the numbers of its plan (plan known ${kind})`, async (web) => {
         const app = await web.start({ ...limit, plan });
         assert.deepEqual(await app.statuses(2, "/", { "x-user": "ann" }), [200, 429]);
         assert.deepEqual(await app.statuses(4, "/", { "x-user": "bob", "x-plan": "paid" }), [200, 200, 200, 429]);
@@ -24,7 +24,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("keep what a key has used when its plan changes, and tell of the plan in force", async (web) => {
+    it("keep a key's usage when its plan changes, and show the current plan", async (web) => {
       const app = await web.start({ ...limit, plan: (request) => request.header("x-plan") });
       const ann = { "x-user": "ann" };
       await app.statuses(1, "/", ann);
@@ -34,7 +34,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get("/", ann)).status, 429);
     });
 
-    it("are refunded by their own numbers", async (web) => {
+    it("refund by their own numbers", async (web) => {
       const { onEvent, heard } = web.listen("refunded");
       const app = await web.start({
         ...limit,
@@ -49,7 +49,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 200);
     });
 
-    it("are all forgotten by a reset", async (web) => {
+    it("are all cleared by a reset", async (web) => {
       const app = await web.start({ ...limit, key: "ip", plan: (request) => request.header("x-plan") });
       const partner = { "x-plan": "partner" };
       assert.deepEqual([...(await app.statuses(2)), ...(await app.statuses(3, "/", partner))], [200, 429, 200, 200, 429]);
@@ -57,7 +57,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual([...(await app.statuses(1)), ...(await app.statuses(1, "/", partner))], [200, 200]);
     });
 
-    it("are asked for once a request, and only where a rule that is for it has some", async (web) => {
+    it("call the plan function once per request, and only if a matching rule has plans", async (web) => {
       let asked = 0;
       const plan = (): string => `${++asked}`;
       const rules = [
@@ -73,22 +73,22 @@ export function planCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const answer of [1, {}, true]) {
-      it(`that are ${JSON.stringify(answer)} are an error of that request`, async (web) => {
+      it(`report the invalid plan ${JSON.stringify(answer)} as an error of that request`, async (web) => {
         const app = await web.start({ ...limit, key: "global", plan: () => answer as never });
         assert.equal((await app.get()).status, 500);
         assert.deepEqual(app.codes, ["FLOODGATE_MISSING_PLAN"]);
       });
     }
 
-    it("must be sayable: a rule with plans needs a middleware that knows them", async (web) => {
+    it("require the middleware option `plan`", async (web) => {
       await assert.rejects(web.start({ ...limit, key: "global" }), { code: "FLOODGATE_MISSING_PLAN" });
     });
 
-    it("must be there where a plan is said", async (web) => {
+    it("are required when `plan` is set", async (web) => {
       await assert.rejects(web.start({ policy, plan: () => "paid" }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["plan"] });
     });
 
-    it("are part of what a name stands for: one with other plans is another", async (web) => {
+    it("are part of a limit's identity: the same name with other plans is refused", async (web) => {
       const plan = (): string => "paid";
       for (let i = 0; i < 2; i++) await web.start({ ...limit, plan });
       const { plans: _, ...unplanned } = limit;
@@ -107,7 +107,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       [{}, /must name the plans/],
       [[], /must name the plans/],
     ] as const) {
-      it(`of ${JSON.stringify(wrong)} are refused`, async (web) => {
+      it(`reject the option ${JSON.stringify(wrong)}`, async (web) => {
         await assert.rejects(web.start({ ...limit, plan: () => "paid", plans: wrong as never }), (error: Error) =>
           message.test(error.message),
         );

@@ -5,24 +5,24 @@ import type { AdapterSuite, App, Headers } from "./web.js";
 
 const policy = fixedWindow({ limit: 100, window: "1m" });
 
-/** What a proxy adds. */
+/** The headers that proxies add. */
 const signs: [string, Headers][] = [
   ["X-Forwarded-For", { "x-forwarded-for": "198.51.100.1" }],
   ["Forwarded", { forwarded: "for=198.51.100.1" }],
 ];
 
-/** Limits that a missing proxy setting does not matter to. */
-const indifferent: [string, LimitSetup][] = [
+/** Limits that work without a proxy setting. */
+const unaffected: [string, LimitSetup][] = [
   ["with trustedHops: 0, which says that there is no proxy", { clientIp: { trustedHops: 0 } }],
   ["with trustedHops", { clientIp: { trustedHops: 1 } }],
   ["with trustedProxies", { clientIp: { trustedProxies: ["192.0.2.0/24"] } }],
   ["with a function for clientIp", { clientIp: () => "192.0.2.1" }],
   ["by a header", { key: "header:x-user", onMissingKey: "skip" }],
-  ["all alike", { key: "global" }],
-  ["by a key function that does not ask for the address", { key: () => "ann" }],
+  ["all requests together", { key: "global" }],
+  ["by a key function that does not read the address", { key: () => "ann", onMissingKey: "skip" }],
 ];
 
-/** A proxy that the framework was not told of. */
+/** Warns of a proxy that the framework is not configured for. */
 export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void {
   const warnings = (events: readonly FloodgateEvent[]): string[] =>
     events.flatMap((event) => (event.type === "warning" ? [`${event.code}: ${event.message}`] : []));
@@ -30,9 +30,9 @@ export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void
     for (let i = 0; i < 3; i++) assert.equal((await app.raw("/", headers)).status, 200);
   };
 
-  describe("a forwarded address though no proxy is trusted", () => {
+  describe("a forwarded address without a trusted proxy", () => {
     for (const [sign, headers] of signs) {
-      it(`is noticed once a middleware: ${sign}`, async (web) => {
+      it(`warns once per middleware: ${sign}`, async (web) => {
         const { onEvent } = web.listen("warning");
         const limits = ["a", "b"].map((name) => ({ name, policy, onEvent }));
         const app = await web.start({ limits });
@@ -43,7 +43,7 @@ export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void
         assert.match(warnings(web.events)[0] ?? "", /^FLOODGATE_MISSING_PROXY_SETTING: .*clientIp: \{ trustedHops: 1 \}/);
       });
 
-      it(`is explained without a word of what ${sign} said`, async (web) => {
+      it(`warns without repeating the content of ${sign}`, async (web) => {
         const { onEvent } = web.listen("warning");
         for (const text of ["198.51.100.1", "<script>alert(1)</script>", "%s\\n%o", "", "a".repeat(5000)]) {
           const app = await web.start({ name: `of ${text.length}`, policy, onEvent });
@@ -52,8 +52,8 @@ export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void
         assert.deepEqual([warnings(web.events).length, new Set(warnings(web.events)).size], [5, 1]);
       });
 
-      for (const [how, limit] of indifferent) {
-        it(`does not matter to a limit that counts ${how}: ${sign}`, async (web) => {
+      for (const [how, limit] of unaffected) {
+        it(`causes no warning for a limit that counts ${how}: ${sign}`, async (web) => {
           const { onEvent } = web.listen("warning");
           const app = await web.start({ policy, ...limit, onEvent });
           await send(app, headers);
@@ -62,7 +62,7 @@ export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void
       }
 
       if (!adapter.proxies.includes("one hop")) continue;
-      it(`is none where a proxy is trusted: ${sign}`, async (web) => {
+      it(`causes no warning if a proxy is trusted: ${sign}`, async (web) => {
         const { onEvent } = web.listen("warning");
         const app = await web.start({ limits: [{ policy, onEvent }], proxy: "one hop" });
         await send(app, headers);
@@ -70,14 +70,14 @@ export function proxyWarningCases({ adapter, describe, it }: AdapterSuite): void
       });
     }
 
-    it("is noticed by a key function that asks for the address, and by a key that falls back on it", async (web) => {
+    it("warns for key functions that read the address, and for keys that fall back to it", async (web) => {
       const { onEvent } = web.listen("warning");
       const limits: LimitSetup[] = [
         { name: "asks", policy, onEvent, key: (_, { ip }) => [ip, "login"] },
-        { name: "falls back", policy, onEvent, key: "header:x-user", onMissingKey: "ip" },
+        { name: "falls back", policy, onEvent, key: "header:x-user" },
       ];
       const app = await web.start({ limits });
-      await send(app, { "x-forwarded-for": "198.51.100.1" });
+      await send(app, { "x-forwarded-for": "198.51.100.1", "x-user": "ann" });
       assert.equal(warnings(web.events).length, 2);
     });
   });

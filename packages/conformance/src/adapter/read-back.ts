@@ -3,14 +3,14 @@ import {
   type Decision,
   fixedWindow,
   gcra,
-  type HeaderFormat,
   leakyBucket,
-  mostRestrictive,
   type Store,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import type { HeaderFormat } from "@floodgate/core/adapter";
+import { mostRestrictive } from "@floodgate/core/store";
 import fc from "fast-check";
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseItem, parseList, serializeList } from "structured-headers";
@@ -18,8 +18,9 @@ import type { Response } from "supertest";
 import type { AdapterSuite } from "./web.js";
 
 const few = fc.integer({ min: 1, max: 5 });
-/** In milliseconds, with fractions of a second. */
-const span = fc.integer({ min: 100, max: 100_000 });
+/** Milliseconds, including fractions of a second. */
+const spanMs = fc.integer({ min: 100, max: 100_000 });
+const span = spanMs.map((n) => `${BigInt(n)}ms` as const);
 
 const anyPolicy = fc.oneof(
   fc.record({ limit: few, window: span }).map(fixedWindow),
@@ -27,24 +28,27 @@ const anyPolicy = fc.oneof(
   fc.record({ limit: few, window: span }).map(slidingWindowCounter),
   fc.record({ capacity: few, refill: few, every: span }).map(tokenBucket),
   fc.record({ limit: few, window: span, burst: few }).map(gcra),
-  // A queue with one place holds nobody, so that nothing has to be waited for.
+  // A queue of one place delays no request, so the test need not wait.
   fc.record({ capacity: fc.constant(1), leak: few, every: span }).map(leakyBucket),
 );
 
-const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e]{1,20}$/), policy: anyPolicy, cost: few }), {
+/** A function of the request: a constant cost above the limit is refused. */
+const anyCost = few.map((cost) => () => cost);
+
+const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e]{1,20}$/), policy: anyPolicy, cost: anyCost }), {
   selector: ({ name }) => name,
   minLength: 1,
   maxLength: 3,
 });
 
-/** The times between requests. */
-const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), span), { minLength: 2, maxLength: 6 });
+/** The pauses between requests. */
+const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), spanMs), { minLength: 2, maxLength: 6 });
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const waitMs = ({ retryAfterMs, resetAfterMs }: Decision): number =>
   retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY ? retryAfterMs : resetAfterMs;
 
-/** The items of a list that is written as the standard writes it: so are whole numbers without a fraction. */
+/** Parses a list header, and checks that it is in canonical form (whole numbers without a fraction). */
 function list(response: Response, header: string): [unknown, Record<string, unknown>][] {
   const text = response.headers[header] as string;
   const parsed = parseList(text);
@@ -59,7 +63,7 @@ function readBackOldPolicies(response: Response, decisions: readonly Decision[])
   );
 }
 
-/** What a client's parser makes of the headers; the reset in seconds since the epoch, or from now. */
+/** Reads the headers with a client's parser; the reset in seconds since the epoch, or from now. */
 function parsed(response: Response, prefix: RegExp, reset: "unix" | "seconds"): unknown[] {
   const headers = Object.fromEntries(Object.entries(response.headers as Record<string, string>).filter(([name]) => prefix.test(name)));
   const before = Date.now();
@@ -68,7 +72,7 @@ function parsed(response: Response, prefix: RegExp, reset: "unix" | "seconds"): 
   return [found?.limit, found?.remaining, Math.floor(resetMs / 1000)];
 }
 
-/** How each format is read back, and what it has to say: all decisions, or the one that is reported. */
+/** Reads each format back and compares it with all decisions, or with the reported one. */
 const readers: Record<HeaderFormat, (response: Response, decisions: readonly Decision[], reported: Decision, nowMs: number) => void> = {
   standard(response, decisions) {
     assert.deepEqual(
@@ -109,7 +113,7 @@ const readers: Record<HeaderFormat, (response: Response, decisions: readonly Dec
   },
 };
 
-/** A store, and what it has answered last. */
+/** Wraps a store and records its last answer. */
 function watched(store: Store<"sync">): { store: Store<"sync">; last: () => readonly Decision[] } {
   let last: readonly Decision[] = [];
   const watching: Store<"sync"> = {
@@ -131,11 +135,11 @@ function watched(store: Store<"sync">): { store: Store<"sync">; last: () => read
   return { store: watching, last: () => last };
 }
 
-/** What parsers of others read in the headers is what the decisions said, whatever the policies, the costs and the state. */
+/** Third-party parsers read the decisions back from the headers, for any policies, costs and states. */
 export function readBackCases({ adapter, describe, it }: AdapterSuite): void {
-  describe("headers of any limits", () => {
+  describe("headers for third-party parsers", () => {
     for (const format of Object.keys(readers) as HeaderFormat[]) {
-      it(`headers: "${format}" are read back by a client's parser as what the decisions said`, async (web) => {
+      it(`headers: "${format}" parse back to the decisions`, async (web) => {
         await fc.assert(
           fc.asyncProperty(anyRules, anyPauses, async (rules, pauses) => {
             const { store, last } = watched(adapter.store(() => web.nowMs));
@@ -163,7 +167,7 @@ export function readBackCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("who waits as long as Retry-After says is served", async (web) => {
+    it("a client that waits for Retry-After is served", async (web) => {
       await fc.assert(
         fc.asyncProperty(anyRules, async (rules) => {
           const app = await web.start({ rules, store: adapter.store(() => web.nowMs) });

@@ -3,13 +3,13 @@ import { fixedWindow } from "@floodgate/core";
 import type { Handler } from "./adapter.js";
 import { type AdapterSuite, gate, later, self } from "./web.js";
 
-/** `refundWhen`: what a response's status gives back. */
+/** `refundWhen`: refunds a request by its response status. */
 export function refundCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 5, window: "1m" });
   const asked: Handler = (request) => ({ status: Number(request.header("x-status") ?? 200) });
 
   describe("refundWhen", () => {
-    for (const [status, given] of [
+    for (const [status, refunded] of [
       [200, false],
       [204, false],
       [302, false],
@@ -18,7 +18,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       [500, true],
       [503, true],
     ] as const) {
-      it(`the status ${status} ${given ? "gives back" : "keeps"} what the request took, where it says status >= 400`, async (web) => {
+      it(`with status >= 400: a ${status} is ${refunded ? "refunded" : "not refunded"}`, async (web) => {
         const judged = gate();
         const { onEvent, heard } = web.listen("refunded");
         const refundWhen = (seen: number): boolean => {
@@ -29,15 +29,15 @@ export function refundCases({ describe, it }: AdapterSuite): void {
         const app = await web.start({ limits: [{ policy, cost: 2, refundWhen, onEvent }], handler: asked });
         assert.equal((await app.get("/", { "x-status": `${status}` })).status, status);
         await judged.opened;
-        if (given) {
+        if (refunded) {
           const event = await heard;
           assert.equal(event.type === "refunded" && event.units, 2);
         }
-        assert.equal((await app.peek()).remaining, given ? 5 : 3);
+        assert.equal((await app.peek()).remaining, refunded ? 5 : 3);
       });
     }
 
-    it("a handler that throws is judged by the status of the error", async (web) => {
+    it("receives the error's status when the handler throws", async (web) => {
       const { onEvent, heard } = web.listen("refunded");
       const handler = (): never => {
         throw new Error("handler");
@@ -48,7 +48,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 5);
     });
 
-    it("a 429 of the limit itself took nothing, so it gives nothing back", async (web) => {
+    it("refunds nothing for the limit's own 429", async (web) => {
       let judged = 0;
       const refundWhen = (status: number): boolean => ++judged > 0 && status === 429;
       const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }), refundWhen }] });
@@ -56,7 +56,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.equal(judged, 1);
     });
 
-    it("a 429 of a later limit gives back what an earlier one took", async (web) => {
+    it("refunds an earlier limit when a later one responds with 429", async (web) => {
       const { onEvent, heard } = web.listen("refunded");
       const outer = { name: "outer", policy, refundWhen: (status: number) => status === 429, onEvent };
       const app = await web.start({ limits: [outer, { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) }] });
@@ -65,7 +65,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 4);
     });
 
-    it("gives back to each of several limits, also of a store that answers by promise", async (web) => {
+    it("refunds each of several limits, also with an asynchronous store", async (web) => {
       const refunded: string[] = [];
       const both = gate();
       const rules = [
@@ -89,7 +89,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(refunded, ["a 1", "b 3"]);
     });
 
-    it("a refund after the window gives nothing and leaves nothing", async (web) => {
+    it("refunds nothing and creates no state after the window has ended", async (web) => {
       const judged = gate();
       const refundWhen = (): boolean => {
         judged.open();
@@ -107,7 +107,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const kind of ["while its handler works", "while its response is streamed", "while its key is looked up"]) {
-      it(`a client that hangs up ${kind} counts as status 499`, async (web) => {
+      it(`receives status 499 if the client disconnects ${kind}`, async (web) => {
         const [reached, go] = [gate(), gate()];
         const statuses: number[] = [];
         const { onEvent, heard } = web.listen("refunded");
@@ -144,7 +144,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("may answer a promise", async (web) => {
+    it("may return a promise", async (web) => {
       const { onEvent, heard } = web.listen("refunded");
       const app = await web.start({ policy, cost: 2, refundWhen: async (status) => status === 200, onEvent });
       assert.equal((await app.get()).status, 200);
@@ -156,7 +156,7 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       ["throws", (fault: Error) => assert.fail(fault)],
       ["rejects", (fault: Error) => Promise.reject(fault)],
     ] as const) {
-      it(`that ${how} is told to who listens, and the response stands`, async (web) => {
+      it(`that ${how} emits refund-failed and leaves the response unchanged`, async (web) => {
         const { onEvent, heard } = web.listen("refund-failed");
         const fault = new Error("refundWhen");
         const app = await web.start({ policy, refundWhen: () => fail(fault), onEvent });

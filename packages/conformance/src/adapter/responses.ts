@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import type { AdapterSuite } from "./web.js";
 
-/** What a client gets that is let through, and one that is not. */
+/** Responses to allowed and limited requests. */
 export function responseCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 2, window: "1m" });
 
   describe("responses", () => {
-    it("one line limits an app, per client and in memory", async (web) => {
+    it("one line limits an app per client, in memory", async (web) => {
       const app = await web.start({ limits: [{ limit: 2, window: "1h" }], ownStores: true });
       assert.deepEqual(await app.statuses(3), [200, 200, 429]);
     });
 
-    it("each middleware without a store has one of its own", async (web) => {
+    it("each middleware without a store gets its own", async (web) => {
       const limit = { policy, key: "global" } as const;
       const app = await web.start({
         limits: [limit, limit],
@@ -26,7 +26,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get("/b")).status, 200);
     });
 
-    it("a request that is allowed is served as if there were no limit", async (web) => {
+    it("an allowed request is served as usual", async (web) => {
       const app = await web.start({ policy });
       const response = await app.get();
       assert.equal(response.status, 200);
@@ -56,7 +56,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("a request that is limited is a 429 problem that names the limits exceeded", async (web) => {
+    it("a limited request gets a 429 problem that names the exceeded limits", async (web) => {
       const app = await web.start({ name: "api", policy });
       await app.statuses(2);
       const response = await app.get();
@@ -69,14 +69,14 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(app.errors, []);
     });
 
-    it("a request that is limited does not reach its handler", async (web) => {
+    it("a limited request does not reach its handler", async (web) => {
       let served = 0;
       const app = await web.start({ limits: [{ policy }], handler: () => ({ body: ++served }) });
       await app.statuses(4);
       assert.equal(served, 2);
     });
 
-    it("a 429 has exactly one Retry-After, and no cache may keep it", async (web) => {
+    it("a 429 has exactly one Retry-After and is not cacheable", async (web) => {
       const app = await web.start({ policy, headers: ["standard", "legacy"] });
       await app.statuses(2);
       const { status, lines } = await app.raw("/");
@@ -85,7 +85,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(lines("cache-control"), ["no-store"]);
     });
 
-    it("the default limit is a sliding window, so that the window's edge lets no second helping through", async (web) => {
+    it("the default policy is a sliding window: no second quota at the window's edge", async (web) => {
       const app = await web.start({ limit: 10, window: "1m" });
       web.nowMs += 44_999;
       assert.deepEqual(new Set(await app.statuses(10)), new Set([200]));
@@ -93,7 +93,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(1), [429]);
     });
 
-    it("when its time has come, a client is served again", async (web) => {
+    it("a client is served again when its wait is over", async (web) => {
       const app = await web.start({ policy });
       await app.statuses(2);
       const retryAfter = Number((await app.get()).headers["retry-after"]);
@@ -103,7 +103,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 200);
     });
 
-    it("HEAD and OPTIONS count as any request does", async (web) => {
+    it("HEAD and OPTIONS requests count too", async (web) => {
       const app = await web.start({ policy });
       const head = await app.send("head");
       assert.equal(head.status, 200);
@@ -113,7 +113,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       for (const method of ["get", "head", "options"] as const) assert.equal((await app.send(method)).status, 429, method);
     });
 
-    it("a HEAD that is limited has the headers of a 429 and no body", async (web) => {
+    it("a limited HEAD request gets the 429 headers and no body", async (web) => {
       const app = await web.start({ policy });
       await app.statuses(2);
       const response = await app.send("head");
@@ -122,12 +122,12 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.ok(!response.text);
     });
 
-    it("a route that does not exist counts too", async (web) => {
+    it("requests for unknown routes count too", async (web) => {
       const app = await web.start({ policy });
       assert.deepEqual(await app.statuses(3, "/nowhere"), [404, 404, 429]);
     });
 
-    it("a response that is streamed carries the headers and arrives whole", async (web) => {
+    it("a streamed response has the headers and arrives complete", async (web) => {
       async function* chunks(): AsyncGenerator<string> {
         for (const chunk of ["one ", "two ", "three"]) {
           await new Promise((resolve) => setImmediate(resolve));
@@ -141,13 +141,13 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(lines("ratelimit"), ['"default";r=1;t=45']);
     });
 
-    it("requests at the same moment are not let through together", async (web) => {
+    it("concurrent requests do not exceed the limit", async (web) => {
       const app = await web.start({ policy });
       const responses = await Promise.all(Array.from({ length: 10 }, () => app.get()));
       assert.equal(responses.filter(({ status }) => status === 200).length, 2);
     });
 
-    it("the middleware's limiter forgets what a key has used", async (web) => {
+    it("the middleware's limiter resets a key", async (web) => {
       const app = await web.start({ policy, key: (request) => request.header("x-user") });
       const [ann, bob] = [{ "x-user": "ann" }, { "x-user": "bob" }];
       assert.deepEqual(await app.statuses(3, "/", ann), [200, 200, 429]);
@@ -157,7 +157,7 @@ export function responseCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get("/", bob)).status, 429);
     });
 
-    it("a mistake in the options throws when the middleware is made", async (web) => {
+    it("invalid options throw when the middleware is made", async (web) => {
       for (const [wrong, code] of [
         [{}, "FLOODGATE_MISSING_LIMIT"],
         [{ limit: Number.NaN, window: "1m" }, "FLOODGATE_INVALID_OPTION"],

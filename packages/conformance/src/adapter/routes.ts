@@ -4,10 +4,10 @@ import type { AdapterSuite } from "./web.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 
-/** The key `"route"`: the pattern that matched, so that `/users/1` and `/users/2` count as one. */
+/** The key `"route"` is the matched pattern: `/users/1` and `/users/2` share one count. */
 export function routeCases({ describe, it }: AdapterSuite): void {
   describe("the key route", () => {
-    it("is the pattern that matched, never a URL", async (web) => {
+    it("is the matched pattern, never a URL", async (web) => {
       const app = await web.start({
         limits: [{ policy, key: "route" }],
         steps: [
@@ -20,13 +20,13 @@ export function routeCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
     });
 
-    it("is a rule's own path where no route has matched yet", async (web) => {
+    it("is the rule's path if no route has matched yet", async (web) => {
       const app = await web.start({ rules: [{ name: "users", policy, key: "route", match: { path: "/users/:id" } }] });
       assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
       assert.deepEqual(await app.statuses(1, "/users/2"), [429]);
     });
 
-    it("is, of a rule's several paths, the one that fits", async (web) => {
+    it("is the matching one of a rule's several paths", async (web) => {
       const match = { path: ["/users/:id", "/posts/:id"] };
       const app = await web.start({ rules: [{ name: "items", policy, key: "route", match }] });
       assert.deepEqual(await app.statuses(1, "/users/1"), [404]);
@@ -34,7 +34,7 @@ export function routeCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(1, "/Posts/2/"), [429]);
     });
 
-    it("is a rule's own path on routes of two routers that read the same", async (web) => {
+    it("is the rule's path on routes with the same pattern in two routers", async (web) => {
       const match = { path: ["/users/:id", "/posts/:id"] };
       const app = await web.start({
         limits: [{ rules: [{ name: "items", policy, key: "route", match }] }],
@@ -45,7 +45,7 @@ export function routeCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
     });
 
-    it("is the framework's pattern where the rule's has a *", async (web) => {
+    it("is the framework's pattern if the rule's path has a *", async (web) => {
       const app = await web.start({
         limits: [{ rules: [{ name: "all", policy, key: "route", match: { path: "/*" } }] }],
         steps: [
@@ -58,7 +58,7 @@ export function routeCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(1, "/posts/1"), [200]);
     });
 
-    it("in front of all routes is the one that matches, where the framework knows it then, or else an error", async (web) => {
+    it("before any route is the route that will match, or an error if the framework does not know it yet", async (web) => {
       const app = await web.start({
         limits: [{ policy, key: "route" }],
         steps: [{ limit: 0 }, { route: "/users/:id" }, { route: "/posts/:id" }],

@@ -10,25 +10,25 @@ const runs = { numRuns: 40, endOnFailure: true };
 
 /** One request of a schedule. */
 interface Planned {
-  /** What it turns out to cost. */
+  /** Its real cost. */
   readonly used: number;
-  /** How many turns of the event loop its handler takes; undefined: until its client has left. */
+  /** How many turns of the event loop its handler takes. Undefined: it waits until the client has left. */
   readonly turns: number | undefined;
   readonly answerBytes: number;
   readonly streams: boolean;
   /** Undefined: a GET. */
   readonly bodyBytes: number | undefined;
-  /** JSON is read before any limit, anything else by nobody. */
+  /** JSON bodies are read before any limit; others are never read. */
   readonly json: boolean;
 }
 
 /** One connection of a schedule. */
 interface Connection {
   readonly requests: readonly Planned[];
-  /** How many requests are sent at a time. */
+  /** How many requests are sent together. */
   readonly atOnce: number;
   readonly reads: boolean;
-  /** After how many turns of the event loop the client leaves; undefined: when all has been answered. */
+  /** After how many turns of the event loop the client disconnects. Undefined: after all responses. */
   readonly leavesAfter: number | undefined;
 }
 
@@ -36,7 +36,7 @@ const capacity = 1000;
 const reserved = 50;
 
 const planned: fc.Arbitrary<Planned> = fc.record({
-  // A cost as reserved is no event.
+  // A real cost equal to the reserved one emits no event, so it is left out.
   used: fc.nat({ max: 400 }).filter((used) => used !== reserved),
   turns: fc.oneof({ weight: 5, arbitrary: fc.nat({ max: 8 }) }, { weight: 1, arbitrary: fc.constant(undefined) }),
   answerBytes: fc.oneof(fc.nat({ max: 100 }), fc.nat({ max: 300_000 })),
@@ -57,7 +57,7 @@ const connection: fc.Arbitrary<Connection> = fc
     return mayStay ? one : { ...one, leavesAfter: one.leavesAfter ?? 40 };
   });
 
-/** What happened to the requests of one run, and what the budget must be by that. */
+/** Records the requests of one run and computes the expected budget. */
 class Ledger {
   readonly requests = new Map<string, { plan: Planned; left: Promise<void>; counted: ReturnType<typeof gate> }>();
   /** The id and the status of each request that was settled. */
@@ -82,7 +82,7 @@ class Ledger {
     return { id, ...(this.requests.get(id) ?? assert.fail(`no request ${id} in this run`)) };
   }
 
-  /** Keeps its own books of the budget. What it throws would be lost. */
+  /** Tracks the budget from events. Mismatches go to `faults`: an exception here would be swallowed. */
   hear(event: FloodgateEvent): void {
     if (event.type === "allowed") {
       if (this.left < reserved) this.faults.push(`allowed a request with ${this.left} left`);
@@ -96,14 +96,14 @@ class Ledger {
       if (this.left >= reserved) this.faults.push(`rejected a request with ${this.left} left`);
     } else this.faults.push(event.type);
     if ("decision" in event && event.decision !== undefined && event.type !== "settled" && event.decision.remaining !== this.left) {
-      this.faults.push(`${event.decision.remaining} was said to remain, not ${this.left}`);
+      this.faults.push(`${event.decision.remaining} reported as remaining, expected ${this.left}`);
     }
   }
 }
 
 type Connect = (app: App, reads?: boolean) => Promise<Client>;
 
-/** Random schedules of requests that are open at once, and of clients that hang up. */
+/** Random schedules of concurrent requests and disconnecting clients. */
 export function scheduleCases({ adapter, describe, it }: AdapterSuite): void {
   const protocols: [string, boolean, Connect][] = [
     ["HTTP/1.1, pipelined", false, ({ server }, reads) => PipeliningClient.connect(server, reads)],
@@ -111,8 +111,8 @@ export function scheduleCases({ adapter, describe, it }: AdapterSuite): void {
   if (adapter.http2 === true) protocols.push(["HTTP/2", true, ({ server }, reads) => Http2Client.connect(server, reads)]);
 
   for (const [protocol, http2, connect] of protocols) {
-    describe(`whatever clients do over ${protocol}`, () => {
-      it("each charged request is settled once, and a budget is overdrawn by no more than what was in flight", async (web) => {
+    describe(`random clients over ${protocol}`, () => {
+      it("each charged request is settled once, and the budget is overdrawn by at most the requests in flight", async (web) => {
         let ledger = new Ledger();
         const app = await budget(web, http2, () => ledger);
         let run = 0;
@@ -137,7 +137,7 @@ export function scheduleCases({ adapter, describe, it }: AdapterSuite): void {
         );
       });
 
-      it("a held request is served when its turn has come, unless its client left before", async (web) => {
+      it("a held request is served at its turn, unless its client left earlier", async (web) => {
         const timers = new Timers();
         const follow = (steps: readonly Step[], run: number) => held(web, { http2, connect, timers, run }, steps);
         let run = 0;
@@ -152,7 +152,7 @@ export function scheduleCases({ adapter, describe, it }: AdapterSuite): void {
   }
 }
 
-/** One step of a schedule of held requests: `amount` is a number of requests, or of quarters of a second. */
+/** One step of a schedule. `amount` is the number of requests, or the wait in quarters of a second. */
 interface Step {
   readonly who: number;
   readonly what: "ask" | "wait" | "leave";
@@ -169,7 +169,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   amount: fc.integer({ min: 1, max: 6 }),
 });
 
-/** An app with a budget: each request reserves a part of it, and says what it has cost once its handler knows. */
+/** An app with a budget: each request reserves a cost, and settles the real one when its handler knows it. */
 async function budget(web: Web, http2: boolean, ledger: () => Ledger): Promise<App> {
   return web.start({
     http2,
@@ -203,7 +203,7 @@ async function* pieces(text: string): AsyncGenerator<string> {
   for (let at = 0; at < text.length; at += 50_000) yield text.slice(at, at + 50_000);
 }
 
-/** What one client does. */
+/** Runs one client. */
 async function visit(client: Client, { requests, atOnce, leavesAfter }: Connection, run: string, name: string, ledger: Ledger) {
   const gone = gate();
   const asked = requests.map((plan, i): Asked => {
@@ -227,7 +227,7 @@ async function visit(client: Client, { requests, atOnce, leavesAfter }: Connecti
     assert.deepEqual(mine(), expected);
   }
   const noticed = client.leave();
-  // A server that reads no further, for the bodies it has are unread, notices it only when it answers.
+  // A server with unread bodies stops reading, and notices the disconnect only when it responds.
   for (let i = 0; i < 5; i++) await turn();
   gone.open();
   await noticed;
@@ -240,7 +240,7 @@ interface HeldRun {
   readonly run: number;
 }
 
-/** Follows a schedule of requests that are held, and compares who was served with the times at which turns came and clients left. */
+/** Runs a schedule of held requests. Those whose turn came before their client left must have been served, and no others. */
 async function held(web: Web, { http2, connect, timers, run }: HeldRun, steps: readonly Step[]): Promise<void> {
   const dueMs = new Map<string, number>();
   const leftMs = new Map<number, number>();
@@ -258,7 +258,7 @@ async function held(web: Web, { http2, connect, timers, run }: HeldRun, steps: r
           asking = request.header("x-id") ?? "";
           return "everyone";
         },
-        // Comes before another request is asked about, for the store answers at once.
+        // The store is synchronous, so the event arrives before the next request's key is read.
         onEvent: (event) => {
           decided++;
           if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);

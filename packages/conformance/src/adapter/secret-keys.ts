@@ -16,7 +16,7 @@ const hmacOf = (key: string): string => `secret:${createHmac("sha256", keySecret
 const token = (request: RequestView): string | undefined => request.header("x-token");
 const user = (request: RequestView): string | undefined => request.header("x-user");
 
-/** Ways to count by a secret: the header that carries it, the limit, and the text of its key. */
+/** Limits with a secret key: name, header of the secret, options, expected key text. */
 const secretive: [string, string, LimitSetup, string][] = [
   ["header:authorization", "authorization", { key: "header:authorization" }, digestOf(secret)],
   ["header:proxy-authorization", "proxy-authorization", { key: "header:proxy-authorization" }, digestOf(secret)],
@@ -24,9 +24,9 @@ const secretive: [string, string, LimitSetup, string][] = [
   ["header:X-API-Key", "x-api-key", { key: "header:X-API-Key" }, digestOf(secret)],
   ["header:api-key", "api-key", { key: "header:api-key" }, digestOf(secret)],
   ["secret:header:x-token", "x-token", { key: "secret:header:x-token" }, digestOf(secret)],
-  ["a secret key of the app's own", "x-token", { key: "secret:token", keys: { token } }, digestOf(secret)],
+  ["a secret key defined in keys", "x-token", { key: "secret:token", keys: { token } }, digestOf(secret)],
   [
-    "a secret key of the app's own, by promise",
+    "an asynchronous secret key defined in keys",
     "x-token",
     { key: "secret:token", keys: { token: async (request) => token(request) } },
     digestOf(secret),
@@ -35,11 +35,11 @@ const secretive: [string, string, LimitSetup, string][] = [
   ["a keySecret", "x-api-key", { key: "header:x-api-key", keySecret }, hmacOf(secret)],
 ];
 
-/** Keys that are secrets: stored and shown as digests. */
+/** Secret keys are stored and shown as digests. */
 export function secretKeyCases({ describe, it }: AdapterSuite): void {
   describe("secret keys", () => {
     for (const [kind, header, limit, text] of secretive) {
-      it(`${kind}: only the digest is stored and shown, whatever happens`, async (web) => {
+      it(`${kind}: only the digest is stored, logged and shown`, async (web) => {
         const { seen, texts } = await everything(web, { ...limit, policy }, { [header]: secret, "x-user": "ann" });
         assert.deepEqual([...new Set(texts)], [text]);
         assert.deepEqual(
@@ -48,14 +48,14 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
         );
       });
 
-      it(`${kind}: each secret has a count of its own`, async (web) => {
+      it(`${kind}: each secret has its own count`, async (web) => {
         const app = await web.start({ ...limit, policy });
         const statuses = (value: string): Promise<number[]> => app.statuses(2, "/", { [header]: value, "x-user": "ann" });
         assert.deepEqual(await statuses(secret), [200, 429]);
         assert.deepEqual(await statuses(other), [200, 429]);
       });
 
-      it(`${kind}: a client that sends a digest reaches no one else's count`, async (web) => {
+      it(`${kind}: a client that sends a digest does not reach the count of its secret`, async (web) => {
         const app = await web.start({ ...limit, policy });
         const digest = text === hmacOf(secret) ? hmacOf(secret) : digestOf(secret);
         const statuses = (value: string): Promise<number[]> => app.statuses(2, "/", { [header]: value, "x-user": "ann" });
@@ -64,14 +64,14 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("a key that is not secret and reads as a digest reaches no secret's count", async (web) => {
+    it("a plain key that looks like a digest does not reach a secret's count", async (web) => {
       const app = await web.start({ policy, key: (request) => request.header("x-plain") ?? request.header("x-key") });
       const limiter = (await web.start({ policy, key: "header:x-api-key", name: "other" })).limits[0]?.limiter;
       assert.deepEqual(await app.statuses(2, "/", { "x-plain": digestOf(secret) }), [200, 429]);
       assert.notEqual(app.limits[0]?.limiter.keyText(digestOf(secret)), limiter?.keyText(secret));
     });
 
-    it("limiters take the key, or its digest as it is shown", async (web) => {
+    it("limiters accept the secret or its digest", async (web) => {
       const app = await web.start({ policy, key: "header:x-api-key" });
       const limiter = app.limits[0]?.limiter as Limiter;
       for (const key of [secret, digestOf(secret)]) {
@@ -88,7 +88,7 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get("/", { "x-api-key": secret })).status, 429);
     });
 
-    it("limiters of a tuple take the secret part or its digest, and no other key", async (web) => {
+    it("limiters of a tuple accept the secret part or its digest", async (web) => {
       const app = await web.start({ policy, key: ["header:x-api-key", "user"], keys: { user } });
       const limiter = app.limits[0]?.limiter as Limiter;
       for (const part of [secret, digestOf(secret)]) {
@@ -103,7 +103,7 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("exemptions name the key or its digest", async (web) => {
+    it("exemptions accept the secret or its digest", async (web) => {
       for (const [name, named] of [
         ["key", secret],
         ["digest", digestOf(secret)],
@@ -114,7 +114,7 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       }
     });
 
-    it("exemptions beside rules hold for the secret keys of those that have some, and for the parts of tuples", async (web) => {
+    it("exemptions beside rules apply to secret keys and to secret parts of tuples", async (web) => {
       const rules = [
         { name: "key", policy, key: "header:x-api-key" },
         { name: "pair", policy, key: ["user", "secret:token"] },
@@ -128,14 +128,14 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get("/", { ...headers, "x-token": other })).status, 429);
     });
 
-    it("a secret that is no key is an error that does not show it", async (web) => {
+    it("an invalid secret is an error that does not show the secret", async (web) => {
       const app = await web.start({ policy, key: "secret:token", keys: { token: () => ({ [secret]: secret }) as never } });
       assert.equal((await app.get()).status, 500);
       assert.deepEqual(app.codes, ["FLOODGATE_INVALID_KEY"]);
       assert.ok(!inspect(app.errors).includes(secret));
     });
 
-    it("the same `keySecret` makes the same digest in every middleware, another makes another", async (web) => {
+    it("the digest depends on `keySecret` only: the same in every middleware", async (web) => {
       const key = "header:x-api-key";
       const texts: unknown[] = [];
       for (const secretOfApp of [keySecret, keySecret, `${keySecret}!`, undefined]) {
@@ -157,11 +157,11 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("a key of the app's own cannot be named as one that is marked", async (web) => {
+    it("names in keys cannot begin with secret:", async (web) => {
       await assert.rejects(web.start({ policy, keys: { "secret:token": token } }), { code: "FLOODGATE_CONFLICTING_OPTIONS" });
     });
 
-    it("a `keySecret` that is short is refused, and not shown", async (web) => {
+    it("a short `keySecret` is refused by an error that does not show it", async (web) => {
       await assert.rejects(
         web.start({ policy, key: "header:x-api-key", keySecret: "too short a secret" }),
         (error: Error) =>
@@ -171,7 +171,7 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
   });
 }
 
-/** All that a run of a limit stores, tells, prints and answers, and the texts of its keys. */
+/** Runs a limit. Returns everything it stored, emitted, printed and sent, and the texts of its keys. */
 async function everything(
   web: Web,
   limit: LimitSetup,
@@ -206,7 +206,7 @@ async function everything(
   return { seen, texts };
 }
 
-/** A store that tells what it is asked. */
+/** Wraps a store and records its calls. */
 function watched(store: Store<"sync">, note: (asked: unknown) => void): Store<"sync"> {
   return new Proxy(store, {
     get(target, name) {
@@ -220,7 +220,7 @@ function watched(store: Store<"sync">, note: (asked: unknown) => void): Store<"s
   });
 }
 
-/** Notes what is printed, until the function that it answers is called. */
+/** Records console output until the returned function is called. */
 function listenToConsole(note: (said: unknown) => void): () => void {
   const methods = ["log", "info", "warn", "error", "debug"] as const;
   const before = methods.map((method) => console[method]);

@@ -3,7 +3,7 @@ import { type CostFunction, type FloodgateEvent, fixedWindow, tokenBucket } from
 import type { RequestView } from "./adapter.js";
 import { type AdapterSuite, gate, later } from "./web.js";
 
-/** `settle`: a cost that is known only when the response is done. */
+/** `settle`: the real cost, known only when the response is done. */
 export function settleCases({ describe, it }: AdapterSuite): void {
   const policy = tokenBucket({ capacity: 100, refill: 1, every: "1s" });
   const used = (request: RequestView): number | undefined => {
@@ -17,7 +17,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       ["by promise", async (request: RequestView) => used(request)],
       ["by name", "used"],
     ] as [string, string | CostFunction<RequestView>][]) {
-      it(`charges what a request has really cost, more or less than was reserved (said ${kind})`, async (web) => {
+      it(`replaces the reserved cost by the real one, higher or lower (returned ${kind})`, async (web) => {
         const limit = { policy, key: "global" as const, cost: 10, settle, costs: { used } };
         for (const [cost, left] of [
           [3, 97],
@@ -37,7 +37,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("charges into debt, which later requests wait for until it is paid off", async (web) => {
+    it("can charge into debt; later requests wait until it is paid off", async (web) => {
       const { onEvent, heard } = web.listen("settled");
       const app = await web.start({ policy, cost: 10, settle: used, onEvent });
       await app.get("/", { "x-used": "160" });
@@ -50,13 +50,13 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.get()).status, 200);
     });
 
-    it("leaves what was reserved where nothing is said", async (web) => {
+    it("keeps the reserved cost if it returns undefined", async (web) => {
       const app = await web.start({ policy, cost: 10, settle: used });
       await app.get();
       assert.equal((await app.peek()).remaining, 90);
     });
 
-    it("is of each rule by itself", async (web) => {
+    it("settles each rule by itself", async (web) => {
       const { onEvent, heard } = web.listen("settled");
       const rules = [
         { name: "requests", policy: fixedWindow({ limit: 5, window: "1m" }) },
@@ -69,10 +69,10 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek("127.0.0.1", "tokens")).remaining, 75);
     });
 
-    it("is not asked of a request that was rejected, nor where refundWhen gives all back", async (web) => {
+    it("is not called for rejected or refunded requests", async (web) => {
       let asked = 0;
       const settle = (): number => ++asked;
-      const rejecting = await web.start({ name: "rejecting", policy: fixedWindow({ limit: 1, window: "1m" }), cost: 2, settle });
+      const rejecting = await web.start({ name: "rejecting", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle });
       assert.equal((await rejecting.get()).status, 429);
       const { onEvent, heard } = web.listen("refunded");
       const refunding = await web.start({ name: "refunding", policy, settle, refundWhen: () => true, onEvent });
@@ -81,11 +81,11 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal(asked, 0);
     });
 
-    it("is not asked of a limit that is only watched and would have rejected", async (web) => {
+    it("is not called for a shadow limit that would have rejected", async (web) => {
       let asked = 0;
       const { onEvent, heard } = web.listen("settled");
       const rules = [
-        { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: 2, settle: () => ++asked, mode: "shadow" as const },
+        { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle: () => ++asked, mode: "shadow" as const },
         { name: "enforced", policy, settle: () => 5 },
       ];
       const app = await web.start({ rules, onEvent });
@@ -94,7 +94,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal(asked, 0);
     });
 
-    it("is told the status", async (web) => {
+    it("receives the response status", async (web) => {
       const { onEvent, heard } = web.listen("settled");
       const app = await web.start({
         limits: [{ policy, settle: (_, response) => (response?.status === 201 ? 50 : 0), onEvent }],
@@ -108,11 +108,11 @@ export function settleCases({ describe, it }: AdapterSuite): void {
     for (const [what, settle] of [
       ["throws", () => assert.fail("mine")],
       ["rejects", async () => assert.fail("mine")],
-      ["answers -1", () => -1],
-      ["answers half a unit", () => 0.5],
-      ["answers a text", () => "many" as never],
+      ["returns -1", () => -1],
+      ["returns half a unit", () => 0.5],
+      ["returns a string", () => "many" as never],
     ] as const) {
-      it(`a function that ${what} is told to who listens, and harms no response`, async (web) => {
+      it(`that ${what} emits settle-failed and does not affect the response`, async (web) => {
         const { onEvent, heard } = web.listen("settle-failed");
         const throwing = (event: FloodgateEvent): void => {
           onEvent(event);
@@ -127,7 +127,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("waits for what is promised, so that a client which hangs up early pays what its request has cost", async (web) => {
+    it("may return a promise: then a client that disconnects early still pays the real cost", async (web) => {
       const { onEvent, heard } = web.listen("settled");
       const [begun, counted] = [gate(), gate()];
       const app = await web.start({
@@ -148,11 +148,11 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 20);
     });
 
-    it("cannot settle what is free: a cost of 0 beside it is refused", async (web) => {
+    it("is refused beside a cost of 0", async (web) => {
       await assert.rejects(web.start({ policy, cost: 0, settle: used }), { code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["cost"] });
     });
 
-    it("is a function or a name", async (web) => {
+    it("must be a function or a name", async (web) => {
       await assert.rejects(
         web.start({ policy, settle: 5 as never }),
         /`settle` must be a function or the name of one of `costs`, but was 5/,
@@ -160,7 +160,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const option of ["cost", "settle"] as const) {
-      it(`a name of ${option} that \`costs\` does not define is refused, with the nearest`, async (web) => {
+      it(`an unknown name for ${option} is refused, and the error suggests the nearest in \`costs\``, async (web) => {
         await assert.rejects(web.start({ policy, [option]: "token", costs: { tokens: used } }), {
           code: "FLOODGATE_UNKNOWN_COST",
           message: /names "token", which `costs` does not define. Did you mean "tokens"\?/,
@@ -168,7 +168,7 @@ export function settleCases({ describe, it }: AdapterSuite): void {
       });
     }
 
-    it("a cost may be named too", async (web) => {
+    it("and cost may be names in `costs`", async (web) => {
       const app = await web.start({ policy, cost: "used", costs: { used } });
       await app.get("/", { "x-used": "30" });
       assert.equal((await app.peek()).remaining, 70);

@@ -12,7 +12,7 @@ function remaining(app: App, name: string, key: string = self): number {
   return (limiter.peek(key) as Decision).remaining;
 }
 
-/** Several limits of one request, in one middleware and in several. */
+/** Several limits on one request, in one middleware or in several. */
 export function severalCases({ describe, it }: AdapterSuite): void {
   const wide = { name: "wide", policy: fixedWindow({ limit: 5, window: "1h" }) };
   const tight = { name: "tight", policy: fixedWindow({ limit: 1, window: "1m" }) };
@@ -22,20 +22,20 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       [wide, tight],
       [tight, wide],
     ]) {
-      it(`all are charged or none is: ${rules.map(({ name }) => name).join(", then ")}`, async (web) => {
+      it(`are all charged, or none is: ${rules.map(({ name }) => name).join(", then ")}`, async (web) => {
         const app = await web.start({ rules });
         assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
         assert.equal(remaining(app, "wide"), 4);
       });
     }
 
-    it("all are charged or none is, also in a store that answers by promise", async (web) => {
+    it("are all charged, or none is, also in an asynchronous store", async (web) => {
       const app = await web.start({ rules: [wide, tight], store: later(web.store) });
       assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
       assert.equal((await app.peek(self, "wide")).remaining, 4);
     });
 
-    it("all stand in the headers, and the most restrictive is the decision", async (web) => {
+    it("are all in the headers, and the most restrictive is the decision", async (web) => {
       const app = await web.start({ rules: [wide, tight] });
       const response = await app.get();
       assert.equal(response.body.decision.name, "tight");
@@ -43,7 +43,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(Object.keys(items(response, "ratelimit")), ["wide", "tight"]);
     });
 
-    it("the 429 names those that reject, and Retry-After is the longest wait among them", async (web) => {
+    it("the 429 names the limits that reject, and Retry-After is their longest wait", async (web) => {
       const rules = [wide, tight, { name: "daily", policy: fixedWindow({ limit: 1, window: "1d" }) }];
       const app = await web.start({ rules });
       await app.get();
@@ -55,13 +55,13 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.raw("/")).lines("retry-after").length, 1);
     });
 
-    it("a rule that does not match is neither charged nor shown", async (web) => {
+    it("charge and show only matching rules", async (web) => {
       const app = await web.start({ rules: [wide, { ...tight, match: { path: "/other" } }] });
       assert.deepEqual(Object.keys(items(await app.get(), "ratelimit")), ["wide"]);
       assert.equal(remaining(app, "tight"), 1);
     });
 
-    it("where no rule matches, the request passes without a decision or a header", async (web) => {
+    it("without a matching rule, the request passes with no decision and no headers", async (web) => {
       const app = await web.start({ rules: [{ ...tight, match: { method: "POST" } }] });
       const response = await app.get();
       assert.equal(response.status, 200);
@@ -69,7 +69,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.equal(response.headers["ratelimit"], undefined);
     });
 
-    it("limits with different keys count each for itself", async (web) => {
+    it("with different keys count separately", async (web) => {
       const app = await web.start({ rules: [wide, { ...tight, key: "header:x-user" }] });
       for (const [user, status] of [
         ["ann", 200],
@@ -81,7 +81,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.equal(remaining(app, "wide"), 3);
     });
 
-    it("one request may take different units of each", async (web) => {
+    it("may have different costs for one request", async (web) => {
       const app = await web.start({
         rules: [
           { ...wide, cost: 3 },
@@ -92,7 +92,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.equal(remaining(app, "tight"), 1);
     });
 
-    it("what stands beside the rules holds for each that does not say its own", async (web) => {
+    it("options beside rules are the defaults of each rule", async (web) => {
       const rules = [
         { ...wide, cost: 1 },
         { name: "other", policy: wide.policy },
@@ -104,7 +104,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
   });
 
   describe("several middlewares on one request", () => {
-    it("add their list items, and overwrite none", async (web) => {
+    it("add their list items to the headers and overwrite none", async (web) => {
       const app = await web.start({ limits: [wide, tight] });
       const response = await app.get();
       assert.deepEqual(items(response, "ratelimit-policy"), { wide: { q: 5, w: 3600 }, tight: { q: 1, w: 60 } });
@@ -117,7 +117,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
     });
 
     for (const headers of ["draft-7", "draft-6", "legacy"] satisfies HeadersOption[]) {
-      /** The limits that a response's headers tell. */
+      /** The limits in a response's headers. */
       const limitsIn = (response: Response): string[] =>
         Object.entries(response.headers as Record<string, string>)
           .filter(([name]) => /^(x-)?ratelimit(-limit)?$/.test(name))
@@ -134,10 +134,10 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       }
 
       for (const [what, hidden] of [
-        ["is only watched", { ...tight, mode: "shadow", headers }],
+        ["is in shadow mode", { ...tight, mode: "shadow", headers }],
         ["has `headers: false`", { ...tight, policy: fixedWindow({ limit: 2, window: "1m" }), headers: false }],
       ] satisfies [string, LimitSetup][]) {
-        it(`headers: "${headers}" show nothing of one before whose limit ${what}`, async (web) => {
+        it(`headers: "${headers}" ignore an earlier middleware that ${what}`, async (web) => {
           const app = await web.start({ limits: [hidden, { ...wide, headers }] });
           for (let i = 0; i < 2; i++) {
             const response = await app.get();
@@ -147,12 +147,12 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       }
     }
 
-    it("the handler finds the decision of the one met last", async (web) => {
+    it("the handler finds the decision of the last middleware", async (web) => {
       const app = await web.start({ limits: [tight, wide] });
       assert.equal((await app.get()).body.decision.name, "wide");
     });
 
-    it("each limits what it is mounted on: all requests, a path, a sub-router, a route", async (web) => {
+    it("each limits where it is mounted: all requests, a path, a sub-router, a route", async (web) => {
       const named = (name: string) => ({ name, policy: wide.policy });
       const app = await web.start({
         limits: [named("app"), named("path"), named("router"), named("route")],
@@ -169,7 +169,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await met("/api/users/1"), ["app", "path", "router", "route"]);
     });
 
-    it("one that a request meets twice charges once", async (web) => {
+    it("a middleware that a request passes twice charges once", async (web) => {
       const app = await web.start({
         limits: [wide],
         steps: [{ limit: 0 }, { limit: 0 }, { router: "/api", steps: [{ limit: 0 }, { route: "/users", limits: [0, 0] }] }],
@@ -179,7 +179,7 @@ export function severalCases({ describe, it }: AdapterSuite): void {
       assert.equal(response.body.decision.remaining, 4);
     });
 
-    it("one that two routes share is one count", async (web) => {
+    it("a middleware on two routes keeps one count", async (web) => {
       const app = await web.start({
         limits: [{ ...wide, policy: fixedWindow({ limit: 2, window: "1m" }) }],
         steps: [

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { encodeKey, fixedWindow, type Limiter } from "@floodgate/core";
+import { fixedWindow, type Limiter } from "@floodgate/core";
+import { encodeKey } from "@floodgate/core/store";
 import fc from "fast-check";
 import type { LimitSetup } from "./adapter.js";
 import { type AdapterSuite, type App, type Headers, self } from "./web.js";
@@ -7,7 +8,7 @@ import { type AdapterSuite, type App, type Headers, self } from "./web.js";
 const policy = fixedWindow({ limit: 1000, window: "1m" });
 const forwarded = "x-forwarded-for";
 
-/** Headers that hold one address, of CDNs and others. */
+/** Headers with a single address, as CDNs and proxies send them. */
 const single = [
   "x-real-ip",
   "x-client-ip",
@@ -18,7 +19,7 @@ const single = [
   "x-cluster-client-ip",
 ];
 
-/** Headers that a client may write to be taken for somebody else, each with an address of its own. */
+/** All headers that a client may forge, each with a different address. */
 const forged: Record<string, string> = Object.fromEntries(
   [forwarded, "forwarded", "x-forwarded", ...single].map((name, i) => [
     name,
@@ -26,7 +27,7 @@ const forged: Record<string, string> = Object.fromEntries(
   ]),
 );
 
-/** How a proxy, or someone who plays one, writes an address; who it is as the only or last entry of a list, and as a lone value. */
+/** A header value, the client it means as a list (X-Forwarded-For), and the client it means as a single address. */
 const spellings: [string | string[], string, string][] = [
   ["198.51.100.2", "198.51.100.2", "198.51.100.2"],
   [" 198.51.100.2\t", "198.51.100.2", "198.51.100.2"],
@@ -51,13 +52,13 @@ const spellings: [string | string[], string, string][] = [
   ["for=198.51.100.2", self, self],
 ];
 
-/** Everybody whom a header of these cases could be taken for. */
+/** Every client that one of these headers could mean. */
 const candidates = [
   ...[self, "0.0.0.0", "::1", "::/56", "2001:db8::/56", ...Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`)],
   ...spellings.map(([text]) => String(text)),
 ];
 
-/** Who is counted for a request, of the candidates: as the store knows them, for a limiter takes an address in any notation. */
+/** The candidates whose count a request changed. Reads the store directly, because a limiter accepts any notation. */
 export async function countedFor(app: App, headers: Headers): Promise<string[]> {
   const { store, limit } = (app.limits[0] as { limiter: Limiter }).limiter;
   for (const candidate of candidates) await store.reset(limit, encodeKey(candidate));
@@ -70,22 +71,22 @@ export async function countedFor(app: App, headers: Headers): Promise<string[]> 
   return counted;
 }
 
-const strangers = ["192.0.2.0/24", "2001:db8:1::/48"];
+const unrelated = ["192.0.2.0/24", "2001:db8:1::/48"];
 
-/** Settings, and the one header that each believes of the peer, which is on loopback. */
+/** `clientIp` settings, and the header that each trusts from the peer, which is on loopback. */
 const settings: [string, LimitSetup["clientIp"], string | undefined][] = [
   ["no setting", undefined, undefined],
   ["trustedHops: 0", { trustedHops: 0 }, undefined],
   ["trustedHops: 1", { trustedHops: 1 }, forwarded],
   ["trustedProxies: the peer", { trustedProxies: ["loopback"] }, forwarded],
-  ["trustedProxies: strangers", { trustedProxies: strangers }, undefined],
+  ["trustedProxies: other addresses", { trustedProxies: unrelated }, undefined],
   ...single.flatMap((header): typeof settings => [
     [`${header} of the peer`, { header, trustedProxies: ["127.0.0.0/8"] }, header],
-    [`${header} of strangers`, { header, trustedProxies: strangers }, undefined],
+    [`${header} of other addresses`, { header, trustedProxies: unrelated }, undefined],
   ]),
 ];
 
-/** No choice of headers makes a client someone else, unless a proxy that is trusted sent it. */
+/** A client cannot change its identity by headers; only a trusted proxy can set it. */
 export function spoofingCases({ adapter, describe, it }: AdapterSuite): void {
   const limit = (clientIp: LimitSetup["clientIp"]): LimitSetup => ({
     policy,
@@ -98,34 +99,34 @@ export function spoofingCases({ adapter, describe, it }: AdapterSuite): void {
       ["an IPv4 peer", "127.0.0.1"],
       ["an IPv4-mapped peer", "::ffff:127.0.0.1"],
     ] as const) {
-      for (const [setting, clientIp, believed] of settings) {
-        it(`${setting}, ${peer}: ${believed ?? "no header"} is believed`, async (web) => {
+      for (const [setting, clientIp, trusted] of settings) {
+        it(`${setting}, ${peer}: ${trusted ?? "no header"} is trusted`, async (web) => {
           const app = await web.start({ limits: [limit(clientIp)], host });
           for (const [name, value] of Object.entries(forged)) {
-            assert.deepEqual(await countedFor(app, { [name]: value }), [name === believed ? value : self], name);
+            assert.deepEqual(await countedFor(app, { [name]: value }), [name === trusted ? value : self], name);
           }
-          assert.deepEqual(await countedFor(app, forged), [believed === undefined ? self : forged[believed]]);
+          assert.deepEqual(await countedFor(app, forged), [trusted === undefined ? self : forged[trusted]]);
           assert.deepEqual(await countedFor(app, {}), [self]);
         });
 
-        if (believed === undefined) continue;
-        it(`${setting}, ${peer}: ${believed} in any notation is one client, and garbage is nobody`, async (web) => {
+        if (trusted === undefined) continue;
+        it(`${setting}, ${peer}: ${trusted} in any notation is one client, and garbage is ignored`, async (web) => {
           const app = await web.start({ limits: [limit(clientIp)], host });
           for (const [value, listed, alone] of spellings) {
-            assert.deepEqual(await countedFor(app, { [believed]: value }), [believed === forwarded ? listed : alone], `${value}`);
+            assert.deepEqual(await countedFor(app, { [trusted]: value }), [trusted === forwarded ? listed : alone], `${value}`);
           }
         });
       }
 
       if (!adapter.proxies.includes("one hop")) continue;
-      it(`the framework's own setting, ${peer}: only ${forwarded} is believed`, async (web) => {
+      it(`the framework's proxy setting, ${peer}: only ${forwarded} is trusted`, async (web) => {
         const app = await web.start({ limits: [limit(undefined)], proxy: "one hop", host });
         for (const [name, value] of Object.entries(forged)) {
           assert.deepEqual(await countedFor(app, { [name]: value }), [name === forwarded ? value : self], name);
         }
       });
 
-      it(`the framework's own setting, ${peer}: any notation is one client, and garbage is nobody or an error`, async (web) => {
+      it(`the framework's proxy setting, ${peer}: any notation is one client, and garbage is ignored or an error`, async (web) => {
         const app = await web.start({ limits: [limit(undefined)], proxy: "one hop", host });
         for (const [value, listed] of spellings) {
           const errors = app.errors.length;
@@ -136,7 +137,7 @@ export function spoofingCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("no text in any header of a client's moves it", async (web) => {
+    it("no header from a client changes its address", async (web) => {
       const anyText = fc.array(fc.constantFrom("203.0.113.9", "127.0.0.2", "::1", "2001:db8::1", "for=", ",", " ", ":80", "[", "]", "x"), {
         maxLength: 8,
       });
@@ -145,7 +146,7 @@ export function spoofingCases({ adapter, describe, it }: AdapterSuite): void {
         anyText.map((parts) => parts.join("")),
         { maxKeys: 4 },
       );
-      const distrusting = settings.flatMap(([, clientIp, believed]) => (believed === undefined ? [limit(clientIp)] : []));
+      const distrusting = settings.flatMap(([, clientIp, trusted]) => (trusted === undefined ? [limit(clientIp)] : []));
       const apps = await Promise.all(distrusting.map((one, i) => web.start({ ...one, name: `limit ${i}` })));
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...apps), anyHeaders, async (app, headers) => {

@@ -7,20 +7,20 @@ import type { AdapterSuite, App, Web } from "./web.js";
 
 const faults: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
 
-/** Long enough for an answer in process, and short enough to be waited for. */
+/** Long enough for an in-process answer, short enough to wait for. */
 const timeoutMs = 20;
 
-/** The names of the headers that tell of a limit. */
+/** The names of the rate limit headers. */
 function limitHeaders(headers: Readonly<Record<string, unknown>>): string[] {
   return Object.keys(headers).filter((name) => name.includes("ratelimit"));
 }
 
-/** A store that fails, or answers late or never: what becomes of a request is what `onStoreError` says. */
+/** `onStoreError` decides requests when the store fails, or answers late or never. */
 export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 2, window: "1m" });
   const headers = ["standard", "legacy"] as const;
 
-  /** A limit on a store that fails, and its store. */
+  /** A limit on a failing store, and that store. */
   function failing(web: Web, fault: Fault | undefined, more: LimitSetup = {}): { limit: LimitSetup; store: FaultyStore } {
     const store = new FaultyStore(web.store);
     store.fault = fault;
@@ -30,18 +30,18 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
 
   const fallback = (web: Web): NonNullable<LimitSetup["onStoreError"]> => adapter.store(() => web.nowMs);
 
-  /** A request that is answered without a word of its limits. */
-  async function untold(app: App): Promise<Awaited<ReturnType<App["get"]>>> {
+  /** Sends a request; the response must have no rate limit headers. */
+  async function sendWithoutHeaders(app: App): Promise<Awaited<ReturnType<App["get"]>>> {
     const response = await app.get();
     assert.deepEqual(limitHeaders(response.headers), []);
     return response;
   }
 
-  describe("a store that fails", () => {
+  describe("a failing store", () => {
     for (const fault of faults) {
-      it(`(it ${fault}) lets pass unless somebody says otherwise, and the handler is told`, async (web) => {
+      it(`that ${fault}: requests pass by default, and the decision says degraded`, async (web) => {
         const app = await web.start(failing(web, fault).limit);
-        const { status, body } = await untold(app);
+        const { status, body } = await sendWithoutHeaders(app);
         assert.deepEqual([status, body.decision.degraded, body.decision.allowed], [200, true, true]);
         assert.deepEqual(
           web.events.map(({ type }) => type),
@@ -49,11 +49,11 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
         );
       });
 
-      it(`(it ${fault}) turns away by "deny": a 503 that says what it is and when to come again`, async (web) => {
+      it(`that ${fault}: "deny" responds with a 503 problem and Retry-After`, async (web) => {
         let served = 0;
         const { limit } = failing(web, fault, { name: "api", onStoreError: "deny" });
         const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
-        const { status, headers, text } = await untold(app);
+        const { status, headers, text } = await sendWithoutHeaders(app);
         assert.deepEqual([status, served], [503, 0]);
         assert.match(headers["content-type"] ?? "", /^application\/problem\+json\b/);
         assert.deepEqual([headers["retry-after"], headers["cache-control"]], ["1", "no-store"]);
@@ -62,14 +62,14 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
         assert.deepEqual([problem.status, problem["violated-policies"], problem["retry-after"]], [503, ["api"], 1]);
       });
 
-      it(`(it ${fault}) is stood in for by a fallback, whose limit is a limit`, async (web) => {
+      it(`that ${fault}: a fallback store limits requests`, async (web) => {
         const app = await web.start(failing(web, fault, { onStoreError: fallback(web) }).limit);
-        assert.deepEqual([(await untold(app)).status, (await untold(app)).status], [200, 200]);
-        const limited = await untold(app);
+        assert.deepEqual([(await sendWithoutHeaders(app)).status, (await sendWithoutHeaders(app)).status], [200, 200]);
+        const limited = await sendWithoutHeaders(app);
         assert.deepEqual([limited.status, limited.headers["retry-after"]], [429, "45"]);
       });
 
-      it(`(it ${fault}) and answers after all, answers nobody: each request has one response, and nothing is left unhandled`, async (web) => {
+      it(`that ${fault}: late answers are discarded, each request has one response, and no rejection is unhandled`, async (web) => {
         const unhandled = await unhandledDuring(async () => {
           let served = 0;
           const { limit, store } = failing(web, fault, { policy: fixedWindow({ limit: 3, window: "1m" }) });
@@ -84,7 +84,7 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       });
     }
 
-    it("tells of its breaker all who listen, but for those that have closed, and none fails by what another's listener throws", async (web) => {
+    it("sends breaker events to all open middlewares, even if one listener throws", async (web) => {
       const { limit, store } = failing(web, "rejects");
       const heard: string[] = [];
       const starting = ["closed", "throwing", "sound"].map((name) => {
@@ -101,23 +101,23 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       assert.deepEqual([heard, store.asked, sound.errors], [["throwing", "sound"], 5, []]);
     });
 
-    it("tells of its limits again as soon as it answers", async (web) => {
+    it("gets rate limit headers again as soon as it answers", async (web) => {
       const { limit, store } = failing(web, "rejects");
       const app = await web.start(limit);
-      await untold(app);
+      await sendWithoutHeaders(app);
       store.fault = undefined;
       assert.equal((await app.get()).headers["ratelimit"], '"default";r=1;t=45');
       store.fault = "rejects";
-      await untold(app);
+      await sendWithoutHeaders(app);
     });
 
-    it("leaves each process its share of the limit", async (web) => {
+    it("limits each process to its share with `share`", async (web) => {
       const onStoreError = { store: adapter.store(() => web.nowMs), share: 1 / 2 };
       const app = await web.start(failing(web, "rejects", { policy: fixedWindow({ limit: 4, window: "1m" }), onStoreError }).limit);
       assert.deepEqual(await app.statuses(3), [200, 200, 429]);
     });
 
-    it("is told on its return what passed without it", async (web) => {
+    it("receives the fallback's usage on its return", async (web) => {
       const { limit, store } = failing(web, "rejects", { onStoreError: fallback(web) });
       const app = await web.start(limit);
       assert.deepEqual(await app.statuses(1), [200]);
@@ -125,14 +125,14 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(2), [200, 429]);
     });
 
-    it("turns nobody away in shadow mode, whatever onStoreError says", async (web) => {
+    it("rejects nobody in shadow mode, whatever onStoreError is", async (web) => {
       for (const onStoreError of ["deny", fallback(web)] as const) {
         const app = await web.start(failing(web, "rejects", { onStoreError, mode: "shadow" }).limit);
-        for (let i = 0; i < 4; i++) assert.equal((await untold(app)).status, 200);
+        for (let i = 0; i < 4; i++) assert.equal((await sendWithoutHeaders(app)).status, 200);
       }
     });
 
-    it("turns away under several limits in the name of those that are enforced", async (web) => {
+    it("names only enforced limits in the 503", async (web) => {
       const rules = [
         { name: "a", policy },
         { name: "b", policy, mode: "shadow" },
@@ -140,11 +140,11 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       ] as const;
       const { limit } = failing(web, "rejects", { onStoreError: "deny" });
       const { policy: _, ...shared } = limit;
-      const { status, text } = await untold(await web.start({ ...shared, rules }));
+      const { status, text } = await sendWithoutHeaders(await web.start({ ...shared, rules }));
       assert.deepEqual([status, JSON.parse(text)["violated-policies"]], [503, ["a", "c"]]);
     });
 
-    it("puts nothing of its own into the headers of another limit", async (web) => {
+    it("does not change the headers of another limit", async (web) => {
       const { limit } = failing(web, "rejects");
       const app = await web.start({ limits: [limit, { name: "sound", policy, headers: ["draft-6", "legacy"] }] });
       const response = await app.get();
@@ -153,23 +153,23 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       assert.equal(response.headers["ratelimit-policy"], "2;w=60");
     });
 
-    it("has onLimited answer in place of the 503, which stands unless it says another status", async (web) => {
+    it("calls onLimited for the 503, which may change the body and the status", async (web) => {
       const { limit } = failing(web, "rejects", { onStoreError: "deny" });
       const app = await web.start({ ...limit, onLimited: (_, decision) => ({ body: { degraded: decision?.degraded } }) });
-      const { status, body } = await untold(app);
+      const { status, body } = await sendWithoutHeaders(app);
       assert.deepEqual([status, body], [503, { degraded: true }]);
       const other = await web.start({ ...limit, onLimited: () => ({ status: 500, body: "later" }) });
-      assert.equal((await untold(other)).status, 500);
+      assert.equal((await sendWithoutHeaders(other)).status, 500);
     });
 
     it("holds a request for its turn in the fallback's queue", async (web) => {
-      const queue = leakyBucket({ capacity: 4, leak: 1, every: 40 });
+      const queue = leakyBucket({ capacity: 4, leak: 1, every: "40ms" });
       const app = await web.start(failing(web, "never answers", { policy: queue, onStoreError: fallback(web) }).limit);
       assert.equal((await app.get()).body.decision.delayMs, 0);
       assert.equal((await app.get()).body.decision.delayMs, 40);
     });
 
-    it("gives back what a fallback charged, and nothing where nobody did", async (web) => {
+    it("refunds what a fallback charged, and nothing for requests that were allowed uncharged", async (web) => {
       const refundWhen = (): boolean => true;
       const app = await web.start(
         failing(web, "rejects", { policy: fixedWindow({ limit: 1, window: "1m" }), onStoreError: fallback(web), refundWhen }).limit,
@@ -186,10 +186,10 @@ export function storeFaultCases({ adapter, describe, it }: AdapterSuite): void {
       ["policy", { policy: () => Promise.reject(new Error("policy")) }],
       ["cost", { cost: () => Promise.reject(new Error("cost")) }],
     ] as [string, LimitSetup][]) {
-      it(`is not to blame for a fault of the app's ${what}`, async (web) => {
+      it(`is not reported when the app's ${what} function fails`, async (web) => {
         const { limit, store } = failing(web, "rejects", { onStoreError: "deny", ...broken });
         const app = await web.start(limit);
-        assert.equal((await untold(app)).status, 500);
+        assert.equal((await sendWithoutHeaders(app)).status, 500);
         assert.deepEqual([app.codes, web.events, store.asked], [[what], [], 0]);
       });
     }

@@ -3,18 +3,18 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** The timers of this process, which fire only when the time is moved. */
+/** Fake timers for this process: they fire only when `advance` is called. */
 export class Timers {
   #nowMs = 0;
   #next = 1;
   readonly #waiting = new Map<number, Timer>();
 
-  /** Moves the time. What comes due meanwhile fires, in its order. */
+  /** Advances the time, and fires the timers that come due, in order. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (;;) {
       let first: [number, Timer] | undefined;
-      for (const one of this.#waiting) if (first === undefined || one[1].dueMs < first[1].dueMs) first = one;
+      for (const timer of this.#waiting) if (first === undefined || timer[1].dueMs < first[1].dueMs) first = timer;
       if (first === undefined || first[1].dueMs > endMs) break;
       this.#waiting.delete(first[0]);
       this.#nowMs = first[1].dueMs;
@@ -27,7 +27,7 @@ export class Timers {
     return this.#waiting.size;
   }
 
-  /** Runs something while `setTimeout` is this one's. Node's own modules keep theirs. */
+  /** Replaces `setTimeout` and `clearTimeout` while `run` runs. Node's own modules keep the real ones. */
   async during(run: () => Promise<void>): Promise<void> {
     const { setTimeout, clearTimeout } = globalThis;
     globalThis.setTimeout = this.#start as typeof setTimeout;

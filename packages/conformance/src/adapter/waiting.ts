@@ -3,10 +3,10 @@ import { fixedWindow, leakyBucket } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
 import { type AdapterSuite, type App, turn, type Web } from "./web.js";
 
-/** A timer may fire so much before a clock of finer grain says so. */
+/** Timers may fire up to this much early by a finer clock. */
 const grainMs = 2;
 
-/** An `onEvent` that counts those that wait, and a promise of so many. */
+/** An `onEvent` that counts held requests, and a promise that resolves at `count`. */
 function waiters(count: number): { onEvent: NonNullable<LimitSetup["onEvent"]>; waiting: Promise<void> } {
   let seen = 0;
   let all: () => void = () => undefined;
@@ -19,11 +19,11 @@ function waiters(count: number): { onEvent: NonNullable<LimitSetup["onEvent"]>; 
   return { onEvent, waiting };
 }
 
-/** `leakyBucket`: requests that are held until their turn. */
+/** `leakyBucket` holds requests until their turn. */
 export function waitingCases({ describe, it }: AdapterSuite): void {
   const slow = leakyBucket({ capacity: 3, leak: 1, every: "1h" });
 
-  /** An app whose queue moves once an hour, with its first request served and so many that wait. */
+  /** An app whose queue releases one request an hour. Its first request is served; `waiting` resolves when `count` more are held. */
   async function queue(web: Web, count: number): Promise<{ app: App; served: string[]; waiting: Promise<void> }> {
     const served: string[] = [];
     const { onEvent, waiting } = waiters(count);
@@ -40,10 +40,10 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
   }
 
   describe("a queue", () => {
-    it("holds requests until their turn, in their order", async (web) => {
+    it("holds requests until their turn, in order", async (web) => {
       const served: [string | undefined, number][] = [];
       const app = await web.start({
-        limits: [{ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) }],
+        limits: [{ policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }) }],
         handler: (request) => {
           served.push([request.header("x-id"), performance.now()]);
           return {};
@@ -51,7 +51,7 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
       });
       const start = performance.now();
       await app.get("/", { "x-id": "0" });
-      // Each is sent when the one before it has been decided, so that their order is known.
+      // Each request is sent after the previous one was decided, so their order is known.
       const responses: Promise<unknown>[] = [];
       for (const id of ["1", "2", "3"]) {
         responses.push(app.get("/", { "x-id": id }));
@@ -67,18 +67,18 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
       for (const [id, at] of served) assert.ok(at - start >= Number(id) * 40 - grainMs, `${id} was served after ${at - start} ms`);
     });
 
-    it("tells the handler how long the request was held, and is an event", async (web) => {
+    it("sets delayMs on the decision and emits delayed", async (web) => {
       const { onEvent, heard } = web.listen("delayed");
-      const app = await web.start({ policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }), onEvent });
+      const app = await web.start({ policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }), onEvent });
       assert.equal((await app.get()).body.decision.delayMs, 0);
       assert.equal((await app.get()).body.decision.delayMs, 40);
       assert.equal((await heard).type, "delayed");
     });
 
-    it("holds a request for the longest of several", async (web) => {
+    it("holds a request for the longest delay of several limits", async (web) => {
       const rules = [
-        { name: "short", policy: leakyBucket({ capacity: 4, leak: 1, every: 10 }) },
-        { name: "long", policy: leakyBucket({ capacity: 4, leak: 1, every: 40 }) },
+        { name: "short", policy: leakyBucket({ capacity: 4, leak: 1, every: "10ms" }) },
+        { name: "long", policy: leakyBucket({ capacity: 4, leak: 1, every: "40ms" }) },
         { name: "none", policy: fixedWindow({ limit: 10, window: "1m" }) },
       ];
       const app = await web.start({ rules });
@@ -88,17 +88,17 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
       assert.ok(performance.now() - start >= 40 - grainMs);
     });
 
-    it("in shadow mode holds nobody", async (web) => {
+    it("holds no request in shadow mode", async (web) => {
       const app = await web.start({ policy: slow, mode: "shadow" });
       assert.deepEqual(await app.statuses(5), [200, 200, 200, 200, 200]);
     });
 
-    it("rejects at once what would wait longer than maxDelayMs", async (web) => {
+    it("rejects requests that would wait longer than maxDelayMs at once", async (web) => {
       const app = await web.start({ policy: leakyBucket({ capacity: 10, leak: 1, every: "1m", maxDelayMs: 30_000 }) });
       assert.deepEqual(await app.statuses(2), [200, 429]);
     });
 
-    it("lets go those who wait when the middleware is closed", async (web) => {
+    it("releases held requests when the middleware is closed", async (web) => {
       const { app, served, waiting } = await queue(web, 2);
       const responses = [app.get("/slow/1"), app.get("/slow/2")];
       await waiting;
@@ -110,7 +110,7 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
       );
     });
 
-    it("does not serve a client that hung up while it waited, and serves the others", async (web) => {
+    it("does not serve a client that disconnected while held, and serves the others", async (web) => {
       const { app, served, waiting } = await queue(web, 1);
       const client = app.open("/slow/gone");
       await waiting;
@@ -124,7 +124,7 @@ export function waitingCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(served, ["/slow/0", "/slow/2"]);
     });
 
-    it("does not hold other requests meanwhile", async (web) => {
+    it("does not hold unrelated requests", async (web) => {
       const { app, waiting } = await queue(web, 1);
       const held = app.get("/slow/1");
       await waiting;

@@ -4,44 +4,44 @@ import type { Decision, FloodgateEvent, Store } from "@floodgate/core";
 import supertest, { type Response } from "supertest";
 import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
 
-/** What the suite needs of a test runner: those of Vitest, Jest and `node:test` fit. */
+/** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
 export interface AdapterRunner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: () => Promise<void>): unknown;
 }
 
-/** The runner, with a world of its own for each case. */
+/** The runner; each test gets its own `Web`. */
 export interface AdapterSuite {
   readonly adapter: Adapter;
   describe(name: string, body: () => void): void;
   it(name: string, body: (web: Web) => Promise<void>): void;
 }
 
-/** An instant like any other, 15 s into an hour; the clock of a case starts here. */
+/** 15 s into an arbitrary hour; each test's clock begins here. */
 export const startMs = 1_789_948_815_000;
 
-/** The client of every request that says nothing else. */
+/** The client's address, unless a test changes it. */
 export const self = "127.0.0.1";
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** An app as a case wants it. */
+/** The app that a test needs. */
 export interface Wanted {
   readonly limits: readonly LimitSetup[];
-  /** Default: all limits for all requests, then the route `/`. */
+  /** Default: all limits on all requests, then the route `/`. */
   readonly steps?: readonly Step[];
   readonly proxy?: ProxySetting;
   readonly host?: string;
   readonly http2?: boolean;
   readonly handler?: Handler;
   readonly outer?: Setup["outer"];
-  /** The adapter's own default store, with the real clock. */
+  /** Uses the adapter's default store, with the real clock. */
   readonly ownStores?: boolean;
-  /** Each limit is made anew for each request, with a store of its own. */
+  /** Makes each limit again for each request, with its own store. */
   readonly anew?: boolean;
 }
 
-/** The world of one case: a clock that stands until it is moved, a store, and the apps that it starts. */
+/** The environment of one test: a manual clock, a store, and the apps that the test starts. */
 export class Web {
   nowMs: number = startMs;
   readonly store: Store<"sync">;
@@ -54,7 +54,7 @@ export class Web {
     this.store = adapter.store(() => this.nowMs);
   }
 
-  /** Starts an app with these limits for all requests, or as the case wants it. Limits are on this world's store unless they say otherwise. */
+  /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
   async start(wanted: Wanted | LimitSetup): Promise<App> {
     const { limits, steps, proxy, host, http2, handler, outer, ownStores, anew }: Wanted =
       "limits" in wanted ? wanted : { limits: [wanted] };
@@ -75,7 +75,7 @@ export class Web {
     return app;
   }
 
-  /** An `onEvent` that remembers, and a promise of the first event of a type. */
+  /** An `onEvent` that records events, and a promise of the first event of a type. */
   listen(type: FloodgateEvent["type"]): { onEvent: (event: FloodgateEvent) => void; heard: Promise<FloodgateEvent> } {
     let hear: (event: FloodgateEvent) => void = () => undefined;
     const heard = new Promise<FloodgateEvent>((resolve) => {
@@ -96,7 +96,7 @@ export class Web {
 /** An app under test. */
 export class App {
   readonly limits: readonly Carried[];
-  /** What reached the framework's error handling. */
+  /** The errors that reached the framework's error handler. */
   readonly errors: readonly unknown[];
   readonly server: Running["server"];
 
@@ -106,12 +106,12 @@ export class App {
     this.errors = errors;
   }
 
-  /** The codes, or else the messages, of the errors. */
+  /** The codes of the errors, or their messages if they have none. */
   get codes(): unknown[] {
     return this.errors.map((error) => (error as { code?: unknown }).code ?? (error as Error).message);
   }
 
-  /** What the first middleware knows of a key, under a rule or its first. */
+  /** Peeks at a key in the first middleware, under `rule` or its first rule. */
   async peek(key: string = self, rule?: string): Promise<Decision> {
     const limiter = rule === undefined ? this.limits[0]?.limiter : this.limits[0]?.limiters.get(rule);
     if (limiter === undefined) throw new Error(`No limit ${rule ?? ""}`);
@@ -128,7 +128,7 @@ export class App {
       .set(headers as Record<string, string>);
   }
 
-  /** Posts a value as JSON, or a text that is JSON already. */
+  /** Posts a value as JSON; a string is sent as is. */
   async post(path: string, body: unknown, headers: Headers = {}): Promise<Response> {
     return await supertest(this.server)
       .post(path)
@@ -136,14 +136,14 @@ export class App {
       .send(typeof body === "string" ? body : JSON.stringify(body));
   }
 
-  /** The statuses of so many requests, one after the other. */
+  /** The statuses of `count` requests, one after the other. */
   async statuses(count: number, path = "/", headers: Headers = {}): Promise<number[]> {
     const statuses: number[] = [];
     for (let i = 0; i < count; i++) statuses.push((await this.get(path, headers)).status);
     return statuses;
   }
 
-  /** A request whose target and headers stand as they are given, to be hung up at will. */
+  /** Opens a request with exactly this target and headers. `destroy` disconnects it. */
   open(target: string, headers: Headers = {}): ClientRequest {
     const { port } = this.server.address() as AddressInfo;
     const request = openRequest({ host: self, port, path: target, headers: headers as Record<string, string | string[]>, agent: false });
@@ -152,7 +152,7 @@ export class App {
     return request;
   }
 
-  /** The status, the header lines as they came, and the body's text. */
+  /** Sends a request as `open` does; returns the status, the raw header lines and the text. */
   async raw(target: string, headers: Headers = {}): Promise<{ status: number; lines: (name: string) => string[]; text: string }> {
     const request = this.open(target, headers);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -166,18 +166,18 @@ export class App {
     return { status: response.statusCode ?? 0, lines, text };
   }
 
-  /** Until the server has noticed that every client is gone. */
+  /** Waits until the server has noticed that all clients disconnected. */
   async deserted(): Promise<void> {
     const connections = (): Promise<number> => new Promise((resolve) => this.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) > 0) await turn();
-    // Its requests hear of it a little later.
+    // The requests notice a little later than the connections.
     for (let i = 0; i < 3; i++) await turn();
   }
 
   async end(): Promise<void> {
     for (const limit of this.limits) limit.close();
     const closed = new Promise((resolve) => this.server.close(resolve));
-    // A server of HTTP/2 has no such method.
+    // HTTP/2 servers do not have this method.
     this.server.closeAllConnections?.();
     await closed;
   }
@@ -188,7 +188,7 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A promise and what keeps it. */
+/** A promise, and the function that resolves it. */
 export function gate(): { opened: Promise<void>; open: () => void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ export function gate(): { opened: Promise<void>; open: () => void } {
   return { opened, open };
 }
 
-/** A store that answers by promise. */
+/** Makes a store asynchronous. */
 export function later(store: Store<"sync">): Store<"async"> {
   return {
     mode: "async",

@@ -1,17 +1,6 @@
 import * as assert from "node:assert/strict";
-import {
-  asCharge,
-  type Check,
-  type Clock,
-  createLimit,
-  fixedWindow,
-  gcra,
-  type Limit,
-  leakyBucket,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import { fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { asCharge, type Check, type Clock, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
 

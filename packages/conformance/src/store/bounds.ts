@@ -97,7 +97,7 @@ export async function agreesWithModel(world: World, policy: Policy, steps: reado
     if ("cost" in step) {
       const decision = await limiter.consume(key, { cost: step.cost });
       decisions[index] = decision;
-      assert.deepEqual(told(decision), model.consume(step.atMs, step.cost), `step ${index}: ${shown(step)}`);
+      assert.deepEqual(verdictOf(decision), model.consume(step.atMs, step.cost), `step ${index}: ${shown(step)}`);
       lives[index] = model.life;
     } else {
       const [of, realCost] = "refund" in step ? [step.refund, 0] : [step.settle, step.realCost];
@@ -108,12 +108,12 @@ export async function agreesWithModel(world: World, policy: Policy, steps: reado
       const units = "refund" in step ? -(await limiter.refund(key, decision)) : await limiter.settle(key, decision, realCost);
       assert.equal(units + 0, change + 0, `step ${index}: ${shown(step)}`);
     }
-    assert.deepEqual(told(await limiter.peek(key)), model.peek(step.atMs), `peek after step ${index}: ${shown(step)}`);
+    assert.deepEqual(verdictOf(await limiter.peek(key)), model.peek(step.atMs), `peek after step ${index}: ${shown(step)}`);
   }
 }
 
 /** The fields of a decision that the model computes. */
-export function told({ allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Decision): object {
+export function verdictOf({ allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Decision): object {
   return { allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs };
 }
 

@@ -1,16 +1,14 @@
 import * as assert from "node:assert/strict";
 import {
-  asCharge,
   consumeAll,
-  createLimit,
   createLimiter,
   type Decision,
   fixedWindow,
-  type Limit,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import { patient, type Suite, startMs } from "./world.js";
 
 const perMinute = fixedWindow({ limit: 10, window: "1m" });

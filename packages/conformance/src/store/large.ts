@@ -1,7 +1,5 @@
 import * as assert from "node:assert/strict";
 import {
-  asCharge,
-  createLimit,
   type Decision,
   fixedWindow,
   gcra,
@@ -11,6 +9,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { agreesWithModel } from "./bounds.js";
 import { scripts } from "./scripts.js";

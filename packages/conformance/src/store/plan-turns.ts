@@ -1,5 +1,6 @@
 import * as assert from "node:assert/strict";
-import { asCharge, createLimit, type Decision, type Limit, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { type Decision, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { mostIn } from "./bounds.js";
 import { largestOf } from "./largest.js";
@@ -21,7 +22,7 @@ const others: readonly Planned[] = [
   { name: "two counters", plan: (limit) => slidingWindowCounter({ limit, window: 1000 }) },
   {
     name: "queue with maxDelayMs",
-    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 997, maxDelayMs: 100 * (capacity % 7) }),
+    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: "997ms", maxDelayMs: 100 * (capacity % 7) }),
   },
 ];
 

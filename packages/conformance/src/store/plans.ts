@@ -1,16 +1,15 @@
 import * as assert from "node:assert/strict";
 import {
-  createLimit,
   type Decision,
   fixedWindow,
   gcra,
-  type Limit,
   leakyBucket,
   type Policy,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { checkNumbers } from "./large.js";
 import { type Suite, startMs } from "./world.js";
@@ -49,25 +48,25 @@ export const families: readonly Family[] = [
   },
   {
     name: "smooth token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 997 }),
-    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 1001 }),
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: "997ms" }),
+    other: (capacity) => tokenBucket({ capacity, refill: 5, every: "1001ms" }),
     left: kept,
   },
   {
     name: "interval token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: 997, style: "interval" }),
-    other: (capacity) => tokenBucket({ capacity, refill: 5, every: 997, style: "smooth" }),
+    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: "997ms", style: "interval" }),
+    other: (capacity) => tokenBucket({ capacity, refill: 5, every: "997ms", style: "smooth" }),
     left: kept,
   },
   {
     name: "leaky bucket",
-    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: 997 }),
-    other: (capacity) => leakyBucket({ capacity, leak: 5, every: 1001 }),
+    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: "997ms" }),
+    other: (capacity) => leakyBucket({ capacity, leak: 5, every: "1001ms" }),
     left: untaken,
   },
   {
     name: "gcra",
-    plan: (burst, limit) => gcra({ burst, limit, window: 997 }),
+    plan: (burst, limit) => gcra({ burst, limit, window: "997ms" }),
     other: (limit) => gcra({ limit, window: 2000 }),
     left: kept,
   },

@@ -15,28 +15,31 @@ import { startMs, type World } from "./world.js";
 const quota = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 30 }));
 const timeMs = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000));
 
-const bucket = { capacity: quota, refill: fc.integer({ min: 1, max: 12 }), every: timeMs };
+const ms = (n: number) => `${BigInt(n)}ms` as const;
+const time = timeMs.map(ms);
+
+const bucket = { capacity: quota, refill: fc.integer({ min: 1, max: 12 }), every: time };
 const counters = fc
   .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }) })
-  .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: width * buckets, buckets }));
+  .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: ms(width * buckets), buckets }));
 const logs = (countRejected: fc.Arbitrary<boolean>): fc.Arbitrary<Policy> =>
-  fc.record({ limit: quota, window: timeMs, countRejected }).map(slidingWindowLog);
+  fc.record({ limit: quota, window: time, countRejected }).map(slidingWindowLog);
 const queues = fc
   .record(
-    { capacity: quota, leak: fc.integer({ min: 1, max: 12 }), every: timeMs, maxDelayMs: fc.nat(200) },
+    { capacity: quota, leak: fc.integer({ min: 1, max: 12 }), every: time, maxDelayMs: fc.nat(200) },
     { requiredKeys: ["capacity", "leak", "every"] },
   )
   .map(leakyBucket);
 
 /** Small policies of every algorithm, without `countRejected`. */
 export const forgivingPolicies: fc.Arbitrary<Policy> = fc.oneof(
-  fc.record({ limit: quota, window: timeMs }).map(fixedWindow),
+  fc.record({ limit: quota, window: time }).map(fixedWindow),
   logs(fc.constant(false)),
   counters,
   fc.record({ ...bucket, style: fc.constant("smooth" as const) }).map(tokenBucket),
   fc.record({ ...bucket, style: fc.constant("interval" as const) }).map(tokenBucket),
   queues,
-  fc.record({ limit: quota, window: timeMs, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
+  fc.record({ limit: quota, window: time, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
 );
 
 /** Small policies of every algorithm. */

@@ -1,7 +1,8 @@
 import * as assert from "node:assert/strict";
-import { asCharge, consumeAll, createLimit, type Decision, fixedWindow, type Limit, type Policy, tokenBucket } from "@floodgate/core";
+import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
+import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn, told } from "./bounds.js";
+import { mostIn, verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
 import { families, plans } from "./plans.js";
@@ -232,7 +233,7 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
     model.change(limit.policy);
     if ("cost" in act) {
       const decision = await world.store.consume(limit, key, act.cost);
-      assert.deepEqual(told(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
+      assert.deepEqual(verdictOf(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
       if (decision.allowed) charged.push([decision, model.life]);
     } else {
       const [charge] = charged.splice(-1 - act.settle, 1);
@@ -243,7 +244,7 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
     }
     for (const other of limits) {
       model.change(other.policy);
-      assert.deepEqual(told(await world.store.peek(other, key)), model.peek(world.nowMs), `peek after act ${index}`);
+      assert.deepEqual(verdictOf(await world.store.peek(other, key)), model.peek(world.nowMs), `peek after act ${index}`);
     }
   }
 }

@@ -2,13 +2,13 @@ import * as assert from "node:assert/strict";
 import {
   type CombinedDecision,
   consumeAll,
-  createLimit,
   type Decision,
   fixedWindow,
   type Limiter,
   type Policy,
   slidingWindowLog,
 } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { playAll, policies, type Step, scripts } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";

@@ -1,7 +1,8 @@
 import * as assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { consumeAll, type Decision, type Policy, toPolicy } from "@floodgate/core";
+import { consumeAll, type Decision, type Policy } from "@floodgate/core";
+import { toPolicy } from "@floodgate/core/rules";
 import type { Suite, World } from "./world.js";
 
 /** One step and its expected decision; `retryAfterMs: null` means Infinity. */
@@ -94,7 +95,7 @@ function check(decision: Decision, expected: Expected, where: string): void {
 /** Vectors give durations in milliseconds with names ending in `Ms`; policies take durations. */
 function policyOf(written: Record<string, unknown>): Policy {
   const { windowMs, everyMs, ...rest } = written;
-  if (windowMs !== undefined) rest["window"] = windowMs;
-  if (everyMs !== undefined) rest["every"] = everyMs;
+  if (windowMs !== undefined) rest["window"] = `${windowMs}ms`;
+  if (everyMs !== undefined) rest["every"] = `${everyMs}ms`;
   return toPolicy("vectors", rest);
 }

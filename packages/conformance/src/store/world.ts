@@ -1,4 +1,5 @@
-import { type Clock, createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
+import { createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
+import type { Clock } from "@floodgate/core/store";
 
 /** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
 export interface Runner {

@@ -1,3 +1,4 @@
+import { durationText } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 import { type FixedWindowPolicy, fixedWindow } from "./fixed-window.js";
@@ -43,6 +44,13 @@ const made = new WeakMap<object, Policy>();
  * @throws FloodgateError with the code of what is wrong.
  */
 export function toPolicy(where: string, value: unknown): Policy {
+  const uncalled = factoryName(value);
+  if (uncalled !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `${where}: \`policy\` is ${uncalled} itself, not what it makes. Call it: policy: ${uncalled}({ ... }).`,
+    );
+  }
   if (typeof value !== "object" || value === null) {
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
@@ -54,6 +62,12 @@ export function toPolicy(where: string, value: unknown): Policy {
   const policy = isPolicy(value) ? value : fromOptions(where, value as { algorithm?: unknown });
   made.set(value, policy);
   return policy;
+}
+
+/** The name of a policy factory; undefined for anything else. */
+export function factoryName(value: unknown): string | undefined {
+  const algorithm = Object.entries(factories).find(([, factory]) => factory === value)?.[0];
+  return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Factories freeze what they make and give it a span; nothing else has one. */
@@ -73,18 +87,18 @@ export function optionsOf(policy: Policy): { readonly algorithm: Policy["algorit
   const { algorithm } = policy;
   switch (algorithm) {
     case "fixed-window":
-      return { algorithm, limit: policy.limit, window: policy.windowMs };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs) };
     case "sliding-window-log":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, countRejected: policy.countRejected };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), countRejected: policy.countRejected };
     case "sliding-window-counter":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, buckets: policy.buckets };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), buckets: policy.buckets };
     case "gcra":
-      return { algorithm, limit: policy.limit, window: policy.windowMs, burst: burstOption(policy) };
+      return { algorithm, limit: policy.limit, window: durationText(policy.windowMs), burst: burstOption(policy) };
     case "token-bucket":
-      return { algorithm, capacity: policy.capacity, refill: policy.refill, every: policy.everyMs, style: policy.style };
+      return { algorithm, capacity: policy.capacity, refill: policy.refill, every: durationText(policy.everyMs), style: policy.style };
     case "leaky-bucket": {
       const maxDelayMs = policy.maxDelayMs === Number.POSITIVE_INFINITY ? undefined : policy.maxDelayMs;
-      return { algorithm, capacity: policy.capacity, leak: policy.leak, every: policy.everyMs, maxDelayMs };
+      return { algorithm, capacity: policy.capacity, leak: policy.leak, every: durationText(policy.everyMs), maxDelayMs };
     }
   }
 }

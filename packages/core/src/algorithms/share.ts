@@ -1,3 +1,4 @@
+import { durationText } from "../support/duration.js";
 import { fixedWindow } from "./fixed-window.js";
 import { gcra } from "./gcra.js";
 import { leakyBucket } from "./leaky-bucket.js";
@@ -15,23 +16,24 @@ export function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes));
   switch (policy.algorithm) {
     case "fixed-window":
-      return fixedWindow({ limit: part(policy.limit), window: policy.windowMs });
+      return fixedWindow({ limit: part(policy.limit), window: durationText(policy.windowMs) });
     case "sliding-window-log":
-      return slidingWindowLog({ limit: part(policy.limit), window: policy.windowMs, countRejected: policy.countRejected });
+      return slidingWindowLog({ limit: part(policy.limit), window: durationText(policy.windowMs), countRejected: policy.countRejected });
     case "sliding-window-counter":
-      return slidingWindowCounter({ limit: part(policy.limit), window: policy.windowMs, buckets: policy.buckets });
+      return slidingWindowCounter({ limit: part(policy.limit), window: durationText(policy.windowMs), buckets: policy.buckets });
     case "gcra":
-      return gcra({ limit: policy.limit, window: policy.windowMs * processes, burst: part(policy.burst) });
+      return gcra({ limit: policy.limit, window: durationText(policy.windowMs * processes), burst: part(policy.burst) });
     case "token-bucket": {
       const capacity = part(policy.capacity);
-      if (policy.style === "smooth") return tokenBucket({ capacity, refill: policy.refill, every: policy.everyMs * processes });
+      if (policy.style === "smooth")
+        return tokenBucket({ capacity, refill: policy.refill, every: durationText(policy.everyMs * processes) });
       // Tokens come at one moment, so fewer each time; where there is less than one for each process, more seldom.
-      const every = policy.everyMs * Math.ceil(processes / policy.refill);
+      const every = durationText(policy.everyMs * Math.ceil(processes / policy.refill));
       return tokenBucket({ capacity, refill: part(policy.refill), every, style: "interval" });
     }
     case "leaky-bucket": {
       const { leak, maxDelayMs } = policy;
-      const queue = { capacity: part(policy.capacity), leak, every: policy.everyMs * processes };
+      const queue = { capacity: part(policy.capacity), leak, every: durationText(policy.everyMs * processes) };
       return leakyBucket(maxDelayMs === Number.POSITIVE_INFINITY ? queue : { ...queue, maxDelayMs });
     }
   }

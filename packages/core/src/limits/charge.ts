@@ -1,6 +1,6 @@
 import type { Cells } from "../algorithms/algorithm.js";
 import type { Policy } from "../algorithms/policy.js";
-import type { Check, Mode, Store } from "../stores/store.js";
+import type { Mode, Store } from "../stores/store.js";
 import type { Tally } from "../stores/tallies.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
@@ -189,28 +189,6 @@ export const chargeOf: (given: unknown) => ChargeRecord | undefined | "copy" = M
 
 /** For callers of stores: the charge of a decision that a store itself has answered. */
 export const asCharge: (made: Decision) => Charge = MadeDecision.asCharge;
-
-/** Whether what several checks charged stays: each allows, or is only watched. */
-export function isWhole(checks: readonly Check[], decisions: readonly Decision[]): boolean {
-  for (let i = 0; i < checks.length; i++) {
-    if (checks[i]?.shadow !== true && decisions[i]?.allowed !== true) return false;
-  }
-  return true;
-}
-
-/** Whether one of several checks has charged. */
-export function isCharged({ look }: Check, made: Decision, whole: boolean): boolean {
-  return whole && made.allowed && look !== true;
-}
-
-/** The decisions of several checks, with the charges of those that have charged. */
-export function chargedAll(checks: readonly Check[], made: readonly Decision[], guard: Store<Mode>): Decision[] {
-  const whole = isWhole(checks, made);
-  return made.map((one, i) => {
-    const check = checks[i] as Check;
-    return isCharged(check, one, whole) ? charged(one, check.limit, check.key, guard) : owned(one);
-  });
-}
 
 /**
  * For stores: whether a decision that was just committed has begun its state. The state that the cells held before may have ended,

@@ -1,4 +1,5 @@
 import type { Check } from "../stores/store.js";
+import { passesAll } from "./all-or-nothing.js";
 import { restated } from "./charge.js";
 import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
 
@@ -12,7 +13,7 @@ export function combine(checks: readonly Check[], decisions: readonly Decision[]
     return { allowed: decision.allowed || checks[0]?.shadow === true, decision, all: decisions };
   }
   const enforced = decisions.filter((_, i) => checks[i]?.shadow !== true);
-  const allowed = enforced.every((decision) => decision.allowed);
+  const allowed = passesAll(checks, decisions);
   if (allowed) return { allowed, decision: mostRestrictive(enforced.length > 0 ? enforced : decisions), all: decisions };
   const all = decisions.map((decision) => (decision.allowed && decision.delayMs > 0 ? restated(decision, { delayMs: 0 }) : decision));
   return { allowed, decision: mostRestrictive(all.filter((_, i) => checks[i]?.shadow !== true)), all };

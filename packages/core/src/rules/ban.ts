@@ -4,7 +4,7 @@ import type { Decision } from "../limits/decision.js";
 import { createLimit, type Limit } from "../limits/limit.js";
 import { giveBack } from "../limits/settle.js";
 import type { Store } from "../stores/store.js";
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
@@ -52,8 +52,8 @@ export class Ban {
     });
     this.forMs = forMs;
     // A rule's own name is ASCII, so none is one of these.
-    this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: within }));
-    this.banned = createLimit(`${name}·ban`, slidingWindowLog({ limit: 1, window: forMs }));
+    this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
+    this.banned = createLimit(`${name}·ban`, slidingWindowLog({ limit: 1, window: durationText(forMs) }));
   }
 
   /** A limit's decision as the ban makes it: where that rejects, the key has nothing left until it is over. */

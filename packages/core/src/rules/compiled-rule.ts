@@ -1,4 +1,4 @@
-import { type Policy, toPolicy } from "../algorithms/policy.js";
+import { factoryName, type Policy, toPolicy } from "../algorithms/policy.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import { checkName, createLimit, type Limit } from "../limits/limit.js";
@@ -12,7 +12,7 @@ import { oneOf } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { yesOrNo } from "./answer.js";
 import { Ban } from "./ban.js";
-import { type Costs, checkRuleCost, namedCost } from "./cost.js";
+import { type Costs, checkReachable, checkRuleCost, namedCost } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
@@ -106,12 +106,15 @@ export class CompiledRule<Req> {
     else this.fixed = this.limitOf(policy);
     if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
     const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
+    if (typeof this.#cost === "number")
+      checkReachable(where, this.#cost, [...(this.fixed ? [this.fixed] : []), ...(this.plans?.values() ?? [])]);
     this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
       namedKeyText(key, this.#key.secrecy, this.#digests),
     );
-    this.readsAddress = this.#byIp || this.#onMissingKey === "ip" || this.#key.readsAddress || this.#exempt?.hasRanges === true;
+    const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
+    this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
   }
 
   #plans(
@@ -348,7 +351,14 @@ function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Poli
         { at: [limit === undefined ? "window" : "limit"] },
       );
     }
-    return typeof policy === "function" ? policy : inside(["policy"], () => toPolicy(where, policy));
+    return typeof policy === "function" && factoryName(policy) === undefined ? policy : inside(["policy"], () => toPolicy(where, policy));
+  }
+  if (typeof limit === "function") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`,
+      { at: ["limit"] },
+    );
   }
   if (limit === undefined || window === undefined) {
     const given = limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither";

@@ -1,3 +1,4 @@
+import type { Limit } from "../limits/limit.js";
 import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
@@ -14,6 +15,21 @@ export function namedCost<Req>(where: string, option: string, name: string, cost
     "FLOODGATE_UNKNOWN_COST",
     `${where}: \`${option}\` names ${shown(name)}, which \`costs\` does not define.${near === undefined ? "" : ` Did you mean ${shown(near)}?`} Write costs: { ${/^\w+$/.test(name) ? name : shown(name)}: (req) => ${option === "settle" ? "req.tokensUsed" : "req.body.items.length"} }.`,
     { at: [option] },
+  );
+}
+
+/**
+ * A limit of 0 is a switch: it rejects everything on purpose.
+ * @param limits the limits of the rule and of its plans.
+ * @throws FloodgateError `FLOODGATE_INVALID_COST` if a constant cost is above each of them, so that no request would ever pass.
+ */
+export function checkReachable(where: string, cost: number, limits: Iterable<Limit>): void {
+  const quotas = [...limits].map(({ policy }) => policy.quota).filter((quota) => quota > 0);
+  if (quotas.length === 0 || quotas.some((quota) => cost <= quota)) return;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_COST",
+    `${where}: a \`cost\` of ${cost} is above the limit, ${Math.max(...quotas)}, so that every request would be rejected. Lower the cost or raise the limit.`,
+    { at: ["cost"] },
   );
 }
 

@@ -58,6 +58,12 @@ export interface KeySource<Req> {
   readonly addresses: boolean | readonly boolean[];
   /** Whether the key may need the client's address: as a part of it, or for a function that takes more than the request. */
   readonly readsAddress: boolean;
+  /** Whether a request may have no such key. */
+  readonly mayBeMissing: boolean;
+}
+
+interface PlainKeySource<Req> extends KeySource<Req> {
+  readonly of: PlainSource<Req>;
 }
 
 /**
@@ -75,11 +81,13 @@ export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>
     secrecy: parts.map((part) => part.secrecy === true),
     addresses: parts.map((part) => part.addresses === true),
     readsAddress: parts.some((part) => part.readsAddress),
+    mayBeMissing: parts.some((part) => part.mayBeMissing),
   };
 }
 
-function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): KeySource<Req> {
-  return { of: (meeting) => meeting.key(key, routeOf), secrecy: false, addresses: false, readsAddress: key.length > 1 };
+function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): PlainKeySource<Req> {
+  const of: PlainSource<Req> = (meeting) => meeting.key(key, routeOf);
+  return { of, secrecy: false, addresses: false, readsAddress: key.length > 1, mayBeMissing: true };
 }
 
 function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
@@ -104,14 +112,10 @@ function fromName<Req>(where: string, given: unknown, names: KeyNames<Req>, rout
   if (typeof given !== "string") throw unknownKey(where, given, names);
   const { name, secret } = parseKeyName(given);
   const own = Object.hasOwn(names.keys, name) ? (names.keys[name] as KeyFunction<Req>) : undefined;
-  const of: PlainSource<Req> | undefined =
-    own === undefined
-      ? (fromHeader<Req>(name) ?? (secret ? undefined : fromRequest(name, routeOf)))
-      : (meeting) => meeting.key(own, routeOf);
-  if (of === undefined) throw unknownKey(where, given, names);
-  const addresses = own === undefined && name === "ip";
-  const readsAddress = own === undefined ? addresses : own.length > 1;
-  return { of: secret ? digested(of, names.digests) : of, secrecy: secret, addresses, readsAddress };
+  const source =
+    own === undefined ? (headerSource<Req>(name) ?? (secret ? undefined : builtInSource(name, routeOf))) : ofFunction(own, routeOf);
+  if (source === undefined) throw unknownKey(where, given, names);
+  return secret ? { ...source, of: digested(source.of, names.digests), secrecy: true } : source;
 }
 
 /** A key that is named to a limiter, with each address as the rule counts it: in any notation, or as events show it. */
@@ -121,22 +125,24 @@ export function withAddresses<Req>({ addresses }: KeySource<Req>, key: Key, ipv6
   return typeof addresses === "boolean" ? key : (key as KeyPart[]).map((part, i) => (addresses[i] === true ? counted(part) : part));
 }
 
-function fromRequest<Req>(name: string, routeOf: RouteOf<Req>): PlainSource<Req> | undefined {
+function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): PlainKeySource<Req> | undefined {
   switch (name) {
     case "ip":
-      return (meeting) => meeting.ip();
+      return { of: (meeting) => meeting.ip(), secrecy: false, addresses: true, readsAddress: true, mayBeMissing: true };
     case "route":
-      return (meeting) => routeOf(meeting) ?? noRoute();
+      return { ...certain, of: (meeting) => routeOf(meeting) ?? noRoute() };
     case "global":
-      return () => "global";
+      return { ...certain, of: () => "global" };
     default:
       return undefined;
   }
 }
 
-function fromHeader<Req>(name: string): PlainSource<Req> | undefined {
+const certain = { secrecy: false, addresses: false, readsAddress: false, mayBeMissing: false } as const;
+
+function headerSource<Req>(name: string): PlainKeySource<Req> | undefined {
   const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
-  return isHeaderName(header) ? (meeting) => meeting.header(header) || undefined : undefined;
+  return isHeaderName(header) ? { ...certain, of: (meeting) => meeting.header(header) || undefined, mayBeMissing: true } : undefined;
 }
 
 function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {

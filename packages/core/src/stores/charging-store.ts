@@ -1,4 +1,5 @@
-import { type Charge, charged, chargedAll, owned } from "../limits/charge.js";
+import { chargedAll } from "../limits/all-or-nothing.js";
+import { type Charge, charged, owned } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import type { Guard } from "./guard.js";

@@ -1,6 +1,6 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, nearest, wholeNumber } from "../support/options.js";
-import { checkStore, type Store, scopeOf } from "./store.js";
+import { checkStore, isRedisClient, type Store, scopeOf } from "./store.js";
 
 /** A store of this process that limits while the other is away. */
 export interface Fallback {
@@ -56,16 +56,16 @@ export function checkOnStoreError(where: string, option: OnStoreError | undefine
       `${where}: \`onStoreError\` must be "allow", "deny" or a store that answers at once, but was ${shown(option)}. ${near === undefined ? "Write onStoreError: memoryStore()." : `Did you mean "${near}"?`}`,
     );
   }
-  if ("consume" in option) return { store: checkFallback(what, option, failing), processes: 1 };
+  if ("consume" in option || isRedisClient(option)) return { store: checkFallback(what, option as Store<"sync">, failing), processes: 1 };
   checkOptions(what, option, ["store", "share"], "onStoreError: { store: memoryStore(), share: 1 / 4 }");
   return { store: checkFallback(what, option.store, failing), processes: option.share === undefined ? 1 : processesOf(what, option.share) };
 }
 
 function checkFallback(what: string, store: Store<"sync">, failing: Store): Store<"sync"> {
-  if (checkStore(what, store).mode !== "sync") {
+  if (isRedisClient(store) || checkStore(what, store).mode !== "sync") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `${what} takes a store that answers at once, for the other has just failed to answer in time. Write onStoreError: memoryStore().`,
+      `${what} takes a store in this process, which answers at once. Write onStoreError: memoryStore().`,
     );
   }
   if (scopeOf(store) !== scopeOf(failing)) return store;

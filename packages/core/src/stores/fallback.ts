@@ -1,5 +1,6 @@
 import { shareOf } from "../algorithms/share.js";
-import { type ChargeRecord, charged, isCharged, isWhole, restated } from "../limits/charge.js";
+import { isCharged, passesAll } from "../limits/all-or-nothing.js";
+import { type ChargeRecord, charged, restated } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import { createLimit, type Limit } from "../limits/limit.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
@@ -62,10 +63,10 @@ export class FallbackLimits implements Substitute {
 
   consumeAll(checks: readonly Check[]): Decision[] {
     const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
-    const whole = isWhole(checks, made);
+    const passes = passesAll(checks, made);
     return made.map((decision, i) => {
       const check = checks[i] as Check;
-      return isCharged(check, decision, whole) ? this.#charged(check.limit, check.key, decision) : this.#counted(check.limit, decision);
+      return isCharged(check, decision, passes) ? this.#charged(check.limit, check.key, decision) : this.#counted(check.limit, decision);
     });
   }
 

@@ -1,4 +1,5 @@
-import { type Charge, ChargeRecord, charged, chargedAll, chargeOf, owned } from "../limits/charge.js";
+import { chargedAll } from "../limits/all-or-nothing.js";
+import { type Charge, ChargeRecord, charged, chargeOf, owned } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import { type EventListener, listenerOf } from "../limits/events.js";
 import type { Limit } from "../limits/limit.js";

@@ -2,6 +2,7 @@ import type { Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
+import { importOf } from "../support/foreign-options.js";
 
 /** Whether a store answers at once or by promise; its limiters and middlewares answer the same way. */
 export type Mode = "sync" | "async";
@@ -81,12 +82,36 @@ export function scopeOf(store: Store): object {
   return store.scope ?? store;
 }
 
-/** @throws FloodgateError unless it has a store's methods. */
+/** @throws FloodgateError unless it has a store's methods. The error shows no text that was given: an address may hold a password. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
   const methods = ["consume", "consumeAll", "peek", "settle", "reset"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`store\` must be a store (with ${methods.join(", ")}), but was ${shown(store)}. Write store: memoryStore().`,
-  );
+  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
+    at: ["store"],
+  });
+}
+
+/** Whether it looks like a client of ioredis, redis (node-redis) or another Redis library. */
+export function isRedisClient(value: unknown): boolean {
+  return hasMethod(value, "sendCommand") || hasMethod(value, "evalsha") || hasMethod(value, "evalSha");
+}
+
+/** What was given in place of a store, and what to write. */
+function insteadOfStore(given: unknown): string {
+  const wrapper = importOf("redisStore", "@floodgate/store-redis");
+  const library = importOf("Redis", "ioredis");
+  if (isRedisClient(given)) {
+    const client = typeof (given as { readonly status?: unknown }).status === "string" ? "new Redis(...)" : "client";
+    return `a Redis client. Write store: redisStore(${client}), with ${wrapper}.`;
+  }
+  if (typeof given === "string") return `a text. For Redis write store: redisStore(new Redis(url)), with ${wrapper} and ${library}.`;
+  if (typeof given === "function") return `${shown(given)}. Call it: store: memoryStore(), or redisStore(new Redis(...)).`;
+  if (hasMethod(given, "increment") || hasMethod(given, "incr")) {
+    return `a store of another library. Write store: memoryStore(), or redisStore(new Redis(...)) with ${wrapper}.`;
+  }
+  return `${shown(given)}. Write store: memoryStore().`;
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof value === "object" && value !== null && typeof (value as Record<string, unknown>)[name] === "function";
 }

@@ -3,7 +3,7 @@ import { FloodgateError, shown } from "./errors.js";
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
 export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
 
-/** A time: a whole number of milliseconds, or a text such as `"15m"`. */
+/** A time: a text such as `"15m"`, or a number of milliseconds that is a multiple of 1000. Any other number is refused. */
 export type Duration = number | DurationText;
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -13,21 +13,30 @@ const maxDurationMs = 2 ** 50;
 const maxDays = Math.floor(maxDurationMs / unitMs.d);
 
 /**
- * Milliseconds of a duration, also of one that comes from a variable or a file.
- * @throws FloodgateError `FLOODGATE_INVALID_DURATION` where it is not a whole number of at least 1 ms, or above 2^50 of them.
+ * Milliseconds of a duration, also of one that comes from a variable or a file. A number must be a multiple of 1000, because 60 and
+ * 86400 are usually meant as seconds.
+ * @throws FloodgateError `FLOODGATE_INVALID_DURATION` if it is not a duration, is 0, or is above 2^50 ms.
  */
 export function parseDuration(duration: number | string, option = "duration"): number {
   const ms = typeof duration === "string" ? parseText(duration) : duration;
-  if (typeof ms === "number" && Number.isInteger(ms) && ms >= 1 && ms <= maxDurationMs) return ms;
+  const isWhole = typeof ms === "number" && Number.isInteger(ms) && ms >= 1 && ms <= maxDurationMs;
+  const isUnclear = isWhole && ms === duration && ms % 1000 !== 0;
+  if (isWhole && !isUnclear) return ms;
   const what =
     typeof ms === "number" && ms > maxDurationMs
       ? `a duration of at most ${maxDays}d`
-      : "a duration: a whole number of milliseconds of at least 1, or a whole number with a unit (ms, s, m, h, d)";
+      : "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
+  const example = isUnclear ? `"${ms}s", or "${ms}ms" if that is meant` : '"15m"';
   throw new FloodgateError(
     "FLOODGATE_INVALID_DURATION",
-    `\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: "15m".`,
+    `\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: ${example}.`,
     { at: [option] },
   );
+}
+
+/** A whole number of milliseconds as a text. */
+export function durationText(ms: number): DurationText {
+  return `${BigInt(ms)}ms`;
 }
 
 function parseText(text: string): number | undefined {

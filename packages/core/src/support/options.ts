@@ -1,6 +1,7 @@
 import { type ErrorCode, FloodgateError, shown } from "./errors.js";
+import { foreignAdvice } from "./foreign-options.js";
 
-/** Refuses options that are no object or hold a word that means nothing, naming the nearest that does. */
+/** Refuses options that are not an object, and unknown ones: the error says what another library's option is called here. */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
   // A map or a regular expression has no words of its own to look at. (Instances of a class and objects of another realm will do.)
   if (Object.prototype.toString.call(options) !== "[object Object]") {
@@ -9,13 +10,32 @@ export function checkOptions(where: string, options: unknown, known: readonly st
       `${where} takes an object of options, but was given ${shown(options)}. Write ${example}.`,
     );
   }
-  for (const word of Object.keys(options as object)) {
-    if (known.includes(word)) continue;
-    const near = nearest(word, known);
-    const hint =
-      near === undefined ? `The options are ${known.join(", ")}` : `Did you mean \`${near}\`? The options are ${known.join(", ")}`;
-    throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", `${where} has no option \`${short(word)}\`. ${hint}.`, { at: [word] });
+  const unknown = Object.keys(options as object).filter((word) => !known.includes(word));
+  if (unknown.length === 0) return;
+  throw new FloodgateError("FLOODGATE_UNKNOWN_OPTION", unknownOptions(where, options as Record<string, unknown>, unknown, known), {
+    at: unknown.slice(0, 1),
+  });
+}
+
+/** Who moves from another library has several options to rename: one error tells of this many. */
+const mostUnknown = 12;
+
+function unknownOptions(where: string, options: Readonly<Record<string, unknown>>, unknown: string[], known: readonly string[]): string {
+  const byAdvice = new Map<string, string[]>();
+  for (const word of unknown.slice(0, mostUnknown)) {
+    const advice = foreignAdvice(word, options, known) ?? usualAdvice(word, known);
+    byAdvice.set(advice, [...(byAdvice.get(advice) ?? []), `\`${short(word)}\``]);
   }
+  const sentences = [...byAdvice].map(([advice, words], i) => {
+    const option = `option${words.length > 1 ? "s" : ""} ${words.join(" and ")}`;
+    return i === 0 ? `${where} has no ${option}. ${advice}` : `It has no ${option} either. ${advice}`;
+  });
+  return sentences.join(" ");
+}
+
+function usualAdvice(word: string, known: readonly string[]): string {
+  const near = nearest(word, known);
+  return `${near === undefined ? "" : `Did you mean \`${near}\`? `}The options are ${known.join(", ")}.`;
 }
 
 /** A word of a file may be a megabyte long. */

@@ -4,7 +4,8 @@ import { mostIn } from "../../../conformance/src/store/bounds.js";
 import { policies } from "../../../conformance/src/store/scripts.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { shareOf } from "../../src/algorithms/share.js";
-import { createLimit, type Decision, fixedWindow, gcra, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";
+import { type Decision, fixedWindow, gcra, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";
+import { createLimit } from "../../src/store.js";
 
 const startMs = 1_789_948_800_000;
 

@@ -1,9 +1,10 @@
 import { createHash, createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeKey, type Key } from "../../src/index.js";
+import type { Key } from "../../src/index.js";
 import { type CountedKey, countedText, type KeyDigest, missingKeyText, namedMissingKeyText } from "../../src/limits/key.js";
 import { KeyDigests, keyDigests } from "../../src/rules/secret-keys.js";
+import { encodeKey } from "../../src/store.js";
 
 const digests = new KeyDigests();
 const secrets = ["ann's token", "(", "secret:", digests.digest("ann's token").text];

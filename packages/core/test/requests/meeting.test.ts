@@ -1,18 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import {
-  type Decision,
-  decisionOf,
-  fixedWindow,
-  type Limiter,
-  type PlainRule,
-  RateLimit,
-  type RateLimitOptions,
-  type RequestReader,
-  type RuleSource,
-  type RuleUser,
-} from "../../src/index.js";
+import { decisionOf, RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
+import { type Decision, fixedWindow, type Limiter, type RuleSource } from "../../src/index.js";
+import type { PlainRule, RuleUser } from "../../src/rules.js";
 
 /** What an app may change of a request on its way. */
 interface Request {

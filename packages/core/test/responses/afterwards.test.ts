@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { fixedWindow, type Outcome, type RateLimit, type RateLimitOptions, type RequestReader } from "../../src/index.js";
+import type { Outcome, RateLimit, RateLimitOptions, RequestReader } from "../../src/adapter.js";
+import { fixedWindow } from "../../src/index.js";
 
 const reader: RequestReader<object> = {
   identity: (request) => request,
@@ -23,7 +24,7 @@ async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWh
   const warnings: string[] = [];
   vi.spyOn(console, "warn").mockImplementation((text: string) => void warnings.push(text));
   vi.resetModules();
-  const { RateLimit: Fresh } = (await import("../../src/index.js")) as { RateLimit: typeof RateLimit };
+  const { RateLimit: Fresh } = (await import("../../src/adapter.js")) as { RateLimit: typeof RateLimit };
   const policy = fixedWindow({ limit: 5, window: "1m" });
   const limit = new Fresh("test", { policy, ...options }, [], reader, () => simpleStore());
   const { sent } = limit.decide({}) as Outcome;

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
-import { createLimit, type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
+import { type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
 import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
+import { createLimit } from "../../src/store.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
+const ms = (n: number) => `${BigInt(n)}ms` as const;
 const anyPolicy = fc.oneof(
-  fc.record({ limit: fc.integer({ min: 1, max: 1e9 }), window: fc.integer({ min: 1, max: 1e7 }) }).map(fixedWindow),
-  fc.record({ limit: fc.integer({ min: 1, max: 1e6 }), window: fc.integer({ min: 1, max: 1e9 }) }).map(gcra),
+  fc.record({ limit: fc.integer({ min: 1, max: 1e9 }), window: fc.integer({ min: 1, max: 1e7 }).map(ms) }).map(fixedWindow),
+  fc.record({ limit: fc.integer({ min: 1, max: 1e6 }), window: fc.integer({ min: 1, max: 1e9 }).map(ms) }).map(gcra),
 );
 
 function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: number): Decision {

@@ -1,17 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type Check,
-  type Explanation,
-  type PlainRule,
-  RateLimit,
-  type RateLimitOptions,
-  type RequestReader,
-  RuleExplainer,
-  type RuleSet,
-  type Store,
-} from "../../src/index.js";
+import { RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
 import type { Decision } from "../../src/limits/decision.js";
+import { type Explanation, type PlainRule, RuleExplainer, type RuleSet } from "../../src/rules.js";
+import type { Check, Store } from "../../src/store.js";
 
 interface Request {
   readonly method: string;
@@ -98,11 +90,15 @@ describe("why a rule does not count a request", () => {
     ["free", { cost: 0 }, {}],
     ["free", { cost: "items" }, { headers: { "x-items": "0" } }],
     ["no-key", { key: "user", onMissingKey: "skip" }, {}],
-    ["no-key", { key: "user", mode: "shadow" }, {}],
+    ["no-key", { key: "user", mode: "shadow", onMissingKey: "reject" }, {}],
+    ["counts", { key: "user", mode: "shadow" }, {}],
+    ["no-key", { mode: "shadow" }, { ip: undefined }],
+    ["watched-fault", { key: "route", mode: "shadow" }, {}],
     ["rejects", { key: "user", onMissingKey: "reject" }, {}],
-    ["fails", { key: "user" }, {}],
+    ["fails", { key: "user", onMissingKey: "error" }, {}],
+    ["fails", { key: "user" }, { ip: undefined }],
     ["fails", {}, { ip: undefined }],
-    ["counts", { key: "user", onMissingKey: "ip" }, {}],
+    ["counts", { key: "user" }, {}],
     ["counts", { match: { method: "GET", path: "/posts/:id", header: { "x-a": true } } }, { path: "/Posts/1/", headers: { "x-a": "" } }],
   ])("%s: %o", async (expected, rule, request) => {
     const [explanation] = await explain([{ name: "a", ...base, ...rule }], request);
@@ -126,7 +122,7 @@ describe("one rule decides for all that match", () => {
   const posts: PlainRule = { name: "posts", ...base, match: { method: "POST" } };
   const perIp: PlainRule = { name: "per-ip", ...base };
   const rejecting: PlainRule = { name: "rejecting", ...base, key: "user", onMissingKey: "reject" };
-  const failing: PlainRule = { name: "failing", ...base, key: "user" };
+  const failing: PlainRule = { name: "failing", ...base, key: "user", onMissingKey: "error" };
 
   it.each<[string, PlainRule[], string[]]>([
     ["that rejects", [posts, perIp, rejecting], ["method", "overruled by rejecting", "rejects"]],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { compilePlans, gcra } from "../../src/index.js";
+import { gcra } from "../../src/index.js";
+import { compilePlans } from "../../src/rules.js";
 
 test.each([
   [undefined, 1000],

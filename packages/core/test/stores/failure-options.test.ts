@@ -21,11 +21,15 @@ test.each<[string, object, RegExp]>([
   ["another word", { onStoreError: "memory" }, /but was "memory". Write onStoreError: memoryStore\(\)/],
   ["a function", { onStoreError: () => "allow" }, /but was the function onStoreError. Write onStoreError: memoryStore\(\)/],
   ["null", { onStoreError: null }, /`onStoreError` must be.*but was null/],
-  ["a fallback that answers by promise", { onStoreError: new FaultyStore(memory) }, /onStoreError takes a store that answers at once/],
+  [
+    "a fallback that answers by promise",
+    { onStoreError: new FaultyStore(memory) },
+    /onStoreError takes a store in this process, which answers at once/,
+  ],
   [
     "one beside a share",
     { onStoreError: { store: new FaultyStore(memory), share: 1 / 2 } },
-    /onStoreError takes a store that answers at once/,
+    /onStoreError takes a store in this process, which answers at once/,
   ],
   ["a share of nothing", { onStoreError: { share: 1 / 2 } }, /onStoreError: `store` must be a store.*but was undefined/],
   ["a misspelt share", { onStoreError: { store: memory, shares: 2 } }, /onStoreError has no option `shares`. Did you mean `share`/],

@@ -196,21 +196,21 @@ describe("a decision without the store, once the store has been told of it", () 
 
 describe("a settlement after the return", () => {
   const few = fc.integer({ min: 1, max: 6 });
-  const timeMs = fc.integer({ min: 1, max: 60 });
+  const time = fc.integer({ min: 1, max: 60 }).map((n) => `${BigInt(n)}ms` as const);
 
   it.each<[string, fc.Arbitrary<Policy>]>([
     ["any policy", policies],
     [
       "a sliding window, of which a part has flowed off",
-      fc.record({ limit: fc.integer({ min: 10, max: 30 }), window: timeMs }).map(slidingWindowCounter),
+      fc.record({ limit: fc.integer({ min: 10, max: 30 }), window: time }).map(slidingWindowCounter),
     ],
     [
       "an interval bucket, whose refills an earlier request may have begun",
-      fc.record({ capacity: few, refill: few, every: timeMs, style: fc.constant("interval" as const) }).map(tokenBucket),
+      fc.record({ capacity: few, refill: few, every: time, style: fc.constant("interval" as const) }).map(tokenBucket),
     ],
     [
       "a log that counts what it rejects, which may have pushed the charge out",
-      fc.record({ limit: few, window: timeMs, countRejected: fc.constant(true) }).map(slidingWindowLog),
+      fc.record({ limit: few, window: time, countRejected: fc.constant(true) }).map(slidingWindowLog),
     ],
   ])(
     "gives back no more than the same one before it, and charges no less, under %s",

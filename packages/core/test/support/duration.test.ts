@@ -2,11 +2,26 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FloodgateError, parseDuration } from "../../src/index.js";
 
-test("a duration is a number of milliseconds or a whole number with a unit", () => {
-  expect(["250ms", "1s", "15m", "1h", "1d", 1500].map((text) => parseDuration(text))).toEqual([
-    250, 1000, 900_000, 3_600_000, 86_400_000, 1500,
+test("a duration is a whole number with a unit, or a number of milliseconds that is a multiple of 1000", () => {
+  expect(["250ms", "1s", "15m", "1h", "1d", 1000, 60_000, 3_600_000].map((value) => parseDuration(value))).toEqual([
+    250, 1000, 900_000, 3_600_000, 86_400_000, 1000, 60_000, 3_600_000,
   ]);
 });
+
+test.each([1, 60, 900, 3600, 86_400, 1500, 60_001])(
+  "%d could mean seconds, so it is refused, and the error says what to write",
+  (value) => {
+    expect(() => parseDuration(value, "window")).toThrow(
+      expect.objectContaining({
+        code: "FLOODGATE_INVALID_DURATION",
+        message: expect.stringContaining(
+          `a number of milliseconds that is a multiple of 1000, but was ${value}. Write window: "${value}s", or "${value}ms" if that is meant.`,
+        ),
+        at: ["window"],
+      }),
+    );
+  },
+);
 
 test.each([
   "1 fortnight",
@@ -46,7 +61,7 @@ test.each(["13031249d", "99999999999999999999d", `${"9".repeat(400)}ms`, 2 ** 51
 
 test("whatever is given, the answer is a whole number of milliseconds or a coded error", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.double(), fc.stringMatching(/^\d{1,5}(ms|s|m|h|d)$/)), (value) => {
+    fc.property(fc.oneof(fc.string(), fc.double(), fc.integer(), fc.stringMatching(/^\d{1,5}(ms|s|m|h|d)$/)), (value) => {
       try {
         const ms = parseDuration(value);
         return Number.isSafeInteger(ms) && ms >= 1;

@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-describe("a request that one rule rejects has charged no other, however many come at once", () => {
+describe("a request that one rule rejects charges no other rule, even with many requests at once", () => {
   it.each([
     ["in memory", 1],
     ["in Redis, to two processes", 2],
@@ -49,7 +49,7 @@ describe("a request that one rule rejects has charged no other, however many com
       expect(await app.peek("wide", "global")).toMatchObject({ remaining: 970 });
       expect(await app.peek("queue", "192.0.2.1")).toMatchObject({ remaining: 470 });
       for (const user of users) expect(await app.peek("strict", user)).toMatchObject({ remaining: 0 });
-      expect(app.told).toEqual([]);
+      expect(app.events).toEqual([]);
     }
   });
 });

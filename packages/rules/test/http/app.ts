@@ -4,8 +4,8 @@ import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { join } from "node:path";
 import type { Decision } from "@floodgate/core";
 
-/** What a worker tells by itself. */
-export interface Told {
+/** An event that a worker sends. */
+export interface AppEvent {
   readonly event: "listening" | "reloaded" | "refused" | "store-error";
   readonly port?: number;
   readonly version?: string;
@@ -25,9 +25,9 @@ export interface Asked {
   readonly ip?: string;
 }
 
-/** A process of an app whose rules are live: see worker.mjs. */
+/** An app with live rules in a process of its own: see worker.mjs. */
 export class App {
-  readonly told: Told[] = [];
+  readonly events: AppEvent[] = [];
   readonly #child: ChildProcess;
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 50 });
@@ -37,14 +37,14 @@ export class App {
     this.#child = child;
     this.#port = port;
     child.on("message", (message) => {
-      if ((message as Told).event !== undefined) this.told.push(message as Told);
+      if ((message as AppEvent).event !== undefined) this.events.push(message as AppEvent);
     });
   }
 
   static async start(rulesAt: string, countsAt: string, prefix: string): Promise<App> {
     const child = fork(join(__dirname, "worker.mjs"), [rulesAt, countsAt, prefix], { execArgv: [] });
     const ended = once(child, "exit").then(([code]) => {
-      throw new Error(`The app has ended with code ${code}`);
+      throw new Error(`The app exited with code ${code}`);
     });
     const [{ port }] = (await Promise.race([once(child, "message"), ended])) as [{ port: number }];
     return new App(child, port);
@@ -58,15 +58,15 @@ export class App {
     return this.#ask({ ask: "peek", rule, key });
   }
 
-  /** The next thing that it tells by itself. */
-  async next(): Promise<Told> {
+  /** Waits for the next event. */
+  async next(): Promise<AppEvent> {
     for (;;) {
-      const [message] = (await once(this.#child, "message")) as [Told];
+      const [message] = (await once(this.#child, "message")) as [AppEvent];
       if (message.event !== undefined) return message;
     }
   }
 
-  /** Sends a request, on one of at most fifty connections that are kept. */
+  /** Sends a request, on one of at most fifty keep-alive connections. */
   async send({ method = "GET", path = "/", user, plan, ip = "192.0.2.1" }: Asked): Promise<Answer> {
     const headers: Record<string, string> = { "x-forwarded-for": ip };
     if (user !== undefined) headers["x-user"] = user;

@@ -37,7 +37,7 @@ async function pass(ms: number): Promise<void> {
   await Promise.all(apps.map((app) => app.setTime(nowMs)));
 }
 
-/** The scripts that Redis has run. */
+/** How many scripts Redis has run. */
 async function scripts(): Promise<number> {
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await server.command("INFO", "commandstats")))?.[1]);
 }
@@ -51,9 +51,9 @@ async function statuses(app: App, times: number): Promise<(number | string | und
   return all;
 }
 
-it("rejections that never reach Redis count towards a ban, which holds in every process and costs next to nothing", async () => {
+it("rejections from the deny cache count towards a ban, which holds in every process without asking Redis", async () => {
   const [here, there] = apps as [App, App];
-  // After the first rejection the key is known here to be rejected. The fifth one begins the ban.
+  // After the first rejection this process rejects the key locally. The fifth rejection starts the ban.
   expect(await statuses(here, 6)).toEqual([[200], ...Array(4).fill([429, "1"]), [429, "3600"]]);
   await expect.poll(async () => (await there.peek("login", "mallory")).retryAfterMs).toBe(3_600_000);
 
@@ -69,5 +69,5 @@ it("rejections that never reach Redis count towards a ban, which holds in every 
   expect((await statuses(there, 1))[0]?.[0]).toBe(429);
   await pass(1);
   expect(await statuses(there, 2)).toEqual([[200], [429, "1"]]);
-  expect(apps.flatMap(({ told }) => told)).toEqual([]);
+  expect(apps.flatMap(({ events }) => events)).toEqual([]);
 });

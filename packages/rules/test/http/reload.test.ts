@@ -7,7 +7,7 @@ import { App } from "./app.js";
 const steadyLimit = 1_000_000_000;
 const versions = 100;
 
-/** Two rules that belong together, and one that stays as it is. */
+/** Two rules that change together, and one that never changes. */
 const version = (n: number): string => `
 rules:
   - { name: steady, key: global, policy: { algorithm: fixed-window, limit: ${steadyLimit}, window: 1d } }
@@ -38,15 +38,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Puts a text in the file's place, as editors do, and answers what the app tells of it. */
+/** Replaces the file, as editors do, and returns the app's next event. */
 async function put(text: string): Promise<{ event: string; message?: string }> {
-  const told = app.next();
+  const event = app.next();
   await writeFile(`${file}.new`, text);
   await rename(`${file}.new`, file);
-  return told;
+  return event;
 }
 
-it("rules that change a hundred times under load lose no request and no count, and no request sees half a version", {
+it("a hundred reloads under load lose no request and no count, and no request sees half a version", {
   timeout: 120_000,
 }, async () => {
   let running = true;
@@ -64,7 +64,7 @@ it("rules that change a hundred times under load lose no request and no count, a
       const before = seen.length;
       const make = broken[(n / 4) % broken.length] as (n: number) => string;
       expect(await put(make(n))).toMatchObject({ event: "refused", message: expect.stringMatching(/limits\.yaml:\d+:\d+: /) });
-      // The last good version decides on.
+      // The previous version stays active.
       await expect.poll(() => seen.length).toBeGreaterThan(before + 20);
     }
     expect(await put(version(n))).toMatchObject({ event: "reloaded" });

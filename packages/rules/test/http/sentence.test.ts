@@ -28,7 +28,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Both processes have one clock, which stands until it is moved: each case begins a day later. */
+/** Both processes share one clock, which stands still until a test advances it. Each test starts two days later. */
 async function pass(ms: number): Promise<void> {
   nowMs += ms;
   await Promise.all(apps.map((app) => app.setTime(nowMs)));
@@ -36,7 +36,7 @@ async function pass(ms: number): Promise<void> {
 
 beforeEach(() => pass(2 * dayMs));
 
-/** The status of a request to the one process, then the other. */
+/** The status of a request, sent to the processes in turn. */
 async function status(asked: Asked): Promise<number> {
   const app = apps[sent++ % apps.length] as App;
   return (await app.send(asked)).status;
@@ -48,10 +48,10 @@ async function statuses(times: number, asked: (i: number) => Asked): Promise<num
   return all;
 }
 
-/** So many that pass, then those that do not. */
+/** The statuses of requests that pass, then of those that are rejected. */
 const passing = (pass: number, reject: number): number[] => [...Array(pass).fill(200), ...Array(reject).fill(429)];
 
-/** Another address now and then, so that only the limit in question is met. */
+/** Changes the address often enough that only the tested limit rejects. */
 const ipOf = (i: number): string => `198.51.100.${Math.floor(i / 50)}`;
 
 describe("1 post a second, 150 friends a day and 5 likes a second for each user, 100 requests a minute for each IP, 10,000 a second for everyone, in two processes", () => {
@@ -65,7 +65,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     expect(await statuses(2, () => post("ann"))).toEqual(passing(1, 1));
   });
 
-  it("150 friends a day for each user, of whatever path's user and from whatever address", async () => {
+  it("150 friends a day for each user, for any path and any address", async () => {
     const befriend = (i: number): Asked => ({ method: "POST", path: `/users/${i}/friends`, user: "ann", ip: ipOf(i) });
     expect(await statuses(153, befriend)).toEqual(passing(150, 3));
     expect(await status({ ...befriend(1), user: "bob" })).toBe(200);
@@ -84,7 +84,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     expect(await statuses(6, like)).toEqual(passing(5, 1));
   });
 
-  it("100 requests a minute for each IP, whoever the user is and whatever is asked for", async () => {
+  it("100 requests a minute for each IP, for any user and any path", async () => {
     const visit = (i: number): Asked => ({ path: `/page/${i}`, user: `user-${i}`, ip: "203.0.113.7" });
     expect(await statuses(102, visit)).toEqual(passing(100, 2));
     expect(await status({ ip: "203.0.113.8" })).toBe(200);
@@ -97,8 +97,8 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     const counts: Record<number, number> = {};
     let next = 0;
     const client = async (): Promise<void> => {
-      for (let one = asked[next++]; one !== undefined; one = asked[next++]) {
-        const answered = await status(one);
+      for (let request = asked[next++]; request !== undefined; request = asked[next++]) {
+        const answered = await status(request);
         counts[answered] = (counts[answered] ?? 0) + 1;
       }
     };
@@ -108,7 +108,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     expect(await statuses(11, (i) => ({ ip: `10.1.0.${i}` }))).toEqual(passing(10, 1));
   });
 
-  it("other numbers for who pays, and what is used counts on when the plan changes", async () => {
+  it("a plan has other limits, and usage carries over when the plan changes", async () => {
     const post = { method: "POST", path: "/posts", user: "ann" };
     expect(await statuses(6, () => ({ ...post, plan: "pro" }))).toEqual(passing(5, 1));
     expect(await status(post)).toBe(429);
@@ -118,7 +118,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     expect(await statuses(160, befriend)).toEqual(passing(160, 0));
   });
 
-  it("a request that one limit rejects has charged none of the others", async () => {
+  it("a request that one limit rejects charges none of the others", async () => {
     const ip = "203.0.113.9";
     expect(await statuses(4, () => ({ method: "POST", path: "/posts", user: "ann", ip }))).toEqual(passing(1, 3));
     for (const app of apps) {
@@ -127,7 +127,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
     }
   });
 
-  it("nothing was decided without Redis", () => {
-    expect(apps.flatMap(({ told }) => told)).toEqual([]);
+  it("Redis made all decisions", () => {
+    expect(apps.flatMap(({ events }) => events)).toEqual([]);
   });
 });

@@ -5,8 +5,8 @@ import { redisStore } from "@floodgate/store-redis";
 import express from "express";
 import { Redis } from "ioredis";
 
-// A process of an app whose rules are live: `node worker.mjs <where its rules are> <where it counts> <prefix>`, each a path, the URL
-// of a Redis, or "memory". It is asked by messages, and answers each; its clock stands until it is told the time.
+// An app with live rules: `node worker.mjs <rules> <store> <prefix>`. <rules> is a path or a Redis URL, <store> a Redis URL or "memory".
+// It answers messages of its parent, and its clock stands still until one sets the time.
 const [rulesAt, countsAt, prefix] = process.argv.slice(2);
 let nowMs = Date.UTC(2026, 0, 1, 12, 0, 15);
 const clock = () => nowMs;
@@ -21,7 +21,7 @@ const limit = rateLimit({
   rules,
   keys: {
     user: (req) => req.get("x-user"),
-    // As one that has to be looked up: requests get in each other's way.
+    // Asynchronous, like a database lookup, so that requests interleave.
     session: async (req) => {
       await later();
       return req.get("x-user");

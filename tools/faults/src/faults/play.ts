@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLimit, type Decision, encodeKey } from "@floodgate/core";
+import { createLimit, type Decision, encodeKey } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import type { Client } from "./clients.js";
 import { type Fault, probe, type Scene } from "./fault.js";

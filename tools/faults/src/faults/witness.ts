@@ -1,4 +1,5 @@
-import type { BreakerState, Decision, FloodgateEvent } from "@floodgate/core";
+import type { Decision, FloodgateEvent } from "@floodgate/core";
+import type { BreakerState } from "@floodgate/core/store";
 import { clientLimit } from "./limits.js";
 
 /** Listens to the limits of one store: what a client was told by HTTP is held against what was decided. */

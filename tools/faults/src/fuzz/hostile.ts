@@ -93,6 +93,8 @@ function upTo(max: number): fc.Arbitrary<number> {
 /** Of the last few integers below 2^53 both client libraries make others: they add the character's code before they take off that of zero. */
 const count = upTo(Number.MAX_SAFE_INTEGER - 48);
 const ms = upTo(2 ** 50);
+const textOf = (n: number): string => `${n}ms`;
+const time = ms.map(textOf);
 
 function policy<A extends PolicyOptions["algorithm"], O>(
   algorithm: A,
@@ -103,18 +105,18 @@ function policy<A extends PolicyOptions["algorithm"], O>(
 
 /** Policies as rules files write them; some are too large to be made. */
 export const policyOptions: fc.Arbitrary<PolicyOptions> = fc.oneof(
-  policy("fixed-window", { limit: count, window: ms }),
-  policy("sliding-window-log", { limit: count, window: ms, countRejected: fc.boolean() }),
-  policy("sliding-window-counter", { limit: count, window: ms }),
+  policy("fixed-window", { limit: count, window: time }),
+  policy("sliding-window-log", { limit: count, window: time, countRejected: fc.boolean() }),
+  policy("sliding-window-counter", { limit: count, window: time }),
   ...[2, 3, 10].map((buckets) =>
     policy("sliding-window-counter", {
       limit: count,
-      window: ms.map((width) => buckets * (width % 2 ** 40) + buckets),
+      window: ms.map((width) => textOf(buckets * (width % 2 ** 40) + buckets)),
       buckets: fc.constant(buckets),
     }),
   ),
-  policy("token-bucket", { capacity: count, refill: count, every: ms, style: fc.constantFrom("smooth", "interval") }),
-  policy("leaky-bucket", { capacity: count, leak: count, every: ms }),
-  policy("leaky-bucket", { capacity: count, leak: count, every: ms, maxDelayMs: count }),
-  policy("gcra", { limit: count, window: ms, burst: count }),
+  policy("token-bucket", { capacity: count, refill: count, every: time, style: fc.constantFrom("smooth", "interval") }),
+  policy("leaky-bucket", { capacity: count, leak: count, every: time }),
+  policy("leaky-bucket", { capacity: count, leak: count, every: time, maxDelayMs: count }),
+  policy("gcra", { limit: count, window: time, burst: count }),
 );

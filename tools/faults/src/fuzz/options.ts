@@ -40,7 +40,7 @@ const makers: readonly Maker[] = [
   {
     make: createLimiter,
     words: ["name", "policy", "store", "timeoutMs", "onStoreError", "onEvent"],
-    needs: { name: "api", policy: { algorithm: "fixed-window", limit: 1, window: 1 }, store: redisStore(client) },
+    needs: { name: "api", policy: { algorithm: "fixed-window", limit: 1, window: 1000 }, store: redisStore(client) },
   },
   ...[expressLimit, koaLimit, honoLimit].map((make) => ({
     make,

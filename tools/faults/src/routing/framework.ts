@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import type { RateLimitOptions, Rule } from "@floodgate/core";
+import type { Rule } from "@floodgate/core";
+import type { RateLimitOptions } from "@floodgate/core/adapter";
 import { express4, express5 } from "./express.js";
 import { hono } from "./hono.js";
 import { koa, koaRouter } from "./koa.js";

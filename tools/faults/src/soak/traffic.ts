@@ -5,13 +5,13 @@ import {
   gcra,
   type Limiter,
   leakyBucket,
-  type Mode,
   type Policy,
   type Store,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
+import type { Mode } from "@floodgate/core/store";
 import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import { type App, appOf, close, type Framework, type Limits, listen } from "../apps.js";

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { messageOf, reasonOf } from "../src/reason.js";
+import { messageOf, reasonOf } from "../src/rules-error.js";
 
 class TimeoutError extends Error {}
 
 test.each<[unknown, string, string]>([
   [new Error("no route to host"), "no route to host", "no route to host"],
   [new Error("The socket was closed."), "The socket was closed.", "The socket was closed"],
-  // As Node says that it has tried several addresses of a host.
+  // Node's error after it has tried all addresses of a host.
   [Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }), "ECONNREFUSED", "ECONNREFUSED"],
-  // As node-redis says that it has not connected in time.
+  // node-redis's error when it could not connect in time.
   [new TimeoutError(), "TimeoutError", "TimeoutError"],
   ["down", "down", "down"],
   [undefined, "undefined", "undefined"],
-])("%o says something in any case", (error, message, reason) => {
+])("%o has a readable message", (error, message, reason) => {
   expect(messageOf(error)).toBe(message);
   expect(reasonOf(error)).toBe(reason);
 });

@@ -1,58 +1,58 @@
 import { FloodgateError } from "@floodgate/core";
-import { reasonOf } from "./reason.js";
+import { reasonOf } from "./rules-error.js";
 
-/** A version of the rules as its origin holds it. */
+/** A version of the rules, as its origin stores it. */
 export interface RulesText {
   readonly text: string;
-  /** The origin's own name for it; default: a hash of the text. */
+  /** The origin's own name for the version. Default: a hash of the text. */
   readonly version?: string | undefined;
 }
 
-/** Where rules come from: all that a source of one's own has to say. */
+/** A place that stores rules. Implement it to load them from S3 or etcd, for example. */
 export interface RulesOrigin {
-  /** Names the origin in problems and events: a file, a key. */
+  /** The name in error messages and events: a file, a key. */
   readonly source: string;
   /**
-   * Answers the text that there is now. It must end: nothing else is read meanwhile. What it rejects with is told, once where its
-   * message stays the same, and the read is tried again at the next poll.
+   * Returns the current text. It must settle, because reads never overlap. If it rejects, the error is reported once for each message,
+   * and the next poll reads again.
    */
   read(): Promise<RulesText>;
   /**
-   * Answers something that differs whenever the text does, and costs less than to read it: a date, an ETag. Where it answers
-   * undefined, or is not there, each poll reads.
+   * Returns a value that changes whenever the text does and is cheaper to get: a date, an ETag. Without this method, or if it returns
+   * undefined, each poll reads the text.
    */
   revision?(): Promise<string | undefined>;
   /**
-   * Calls `changed` when there may be a new text, where the origin can tell. Answers how to stop, or a promise of it, which must
-   * settle: `close` waits for it. What it throws or rejects with is told as a refusal, and the polls go on without it.
+   * Calls `changed` when there may be a new text. Returns a function that stops watching, or a promise of it, which must settle because
+   * `close` waits for it. If it throws or rejects, that is reported as a refusal, and polling continues.
    */
   watch?(changed: () => void): Stop | Promise<Stop>;
 }
 
 type Stop = () => void | Promise<void>;
 
-/** Who is told what was found. */
-export interface Listener {
-  /** The next read waits for it. */
+/** Receives what an `OriginWatcher` reads. */
+export interface OriginListener {
+  /** Called with each text. The next read waits for the promise. */
   take(read: RulesText): Promise<void>;
-  /** With what a read has failed: at each poll, as long as it does; or the watch, once. */
+  /** Called with the error of each read that fails, and of a watch that fails. */
   refuse(error: unknown): void;
 }
 
-/** A first version, and the revision that it had at the least. */
+/** The first version, with its revision or an older one. */
 export interface FirstText extends RulesText {
   readonly revision: string | undefined;
 }
 
-/** @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` where there is none. */
-export function firstOf(origin: RulesOrigin): Promise<FirstText> {
-  return readNew(origin, undefined) as Promise<FirstText>;
+/** @throws FloodgateError `FLOODGATE_RULES_UNAVAILABLE` if the text cannot be read. */
+export function readFirst(origin: RulesOrigin): Promise<FirstText> {
+  return readIfNew(origin, undefined) as Promise<FirstText>;
 }
 
-/** Follows an origin: reads one text after the other, when it is told of a change and when a poll finds another revision. */
-export class Follower {
+/** Reads an origin's text when the origin reports a change, and when a poll finds another revision. */
+export class OriginWatcher {
   readonly #origin: RulesOrigin;
-  readonly #listener: Listener;
+  readonly #listener: OriginListener;
   readonly #timer: NodeJS.Timeout;
   readonly #watching: Promise<Stop | undefined>;
   #revision: string | undefined;
@@ -60,19 +60,19 @@ export class Follower {
   #changed = false;
   #closed: Promise<void> | undefined;
 
-  constructor(origin: RulesOrigin, pollMs: number, { revision }: FirstText, listener: Listener) {
+  constructor(origin: RulesOrigin, pollMs: number, { revision }: FirstText, listener: OriginListener) {
     this.#origin = origin;
     this.#listener = listener;
     this.#revision = revision;
     this.#watching = this.#watch();
-    this.#timer = setInterval(() => void this.#follow(), Math.min(pollMs, longestTimerMs)).unref();
+    this.#timer = setInterval(() => void this.#poll(), Math.min(pollMs, maxTimerMs)).unref();
   }
 
   close(): Promise<void> {
     this.#closed ??= (async () => {
       clearInterval(this.#timer);
       const stop = await this.#watching;
-      // An origin in JavaScript may have nothing to stop.
+      // An origin written in JavaScript may return no function.
       if (typeof stop === "function") await stop();
     })();
     return this.#closed;
@@ -82,8 +82,8 @@ export class Follower {
     return this.#closed !== undefined;
   }
 
-  /** Has the next poll read, whatever the revision. */
-  forget(): void {
+  /** Makes the next poll read the text, even if the revision stays the same. */
+  forgetRevision(): void {
     this.#revision = undefined;
   }
 
@@ -91,7 +91,7 @@ export class Follower {
     try {
       return await this.#origin.watch?.(() => {
         this.#changed = true;
-        void this.#follow();
+        void this.#poll();
       });
     } catch (error) {
       if (this.#closed === undefined) this.#listener.refuse(unavailable(this.#origin, "changes of the rules cannot be watched", error));
@@ -99,24 +99,24 @@ export class Follower {
     }
   }
 
-  /** A change during a read leads to one more; a poll does not. */
-  async #follow(): Promise<void> {
+  /** A reported change during a read leads to another read. A poll during a read does nothing. */
+  async #poll(): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
     do {
-      // What is said to have changed is read, whatever its revision.
+      // After a reported change the text is read whatever its revision.
       const known = this.#changed ? undefined : this.#revision;
       this.#changed = false;
-      await this.#look(known);
+      await this.#read(known);
     } while (this.#changed);
     this.#reading = false;
   }
 
-  async #look(known: string | undefined): Promise<void> {
+  async #read(known: string | undefined): Promise<void> {
     if (this.#closed !== undefined) return;
     let read: FirstText | undefined;
     try {
-      read = await readNew(this.#origin, known);
+      read = await readIfNew(this.#origin, known);
     } catch (error) {
       this.#revision = undefined;
       if (this.#closed === undefined) this.#listener.refuse(error);
@@ -128,23 +128,22 @@ export class Follower {
   }
 }
 
-/** What a timer of JavaScript's holds. */
-const longestTimerMs = 2 ** 31 - 1;
+/** The longest delay of a JavaScript timer. */
+const maxTimerMs = 2 ** 31 - 1;
 
-/** The text, unless its revision is the one that is known. That is asked for first: what changes in between is read once more. */
-async function readNew(origin: RulesOrigin, known: string | undefined): Promise<FirstText | undefined> {
+/** Reads the text unless its revision is `known`. The revision is read first, so a change in between leads to another read. */
+async function readIfNew(origin: RulesOrigin, known: string | undefined): Promise<FirstText | undefined> {
   try {
     const revision = await origin.revision?.();
     if (revision !== undefined && revision === known) return undefined;
     const { text, version } = await origin.read();
-    if (typeof text !== "string") throw new TypeError("what was read has no `text`");
+    if (typeof text !== "string") throw new TypeError("`read` returned no `text`");
     return { text, version, revision };
   } catch (error) {
     throw unavailable(origin, "the rules cannot be read", error);
   }
 }
 
-/** What an origin has failed with, as it is told. */
 function unavailable({ source }: RulesOrigin, what: string, error: unknown): FloodgateError {
   if (error instanceof FloodgateError) return error;
   return new FloodgateError("FLOODGATE_RULES_UNAVAILABLE", `${source}: ${what}: ${reasonOf(error)}.`, { cause: error });

@@ -1,4 +1,4 @@
-import type { RulesEvent } from "@floodgate/core";
+import type { RulesEvent } from "@floodgate/core/rules";
 import { describe, expect, it, vi } from "vitest";
 import { type LiveRules, liveRules } from "../src/index.js";
 import { limited } from "./harness.js";
@@ -7,7 +7,7 @@ import { Origin, pollMs, settled, start, useFakeTime } from "./live-world.js";
 useFakeTime();
 
 describe("reads", () => {
-  it("never overlap: changes during one lead to one more", async () => {
+  it("never overlap: changes during a read lead to one more read", async () => {
     const { origin, rules } = await start();
     origin.pending = [];
     origin.text = limited(2);
@@ -27,12 +27,12 @@ describe("reads", () => {
     expect(origin.reads).toBe(3);
   });
 
-  it("that fail are told once, and tried again by each poll", async () => {
+  it("that fail are reported once and retried by each poll", async () => {
     const { origin, rules, users, events } = await start();
     origin.failure = new Error("no route to host");
     await vi.advanceTimersByTimeAsync(3 * pollMs);
     expect(origin.reads).toBe(4);
-    expect(users[0].told).toEqual(["limits: the rules cannot be read: no route to host."]);
+    expect(users[0].reports).toEqual(["limits: the rules cannot be read: no route to host."]);
     expect(events).toMatchObject([{ type: "rules-refused", error: { code: "FLOODGATE_RULES_UNAVAILABLE", cause: origin.failure } }]);
     origin.failure = undefined;
     origin.text = limited(2);
@@ -43,31 +43,31 @@ describe("reads", () => {
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
   });
 
-  it("that fail for another reason than before are told anew", async () => {
+  it("that fail for a new reason are reported again", async () => {
     const { origin, users } = await start();
     for (const reason of ["no route to host", "no route to host", "no such bucket", "no route to host"]) {
       origin.failure = new Error(reason);
       await vi.advanceTimersByTimeAsync(pollMs);
     }
-    const told = (reason: string): string => `limits: the rules cannot be read: ${reason}.`;
-    expect(users[0].told).toEqual([told("no route to host"), told("no such bucket"), told("no route to host")]);
+    const report = (reason: string): string => `limits: the rules cannot be read: ${reason}.`;
+    expect(users[0].reports).toEqual([report("no route to host"), report("no such bucket"), report("no route to host")]);
   });
 
-  it("that fail after a bad version, and find it again, are told as what there is each time", async () => {
+  it("that alternate between failing and an invalid version are reported each time", async () => {
     const { origin, users } = await start();
     await origin.becomes(limited(-1));
-    const bad = users[0].told[0];
+    const invalid = users[0].reports[0];
     origin.failure = new Error("no route to host");
     await vi.advanceTimersByTimeAsync(2 * pollMs);
     origin.failure = undefined;
     await vi.advanceTimersByTimeAsync(2 * pollMs);
-    expect(users[0].told).toEqual([bad, "limits: the rules cannot be read: no route to host.", bad]);
+    expect(users[0].reports).toEqual([invalid, "limits: the rules cannot be read: no route to host.", invalid]);
   });
 
   it.each<[string, Partial<Origin>]>([
     ["that fail", { failure: new Error("no route to host") }],
-    ["of a bad version", { text: limited(-1) }],
-  ])("%s, until they find the version in force again: that is told, once", async (_, trouble) => {
+    ["of an invalid version", { text: limited(-1) }],
+  ])("%s, then find the active version again, report `rules-reloaded` once", async (_, trouble) => {
     const { origin, rules, users, events } = await start();
     const { current, version } = rules;
     Object.assign(origin, trouble);
@@ -76,10 +76,10 @@ describe("reads", () => {
     await vi.advanceTimersByTimeAsync(3 * pollMs);
     expect(events).toEqual([expect.objectContaining({ type: "rules-refused" }), { type: "rules-reloaded", source: "limits", version }]);
     expect(rules.current).toBe(current);
-    expect(users[0]).toMatchObject({ inForce: [], events });
+    expect(users[0]).toMatchObject({ activated: [], events });
   });
 
-  it("end with the source: what comes later changes nothing", async () => {
+  it("have no effect after `close`", async () => {
     const { origin, rules, users } = await start();
     origin.pending = [];
     origin.text = limited(2);
@@ -93,7 +93,7 @@ describe("reads", () => {
     await vi.advanceTimersByTimeAsync(5 * pollMs);
     expect(origin).toMatchObject({ reads: 2, stopped: 1 });
     expect(rules.current.rules[0]?.limit).toBe(1);
-    expect(users[0].told).toEqual([]);
+    expect(users[0].reports).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });
@@ -108,7 +108,7 @@ describe("a watch", () => {
 
   const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-  it("may begin later: the source is closed once it has been stopped", async () => {
+  it("may start late: `close` waits until it has been stopped", async () => {
     const steps: string[] = [];
     const { rules } = await watching(async () => {
       await after(2);
@@ -132,7 +132,7 @@ describe("a watch", () => {
         throw new Error("no such channel.");
       },
     ],
-  ])("that %s is told as a refusal, and the polls go on", async (_, watch) => {
+  ])("that %s is reported as a refusal, and polling continues", async (_, watch) => {
     const { origin, rules, events } = await watching(watch);
     await settled();
     expect(events).toMatchObject([
@@ -148,7 +148,7 @@ describe("a watch", () => {
     await rules.close();
   });
 
-  it("that fails once the source is closed is told to nobody", async () => {
+  it("that fails after `close` is not reported", async () => {
     const { rules, events } = await watching(async () => {
       await after(2);
       throw new Error("no such channel");
@@ -159,7 +159,7 @@ describe("a watch", () => {
     expect(events).toEqual([]);
   });
 
-  it.each([undefined, 5])("that answers %o has nothing to stop", async (answer) => {
+  it.each([undefined, 5])("that returns %o is not stopped", async (answer) => {
     const { rules, events } = await watching(() => answer);
     await rules.close();
     expect(events).toEqual([]);

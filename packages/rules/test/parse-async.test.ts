@@ -1,22 +1,22 @@
-import { checkRules } from "@floodgate/core";
+import { checkRules } from "@floodgate/core/rules";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { type LiveRules, liveRules, parseRules, RulesError } from "../src/index.js";
-import { judgeText } from "../src/parse.js";
+import { checkText } from "../src/parse.js";
 
 const rulesOf = (count: number, limit: (i: number) => string): string =>
   `rules:\n${Array.from({ length: count }, (_, i) => `  - { name: r${i}, ${limit(i)}, window: 1m }\n`).join("")}`;
 
-/** What `parseRules` says of a text. */
-function refusalOf(text: string): RulesError {
+/** The error that `parseRules` throws. */
+function errorOf(text: string): RulesError {
   try {
     parseRules(text, "limits");
   } catch (error) {
     if (error instanceof RulesError) return error;
   }
-  throw new Error("the text was not refused");
+  throw new Error("parseRules did not throw");
 }
 
-/** How often the event loop turns until something is done. */
+/** Counts the turns of the event loop until the work is done. */
 async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
   let turns = 0;
   let running = true;
@@ -36,12 +36,12 @@ describe("a long text", { timeout: 60_000 }, () => {
   afterEach(() => rules?.close());
 
   it.each([
-    ["unknown words", rulesOf(5000, () => "limt: 5")],
+    ["unknown options", rulesOf(5000, () => "limt: 5")],
     ["limits below 0", rulesOf(5000, () => "limit: -5")],
-    ["syntax mistakes", "rules:\n\t- a\n".repeat(5000)],
-  ])("with thousands of %s is refused as parseRules refuses it, while the event loop turns", async (_, bad) => {
+    ["syntax errors", "rules:\n\t- a\n".repeat(5000)],
+  ])("with thousands of %s gets the error of parseRules, and does not block the event loop", async (_, bad) => {
     let text = rulesOf(1, () => "limit: 5");
-    let hear: (error: unknown) => void = () => undefined;
+    let onRefused: (error: unknown) => void = () => undefined;
     let changed = (): void => undefined;
     rules = await liveRules(
       {
@@ -52,26 +52,26 @@ describe("a long text", { timeout: 60_000 }, () => {
           return () => undefined;
         },
       },
-      { onEvent: (event) => hear(event.type === "rules-refused" ? event.error : event) },
+      { onEvent: (event) => onRefused(event.type === "rules-refused" ? event.error : event) },
     );
     text = bad;
     const refused = new Promise<unknown>((resolve) => {
-      hear = resolve;
+      onRefused = resolve;
     });
     changed();
     const { turns, result } = await turnsDuring(refused);
     expect(turns).toBeGreaterThan(20);
-    const expected = refusalOf(bad);
+    const expected = errorOf(bad);
     expect(result).toBeInstanceOf(RulesError);
     expect((result as RulesError).message).toBe(expected.message);
     expect((result as RulesError).problems).toEqual(expected.problems.slice(0, 100));
     expect(rules.current.rules).toHaveLength(1);
   });
 
-  it("that only an app refuses is refused with the places of its mistakes, while the event loop turns", async () => {
+  it("that only a middleware refuses is reported with positions, and does not block the event loop", async () => {
     const words = (key: string): string => rulesOf(3000, (i) => `key: ${i % 30 === 0 ? key : "ip"}, limit: ${i + 1}`);
     let text = words("user");
-    let hear: (error: unknown) => void = () => undefined;
+    let onRefused: (error: unknown) => void = () => undefined;
     let changed = (): void => undefined;
     rules = await liveRules({
       source: "limits",
@@ -82,22 +82,22 @@ describe("a long text", { timeout: 60_000 }, () => {
       },
     });
     const refused = new Promise<unknown>((resolve) => {
-      hear = resolve;
+      onRefused = resolve;
     });
-    let placing: ReturnType<typeof turnsDuring<unknown>> | undefined;
+    let positioning: ReturnType<typeof turnsDuring<unknown>> | undefined;
     rules.subscribe({
       prepare: (set) => {
         const mistakes = checkRules(set, { keys: ["user"] });
         if (mistakes.length === 0) return () => undefined;
-        placing = turnsDuring(refused);
-        throw new Error("these rules are bad", { cause: new AggregateError(mistakes) });
+        positioning = turnsDuring(refused);
+        throw new Error("these rules are invalid", { cause: new AggregateError(mistakes) });
       },
-      tell: (event) => hear(event.type === "rules-refused" ? event.error : event),
+      tell: (event) => onRefused(event.type === "rules-refused" ? event.error : event),
     });
     text = words("usr");
     changed();
     await refused;
-    const { turns, result } = await (placing as NonNullable<typeof placing>);
+    const { turns, result } = await (positioning as NonNullable<typeof positioning>);
     expect(turns).toBeGreaterThan(20);
     expect(result).toBeInstanceOf(RulesError);
     const column = text.split("\n")[1]?.indexOf("usr") as number;
@@ -107,7 +107,7 @@ describe("a long text", { timeout: 60_000 }, () => {
     expect((result as RulesError).problems[0]).toMatchObject({ column: column + 1, message: expect.stringContaining("usr") });
   });
 
-  it("that is good comes into force as parseRules reads it, while the event loop turns", async () => {
+  it("that is valid is loaded as parseRules reads it, and does not block the event loop", async () => {
     const text = rulesOf(3000, (i) => `limit: ${i + 1}`);
     const { turns, result } = await turnsDuring(liveRules({ source: "limits", read: async () => ({ text }) }));
     rules = result;
@@ -117,13 +117,13 @@ describe("a long text", { timeout: 60_000 }, () => {
 });
 
 test.each([
-  ["unknown words", rulesOf(50, () => "limt: 5, key: 7")],
+  ["unknown options", rulesOf(50, () => "limt: 5, key: 7")],
   ["limits below 0", rulesOf(50, () => "limit: -5")],
-  ["syntax mistakes", "rules:\n\t- a\n".repeat(50)],
-  ["words that stand twice", rulesOf(50, () => "limit: 5, limit: 6")],
-])("the first mistakes of a text with %s are explained as all of them are, and the others counted", (_, text) => {
-  const { problems } = refusalOf(text);
-  for (const most of [1, 7, problems.length, 1000]) {
-    expect(judgeText(text, most)).toEqual({ problems: problems.slice(0, most), more: Math.max(problems.length - most, 0) });
+  ["syntax errors", "rules:\n\t- a\n".repeat(50)],
+  ["duplicate keys", rulesOf(50, () => "limit: 5, limit: 6")],
+])("with a maximum, the first problems of a text with %s are explained and the others counted", (_, text) => {
+  const { problems } = errorOf(text);
+  for (const max of [1, 7, problems.length, 1000]) {
+    expect(checkText(text, max)).toEqual({ problems: problems.slice(0, max), more: Math.max(problems.length - max, 0) });
   }
 });

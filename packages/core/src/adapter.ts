@@ -1,0 +1,37 @@
+// For authors of adapters, beside what `index.ts` exports: the rate limit of a web app without its framework.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
+// The limit
+export { clientClosedRequest, type Outcome, RateLimit } from "./middleware/rate-limit.js";
+export { type RateLimitControls, withControls } from "./middleware/controls.js";
+export { withFaults } from "./middleware/faults.js";
+
+// Its options
+export type { RateLimitOptions } from "./middleware/rate-limit-options.js";
+export type { LimitOptions, OnMissingKey } from "./rules/rule.js";
+export type { KeyInfo, ResponseInfo } from "./requests/functions.js";
+export type { KeyName, KeyOption } from "./rules/key-source.js";
+export type { Match } from "./rules/match.js";
+export type { PlanNumbers } from "./rules/plans.js";
+export type { ClientIpOption } from "./requests/client-ip.js";
+export type { HeaderFormat } from "./responses/headers.js";
+export type { Afterwards, RefundWhen } from "./responses/afterwards.js";
+export type { Promised } from "./support/promises.js";
+
+// Requests
+export type { RequestReader } from "./requests/request-reader.js";
+export { mostHops, trustsEverybody } from "./requests/everybody.js";
+export { parsedPath, sentPath } from "./requests/parsed-target.js";
+export type { PossiblePath, RequestPath } from "./requests/path.js";
+export { decisionOf } from "./requests/meeting.js";
+
+// Responses
+export type { Header } from "./responses/headers.js";
+export { problemType } from "./responses/problem.js";
+export { type NodeResponse, whenEnded } from "./responses/response-end.js";
+export { Waiting } from "./responses/waiting.js";
+
+// Support
+export { functionOrNothing } from "./support/options.js";
+export { isPromise } from "./support/promises.js";
+export { warnOnce } from "./support/warn.js";

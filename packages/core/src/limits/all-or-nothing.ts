@@ -1,0 +1,47 @@
+import type { Check, Mode, Store } from "../stores/store.js";
+import { charged, owned } from "./charge.js";
+import type { Decision } from "./decision.js";
+import type { Limit } from "./limit.js";
+
+/** Whether a request passes several limits: each of them allows it. Shadow limits reject nothing. */
+export function passesAll(checks: readonly Pick<Check, "shadow">[], decisions: readonly Pick<Decision, "allowed">[]): boolean {
+  for (let i = 0; i < checks.length; i++) {
+    if (checks[i]?.shadow !== true && decisions[i]?.allowed !== true) return false;
+  }
+  return true;
+}
+
+/**
+ * How a store decides one check. With `commit` it charges an allowed request, and logs a rejected one where the policy counts those;
+ * without, it changes nothing.
+ */
+export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number, commit: boolean) => Decision;
+
+/**
+ * For stores that answer at once: decides a request under several limits, as `Store.consumeAll` does. If the request passes, every limit
+ * that allows it is charged, else none. Limits that are only looked at are never charged.
+ */
+export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
+  const decisions = checks.map(({ limit, key, cost }) => decide(limit, key, cost, nowMs, false));
+  const passes = passesAll(checks, decisions);
+  for (let i = 0; i < checks.length; i++) {
+    const { limit, key, cost, look } = checks[i] as Check;
+    // A rejection is committed too: a log may count it.
+    if (look !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
+  }
+  return decisions;
+}
+
+/** Whether one of several checks has charged its limit. @param passes whether the request passes them all. */
+export function isCharged({ look }: Check, decision: Decision, passes: boolean): boolean {
+  return passes && decision.allowed && look !== true;
+}
+
+/** The decisions of several checks. Those that charged a limit carry their charge. */
+export function chargedAll(checks: readonly Check[], decisions: readonly Decision[], guard: Store<Mode>): Decision[] {
+  const passes = passesAll(checks, decisions);
+  return decisions.map((decision, i) => {
+    const check = checks[i] as Check;
+    return isCharged(check, decision, passes) ? charged(decision, check.limit, check.key, guard) : owned(decision);
+  });
+}

@@ -1,0 +1,22 @@
+// For sources of rules, and for tools that look into rules, beside what `index.ts` exports.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
+// Sources of rules
+export { type AppNames, checkRules } from "./rules/validate.js";
+export { compilePlans } from "./rules/plans.js";
+export type { PlainRule } from "./rules/rule.js";
+export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
+export { toPolicy } from "./algorithms/policy.js";
+export { holdEverybody } from "./requests/everybody.js";
+export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./limits/events.js";
+
+// What rules do with a request, beside a middleware
+export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";
+export type { Ban } from "./rules/ban.js";
+export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
+export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
+export { ipKey } from "./support/ip.js";
+
+// Support
+export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";
+export { isPromise } from "./support/promises.js";

@@ -1,0 +1,30 @@
+// For authors of stores, beside what `index.ts` exports.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
+// The contract
+export { type Answer, type Check, type Mode, type Store, scopeOf } from "./stores/store.js";
+export { createLimit, type Limit } from "./limits/limit.js";
+export { type Decision, mostRestrictive } from "./limits/decision.js";
+export { encodeKey } from "./limits/key.js";
+
+// The algorithms, which work on cells of state
+export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
+
+// Several limits in one atomic step
+export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js";
+
+// Charges: what refunds and settlements need
+export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";
+
+// Time
+export { type Clock, wholeMsClock } from "./support/clock.js";
+export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js";
+export { runningMs } from "./stores/running-clock.js";
+
+// Failures and events
+export type { BreakerState } from "./stores/breaker.js";
+export type { FailureOptions } from "./stores/failure-options.js";
+export { type EvictionEvent, listenerOf } from "./limits/events.js";
+
+// Options
+export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";

@@ -1,0 +1,172 @@
+import { describe, expect, it } from "vitest";
+import { createLimiter, fixedWindow, leakyBucket, tokenBucket } from "../../src/index.js";
+import { checkRateLimitOptions } from "../../src/middleware/rate-limit-options.js";
+import { foreignAdvice } from "../../src/support/foreign-options.js";
+import { checkOptions } from "../../src/support/options.js";
+
+function messageOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    expect(error).toMatchObject({ code: "FLOODGATE_UNKNOWN_OPTION" });
+    return (error as Error).message;
+  }
+  throw new Error("nothing was refused");
+}
+
+const refusedByRateLimit = (options: object): string =>
+  messageOf(() => checkRateLimitOptions("rateLimit", options as never, ["onLimited", "body"]));
+
+/** What each library calls an option, with a value, and what to write for it. */
+const peers: Record<string, [options: object, advice: string][]> = {
+  "express-rate-limit": [
+    [{ windowMs: 15 * 60 * 1000 }, 'Write window: "15m".'],
+    [{ windowMs: 1500 }, 'Write window: "1500ms".'],
+    [{ windowMs: 86_400_000 }, 'Write window: "1d".'],
+    [{ max: 100 }, "Write limit: 100."],
+    [{ max: 0 }, "Write limit: 0."],
+    [
+      { windowMs: 60_000, max: () => 5 },
+      'Write window: "1m". It has no option `max` either. Write policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).',
+    ],
+    [{ message: "Slow down" }, 'Write body: "Slow down".'],
+    [{ message: { error: "no" } }, 'Write body: { error: "Too many requests" }.'],
+    [{ statusCode: 503 }, "Write onLimited: "],
+    [
+      { handler: () => {} },
+      'Write onLimited: (req, res, decision) => res.send("Slow down"), which in Koa and Hono takes (context, decision).',
+    ],
+    [{ onLimitReached: () => {} }, "Write onEvent: "],
+    [{ standardHeaders: true }, 'Write headers: "standard", which is the default.'],
+    [{ standardHeaders: "draft-8" }, 'Write headers: "standard", which is the default.'],
+    [{ standardHeaders: "draft-7", legacyHeaders: false }, 'no options `standardHeaders` and `legacyHeaders`. Write headers: "draft-7".'],
+    [{ standardHeaders: "draft-6" }, 'Write headers: "draft-6".'],
+    [{ legacyHeaders: true }, 'Write headers: "legacy".'],
+    [{ standardHeaders: true, legacyHeaders: true }, 'Write headers: ["standard", "legacy"].'],
+    [{ standardHeaders: false, legacyHeaders: false }, "Write headers: false."],
+    [{ identifier: "api" }, 'Write name: "api".'],
+    [{ requestPropertyName: "quota" }, 'Write decisionName: "quota".'],
+    [{ keyGenerator: () => "k" }, "Write key: (req) => req.user.id"],
+    [{ ipv6Subnet: 64 }, "Write ipv6Prefix: 64."],
+    [{ skipFailedRequests: true }, "Write refundWhen: (status) => status >= 400."],
+    [{ skipSuccessfulRequests: true }, "Write refundWhen: (status) => status < 400."],
+    [{ requestWasSuccessful: () => true }, "Write refundWhen: (status) => status < 400."],
+    [{ passOnStoreError: true }, 'Write onStoreError: "allow", which is the default.'],
+    [{ passOnStoreError: false }, 'Write onStoreError: "deny".'],
+    [{ validate: false }, "Leave it out: options are always checked"],
+    [{ logger: {} }, "Write onEvent: "],
+  ],
+  "rate-limiter-flexible": [
+    [{ points: 5, duration: 60 }, 'Write limit: 5. It has no option `duration` either. Write window: "1m".'],
+    [{ duration: 3600 }, 'Write window: "1h".'],
+    [{ keyPrefix: "login" }, 'Write name: "login".'],
+    [{ points: 5, duration: 60, blockDuration: 600 }, 'Write ban: { after: 1, within: "1m", for: "10m" }.'],
+    [{ execEvenly: true }, "Write policy: leakyBucket({"],
+    [{ storeClient: {} }, "Write store: redisStore(redis), with import { redisStore } from"],
+    [{ insuranceLimiter: {} }, "Write onStoreError: memoryStore()."],
+    [{ inMemoryBlockOnConsumed: 5 }, "redisStore has such a cache"],
+    [{ inMemoryBlockDuration: 5 }, "redisStore has such a cache"],
+    [{ whiteList: ["127.0.0.1"] }, 'Write exempt: { ips: ["127.0.0.1"] }.'],
+    [{ blackList: ["10.0.0.1"] }, "Reject such clients"],
+  ],
+  "@upstash/ratelimit": [
+    [{ redis: {} }, "Write store: redisStore(redis)"],
+    [{ limiter: {} }, "Write policy: slidingWindowCounter({"],
+    [{ prefix: "api" }, 'Write name: "api".'],
+    [{ timeout: 1000 }, "Write timeoutMs: 1000."],
+    [{ ephemeralCache: new Map() }, "redisStore has such a cache"],
+    [{ analytics: true }, "Write onEvent: "],
+    [{ dynamicLimits: true }, "Write rules: await redisRules("],
+    [{ rate: 3 }, "Write cost: 3."],
+  ],
+  "koa-ratelimit": [
+    [{ driver: "memory", db: new Map() }, "no options `driver` and `db`. Write store: memoryStore(), which is the default."],
+    [{ driver: "redis" }, "Write store: redisStore(redis)"],
+    [{ duration: 60_000, max: 5 }, 'Write window: "1m". It has no option `max` either. Write limit: 5.'],
+    [{ id: () => "k" }, "Write key: (req) => req.user.id"],
+    [{ errorMessage: "Slow down" }, 'Write body: "Slow down".'],
+    [{ disableHeader: true }, "Write headers: false."],
+    [{ disableHeader: false }, 'Write headers: "standard", which is the default.'],
+    [{ whitelist: () => true }, "Write skip: "],
+    [{ blacklist: () => true }, "Reject such clients"],
+    [{ throw: true }, "Write onLimited: () => { throw new Error("],
+    [{ namespace: "limit" }, 'Write name: "limit".'],
+    [{ status: 503 }, "Write onLimited: "],
+  ],
+  "hono-rate-limiter": [
+    [{ requestStorePropertyName: "store" }, "the middleware has a `limiter`"],
+    [{ binding: {} }, "Write store: "],
+  ],
+  "@fastify/rate-limit": [
+    [{ timeWindow: "1 minute" }, 'Write window: "1m".'],
+    [{ timeWindow: 1000 }, 'Write window: "1s".'],
+    [{ timeWindow: "a fortnight" }, 'Write window: "15m".'],
+    [{ cache: 5000 }, "Write store: memoryStore({ maxKeys: 5000 })."],
+    [{ allowList: ["10.0.0.0/8", "::1"] }, 'Write exempt: { ips: ["10.0.0.0/8", "::1"] }.'],
+    [{ max: 5, timeWindow: 1000, continueExceeding: true }, 'policy: slidingWindowLog({ limit: 5, window: "1s", countRejected: true })'],
+    [{ exponentialBackoff: true }, "Write ban: {"],
+    [{ groupId: "a" }, 'Write name: "a".'],
+    [{ onExceeding: () => {} }, "Write onEvent: "],
+    [{ onExceeded: () => {} }, "Write onEvent: "],
+    [{ onBanReach: () => {} }, 'event.type === "banned"'],
+    [{ errorResponseBuilder: () => ({}) }, "Write body: "],
+    [{ skipOnError: true }, 'Write onStoreError: "allow"'],
+    [{ addHeaders: {} }, "Write headers: "],
+    [{ nameSpace: "a" }, 'Write name: "a".'],
+  ],
+  "@nestjs/throttler": [
+    [{ ttl: 60_000 }, 'Write window: "1m".'],
+    [{ ttl: 60 }, 'Write window: "1m".'],
+    [{ ttl: 60_000, blockDuration: 300_000 }, 'Write ban: { after: 1, within: "1m", for: "5m" }.'],
+    [{ throttlers: [] }, "Write rules: ["],
+    [{ ignoreUserAgents: [] }, "Write skip: "],
+    [{ getTracker: () => "k" }, "Write key: "],
+    [{ skipIf: () => true }, "Write skip: "],
+  ],
+};
+
+describe.each(Object.entries(peers))("an option of %s is answered by what to write here", (_, options) => {
+  it.each(options)("%j: %s", (given, advice) => {
+    expect(refusedByRateLimit(given)).toContain(advice);
+  });
+});
+
+describe("an option of another library", () => {
+  it("is answered by what there is where it was given", () => {
+    const limiter = (options: object) => messageOf(() => createLimiter({ name: "api", ...options } as never));
+    expect(limiter({ points: 5, duration: 60 })).toBe(
+      'createLimiter has no options `points` and `duration`. Write policy: slidingWindowCounter({ limit: 5, window: "1m" }).',
+    );
+    expect(limiter({ keyGenerator: () => "k" })).toContain("Give the key to each call: limiter.consume(key).");
+    expect(messageOf(() => fixedWindow({ points: 5, duration: 60 } as never))).toContain("limit: 5. It has no option `duration` either");
+    expect(messageOf(() => tokenBucket({ limit: 5, window: 1000 } as never))).toBe(
+      'tokenBucket has no option `limit`. Write capacity: 5. It has no option `window` either. Write every: "1s".',
+    );
+    expect(messageOf(() => leakyBucket({ max: 5 } as never))).toContain("Write capacity: 5.");
+    expect(messageOf(() => checkOptions("memoryStore", { max: 5, ttl: 1 }, ["maxKeys"], ""))).toContain("Write maxKeys: 5.");
+    expect(messageOf(() => checkOptions("redisStore", { keyPrefix: "app" }, ["prefix"], ""))).toContain('Write prefix: "app".');
+  });
+
+  it("is said to be one of rateLimit where it can only be given there", () => {
+    expect(messageOf(() => checkOptions("rules[0]", { message: "no" }, ["name", "limit"], ""))).toBe(
+      'rules[0] has no option `message`. That is an option of rateLimit: body: "no".',
+    );
+  });
+
+  it("is told beside a misspelt one, and one error tells of twelve at most", () => {
+    expect(refusedByRateLimit({ windowMs: 1000, limt: 5 })).toMatch(
+      /`windowMs`. Write window: "1s". It has no option `limt` either. Did you/,
+    );
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`word${i}`, i]));
+    expect(refusedByRateLimit(many)).toMatch(/`word11`\. The options are/);
+  });
+
+  it("shows no value that may be a secret or that is long", () => {
+    expect(refusedByRateLimit({ redis: "redis://:hunter2@10.0.0.1" })).not.toContain("hunter2");
+    expect(refusedByRateLimit({ message: "x".repeat(1000) }).length).toBeLessThan(200);
+  });
+
+  it("is not taken for one because an object has a property of that name", () => {
+    for (const word of ["constructor", "toString", "__proto__", "hasOwnProperty"]) expect(foreignAdvice(word, {}, [])).toBeUndefined();
+  });
+});
