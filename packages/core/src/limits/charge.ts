@@ -170,7 +170,7 @@ export class MadeDecision implements Decision {
 // The functions that read the private fields are static methods, and not wrapped: each decision runs them.
 
 /** The same decision with other values, in the same state. It has no charge. */
-export const restated: (made: Decision, changes: Partial<Decision>) => MadeDecision = MadeDecision.restated;
+export const restated: (made: Decision, changes: Partial<Decision>) => Decision = MadeDecision.restated;
 
 /**
  * For stores: tells which state a decision was made in, by a number that the state keeps until it is forgotten, and that no
