@@ -20,6 +20,12 @@ interface Declaration {
   readonly nodes: Node[];
 }
 
+/** A name that is described elsewhere: that of another package, or of an entry point before; `*` is all of them. */
+interface Foreign {
+  readonly name: string;
+  readonly from: string;
+}
+
 /** A `.d.ts` file. */
 interface Module {
   readonly file: string;
@@ -61,10 +67,10 @@ export function publicApi(folder: string): string {
     return origin?.from.startsWith(".") ? find(loadFrom(module, origin.from), origin.name) : undefined;
   };
 
-  /** Everything that a module exports: its package's declarations, and texts for what comes from other packages. */
-  const exportsOf = (module: Module): (Declaration | string)[] => [
-    ...module.exported.map((name) => find(module, name) ?? `export { ${name} } from "${module.imported.get(name)?.from}";`),
-    ...module.exportedWhole.flatMap((from) => (from.startsWith(".") ? exportsOf(loadFrom(module, from)) : [`export * from "${from}";`])),
+  /** Everything that a module exports: declarations of its package, and names of other packages. */
+  const exportsOf = (module: Module): (Declaration | Foreign)[] => [
+    ...module.exported.map((name) => find(module, name) ?? { name, from: module.imported.get(name)?.from ?? "" }),
+    ...module.exportedWhole.flatMap((from) => (from.startsWith(".") ? exportsOf(loadFrom(module, from)) : [{ name: "*", from }])),
   ];
 
   const sections: string[] = [];
@@ -74,14 +80,14 @@ export function publicApi(folder: string): string {
     if (types === undefined) continue;
     const entry = `${manifest.name}${path.slice(1)}`;
     const own: Declaration[] = [];
-    const others: string[] = [];
+    const others: Foreign[] = [];
     for (const exported of exportsOf(load(join(folder, types)))) {
-      if (typeof exported === "string") others.push(exported);
-      else if (described.has(exported)) others.push(`export { ${exported.name} } from "${described.get(exported)}";`);
-      else own.push(exported);
+      const from = "from" in exported ? exported.from : described.get(exported);
+      if (from !== undefined) others.push({ name: exported.name, from });
+      else own.push(exported as Declaration);
     }
     for (const declaration of own) described.set(declaration, entry);
-    sections.push(section(entry, [...(others.length > 0 ? [others.sort().join("\n")] : []), ...own.sort(byName).map(describe)]));
+    sections.push(section(entry, [...reexports(others), ...own.sort(byName).map(describe)]));
   }
 
   const hidden: Declaration[] = [];
@@ -103,6 +109,14 @@ export function publicApi(folder: string): string {
 
 function section(title: string, parts: readonly string[]): string {
   return `## ${title}\n\n${parts.map((part) => `${part}\n`).join("\n")}`;
+}
+
+function reexports(names: readonly Foreign[]): string[] {
+  const sources = [...new Set(names.map(({ from }) => from))].sort();
+  return sources.map((source) => {
+    const list = names.filter(({ from }) => from === source).map(({ name }) => name);
+    return list.includes("*") ? `export * from "${source}";` : `export { ${list.sort().join(", ")} } from "${source}";`;
+  });
 }
 
 function byName(a: Declaration, b: Declaration): number {
