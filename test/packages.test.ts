@@ -238,6 +238,9 @@ describe("types", { timeout: 60_000 }, () => {
   beforeAll(() => {
     for (const extension of ["ts", "mts", "cts"]) write(`consumer.${extension}`, consumer);
     for (const folder of folders) write(`readme-${folder}.mts`, example(folder));
+    // Everything that a README imports from us, in all its examples.
+    const imported = [...folders.map(readme), readFileSync(join(root, "README.md"), "utf8")].flatMap(ownImports);
+    write("readme-imports.mts", imported.map(({ name, from }, index) => `export { ${name} as name${index} } from "${from}";`).join("\n"));
   });
 
   it.each([
@@ -259,14 +262,32 @@ describe("the READMEs", { timeout: 30_000 }, () => {
   });
 });
 
+describe("an adapter's README", () => {
+  it.each(["express", "koa", "hono"])("packages/%s imports nothing of ours that its one npm install does not bring", (folder) => {
+    expect(readme(folder)).toContain(`npm install @floodgate/${folder}\n`);
+    expect(new Set(ownImports(readme(folder)).map(({ from }) => from))).toEqual(new Set([`@floodgate/${folder}`]));
+  });
+});
+
 function filesIn(folder: string, kind: string): string[] {
   return readdirSync(join(root, "packages", folder, kind)).map((file) => `${kind}/${file}`);
 }
 
+/** The README of a package, as it is installed. */
+function readme(folder: string): string {
+  return readFileSync(join(project, "node_modules", "@floodgate", folder, "README.md"), "utf8");
+}
+
 /** The first example of a package's README. */
 function example(folder: string): string {
-  const readme = readFileSync(join(project, "node_modules", "@floodgate", folder, "README.md"), "utf8");
-  return /```[jt]s\n(.*?)```/s.exec(readme)?.[1] ?? "";
+  return /```[jt]s\n(.*?)```/s.exec(readme(folder))?.[1] ?? "";
+}
+
+/** What a text imports from our packages. */
+function ownImports(text: string): { name: string; from: string }[] {
+  return [...text.matchAll(/^import (?:type )?\{([^}]*)\} from "(@floodgate\/[^"]+)"/gm)].flatMap(([, names = "", from = ""]) =>
+    names.split(",").map((name) => ({ name: name.replace("type ", "").trim(), from })),
+  );
 }
 
 function write(file: string, content: unknown): void {

@@ -1,5 +1,4 @@
-import { leakyBucket, slidingWindowLog } from "@floodgate/core";
-import { rateLimit } from "@floodgate/express";
+import { leakyBucket, rateLimit, slidingWindowLog } from "@floodgate/express";
 import express from "express";
 
 /** An Express app with the limits that most apps start with. */

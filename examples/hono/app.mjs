@@ -1,5 +1,4 @@
-import { leakyBucket, slidingWindowLog } from "@floodgate/core";
-import { rateLimit } from "@floodgate/hono";
+import { leakyBucket, rateLimit, slidingWindowLog } from "@floodgate/hono";
 import { Hono } from "hono";
 
 /** A Hono app with the limits that most apps start with, the same on every runtime. */

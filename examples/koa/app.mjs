@@ -1,5 +1,4 @@
-import { leakyBucket, slidingWindowLog } from "@floodgate/core";
-import { rateLimit } from "@floodgate/koa";
+import { leakyBucket, rateLimit, slidingWindowLog } from "@floodgate/koa";
 import { bodyParser } from "@koa/bodyparser";
 import Router from "@koa/router";
 import Koa from "koa";

@@ -1,5 +1,4 @@
-import { slidingWindowLog } from "@floodgate/core";
-import { rateLimit } from "@floodgate/express";
+import { rateLimit, slidingWindowLog } from "@floodgate/express";
 import { redisStore } from "@floodgate/store-redis";
 import express from "express";
 import { Redis } from "ioredis";

@@ -1,32 +1,32 @@
-import { text } from "node:stream/consumers";
+import { text as readText } from "node:stream/consumers";
 import { styleText } from "node:util";
 
-/** What a command reads and writes besides files and Redis. */
+/** The terminal of a command: everything it reads and writes besides files and Redis. */
 export interface Io {
-  /** Writes to standard output, as it is. */
+  /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */
   err(text: string): void;
-  /** All of standard input. */
+  /** Reads all of standard input. */
   readInput(): Promise<string>;
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** Whether it is one that shows colours. */
+  /** Whether standard output shows colours. */
   readonly hasColors: boolean;
 }
 
-/** This process's own. */
+/** The terminal of this process. */
 export const processIo: Io = {
-  out: (words) => process.stdout.write(words),
-  err: (words) => process.stderr.write(words),
-  readInput: () => text(process.stdin),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  readInput: () => readText(process.stdin),
   isTerminal: process.stdout.isTTY === true,
   get hasColors() {
     return this.isTerminal && process.stdout.hasColors();
   },
 };
 
-/** Colours where they are seen. */
-export function paint(io: Io, format: "bold" | "red" | "green" | "dim", words: string): string {
-  return io.hasColors ? styleText(format, words) : words;
+/** Formats a text if the terminal shows colours. */
+export function paint(io: Io, format: "bold" | "red" | "green" | "dim", text: string): string {
+  return io.hasColors ? styleText(format, text) : text;
 }

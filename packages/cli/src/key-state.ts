@@ -1,40 +1,43 @@
 import type { Ban, CompiledRule } from "@floodgate/core/rules";
 import type { Decision, Limit } from "@floodgate/core/store";
-import type { AskedRequest } from "./app.js";
-import { type Subject, timeoutMs } from "./subject.js";
+import type { CliRequest } from "./app.js";
+import { type Target, timeoutMs } from "./target.js";
 
-/** What a rule knows of a key. */
+/** The counts and the ban of a key. */
 export interface KeyState {
-  /** When this was looked at, in milliseconds since the epoch by this machine's clock. */
+  /** When this was read, in milliseconds since the epoch by this machine's clock. */
   readonly atMs: number;
   readonly plans: readonly PlanState[];
   readonly ban: BanState | undefined;
 }
 
-/** What it has used under one plan. */
+/** The count of a key as one plan sees it. */
 export interface PlanState {
-  /** Undefined for those that the rule does not name. */
+  /** Undefined for plans that the rule does not list. */
   readonly plan: string | undefined;
   readonly used: number;
-  /** What a request of cost 1 would be told, the ban included. */
+  /** The decision for a request of cost 1, including the ban. */
   readonly decision: Decision;
 }
 
 export interface BanState {
   readonly ban: Ban;
-  /** 0 where the key is not banned. */
+  /** 0 if the key is not banned. */
   readonly leftMs: number;
-  /** The rejections that have been counted towards a ban. */
+  /** How many rejections count towards a ban. */
   readonly rejections: number;
 }
 
-/** @param plan whose numbers are asked for; default: all. */
-export async function lookAt({ rule, store, keyText }: Subject, plan: string | undefined): Promise<KeyState> {
-  const look = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
+/**
+ * Reads the state of a key without changing it.
+ * @param plan the only plan to read; undefined reads all.
+ */
+export async function readKeyState({ rule, store, keyText }: Target, plan: string | undefined): Promise<KeyState> {
+  const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
-  const banned = ban && { ban, banned: await look(ban.banned), counted: await look(ban.rejections) };
+  const banned = ban && { ban, banned: await peek(ban.banned), counted: await peek(ban.rejections) };
   const plans = limitsOf(rule, plan).map(async ([name, limit]): Promise<PlanState> => {
-    const decision = await look(limit);
+    const decision = await peek(limit);
     return {
       plan: name,
       used: decision.limit - decision.remaining,
@@ -48,10 +51,10 @@ export async function lookAt({ rule, store, keyText }: Subject, plan: string | u
   };
 }
 
-function limitsOf({ fixed, plans = new Map() }: CompiledRule<AskedRequest>, plan: string | undefined): [string | undefined, Limit][] {
-  // Rules in a file have a policy of their own.
-  const own: [undefined, Limit] = [undefined, fixed as Limit];
-  if (plan === undefined) return [own, ...plans];
-  const planned = plans.get(plan);
-  return [planned === undefined ? own : [plan, planned]];
+function limitsOf({ fixed, plans = new Map() }: CompiledRule<CliRequest>, plan: string | undefined): [string | undefined, Limit][] {
+  // Rules in a file never have a policy function, so `fixed` is set.
+  const ownLimit: [undefined, Limit] = [undefined, fixed as Limit];
+  if (plan === undefined) return [ownLimit, ...plans];
+  const limit = plans.get(plan);
+  return [limit === undefined ? ownLimit : [plan, limit]];
 }

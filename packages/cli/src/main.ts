@@ -4,12 +4,12 @@ import { processIo } from "./io.js";
 import { run } from "./run.js";
 
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-  // Who reads the output may have seen enough (`| head`): that is no fault.
+  // The reader may have closed the pipe (`| head`). That is not an error.
   if (code === "EPIPE") return;
   process.exitCode = exitCodes.unwritable;
   processIo.err(`floodgate: standard output cannot be written: ${message}.\n`);
 });
-// Then nobody can be told.
+// If standard error fails, nothing can be reported.
 process.stderr.on("error", () => undefined);
 
 void run(process.argv.slice(2), processIo).then((exitCode) => {

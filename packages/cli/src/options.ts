@@ -1,46 +1,53 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-/** Where Redis is, and where the rules are in it. */
+/** The options that locate Redis, and the rules in it. */
 export interface RedisOptions {
   readonly redis?: string;
   readonly cluster?: true;
   readonly rulesKey: string;
 }
 
-/** The names that the app defines, where they are said. */
+/** The names that the app defines, if given. */
 export interface NamesOptions {
   readonly keys?: readonly string[];
   readonly costs?: readonly string[];
 }
 
 export function redisOptions(command: Command): Command {
-  // Not parsed here: commander shows what it cannot parse, and this may hold a password.
+  // Not parsed here, because commander would print an invalid URL with its password.
   return command
-    .addOption(new Option("--redis <url>", "redis:// or rediss://, with user, password and database").env("FLOODGATE_REDIS"))
+    .addOption(
+      new Option("--redis <url>", "the URL of Redis: redis:// or rediss://, with user, password and database").env("FLOODGATE_REDIS"),
+    )
     .option("--cluster", "Redis is a Cluster")
-    .option("--rules-key <key>", "the key that holds the rules", formed(/./s, "It is the name of a key in Redis."), "floodgate:rules");
+    .option(
+      "--rules-key <key>",
+      "the Redis key that holds the rules",
+      matching(/./s, "It must be the name of a Redis key."),
+      "floodgate:rules",
+    );
 }
 
 export function namesOptions(command: Command): Command {
   return command
-    .option("--keys <names>", "the keys that the app defines, by commas: rules may name no others", names)
-    .option("--costs <names>", "the costs that the app defines, likewise", names);
+    .option("--keys <names>", "the keys that the app defines, separated by commas: rules may use no others", names)
+    .option("--costs <names>", "the costs that the app defines, separated by commas", names);
 }
 
 export function ipv6PrefixOption(command: Command): Command {
-  return command.option("--ipv6-prefix <bits>", "how many bits of an IPv6 address make one client", bits, 56);
+  return command.option("--ipv6-prefix <bits>", "the number of bits of an IPv6 address that identify a client", bits, 56);
 }
 
-/** For options whose values have a form; what it is goes into the refusal. */
-export function formed(form: RegExp, what: string): (value: string) => string {
+/** Makes a parser of option values that must match a pattern. `message` is the error. */
+export function matching(pattern: RegExp, message: string): (value: string) => string {
   return (value) => {
-    if (form.test(value)) return value;
-    throw new InvalidArgumentError(what);
+    if (pattern.test(value)) return value;
+    throw new InvalidArgumentError(message);
   };
 }
 
-/** For options that may be given several times. */
-export function each(value: string, before: readonly string[] = []): readonly string[] {
+/** Collects the values of an option that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
@@ -58,5 +65,5 @@ function names(list: string): readonly string[] {
 function bits(value: string): number {
   const prefix = Number(value);
   if (/^\d+$/.test(value) && prefix >= 1 && prefix <= 128) return prefix;
-  throw new InvalidArgumentError("It is a number from 1 to 128.");
+  throw new InvalidArgumentError("It must be a number from 1 to 128.");
 }

@@ -3,8 +3,8 @@ import { Failure } from "./failure.js";
 import type { RedisOptions } from "./options.js";
 
 /**
- * Does something with a connection to Redis, which is closed afterwards.
- * @throws Failure if it is not connected within `connectMs` milliseconds, because a person waits at the terminal.
+ * Connects to Redis, calls `use`, and closes the connection.
+ * @throws Failure if Redis does not answer within `connectMs` milliseconds. The default is short, because a person waits.
  */
 export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | Cluster) => Promise<T>, connectMs = 3000): Promise<T> {
   const address = addressOf(options.redis);
@@ -20,11 +20,11 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
   }
 }
 
-/** Nothing is sent twice: whoever called can call again. All answers have come when it is closed, so that nothing is waited for then. */
+/** No command is retried: the user can run the command again. Closing does not wait, because all replies have arrived by then. */
 const connection = { lazyConnect: true, disconnectTimeout: 0, maxRetriesPerRequest: 0 } as const;
 
 function clusterOf({ host, port, username, password, db, tls }: Address): Cluster {
-  if (db !== 0) throw new Failure("usage", `a Cluster has no database ${db}, only 0. Leave /${db} out of the address.`);
+  if (db !== 0) throw new Failure("usage", `a Redis Cluster has only database 0, not ${db}. Remove /${db} from the URL.`);
   return new Cluster([{ host, port }], {
     lazyConnect: true,
     clusterRetryStrategy: () => null,
@@ -32,7 +32,7 @@ function clusterOf({ host, port, username, password, db, tls }: Address): Cluste
   });
 }
 
-/** What an URL says of a Redis, as the library takes it. */
+/** The parts of a Redis URL, as ioredis takes them. */
 interface Address {
   readonly host: string;
   readonly port: number;
@@ -44,7 +44,7 @@ interface Address {
 
 function addressOf(text: string | undefined): Address {
   const example = "--redis redis://user:password@127.0.0.1:6379/0";
-  if (text === undefined) throw new Failure("usage", `which Redis? Write ${example}, or set FLOODGATE_REDIS.`);
+  if (text === undefined) throw new Failure("usage", `the address of Redis is missing. Write ${example}, or set FLOODGATE_REDIS.`);
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
     if (/^rediss?:$/.test(protocol) && hostname !== "" && /^(\/\d*)?$/.test(pathname + search + hash)) {
@@ -58,21 +58,21 @@ function addressOf(text: string | undefined): Address {
       };
     }
   } catch {
-    // It is no URL, or holds a percent sign that begins no character.
+    // It is not a URL, or has an invalid percent-encoding.
   }
-  // Not shown, nor what the URL's parser says of it: it may hold a password.
+  // The URL is not shown, because it may contain a password.
   throw new Failure(
     "usage",
-    `that is no address of a Redis. Write ${example} (rediss:// for TLS; the number is the database, and no ? or # follows; in a password what is neither a letter nor a digit as %xx).`,
+    `the Redis URL is invalid. Write ${example}, with rediss:// for TLS. The number is the database; ? and # are not allowed. Percent-encode special characters of the password.`,
   );
 }
 
 async function connected(redis: Redis | Cluster, address: Address, connectMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  // The library tells in events why it gives up, and that it has no such database.
-  let said: Error | undefined;
+  // The library reports in events why it gives up, and that a database does not exist.
+  let reported: Error | undefined;
   const listen = (error: Error): void => {
-    said = error;
+    reported = error;
   };
   redis.on(redis.isCluster ? "node error" : "error", listen);
   redis.on("error", () => undefined);
@@ -82,21 +82,21 @@ async function connected(redis: Redis | Cluster, address: Address, connectMs: nu
   try {
     await Promise.race([redis.connect(), late]);
   } catch (error) {
-    throw unreachable(address, said ?? (error as Error));
+    throw unreachable(address, reported ?? (error as Error));
   } finally {
     clearTimeout(timer);
   }
-  if (said !== undefined && !redis.isCluster) throw unreachable(address, said);
+  if (reported !== undefined && !redis.isCluster) throw unreachable(address, reported);
 }
 
-/** Without user and password. */
+/** The address without user and password. */
 function place({ host, port }: Address): string {
   return `${host}:${port}`;
 }
 
 function unreachable(address: Address, cause: Error): Failure {
-  const [refusal] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
-  const what = refusal === undefined ? "does not answer" : "refuses";
-  const why = refusal === "NOAUTH" ? "it wants a password. Write redis://:password@host or redis://user:password@host" : cause.message;
+  const [errorCode] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
+  const what = errorCode === undefined ? "does not answer" : "refuses";
+  const why = errorCode === "NOAUTH" ? "it needs a password. Write redis://:password@host or redis://user:password@host" : cause.message;
   return new Failure("unreachable", `Redis at ${place(address)} ${what}: ${why}`, { cause });
 }

@@ -1,12 +1,11 @@
 import type { Key } from "@floodgate/core";
 import type { RuleSet } from "@floodgate/core/rules";
-import { clientAddress } from "./address.js";
-import { type AskedRequest, isOwnKey, keyNames } from "./app.js";
+import type { CliRequest } from "./app.js";
 import { Failure } from "./failure.js";
-import { keyOf } from "./key-text.js";
-import { didYouMean } from "./output/words.js";
+import { clientAddress, isAppKey, keyNames, parseKey } from "./keys.js";
+import { didYouMean } from "./output/format.js";
 
-/** What the options of `check` tell of a request, besides its method and path. */
+/** The options of `check` that describe a request, besides `--request`. */
 export interface RequestOptions {
   readonly ip?: string;
   readonly ipv6Prefix: number;
@@ -15,17 +14,20 @@ export interface RequestOptions {
   readonly route?: string;
 }
 
-/** @throws Failure where the options are no request. */
-export function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): AskedRequest {
+/**
+ * Makes the request that the options of `check` describe.
+ * @throws Failure if an option is invalid.
+ */
+export function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): CliRequest {
   const parts = /^(?:([A-Za-z-]+) +)?(\/\S*)$/.exec(line.trim());
-  if (parts === null) throw new Failure("usage", `--request is a method and a path: --request "POST /posts?page=2".`);
-  const known = rules.flatMap(keyNames).filter(isOwnKey);
-  // Without a prototype: a header may be called constructor.
+  if (parts === null) throw new Failure("usage", `--request must be a method and a path. Write --request "POST /posts?page=2".`);
+  const known = rules.flatMap(keyNames).filter(isAppKey);
+  // Without a prototype, because a header may be called constructor.
   const keys: Record<string, Key> = Object.create(null);
   for (const text of options.key ?? []) {
     const [name, value] = pair("key", text, "=", "user=42");
     if (!known.includes(name)) throw new Failure("usage", noSuchKey(name, known));
-    keys[name] = keyOf(value);
+    keys[name] = parseKey(value);
   }
   const headers: Record<string, string> = Object.create(null);
   for (const text of options.header ?? []) {
@@ -40,11 +42,11 @@ export function requestOf(line: string, options: RequestOptions, { rules }: Rule
 function pair(option: string, text: string, separator: string, example: string): [string, string] {
   const at = text.indexOf(separator);
   if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-  // What was given is not shown: it may be a secret.
+  // The value is not shown, because it may be a secret.
   throw new Failure("usage", `a --${option} has no name and value. Write --${option} ${example}.`);
 }
 
 function noSuchKey(name: string, known: readonly string[]): string {
-  const are = known.length === 0 ? "none" : [...new Set(known)].join(", ");
-  return `no rule counts by ${JSON.stringify(name)}.${didYouMean(name, known)} The keys of the app that they count by: ${are}.`;
+  const list = known.length === 0 ? "none" : [...new Set(known)].join(", ");
+  return `no rule counts by ${JSON.stringify(name)}.${didYouMean(name, known)} The app's keys in these rules: ${list}.`;
 }

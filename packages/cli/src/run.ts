@@ -1,11 +1,21 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { FloodgateError } from "@floodgate/core";
-import { CommanderError } from "commander";
+import { Command, CommanderError } from "commander";
+import { addCheck } from "./commands/check.js";
+import { addPull } from "./commands/pull.js";
+import { addPush } from "./commands/push.js";
+import { addReset } from "./commands/reset.js";
+import { addStatus } from "./commands/status.js";
 import { exitCodes, Failure } from "./failure.js";
 import type { Io } from "./io.js";
-import { harmless, harmlessLines } from "./output/terminal.js";
-import { createProgram } from "./program.js";
+import { sanitize, sanitizeLines } from "./output/terminal.js";
 
-/** Runs the command line with what follows the command's name; answers the exit code, and never rejects. */
+/**
+ * Runs the command line.
+ * @param args the arguments after the command's name.
+ * @returns the exit code. The promise never rejects.
+ */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
   try {
@@ -14,17 +24,46 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { debug } = program.opts<{ debug?: boolean }>();
-    io.err(`floodgate: ${debug === true ? harmlessLines(stackOf(error)) : harmless(messageOf(error))}\n`);
+    io.err(`floodgate: ${debug === true ? sanitizeLines(stackOf(error)) : sanitize(messageOf(error))}\n`);
     return exitCodeOf(error);
   }
 }
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof Failure) return error.exitCode;
-  return error instanceof FloodgateError && ofRedis.includes(error.code) ? exitCodes.unreachable : exitCodes.refused;
+/** Throws a CommanderError where commander would exit the process. */
+function createProgram(io: Io): Command {
+  const program = new Command("floodgate")
+    .description("Rate limits by rules: check rules, activate them through Redis, show and reset what a key has used.")
+    .version(versionOf(), "-V, --version", "print the version")
+    .option("--debug", "print the stack of an error")
+    .helpCommand(false)
+    .exitOverride()
+    .showHelpAfterError("See --help.")
+    .configureOutput({
+      writeOut: (text) => io.out(text),
+      // Errors repeat arguments, which may contain control characters.
+      writeErr: (text) => io.err(sanitizeLines(text)),
+      getOutHasColors: () => io.hasColors,
+      getErrHasColors: () => io.hasColors,
+    })
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 success, 1 refused (invalid rules, another version), 2 Redis does not answer, 64 invalid arguments, 74 output cannot be written.",
+    );
+  for (const add of [addCheck, addPush, addPull, addStatus, addReset]) add(program, io);
+  return program;
 }
 
-const ofRedis: readonly string[] = ["FLOODGATE_STORE_TIMEOUT", "FLOODGATE_STORE_FAULT", "FLOODGATE_RULES_UNAVAILABLE"];
+function versionOf(): string {
+  return JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf8")).version;
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof Failure) return error.exitCode;
+  return error instanceof FloodgateError && redisCodes.includes(error.code) ? exitCodes.unreachable : exitCodes.refused;
+}
+
+/** The codes of errors for which Redis is the reason. */
+const redisCodes: readonly string[] = ["FLOODGATE_STORE_TIMEOUT", "FLOODGATE_STORE_FAULT", "FLOODGATE_RULES_UNAVAILABLE"];
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -4,11 +4,11 @@ import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
 
 const { write, path } = tempFolder();
-const good = write("limits.yaml", limits);
-const bad = write("bad.yaml", limits.replace("limit: 1,", "limt: 1,").replace("window: 15m", "window: 15 minutes"));
+const valid = write("limits.yaml", limits);
+const invalid = write("bad.yaml", limits.replace("limit: 1,", "limt: 1,").replace("window: 15m", "window: 15 minutes"));
 
 test("a file without problems", async () => {
-  expect(await floodgate(["check", good])).toEqual({ code: 0, out: `${good}: 3 rules, no problems\n`, err: "" });
+  expect(await floodgate(["check", valid])).toEqual({ code: 0, out: `${valid}: 3 rules, no problems\n`, err: "" });
 });
 
 test("standard input", async () => {
@@ -16,33 +16,33 @@ test("standard input", async () => {
 });
 
 describe("a file with problems", () => {
-  it("is shown as a compiler shows them: the place, what is wrong, the line, a caret", async () => {
-    const { code, out, err } = await floodgate(["check", bad]);
+  it("prints each problem with its position, the line and a caret", async () => {
+    const { code, out, err } = await floodgate(["check", invalid]);
     expect(code).toBe(1);
-    expect(err).toBe(`floodgate: 3 problems in ${bad}.\n`);
+    expect(err).toBe(`floodgate: 3 problems in ${invalid}.\n`);
     const lines = out.split("\n");
-    const at = lines.findIndex((line) => line.startsWith(`${bad}:5:40: `));
+    const at = lines.findIndex((line) => line.startsWith(`${invalid}:5:40: `));
     expect(lines[at]).toContain("Did you mean `limit`?");
     expect(lines.slice(at + 1, at + 4)).toEqual([
       "  5 |     policy: { algorithm: fixed-window, limt: 1, window: 1h }",
       "    |                                        ^",
       "",
     ]);
-    expect(out).toContain(`${bad}:15:13: `);
+    expect(out).toContain(`${invalid}:15:13: `);
     expect(out).toContain("  15 |     window: 15 minutes\n     |             ^\n");
   });
 
-  it("is shown as JSON to programs", async () => {
-    const { code, out } = await floodgate(["check", bad, "--json"]);
+  it("prints the problems as JSON with --json", async () => {
+    const { code, out } = await floodgate(["check", invalid, "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
-      file: bad,
+      file: invalid,
       rules: null,
       problems: [{ path: ["rules", 0, "policy", "limit"] }, { path: ["rules", 0, "policy", "limt"] }, { line: 15, column: 13 }],
     });
   });
 
-  it("keeps a terminal from obeying it, and shows the neighbourhood of a place in a long line", async () => {
+  it("shows part of a long line, without control characters", async () => {
     const long = `{"rules": [{"name": "${"a".repeat(100)}", "\u001b[31mlimit": 1, "window": "1m", "mode": "${"b".repeat(5000)}"}]}`;
     const { code, out } = await floodgate(["check", "-"], long);
     expect(code).toBe(1);
@@ -57,7 +57,7 @@ describe("a file with problems", () => {
   });
 });
 
-describe("names of the app", () => {
+describe("--keys and --costs", () => {
   const rules = "rules:\n  - { name: a, limit: 1, window: 1m, key: usr, cost: tokens }\n";
 
   it.each([
@@ -66,62 +66,62 @@ describe("names of the app", () => {
     [["--keys", "user, tenant"], 1, 'Did you mean "user"?'],
     [["--costs", "token"], 1, 'Did you mean "token"?'],
     [[], 0, ""],
-  ])("%o", async (args, code, said) => {
+  ])("%o", async (args, code, text) => {
     const ended = await floodgate(["check", "-", ...args], rules);
     expect(ended.code).toBe(code);
-    expect(ended.out).toContain(said);
+    expect(ended.out).toContain(text);
   });
 });
 
-describe("mistakes of usage end with 64 and what to write", () => {
+describe("invalid arguments exit with 64 and say what to write", () => {
   it.each([
     [["check"], "missing required argument 'file'"],
-    [["chek", good], "Did you mean check?"],
-    [["check", good, "--jso"], "Did you mean --json?"],
-    [["check", path("none.yaml")], "there is no file"],
+    [["chek", valid], "Did you mean check?"],
+    [["check", valid, "--jso"], "Did you mean --json?"],
+    [["check", path("none.yaml")], "does not exist"],
     [["check", path("")], "cannot be read"],
-    [["check", good, "--ip", "203.0.113.9"], '--ip tells of a request, and there is none. Write --request "POST /posts"'],
-    [["check", good, "--key", "user=42"], "--key tells of a request"],
-    [["check", good, "--header", "x-app: web", "--json"], "--header tells of a request"],
-    [["check", good, "--route", "/posts"], "--route tells of a request"],
-    [["check", good, "--plan", "pro", "--keys", "user"], "--plan tells of a request"],
-    [["check", good, "--request", "posts"], '--request "POST /posts?page=2"'],
-    [["check", good, "--request", "/posts", "--key", "usr=42"], 'Did you mean "user"?'],
-    [["check", good, "--request", "/posts", "--key", "42"], "--key user=42"],
-    [["check", good, "--request", "/posts", "--header", "x-api-key"], '--header "x-api-key: abc"'],
-    [["check", good, "--request", "/posts", "--ip", "nonsense"], '"nonsense" is no address'],
-    [["check", good, "--ipv6-prefix", "129"], "1 to 128"],
-    [["push", good, "--if-version", "abc"], "It is a number, as push and pull tell it."],
-    [["pull", "--rules-key", ""], "It is the name of a key in Redis."],
-    [["status", "--rule", "posts", "--key", "42", "--prefix", ""], "1 to 200 characters, and no braces"],
-    [["reset", "--rule", "posts", "--key", "42", "--prefix", "{x}"], "1 to 200 characters, and no braces"],
+    [["check", valid, "--ip", "203.0.113.9"], '--ip describes a request, but --request is missing. Add --request "POST /posts"'],
+    [["check", valid, "--key", "user=42"], "--key describes a request"],
+    [["check", valid, "--header", "x-app: web", "--json"], "--header describes a request"],
+    [["check", valid, "--route", "/posts"], "--route describes a request"],
+    [["check", valid, "--plan", "pro", "--keys", "user"], "--plan describes a request"],
+    [["check", valid, "--request", "posts"], '--request "POST /posts?page=2"'],
+    [["check", valid, "--request", "/posts", "--key", "usr=42"], 'Did you mean "user"?'],
+    [["check", valid, "--request", "/posts", "--key", "42"], "--key user=42"],
+    [["check", valid, "--request", "/posts", "--header", "x-api-key"], '--header "x-api-key: abc"'],
+    [["check", valid, "--request", "/posts", "--ip", "nonsense"], '"nonsense" is not an IP address'],
+    [["check", valid, "--ipv6-prefix", "129"], "1 to 128"],
+    [["push", valid, "--if-version", "abc"], "It must be a version number, as push and pull print it."],
+    [["pull", "--rules-key", ""], "It must be the name of a Redis key."],
+    [["status", "--rule", "posts", "--key", "42", "--prefix", ""], "1 to 200 characters without braces"],
+    [["reset", "--rule", "posts", "--key", "42", "--prefix", "{x}"], "1 to 200 characters without braces"],
     [[], "Usage: floodgate"],
-  ])("%o", async (args, said) => {
+  ])("%o", async (args, text) => {
     const { code, out, err } = await floodgate(args);
     expect({ code, out }).toEqual({ code: 64, out: "" });
-    expect(err).toContain(said);
+    expect(err).toContain(text);
     expect(err).not.toMatch(/^\s+at /m);
   });
 });
 
-test("a pipe is not waited for", async () => {
+test("check does not wait for a pipe", async () => {
   const pipe = path("pipe");
   execFileSync("mkfifo", [pipe]);
   expect(await floodgate(["check", pipe])).toEqual({
     code: 64,
     out: "",
-    err: `floodgate: ${pipe} cannot be read: it is no regular file. Write - for standard input.\n`,
+    err: `floodgate: ${pipe} cannot be read: it is not a regular file. Write - for standard input.\n`,
   });
 });
 
-test.each(["check", "push", "pull", "status", "reset"])("%s --help explains it by examples", async (command) => {
+test.each(["check", "push", "pull", "status", "reset"])("%s --help shows examples", async (command) => {
   const { code, out } = await floodgate([command, "--help"]);
   expect(code).toBe(0);
   expect(out).toMatch(new RegExp(`^Usage: floodgate ${command}`));
   expect(out).toMatch(new RegExp(`Examples:\n {2}\\$ floodgate ${command}`));
 });
 
-test("--debug shows where an error comes from, wherever it stands", async () => {
+test("--debug prints the stack of an error, before or after the command", async () => {
   const missing = path("none.yaml");
   expect((await floodgate(["--debug", "check", missing])).err).toMatch(/^\s+at .*\ncaused by: Error: ENOENT/ms);
   expect((await floodgate(["check", missing, "--debug"])).err).toMatch(/^\s+at /m);

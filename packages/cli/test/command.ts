@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { run } from "../src/index.js";
 
-/** What a command left. */
+/** The result of a command. */
 export interface Ended {
   readonly code: number;
   readonly out: string;
@@ -30,7 +30,7 @@ export async function floodgate(args: readonly string[], input = "", isTerminal 
 
 const main = join(__dirname, "..", "dist", "main.js");
 
-/** Runs the built command as a shell would, and answers once its process has ended by itself. */
+/** Runs the built command in a process, and waits until the process exits by itself. */
 export function floodgateProcess(
   args: readonly string[],
   { input = "", env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {},
@@ -43,17 +43,17 @@ export function floodgateProcess(
   });
 }
 
-/** Runs it where nobody reads its standard output any more, or that or standard error is a file; answers its exit code and what it said. */
-export async function floodgateUnheard(
+/** Runs the built command with a standard output that is closed, or with a file as an output. */
+export async function floodgateWithOutput(
   args: readonly string[],
   { out = "pipe", err = "pipe" }: { out?: number | "pipe"; err?: number | "pipe" },
 ): Promise<Omit<Ended, "out">> {
   const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", out, err] });
   child.stdout?.destroy();
-  let said = "";
+  let written = "";
   child.stderr?.on("data", (chunk) => {
-    said += chunk;
+    written += chunk;
   });
   const [code] = await once(child, "close");
-  return { code, err: said };
+  return { code, err: written };
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withRedis } from "../src/redis.js";
-import { floodgate, floodgateProcess, floodgateUnheard } from "./command.js";
+import { floodgate, floodgateProcess, floodgateWithOutput } from "./command.js";
 import { limits, tempFolder } from "./files.js";
 
 const file = tempFolder().write("limits.yaml", limits);
@@ -19,19 +19,19 @@ describe("the command's process", () => {
   });
   afterAll(() => server.stop());
 
-  it("checks, pushes, pulls, tells and resets, and ends by itself", async () => {
+  it("runs each command and exits by itself", async () => {
     expect(await floodgateProcess(["check", "-"], { input: limits })).toEqual({ code: 0, out: "stdin: 3 rules, no problems\n", err: "" });
     expect(await floodgateProcess(["push", file], { env })).toMatchObject({ code: 0, out: expect.stringMatching(/version 1\n$/) });
     expect(await floodgateProcess(["pull"], { env })).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 1\n" });
-    const subject = ["--rule", "posts", "--key", "42"];
-    expect(await floodgateProcess(["status", ...subject], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not blocked") });
-    expect(await floodgateProcess(["reset", ...subject], { env })).toMatchObject({
+    const target = ["--rule", "posts", "--key", "42"];
+    expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not blocked") });
+    expect(await floodgateProcess(["reset", ...target], { env })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Before: .*After: /s),
     });
   });
 
-  it("ends with 1 where something was refused, 2 without Redis, 64 where it was called wrongly; plainly, without a stack", async () => {
+  it("exits with 1 if refused, 2 without Redis, 64 for invalid arguments, without a stack", async () => {
     const all = await Promise.all([
       floodgateProcess(["check", "-"], { input: "rules: 1" }),
       floodgateProcess(["pull", "--rules-key", "none"], { env }),
@@ -45,55 +45,55 @@ describe("the command's process", () => {
   it.each([
     ["redis://:wr0ng@", "refuses: WRONGPASS"],
     ["redis://ann:wr0ng@", "refuses: WRONGPASS"],
-    ["redis://", "refuses: it wants a password"],
-  ])("never shows the password of %s", async (start, said) => {
+    ["redis://", "refuses: it needs a password"],
+  ])("never shows the password of %s", async (start, text) => {
     const { code, out, err } = await floodgate(["--debug", "push", file, "--redis", `${start}127.0.0.1:${server.port}`]);
     expect(code).toBe(2);
-    expect(err).toContain(`Redis at 127.0.0.1:${server.port} ${said}`);
+    expect(err).toContain(`Redis at 127.0.0.1:${server.port} ${text}`);
     expect(out + err).not.toMatch(/wr0ng|s3cret/);
   });
 
-  it("does not put rules into another database than the one that was meant", async () => {
+  it("does not push to another database than the given one", async () => {
     const { code, err } = await floodgate(["push", file, "--redis", `${env["FLOODGATE_REDIS"]}/99`]);
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("DB index is out of range") });
   });
 });
 
-describe("a process whose output", () => {
-  // It cannot be written to.
-  let full: number;
+describe("a process with an output", () => {
+  // A file that is open for reading only.
+  let readOnly: number;
   beforeAll(() => {
-    full = openSync(file, "r");
+    readOnly = openSync(file, "r");
   });
-  afterAll(() => closeSync(full));
+  afterAll(() => closeSync(readOnly));
 
-  it.each([[["check", file]], [["--help"]]])("cannot be written says so, and ends with 74: %o", async (args) => {
-    const { code, err } = await floodgateUnheard(args, { out: full });
+  it.each([[["check", file]], [["--help"]]])("that cannot be written exits with 74: %o", async (args) => {
+    const { code, err } = await floodgateWithOutput(args, { out: readOnly });
     expect(err).toMatch(/^floodgate: standard output cannot be written: .+\n$/);
     expect(code).toBe(74);
   });
 
-  it("nobody reads any more ends as if it were read", async () => {
-    expect(await floodgateUnheard(["check", file], {})).toEqual({ code: 0, err: "" });
+  it("that nobody reads exits as usual", async () => {
+    expect(await floodgateWithOutput(["check", file], {})).toEqual({ code: 0, err: "" });
   });
 
-  it("is one of errors, and cannot be written, ends as if it were", async () => {
-    expect(await floodgateUnheard(["chek"], { err: full })).toEqual({ code: 64, err: "" });
+  it("for errors that cannot be written exits as usual", async () => {
+    expect(await floodgateWithOutput(["chek"], { err: readOnly })).toEqual({ code: 64, err: "" });
   });
 });
 
-describe("a Redis that is none", () => {
-  it("where nobody listens", async () => {
+describe("an unusable Redis", () => {
+  it("that refuses connections exits with 2", async () => {
     const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
     expect({ code, err }).toEqual({ code: 2, err: "floodgate: Redis at 127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n" });
   });
 
-  it("where somebody listens who says nothing", async () => {
+  it("that never answers is given up after `connectMs`", async () => {
     const silent = createServer((socket) => socket.on("error", () => undefined)).listen(0, "127.0.0.1");
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
-    const asked = withRedis({ redis: `redis://127.0.0.1:${port}`, rulesKey: "floodgate:rules" }, async () => "connected", 50);
-    await expect(asked).rejects.toThrow(`Redis at 127.0.0.1:${port} does not answer: no answer within 0.05 s`);
+    const connecting = withRedis({ redis: `redis://127.0.0.1:${port}`, rulesKey: "floodgate:rules" }, async () => "connected", 50);
+    await expect(connecting).rejects.toThrow(`Redis at 127.0.0.1:${port} does not answer: no answer within 0.05 s`);
     silent.close();
   });
 
@@ -106,7 +106,7 @@ describe("a Redis that is none", () => {
     "redis://127.0.0.1?db=3",
     "redis://127.0.0.1/3?password=s3cret",
     "redis://127.0.0.1#s3cret",
-  ])("%s", async (redis) => {
+  ])("with an invalid URL exits with 64: %s", async (redis) => {
     const { code, err } = await floodgate(["pull", "--redis", redis]);
     expect(code).toBe(64);
     expect(err).toContain("--redis redis://user:password@127.0.0.1:6379/0");
@@ -123,20 +123,20 @@ describe("a Cluster", () => {
   });
   afterAll(() => cluster.stop());
 
-  it("takes rules and tells of keys, wherever they are", async () => {
+  it("push and reset reach keys on every node", async () => {
     for (const key of ["a", "b", "c"]) {
       expect(await floodgate(["push", file, "--redis", url, "--cluster", "--rules-key", key])).toMatchObject({ code: 0, err: "" });
-      const subject = ["--rule", "posts", "--key", key, "--rules-key", key];
-      expect(await floodgate(["reset", ...subject, "--redis", url, "--cluster"])).toMatchObject({ code: 0, err: "" });
+      const target = ["--rule", "posts", "--key", key, "--rules-key", key];
+      expect(await floodgate(["reset", ...target, "--redis", url, "--cluster"])).toMatchObject({ code: 0, err: "" });
     }
   });
 
-  it("has one database", async () => {
+  it("has only database 0", async () => {
     const { code, err } = await floodgate(["pull", "--redis", `${url}/3`, "--cluster"]);
-    expect({ code, err }).toEqual({ code: 64, err: "floodgate: a Cluster has no database 3, only 0. Leave /3 out of the address.\n" });
+    expect({ code, err }).toEqual({ code: 64, err: "floodgate: a Redis Cluster has only database 0, not 3. Remove /3 from the URL.\n" });
   });
 
-  it("is recognised where --cluster is missing", async () => {
+  it("is detected if --cluster is missing", async () => {
     const ended = await Promise.all(["a", "b", "c"].map((key) => floodgate(["pull", "--redis", url, "--rules-key", key])));
     expect(ended.map(({ code }) => code)).toContain(2);
     for (const { code, err } of ended) if (code === 2) expect(err).toContain("is a node of a Cluster. Add --cluster.");

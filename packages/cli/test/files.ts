@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 
-/** A folder that lasts as long as the tests of a file. */
+/** A temporary folder, deleted after the tests of a file. */
 export function tempFolder(): { write(name: string, text: string): string; path(name: string): string } {
   const folder = mkdtempSync(join(tmpdir(), "floodgate-cli-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -26,10 +26,10 @@ afterAll(() => server.stop());
 const command = (name: string, ...args: string[]) => floodgate([name, ...args, "--redis", url]);
 
 describe("rules in Redis", () => {
-  it("are pushed and pulled as they are, each push another version", async () => {
-    const said = `${file}: 3 rules, no problems\nfloodgate:rules: version`;
-    expect(await command("push", file)).toEqual({ code: 0, out: `${said} 1\n`, err: "" });
-    expect(await command("push", file)).toEqual({ code: 0, out: `${said} 2\n`, err: "" });
+  it("are pushed and pulled unchanged, with a new version for each push", async () => {
+    const printed = `${file}: 3 rules, no problems\nfloodgate:rules: version`;
+    expect(await command("push", file)).toEqual({ code: 0, out: `${printed} 1\n`, err: "" });
+    expect(await command("push", file)).toEqual({ code: 0, out: `${printed} 2\n`, err: "" });
     expect(await command("pull")).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 2\n" });
   });
 
@@ -42,12 +42,12 @@ describe("rules in Redis", () => {
     expect({ code, err }).toMatchObject({ code: 74, err: expect.stringContaining("cannot be written") });
   });
 
-  it("are not overwritten where somebody else was there first", async () => {
+  it("are not overwritten with --if-version if somebody else has pushed", async () => {
     expect((await command("push", file, "--if-version", "0")).code).toBe(0);
     expect(await command("push", file, "--if-version", "0")).toEqual({
       code: 1,
       out: "",
-      err: "floodgate: floodgate:rules is at version 1, not 0: somebody else has pushed. Pull that, make your change there, and push it with --if-version 1.\n",
+      err: "floodgate: floodgate:rules is at version 1, not 0: somebody else has pushed. Pull the rules, make your change again, and push with --if-version 1.\n",
     });
     expect((await command("push", file, "--if-version", "1")).code).toBe(0);
   });
@@ -56,21 +56,21 @@ describe("rules in Redis", () => {
     [["SET", "floodgate:rules", "x"], "pull"],
     [["SET", "floodgate:rules", "x"], "push"],
     [["HSET", "floodgate:rules", "version", "abc"], "push"],
-  ])("are refused where something else stands: %j, %s", async (foreign, name) => {
+  ])("are not read from or written to a foreign value: %j, %s", async (foreign, name) => {
     await server.command("SELECT", 1);
     await server.command(...foreign);
     const { code, err } = await command(name, ...(name === "push" ? [file] : []));
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining("Use another key, or delete it") });
   });
 
-  it("are not pushed where they are bad", async () => {
+  it("are not pushed if they are invalid", async () => {
     const { code, out } = await command("push", write("bad.yaml", limits.replace("limit: 5", "limit: -1")));
     expect(code).toBe(1);
     expect(out).toMatch(/bad\.yaml:\d+:\d+: .*limit/);
     expect(await command("pull")).toMatchObject({ code: 1, err: expect.stringContaining("there are no rules under floodgate:rules") });
   });
 
-  it("are shown to be bad where somebody else has put them there", async () => {
+  it("are checked by status, and their problems printed", async () => {
     await server.command("SELECT", 1);
     await server.command("HSET", "floodgate:rules", "version", 1, "rules", "rules:\n  - { name: a, limit: -1, window: 1m }\n");
     const { code, out } = await command("status", "--rule", "a", "--key", "::1");
@@ -79,7 +79,7 @@ describe("rules in Redis", () => {
   });
 });
 
-describe("a key that is blocked", () => {
+describe("a blocked key", () => {
   const status = (...args: string[]) => command("status", "--file", file, ...args);
   const reset = (...args: string[]) => command("reset", "--file", file, ...args);
 
@@ -103,7 +103,7 @@ describe("a key that is blocked", () => {
     };
   }
 
-  it("is told, under which plans, and freed", async () => {
+  it("is shown for each plan, and reset", async () => {
     const { post, close } = await app();
     expect([await post("ann", "192.0.2.1"), await post("ann", "192.0.2.2")]).toEqual([204, 429]);
 
@@ -123,7 +123,7 @@ describe("a key that is blocked", () => {
     await close();
   });
 
-  it("is freed though something else stands in its place", async () => {
+  it("is reset even if it holds a foreign value", async () => {
     await server.command("SELECT", 1);
     const foreign = () => server.command("LPUSH", "floodgate:{43}:posts:fw-3600000", "x");
     const ask = ["--rule", "posts", "--key", "43"];
@@ -132,14 +132,14 @@ describe("a key that is blocked", () => {
     const freed = await reset(...ask);
     expect(freed).toMatchObject({ code: 0, err: "" });
     expect(freed.out).toMatch(
-      /^Before: posts, key 43: unknown, for a value was there that is no state of a limit\n\nAfter: posts, key 43: not blocked\n/,
+      /^Before: posts, key 43: unknown, because the key held a value that is not a limit's state\n\nAfter: posts, key 43: not blocked\n/,
     );
     await foreign();
     expect(JSON.parse((await reset(...ask, "--json")).out)).toMatchObject({ before: null, after: { key: "43" } });
     expect(await status(...ask)).toMatchObject({ code: 0 });
   });
 
-  it.each<{ key: Key }>([{ key: ["a2", "b"] }, { key: "(a2,b)" }])("is asked for as it is printed: $key", async ({ key }) => {
+  it.each<{ key: Key }>([{ key: ["a2", "b"] }, { key: "(a2,b)" }])("is given as it is printed: $key", async ({ key }) => {
     const redis = new Redis(url);
     const store = redisStore(redis, { denyCache: false });
     const limiter = createLimiter({ name: "posts", policy: fixedWindow({ limit: 1, window: "1h" }), store, timeoutMs: 10_000 });
@@ -151,7 +151,7 @@ describe("a key that is blocked", () => {
     redis.disconnect();
   });
 
-  it("is told to be banned, until when, and freed", async () => {
+  it("is shown as banned until a time, and its ban is lifted by reset", async () => {
     const { post, close } = await app();
     const ip = "2001:db8::5";
     const ask = ["--rule", "per-ip", "--key", "2001:DB8:0:00aa:0::7"];
@@ -168,26 +168,24 @@ describe("a key that is blocked", () => {
     const banned = await status(...ask);
     expect(banned.out).toMatch(/^per-ip, key 2001:db8::\/56: blocked\n/);
     expect(banned.out).toMatch(/ {2}banned for 1d more, until|banned for 23h 59m \d+s more, until/);
-    expect((await reset(...ask)).out).toMatch(
-      /After: .*: not blocked\n[\s\S]*not banned: 0 rejections of the 2 within 1h that lead to a ban of 1d\n$/,
-    );
+    expect((await reset(...ask)).out).toMatch(/After: .*: not blocked\n[\s\S]*not banned: 0 rejections of 2 within 1h for a ban of 1d\n$/);
     expect(await post("e", ip)).toBe(204);
     await close();
   });
 
   it.each([
-    ["posts", "ann", "por", '"posts" has no plan "por". Did you mean "pro"? Plans: pro. Requests of other plans have'],
+    ["posts", "ann", "por", '"posts" has no plan "por". Did you mean "pro"? Plans: pro. The rule\'s own policy is shown'],
     ["posts", "ann", "constructor", '"posts" has no plan "constructor". Plans: pro.'],
     ["per-ip", "::1", "pro", '"per-ip" has no plan "pro". Plans: none.'],
-  ])("has the own policy of %s under a plan that this does not name", async (rule, key, plan, said) => {
+  ])("of %s is shown under the rule's own policy for an unknown plan", async (rule, key, plan, note) => {
     const { code, out, err } = await status("--rule", rule, "--key", key, "--plan", plan, "--json");
     expect(code).toBe(0);
-    expect(err).toContain(said);
+    expect(err).toContain(note);
     expect(JSON.parse(out).plans).toMatchObject([{ plan: null }]);
     expect((await status("--rule", "posts", "--key", "ann", "--plan", "pro")).err).toBe("");
   });
 
-  it("is asked for by as many parts as it has", async () => {
+  it("is given by its parts", async () => {
     const { code, out } = await status("--rule", "login", "--key", "::ffff:192.0.2.1", "--key", "ann");
     expect(code).toBe(0);
     expect(out).toMatch(/^login, key \(192\.0\.2\.1,ann\): not blocked\n/);
@@ -196,18 +194,18 @@ describe("a key that is blocked", () => {
 
   it.each([
     [["--rule", "login", "--key", "ann"], "Write --ip <address> --key <user>, or only --ip <address>"],
-    [["--rule", "login", "--key", "ann", "--key", "ann"], '"ann" is no address'],
+    [["--rule", "login", "--key", "ann", "--key", "ann"], '"ann" is not an IP address'],
     [["--rule", "post", "--key", "ann"], 'Did you mean "posts"?'],
     [["--rule", "posts"], "Write --key <user>, or only --ip <address>"],
-    [["--rule", "per-ip", "--ip", "nonsense"], '"nonsense" is no address'],
-  ])("or what to write: %o", async (args, said) => {
+    [["--rule", "per-ip", "--ip", "nonsense"], '"nonsense" is not an IP address'],
+  ])("is refused with advice: %o", async (args, advice) => {
     const { code, err } = await status(...args);
     expect(code).toBe(64);
-    expect(err).toContain(said);
+    expect(err).toContain(advice);
   });
 });
 
-test("status takes the rules in force, and finds counts under another prefix", async () => {
+test("status reads the active rules, and counts under another prefix", async () => {
   await command("push", file);
   const redis = new Redis(url);
   const store = redisStore(redis, { prefix: "mine" });

@@ -13,33 +13,33 @@ const file = write("limits.yaml", limits);
 
 const ask = (...args: string[]) => floodgate(["check", file, "--request", ...args]);
 
-describe("the rules that a request meets", () => {
-  it("are a table, and so are the others with why", async () => {
+describe("check --request", () => {
+  it("lists the rules that count the request, and why the others do not", async () => {
     const { code, out } = await ask("POST /posts?x=1", "--ip", "2001:db8::5", "--key", "user=42", "--plan", "pro");
     expect(code).toBe(0);
     expect(out).toBe(
       `${file}: 3 rules, no problems
 
-POST /posts?x=1 counts for
+POST /posts?x=1 is counted by
   rule    by    key            policy                            cost  mode
   posts   user  42             5 per 1h, fixed-window            1     enforce
   per-ip  ip    2001:db8::/56  2 per 1h, sliding-window-counter  1     enforce
 
-and not for
+and not by
   rule   why
-  login  path: it is for /login
+  login  path: the rule matches /login
 `,
     );
   });
 
-  it("are JSON for programs", async () => {
+  it("prints JSON with --json", async () => {
     const { out } = await ask("post /login", "--ip", "203.0.113.9", "--key", "user=ann", "--header", "X-App: web", "--json");
     expect(JSON.parse(out)).toEqual({
       file,
       rules: 3,
       problems: [],
       request: [
-        { rule: "posts", counts: false, by: "user", mode: "enforce", why: "path: it is for /posts" },
+        { rule: "posts", counts: false, by: "user", mode: "enforce", why: "path: the rule matches /posts" },
         {
           rule: "per-ip",
           counts: true,
@@ -63,28 +63,28 @@ and not for
   });
 
   it.each([
-    [["GET /posts"], "posts   method: it is for POST"],
-    [["POST /login", "--header", "x-app: tv"], "login   header: it is for x-app: web or ios"],
-    [["POST /posts"], "posts   no key (--key user=... or --ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
-    [["/"], "per-ip  no key (--ip ...), so that it is an error of the app (FLOODGATE_NO_CLIENT_IP)"],
-    [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...), so that it passes (mode: shadow)"],
-  ])("or why not: %o", async (args, said) => {
-    expect((await ask(...args)).out).toContain(said);
+    [["GET /posts"], "posts   method: the rule matches POST"],
+    [["POST /login", "--header", "x-app: tv"], "login   header: the rule matches x-app: web or ios"],
+    [["POST /posts"], "posts   no key (--key user=... or --ip ...): the app fails with FLOODGATE_NO_CLIENT_IP"],
+    [["/"], "per-ip  no key (--ip ...): the app fails with FLOODGATE_NO_CLIENT_IP"],
+    [["POST /login", "--header", "x-app: ios"], "login   no key (--ip ... --key user=...): not counted (mode: shadow)"],
+  ])("says why a rule does not count: %o", async (args, text) => {
+    expect((await ask(...args)).out).toContain(text);
   });
 });
 
 test("a rule that fails decides for the other rules", async () => {
   const text = "rules:\n  - { name: a, key: user, onMissingKey: error, limit: 1, window: 1m }\n  - { name: b, limit: 1, window: 1m }\n";
   const { out } = await floodgate(["check", write("failing.yaml", text), "--request", "/", "--ip", "::1"]);
-  expect(out).toContain("no key (--key user=...), so that it is an error of the app (FLOODGATE_MISSING_KEY)");
+  expect(out).toContain("no key (--key user=...): the app fails with FLOODGATE_MISSING_KEY");
   expect(out).toContain("b     a decides for the whole request");
 });
 
-test("a plan that no rule has is told, and the rules' own policies count", async () => {
+test("an unknown plan is noted, and the rules' own policies apply", async () => {
   const { code, out, err } = await ask("POST /posts", "--ip", "::1", "--key", "user=42", "--plan", "por");
   expect(code).toBe(0);
   expect(err).toBe(
-    'floodgate: the rules have no plan "por". Did you mean "pro"? Plans: pro. Requests of other plans have a rule\'s own policy, which is shown.\n',
+    'floodgate: the rules have no plan "por". Did you mean "pro"? Plans: pro. The rule\'s own policy is shown, which applies to all other plans.\n',
   );
   expect(out).toContain("posts   user  42     1 per 1h");
   expect((await ask("POST /posts", "--ip", "::1", "--key", "user=42", "--plan", "pro")).err).toBe("");
@@ -98,13 +98,13 @@ test("a header may have any name", async () => {
   expect(await counts("--header", "Constructor: 1")).toBe(true);
 });
 
-test.each(["42", "(a2,b)", "\\(a2,b)"])("a key of the app's is read as it is printed: %s", async (key) => {
+test.each(["42", "(a2,b)", "\\(a2,b)"])("--key takes a key as it is printed: %s", async (key) => {
   const rules = "rules:\n  - { name: a, limit: 1, window: 1m, key: user }\n";
   const { out } = await floodgate(["check", "-", "--request", "/", "--key", `user=${key}`, "--json"], rules);
   expect(JSON.parse(out).request).toMatchObject([{ counts: true, key }]);
 });
 
-test("what the app alone knows of a cost is shown by its name", async () => {
+test("a cost that only the app knows is shown by its name", async () => {
   const rules = "rules:\n  - { name: a, limit: 1, window: 1m, cost: tokens }\n";
   const { out } = await floodgate(["check", "-", "--request", "/", "--ip", "::1", "--json"], rules);
   expect(JSON.parse(out).request).toMatchObject([{ counts: true, cost: "tokens" }]);
@@ -145,7 +145,7 @@ const requests = fc.record({
   plan: fc.constantFrom(undefined, "pro", "free"),
 });
 
-test("the rules that it says count a request are those that an Express app of these rules puts in RateLimit-Policy", async () => {
+test("check --request names the rules that an Express app reports in RateLimit-Policy", async () => {
   await fc.assert(
     fc.asyncProperty(sets, requests, async (set, { method, path, ip, user, tenant, plan }) => {
       const text = JSON.stringify(set);
@@ -154,24 +154,24 @@ test("the rules that it says count a request are those that an Express app of th
       app.use(rateLimit({ rules, keys: { user: (req) => req.get("x-user") }, plan: (req) => req.get("x-plan") }));
       app.use((_req, res) => void res.sendStatus(204));
       const headers = { "x-user": user, "x-tenant": tenant, "x-plan": plan };
-      const given = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+      const sent = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
       const verb = method.toLowerCase() as "get" | "post" | "put" | "delete";
-      const response = await supertest(app)[verb](path).set("x-forwarded-for", ip).set(Object.fromEntries(given));
-      const told = parseList(response.get("RateLimit-Policy") ?? "").map(([name, parameters]) => `${name} ${parameters.get("q")}`);
+      const response = await supertest(app)[verb](path).set("x-forwarded-for", ip).set(Object.fromEntries(sent));
+      const counting = parseList(response.get("RateLimit-Policy") ?? "").map(([name, parameters]) => `${name} ${parameters.get("q")}`);
 
       const { out } = await floodgate(
         [
           ...["check", "-", "--json", "--request", `${method} ${path}`, "--ip", ip],
-          ...given.flatMap(([name, value]) => ["--header", `${name}: ${value}`]),
+          ...sent.flatMap(([name, value]) => ["--header", `${name}: ${value}`]),
           ...(user === undefined || !text.includes('"user"') ? [] : ["--key", `user=${user}`]),
           ...(plan === undefined ? [] : ["--plan", plan]),
         ],
         text,
       );
       const { request } = JSON.parse(out) as { request: { rule: string; counts: boolean; policy: string; why?: string }[] };
-      expect(request.filter(({ counts }) => counts).map(({ rule, policy }) => `${rule} ${Number.parseInt(policy, 10)}`)).toEqual(told);
+      expect(request.filter(({ counts }) => counts).map(({ rule, policy }) => `${rule} ${Number.parseInt(policy, 10)}`)).toEqual(counting);
       const whys = request.flatMap(({ why }) => why ?? []);
-      const status = whys.some((why) => why.includes("error of the app")) ? 500 : whys.some((why) => why.includes("429")) ? 429 : 204;
+      const status = whys.some((why) => why.includes("the app fails")) ? 500 : whys.some((why) => why.includes("429")) ? 429 : 204;
       expect(response.status).toBe(status);
     }),
     { numRuns: 100 },

@@ -38,7 +38,7 @@ afterAll(() => server.stop());
 const command = (name: string, ...args: string[]): Promise<Ended> => floodgate([name, ...args, "--file", file, "--redis", url]);
 const digestIn = (text: string): string => /secret:[0-9a-f]{64}/.exec(text)?.[0] ?? "none";
 
-/** An app under these rules, and all that Redis is asked and the app is told. */
+/** An app with these rules. `seen` collects all Redis commands and all events. */
 async function app(options: { keySecret?: string } = {}) {
   const redis = new Redis(url);
   const seen: string[] = [];
@@ -65,7 +65,7 @@ async function app(options: { keySecret?: string } = {}) {
           .get("/")
           .set({ "x-forwarded-for": "203.0.113.9", ...headers })
       ).status,
-    /** All keys of Redis, with what is under them. */
+    /** All keys in Redis and their values. */
     stored: async () => {
       const keys = await redis.keys("*");
       const values = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
@@ -82,34 +82,34 @@ async function app(options: { keySecret?: string } = {}) {
 describe.each([
   ["SHA-256", {}],
   ["an HMAC", { keySecret }],
-])("a secret key, by %s", (_, options: { keySecret?: string }) => {
+])("a secret key, digested by %s", (_, options: { keySecret?: string }) => {
   beforeEach(() => {
     if (options.keySecret !== undefined) vi.stubEnv("FLOODGATE_KEY_SECRET", options.keySecret);
   });
 
-  it("stands nowhere in Redis, in what Redis is sent, in events, or in what the command prints", async () => {
+  it("appears nowhere in Redis, in commands to Redis, in events, or in output", async () => {
     const { get, seen, stored, close } = await app(options);
     const headers = { "x-api-key": secret, "x-session": `${secret}-session` };
     const statuses = [await get(headers), await get(headers)];
     expect(statuses).toEqual([204, 429]);
 
-    const said: Ended[] = [];
+    const printed: Ended[] = [];
     for (const json of [[], ["--json"]]) {
       for (const name of ["status", "reset"]) {
-        said.push(await command(name, "--rule", "partners", "--key", secret, ...json));
-        said.push(await command(name, "--rule", "sessions", "--key", "203.0.113.9", "--key", `${secret}-session`, ...json));
+        printed.push(await command(name, "--rule", "partners", "--key", secret, ...json));
+        printed.push(await command(name, "--rule", "sessions", "--key", "203.0.113.9", "--key", `${secret}-session`, ...json));
       }
     }
-    expect(said.map(({ code }) => code)).toEqual(said.map(() => 0));
+    expect(printed.map(({ code }) => code)).toEqual(printed.map(() => 0));
     await get(headers);
-    const all = [...seen, ...(await stored()), ...said.flatMap(({ out, err }) => [out, err])];
+    const all = [...seen, ...(await stored()), ...printed.flatMap(({ out, err }) => [out, err])];
     await close();
     expect(seen.length).toBeGreaterThan(10);
     expect(all.filter((text) => text.includes(secret))).toEqual([]);
     expect(digestIn(all.join("\n"))).not.toBe("none");
   });
 
-  it("is asked for and freed by itself, and by its digest as it is shown", async () => {
+  it("can be given as the key itself or as its printed digest", async () => {
     const { get, close } = await app(options);
     for (const isDigest of [false, true]) {
       expect([await get({ "x-api-key": secret }), await get({ "x-api-key": secret })]).toEqual([204, 429]);
@@ -125,7 +125,7 @@ describe.each([
   });
 });
 
-it("that the app digests with a `keySecret` is not found without it, and the command says so", async () => {
+it("a key digested with a `keySecret` is not found without it, and the command says so", async () => {
   const { get, close } = await app({ keySecret });
   expect([await get({ "x-api-key": secret }), await get({ "x-api-key": secret })]).toEqual([204, 429]);
   const ask = ["--rule", "partners", "--key", secret];
@@ -146,12 +146,12 @@ it("that the app digests with a `keySecret` is not found without it, and the com
   expect(await command("status", ...ask)).toEqual({
     code: 64,
     out: "",
-    err: "floodgate: FLOODGATE_KEY_SECRET must have at least 32 characters, as the app's `keySecret`, but has 11. Set it to the same text.\n",
+    err: "floodgate: FLOODGATE_KEY_SECRET must have at least 32 characters, but has 11. Set it to the app's `keySecret`.\n",
   });
   await close();
 });
 
-it("a client that is counted by its address for want of a key is asked for by --ip alone", async () => {
+it("--ip alone names a client that is counted by its address because its key is missing", async () => {
   const { get, close } = await app();
   expect([await get({}), await get({}), await get({ "x-api-key": "203.0.113.9" })]).toEqual([204, 429, 204]);
   const freed = await command("reset", "--rule", "partners", "--ip", "203.0.113.9");
@@ -165,7 +165,7 @@ it.each([
   [["--request", "GET /", "--key", secret], 64],
   [["--request", "GET /", "--key", `session=${secret}`, "--header", `X-API-Key: ${secret}`, "--ip", "203.0.113.9"], 0],
   [["--request", "GET /", "--key", `session=${secret}`, "--header", `X-API-Key: ${secret}`, "--json"], 0],
-])("check shows no secret: %o", async (args, code) => {
+])("check prints no secret: %o", async (args, code) => {
   const checked = await floodgate(["check", file, ...args]);
   expect(checked.code).toBe(code);
   expect(checked.out + checked.err).not.toContain(secret);

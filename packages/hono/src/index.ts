@@ -1,1 +1,9 @@
+// Everything an app calls, so that it installs one package.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
 export { type HonoRateLimitOptions, type RateLimitMiddleware, type RateLimitVariables, rateLimit } from "./rate-limit.js";
+
+// Policies, limiters, decisions, errors and events
+export * from "@floodgate/core";
+// The default store
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "@floodgate/store-memory";

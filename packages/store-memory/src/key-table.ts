@@ -18,7 +18,7 @@ export interface Use {
 /** The use of the key whose state has this handle, or undefined if there is nothing to remember. */
 export type Assess = (kind: Kind, handle: number) => Use | undefined;
 
-/** Is told of each evicted key, with its state's handle; `live` unless the key had expired. */
+/** Called for each evicted key with its state's handle; `live` unless the key had expired. */
 export type Drop = (kind: Kind, key: string, handle: number, live: boolean) => void;
 
 /**

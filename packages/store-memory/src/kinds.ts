@@ -38,7 +38,7 @@ export class Kinds {
   readonly #bySize: Ranking = new Ranking();
   readonly #byReset: Ranking = new Ranking();
 
-  /** `moved` is told each new place of a slot in its kind's `byReset`. */
+  /** `moved` is called with each new place of a slot in its kind's `byReset`. */
   constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
     this.#maxKeys = maxKeys;
     this.#moved = moved;

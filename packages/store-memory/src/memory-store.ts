@@ -34,7 +34,7 @@ export interface MemoryStoreOptions {
   maxKeys?: number;
   /** The time in milliseconds since the epoch; default `Date.now`. */
   clock?: Clock;
-  /** Is told of each live key that a full store evicted, after the request that needed its place. */
+  /** Called for each live key that a full store evicted, after the request that needed its place. */
   onEvent?: EventListener;
 }
 

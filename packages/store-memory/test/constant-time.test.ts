@@ -3,7 +3,7 @@ import { createLimit, type Limit } from "@floodgate/core/store";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../src/memory-store.js";
 
-/** A limit that counts how often a store looks at a state. */
+/** A limit that counts how often a store reads a state. */
 function countedLimit(policy: Policy): { limit: Limit; looks: () => number } {
   const plain = createLimit("api", policy);
   let looks = 0;
@@ -17,7 +17,7 @@ function countedLimit(policy: Policy): { limit: Limit; looks: () => number } {
   return { limit: { ...plain, algorithm }, looks: () => looks };
 }
 
-/** The most looks that one fresh key takes on a full store. */
+/** The most reads that one fresh key causes on a full store. */
 function mostLooks(policy: Policy, maxKeys: number, cost: number): number {
   let nowMs = 1_789_948_800_000;
   const store = memoryStore({ maxKeys, clock: () => nowMs });
@@ -35,14 +35,14 @@ function mostLooks(policy: Policy, maxKeys: number, cost: number): number {
 
 describe("a fresh key on a full store", () => {
   for (const quota of [1, 2, 3, 100]) {
-    it(`takes few looks at other keys at limit ${quota}, however many there are`, () => {
+    it(`reads few other keys at limit ${quota}, however many there are`, () => {
       for (const policy of [
         fixedWindow({ limit: quota, window: "1m" }),
         slidingWindowCounter({ limit: quota, window: "1m" }),
         tokenBucket({ capacity: quota, refill: quota, every: "1m" }),
       ]) {
         for (const cost of new Set([1, Math.ceil(quota / 2), quota])) {
-          // One decision; two looks in turn; up to eight at ended keys, eight at open ones, and four and eight at blocked ones.
+          // One decision, two keys in rotation, up to eight ended keys, eight open keys, and four and eight blocked keys.
           for (const maxKeys of [10, 1000, 10_000]) expect(mostLooks(policy, maxKeys, cost)).toBeLessThanOrEqual(31);
         }
       }
@@ -51,7 +51,7 @@ describe("a fresh key on a full store", () => {
 
   for (const policy of [fixedWindow({ limit: 10, window: "1h" }), slidingWindowCounter({ limit: 10, window: "1h" })]) {
     for (const cost of [1, 5, 6]) {
-      it(`frees no blocked key while one can still pass (${policy.algorithm}, cost ${cost} of 10)`, () => {
+      it(`evicts no blocked key while another key can pass (${policy.algorithm}, cost ${cost} of 10)`, () => {
         const store = memoryStore({ maxKeys: 1000, clock: () => 1_789_948_800_000 });
         const limit = createLimit("api", policy);
         for (let i = 0; i < 500; i++) store.consume(limit, `blocked ${i}`, 10);
@@ -61,7 +61,7 @@ describe("a fresh key on a full store", () => {
     }
   }
 
-  it("of a rule of one a day frees no blocked key of another rule that has its fair share", () => {
+  it("of a rule with long blocks evicts no blocked key of another rule within its fair share", () => {
     const store = memoryStore({ maxKeys: 1000, clock: () => 1_789_948_800_000 });
     const [minute, day] = [
       createLimit("minute", fixedWindow({ limit: 1, window: "1m" })),

@@ -14,10 +14,10 @@ import { describe, expect, it } from "vitest";
 import { type MemoryStore, memoryStore } from "../src/memory-store.js";
 
 const startMs = 1_789_948_800_000;
-/** Shares nearer than this may be in one class. */
+/** Shares closer than this may fall into one class. */
 const classWidth = 1 / 255;
 
-/** Limits of one name: its plans, the smallest first. */
+/** The plans of one name, smallest first. */
 type Rule = readonly [Limit, ...Limit[]];
 
 const limits = fc.constantFrom(1, 2, 3, 100);
@@ -38,7 +38,7 @@ const rules: fc.Arbitrary<Rule[]> = fc
         (limit: number) => gcra({ limit, window }),
         (limit: number) => leakyBucket({ capacity: limit, leak: limit, every: window }),
       ];
-      // Only the plans of windows see the same use in one state.
+      // Only window plans see the same usage in one state.
       const policyOf = policies[kind] as (typeof policies)[0];
       return (kind < 2 ? quotas : quotas.slice(0, 1)).map((quota) => createLimit(`rule ${i}`, policyOf(quota))) as unknown as Rule;
     }),
@@ -64,21 +64,21 @@ const steps = fc.array(
 
 type Part = { rule: number; plan: number; key: number; cost: number };
 
-/** A key, and the share of its limit that it had used when it was decided last. */
+/** A key, and the share of its limit that it had used at its last decision. */
 interface Entry {
   readonly rule: Rule;
   readonly key: string;
   readonly lastShare: number;
 }
 
-/** What an eviction is judged by. */
+/** A key's data that decides the order of eviction. */
 interface Seen extends Entry {
-  /** The share of its limit that it has used now. */
+  /** The share of its limit in use now. */
   readonly share: number;
   readonly resetAtMs: number;
 }
 
-/** A bounded store beside a twin that is never full. A key that the bounded one evicts is reset in the twin. */
+/** A bounded store and a twin that is never full. When the bounded one evicts a key, the key is reset in the twin. */
 class Model {
   nowMs = startMs;
   readonly #maxKeys: number;
@@ -98,7 +98,7 @@ class Model {
   play(what: string, parts: readonly Part[]): void {
     const checks = this.#checksOf(parts);
     const [first] = checks as [Check];
-    // What was there before the step, but for the request's own keys.
+    // The keys before the step, without the request's own.
     const own = new Set((what === "all" ? checks : [first]).map((check) => idOf(check.limit.name, check.key)));
     const others = [...this.#entries].filter(([id]) => !own.has(id)).map(([, entry]) => this.#see(entry));
 
@@ -120,7 +120,7 @@ class Model {
     );
   }
 
-  /** Looks at what was evicted, one key after the other. */
+  /** Checks each evicted key in order. */
   #judge(others: Seen[], own: ReadonlySet<string>): void {
     const evicted = this.#events.splice(0).flatMap((event) => (event.type === "evicted" ? [idOf(event.name, event.key)] : []));
     for (const id of evicted) {
@@ -137,7 +137,7 @@ class Model {
       this.#entries.delete(id);
     }
     expect(this.store.size).toBeLessThanOrEqual(this.#maxKeys);
-    // A live key goes only when all that is left is live.
+    // A live key may be evicted only if no ended key is left.
     if (evicted.length > 0) {
       const live = [...this.#entries.values()].filter((entry) => this.#see(entry).resetAtMs > this.nowMs).length;
       expect(live).toBe(Math.min(this.#maxKeys, this.store.size));
@@ -149,7 +149,7 @@ class Model {
     return { ...entry, share: shareOf(look), resetAtMs: this.nowMs + look.resetAfterMs };
   }
 
-  /** Checks under different rules, or of different keys. */
+  /** Checks with different pairs of rule and key. */
   #checksOf(parts: readonly Part[]): Check[] {
     const checks = parts.map(({ rule: ruleNumber, plan, key, cost }) => {
       const rule = this.#rules[ruleNumber % this.#rules.length] as Rule;
@@ -160,7 +160,7 @@ class Model {
   }
 }
 
-/** Of the keys that were there, no other had to go before this one. */
+/** Asserts that no other key had to be evicted before this one. */
 function mayGo(gone: Seen, others: readonly Seen[]): void {
   const least = Math.min(...others.map((other) => other.lastShare));
   expect(gone.share).toBeLessThanOrEqual(least + classWidth);
@@ -168,7 +168,7 @@ function mayGo(gone: Seen, others: readonly Seen[]): void {
   expect(least).toBeGreaterThanOrEqual(1);
   const peers = others.filter((other) => other.rule === gone.rule);
   expect(gone.resetAtMs).toBeLessThanOrEqual(Math.min(...peers.map((other) => other.resetAtMs)));
-  // No rule loses a blocked key to another rule that has more of them.
+  // No rule loses a blocked key to a rule that has more of them.
   for (const rule of new Set(others.map((other) => other.rule))) {
     expect(others.filter((other) => other.rule === rule).length).toBeLessThanOrEqual(peers.length + 1);
   }
@@ -186,14 +186,14 @@ function consume(store: MemoryStore, { limit, key, cost }: Check): Decision {
   return store.consume(limit, key, cost);
 }
 
-/** Charges more than the limit holds, after the fact. */
+/** Settles a charge above the limit, into debt. */
 function owe(store: MemoryStore, { limit, key, cost }: Check): number {
   const decision = store.consume(limit, key, 1);
   return decision.allowed ? store.settle(limit, key, asCharge(decision), limit.policy.quota + cost) : 0;
 }
 
-describe("a full memory store beside a model that sorts", () => {
-  it("evicts only keys that no other key had to precede, and decides as if it were not full", () => {
+describe("a full memory store, compared with a sorting model,", () => {
+  it("evicts keys in the documented order, and decides as if it were not full", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), rules, steps, (maxKeys, list, played) => {
         const model = new Model(maxKeys, list);

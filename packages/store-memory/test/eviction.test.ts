@@ -42,7 +42,7 @@ afterEach(() => {
 });
 
 describe("a full memory store", () => {
-  it("never holds more than maxKeys keys, and forgets none without counting it", () => {
+  it("never holds more than maxKeys keys, and counts every eviction", () => {
     const steps = fc.array(
       fc.record({ key: fc.nat(40), cost: fc.integer({ min: 1, max: 5 }), byMs: fc.constantFrom(0, 1, 7_000, 60_000) }),
       {
@@ -75,7 +75,7 @@ describe("a full memory store", () => {
     ["sliding log", slidingWindowLog({ limit: 10, window: "1m" })],
     ["token bucket", tokenBucket({ capacity: 10, refill: 10, every: "1m" })],
   ] as const) {
-    it(`resets neither a blocked key nor one short of its limit when fresh keys are sprayed (${name})`, () => {
+    it(`keeps blocked and nearly blocked keys when fresh keys are sprayed (${name})`, () => {
       const { store } = storeOf(1000);
       const limiter = createLimiter({ name: "api", policy, store });
       limiter.consume("blocked", { cost: 10 });
@@ -88,7 +88,7 @@ describe("a full memory store", () => {
     });
   }
 
-  it("resets neither, nor one in debt, when the sprayed keys are pushed to half of their limit first", () => {
+  it("keeps them, and keys in debt, even if each sprayed key uses half of its limit", () => {
     const { store } = storeOf(200);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
     limiter.consume("blocked", { cost: 10 });
@@ -100,13 +100,13 @@ describe("a full memory store", () => {
     expect(limiter.peek("one short").remaining).toBe(1);
   });
 
-  it("forgets keys that used less before keys that used more", () => {
+  it("evicts keys that used less before keys that used more", () => {
     fc.assert(
       fc.property(fc.shuffledSubarray([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], { minLength: 2, maxLength: 7 }), (costs) => {
         const { store, events } = storeOf(costs.length);
         const limiter = createLimiter({ name: "api", policy: perMinute(12), store });
         for (const cost of costs) limiter.consume(`used ${cost}`, { cost });
-        // Each newcomer uses all of its limit, and so pushes out the one that used least.
+        // Each new key uses its whole limit, so it evicts the key that used least.
         costs.forEach((_, i) => {
           limiter.consume(`blocked ${i}`, { cost: 12 });
         });
@@ -131,7 +131,7 @@ describe("a full memory store", () => {
     );
   });
 
-  it("clears keys away whose time has passed, which is no eviction", () => {
+  it("removes expired keys without counting an eviction", () => {
     const { store, events, clock } = storeOf(100);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
     for (let i = 0; i < 100; i++) limiter.consume(`old-${i}`, { cost: (i % 10) + 1 });
@@ -143,7 +143,7 @@ describe("a full memory store", () => {
     expect(limiter.peek("new-9").allowed).toBe(false);
   });
 
-  it("clears those away before a live key goes", () => {
+  it("removes expired keys before it evicts a live one", () => {
     const { store, clock } = storeOf(6);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
     const hourly = createLimiter({ name: "hourly", policy: fixedWindow({ limit: 100, window: "1h" }), store });
@@ -155,7 +155,7 @@ describe("a full memory store", () => {
     expect(hourly.peek("live").remaining).toBe(99);
   });
 
-  it("tells the name and the key of what it forgot", () => {
+  it("reports the name and key of each evicted key", () => {
     const { store, events } = storeOf(1);
     const keys = ["a", "\0a", "\x001\0a", "\x000\0", ""];
     const [first, second] = [
@@ -171,7 +171,7 @@ describe("a full memory store", () => {
     expect(store.evictions).toBe(10);
   });
 
-  it("judges the plans of one name by the strictest, so that a large plan hides no blocked key", () => {
+  it("ranks keys by the smallest plan of a name, so a key that is blocked there counts as blocked", () => {
     const { store } = storeOf(500);
     const [large, small] = [createLimit("plans", perMinute(10_000)), createLimit("plans", perMinute(10))];
     store.consume(large, "blocked by the small plan", 10);
@@ -186,7 +186,7 @@ describe("a full memory store", () => {
     expect(store.size).toBe(500);
   });
 
-  it("judges the plans of one name by the largest too, so that a small one's bucket, which is full soon, hides none of its keys", () => {
+  it("ranks keys by the largest plan too, so a key is kept after the small plan's bucket is full again", () => {
     const { store, clock } = storeOf(500);
     const [large, small] = [1000, 10].map((capacity) => createLimit("plans", tokenBucket({ capacity, refill: 10, every: "1m" })));
     store.consume(large as Limit, "pays", 900);
@@ -197,7 +197,7 @@ describe("a full memory store", () => {
 });
 
 describe("a memory store", () => {
-  it("remembers nothing of looks, of impossible costs, and of keys that were reset or given everything back", () => {
+  it("keeps nothing for peeks, impossible costs, reset keys and fully refunded keys", () => {
     const { store } = storeOf(10);
     const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
     for (let i = 0; i < 100; i++) {
@@ -213,7 +213,7 @@ describe("a memory store", () => {
     expect(store.evictions).toBe(0);
   });
 
-  it("answers at once, without a promise", () => {
+  it("returns plain values, not promises", () => {
     const { store } = storeOf(10);
     const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
     const decision = limiter.consume("key");
@@ -224,7 +224,7 @@ describe("a memory store", () => {
     expect(limiter.reset("key")).toBeUndefined();
   });
 
-  it("keeps what a late settlement charges to a key that it has forgotten", () => {
+  it("stores what a late settlement charges to an expired key", () => {
     const { store, clock } = storeOf(10);
     const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 5, refill: 5, every: "1m" }), store });
     const decision = limiter.consume("key");
@@ -236,7 +236,7 @@ describe("a memory store", () => {
     expect([limiter.settle("key", other, 9), store.size, limiter.peek("key").retryAfterMs]).toEqual([8, 1, 48_000]);
   });
 
-  it("makes no timer", () => {
+  it("starts no timer", () => {
     vi.useFakeTimers();
     const store = memoryStore({ maxKeys: 10 });
     const limiter = createLimiter({ name: "api", policy: perMinute(5), store });
@@ -245,13 +245,13 @@ describe("a memory store", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("reads the time of the system where it is given no clock", () => {
+  it("uses the system's time without a clock option", () => {
     vi.useFakeTimers({ now: startMs + 250 });
     const limiter = createLimiter({ name: "api", policy: perMinute(5), store: memoryStore() });
     expect(limiter.consume("key")).toMatchObject({ atMs: startMs + 250, resetAfterMs: 59_750 });
   });
 
-  it("keeps the counts of several names apart, whatever their keys begin with", () => {
+  it("counts several names separately, whatever their keys begin with", () => {
     const { store } = storeOf(1000);
     const keys = ["a", "\0a", "\0\0a", "\x000\0a", "\x001\0a", "\x002\0a", "1\0a", "\0", ""];
     const limiters = [0, 1, 2].map((i) => createLimiter({ name: `limit ${i}`, policy: perMinute(100), store }));
@@ -263,7 +263,7 @@ describe("a memory store", () => {
     expect(store.size).toBe(limiters.length * keys.length);
   });
 
-  it("grows a log to ten thousand entries beside others, and lets it shrink again", () => {
+  it("grows a log to ten thousand entries, and shrinks it again", () => {
     const { store, clock } = storeOf(100);
     const limiter = createLimiter({ name: "log", policy: slidingWindowLog({ limit: 10_000, window: "1h" }), store });
     for (let i = 0; i < 10_000; i++) {
@@ -279,7 +279,7 @@ describe("a memory store", () => {
     expect(limiter.consume("large", { cost: 10_000 })).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it("needs no more room for a log however long its traffic goes on", () => {
+  it("keeps a log's memory constant under continuous traffic", () => {
     const limit = createLimit("log", slidingWindowLog({ limit: 10, window: "100ms" }));
     const cells = new Float64Array(1000);
     for (let i = 0; i < 5_000; i++) {
@@ -288,7 +288,7 @@ describe("a memory store", () => {
     }
   });
 
-  it("gives the place of a key that was reset to the next, empty", () => {
+  it("reuses the memory of a reset key, zeroed", () => {
     const { store } = storeOf(100);
     const limiter = createLimiter({ name: "api", policy: tokenBucket({ capacity: 5, refill: 1, every: "1s" }), store });
     for (let i = 0; i < 50; i++) {
@@ -302,10 +302,10 @@ describe("a memory store", () => {
   });
 });
 
-describe("a listener that is told of evictions", () => {
+describe("an eviction listener", () => {
   const policy = tokenBucket({ capacity: 10, refill: 10, every: "1m" });
 
-  /** A full store of two keys, and two limiters that have not been asked yet. */
+  /** A full store of two keys, and two unused limiters. */
   function fullStore(listen: (limiters: readonly Limiter<"sync">[]) => void): { store: MemoryStore; limiters: Limiter<"sync">[] } {
     const store = memoryStore({ maxKeys: 2, clock: () => startMs, onEvent: () => listen(limiters) });
     const limiters = ["one", "other"].map((name) => createLimiter({ name, policy, store }));
@@ -321,7 +321,7 @@ describe("a listener that is told of evictions", () => {
     ["a settlement", [6, 10], ([one]) => one?.store.settle(one.limit, "k", asCharge(one.peek("k")), 5)],
   ];
 
-  it.each(acts)("finds all done that %s does", (_, remaining, act) => {
+  it.each(acts)("runs after %s is complete", (_, remaining, act) => {
     const told: number[][] = [];
     const { store, limiters } = fullStore((all) => told.push(all.map((limiter) => limiter.peek("k").remaining)));
     act(limiters);
@@ -329,7 +329,7 @@ describe("a listener that is told of evictions", () => {
     expect(store.evictions).toBeGreaterThan(0);
   });
 
-  it.each(acts)("may throw: what %s does is done all the same, and it is told of the rest", (_, remaining, act) => {
+  it.each(acts)("may throw: %s still completes, and later evictions are still reported", (_, remaining, act) => {
     vi.spyOn(console, "warn").mockImplementation(() => undefined);
     let told = 0;
     const { store, limiters } = fullStore(() => {
@@ -341,7 +341,7 @@ describe("a listener that is told of evictions", () => {
     expect(told).toBe(store.evictions);
   });
 
-  it.each(acts)("may ask the store in turn, which holds its bound and begins fresh keys afresh: %s", (_, _remaining, act) => {
+  it.each(acts)("may call the store, which keeps its bound and starts fresh keys at zero: %s", (_, _remaining, act) => {
     let told = 0;
     const left: (number | undefined)[] = [];
     const { store, limiters } = fullStore(([one]) => {
@@ -355,7 +355,7 @@ describe("a listener that is told of evictions", () => {
   });
 });
 
-it("refuses more keys than a Map holds in the long run", () => {
+it("rejects a maxKeys above what a Map can hold", () => {
   expect(() => memoryStore({ maxKeys: 2 ** 23 + 1 })).toThrowError(/at most 8388608 \(2\^23\), but was 8388609/);
   expect(memoryStore({ maxKeys: 2 ** 23 }).size).toBe(0);
 });

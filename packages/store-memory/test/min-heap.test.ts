@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MinHeap, nowhere } from "../src/min-heap.js";
 
-/** A heap whose items stand at `places`, and the number of moves it made. */
+/** A heap, the places of its items, and the number of its moves. */
 class Watched {
   readonly places = new Map<number, number>();
   moves = 0;
@@ -22,7 +22,7 @@ const steps = fc.array(
 );
 
 describe("a heap", () => {
-  it("has the lowest rank first, whatever is added, changed and deleted", () => {
+  it("always has the lowest rank first", () => {
     fc.assert(
       fc.property(steps, (list) => {
         const watched = new Watched();
@@ -37,7 +37,7 @@ describe("a heap", () => {
           else continue;
           if (what === "delete") sorted.delete(item);
           else sorted.set(item, rank);
-          // `expect` takes longer than all else here.
+          // `expect` is slower than everything else here.
           const lowest = Math.min(...sorted.values());
           const isRight = heap.size === sorted.size && heap.lowest === lowest && (sorted.size === 0 || sorted.get(heap.first) === lowest);
           if (!isRight) expect.fail(`${heap.size} items, the lowest rank ${heap.lowest}, not ${sorted.size} and ${lowest}`);
@@ -54,7 +54,7 @@ describe("a heap", () => {
     );
   });
 
-  it("moves at most one item for each of its levels, of which there are few", () => {
+  it("moves at most one item per level, and has few levels", () => {
     for (const [items, levels] of [
       [100, 4],
       [10_000, 6],
@@ -68,7 +68,7 @@ describe("a heap", () => {
         act();
         most = Math.max(most, watched.moves);
       };
-      // Every new item comes first, which moves the most.
+      // The worst case: every new item becomes the first.
       for (let i = 0; i < items; i++) counted(() => heap.add(i, -i));
       for (let i = 0; i < 1000; i++) counted(() => heap.change(watched.place(heap.first), i));
       for (let i = 0; i < 100; i++) counted(() => heap.delete(watched.place(heap.first)));
@@ -76,7 +76,7 @@ describe("a heap", () => {
     }
   });
 
-  it("grows and shrinks by pages, and keeps its order", () => {
+  it("keeps its order while it grows and shrinks by pages", () => {
     const watched = new Watched();
     for (let round = 0; round < 2; round++) {
       for (let i = 0; i < 20_000; i++) watched.heap.add(i, (i * 7919) % 20_000);

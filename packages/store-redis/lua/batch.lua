@@ -1,25 +1,29 @@
--- The end of the script: reads the policies and the steps, and answers them.
+-- The last part of the script: reads the policies, runs the steps and builds the reply.
 --
 -- A step is one of
---   <policy> <n>                          consume 1 unit of each of n keys under the policy of that number, from 1 on
---   'c' <policy> <cost>                   consume so many units
---   'a' <n> (<policy> <cost> <kind>)*n <times>  consume under n limits: all are charged or none; of the kinds 1 and 3, a shadow,
---                                         prevents nothing; of 2 and 3, a look, is never charged; so often, each time of the next n keys
---   'p' <policy>                          look as a request of cost 1 would, and take nothing
---   's' <policy> <reserved> <charged at> <instant> <cost>  change what a decision charged to its real cost; 0 gives all back. The
---                                         instant is the check's that charged
---   'r' ... <until>                       the same once, by a receipt that is valid until that time: the next key is its mark
---   'd'                                   forget the state
--- and takes one key, or n of them; 'r' two.
+--   <policy> <n>          consume 1 unit of each of the next n keys. <policy> is an index, from 1
+--   'c' <policy> <cost>   consume `cost` units
+--   'a' <n> (<policy> <cost> <kind>)*n <times>
+--                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
+--                         Repeated `times` times, each time with the next n keys
+--   'p' <policy>          peek as a request of cost 1, and take nothing
+--   's' <policy> <reserved> <charged at> <instant> <cost>
+--                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
+--   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
+--   'd'                   delete the state
+-- A step takes one key; 'a' and <n> take n per repetition, 'r' takes two.
 --
--- A decision that allows without any wait is answered by two numbers, what remains and the wait until the reset; any other by -1
--- where it allows or -2 where not, what remains, the waits until a retry (-1: never) and the reset, the delay, and how far ahead of
--- the clock the charge counts. After a rejection there follows how many numbers of state it saw, and those. 'a' is answered by 1 where it charged, and its decisions; or by 0 and its decisions, each with its state.
--- A settlement is answered by what it charged in addition or, below 0, gave back, in parts of a unit, and by how many parts a unit
--- has; 'd' by 0. A step that fails is answered by a text and fails alone; only where this server takes no writes at all does the
--- whole batch fail, with nothing written.
+-- Replies:
+--   allowed, no waits     remaining, reset
+--   other decisions       -1 (allowed) or -2 (rejected), remaining, retry (-1: never), reset, delay, how far ahead of the clock the
+--                         charge counts; after a rejection also the length of the state that it saw, and its numbers
+--   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
+--   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
+--   'd'                   0
+-- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
+-- is written.
 
--- Tables are made with room for what comes: to grow them takes longer than to decide.
+-- Preallocated tables: growing them would cost more than the decision.
 local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 local policies = {}
 local arg = 5
@@ -32,9 +36,9 @@ for i = 1, tonumber(ARGV[4]) do
 end
 
 local read_only
-local function tell(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, always)
+local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, always)
   if not ok then
-    -- Redis 7 raises tables, those before it texts.
+    -- Redis 7 raises tables, earlier versions raise strings.
     local problem = type(allowed) == 'table' and allowed.err or allowed
     if string.find(problem, 'READONLY', 1, true) then read_only = problem end
     size = size + 1
@@ -63,7 +67,7 @@ local function tell(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_
   size = size + count
 end
 
--- Changes a charge. One of another state has nothing to give back; what it owes in addition only a bucket charges, at any time.
+-- Settles a charge. A charge to an earlier state refunds nothing; only a bucket still charges a higher cost.
 local function settle(key, policy, reserved, charged_at, instant, cost)
   local born = call('GETRANGE', key, '0', birth_size - 1)
   if #born < birth_size or unpack(birth_format, born) > instant then
@@ -73,7 +77,7 @@ local function settle(key, policy, reserved, charged_at, instant, cost)
   return policy.settle(key, policy, charged_at, reserved, cost)
 end
 
--- Changes a charge by its receipt, once: a mark of that stays as long as the receipt is valid.
+-- Settles a charge by its receipt, once. The mark lives as long as the receipt is valid.
 local function redeem(key, mark, until_ms, ...)
   if now >= until_ms or call('EXISTS', mark) == 1 then return 0 end
   local change, parts = settle(key, ...)
@@ -91,12 +95,12 @@ while arg <= last do
     for _ = 1, tonumber(ARGV[arg]) do
       key = key + 1
       check = key
-      tell(pcall(decide, KEYS[key], policy, 1, true))
+      append(pcall(decide, KEYS[key], policy, 1, true))
     end
     arg = arg + 1
   elseif step == 'a' then
-    -- Every limit but the first is asked before any is charged; the first is asked and charged at once. What rejects charges
-    -- nothing, or logs it where the policy says so.
+    -- All other limits are checked before any is charged; the first one is checked and charged in one go. A limit that
+    -- rejects charges nothing, except that it logs the request with countRejected.
     local count = tonumber(ARGV[arg])
     local limits, costs, shadows, looks = {}, {}, {}, {}
     for i = 1, count do
@@ -129,7 +133,7 @@ while arg <= last do
               whole = whole and (allows or shadows[1])
               answer[size] = whole and 1 or 0
             end
-            tell(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
+            append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
           else
             problem = allows
           end
@@ -138,7 +142,7 @@ while arg <= last do
       if problem then
         for i = before + 1, size do answer[i] = nil end
         size = before
-        tell(false, problem)
+        append(false, problem)
       end
       key = key + count
     end
@@ -147,10 +151,10 @@ while arg <= last do
     check = key
     local policy = policies[tonumber(ARGV[arg])]
     if step == 'c' then
-      tell(pcall(policy.decide, KEYS[key], policy, tonumber(ARGV[arg + 1]), true))
+      append(pcall(policy.decide, KEYS[key], policy, tonumber(ARGV[arg + 1]), true))
       arg = arg + 2
     elseif step == 'p' then
-      tell(pcall(policy.decide, KEYS[key], policy, 1, false))
+      append(pcall(policy.decide, KEYS[key], policy, 1, false))
       arg = arg + 1
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
@@ -169,7 +173,7 @@ while arg <= last do
         answer[size + 2] = parts or 1
         size = size + 2
       else
-        tell(false, change)
+        append(false, change)
       end
     else
       local ok, problem = pcall(call, 'DEL', KEYS[key])
@@ -177,7 +181,7 @@ while arg <= last do
         size = size + 1
         answer[size] = 0
       else
-        tell(false, problem)
+        append(false, problem)
       end
     end
   end

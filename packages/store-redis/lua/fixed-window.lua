@@ -1,7 +1,7 @@
--- Fixed window: a count that starts anew at every whole multiple of the window. The twin of core's fixed-window.ts.
+-- Fixed window: a count that restarts at every whole multiple of the window. The twin of core's fixed-window.ts.
 --
 -- Parameters  limit, window in ms
--- State       layout 1: the window's start, and the count of units taken in it
+-- State       layout 1: the window's start, the units taken in it
 local layout, state_size, fields = 1, 15, '>Bi7i7'
 
 local function load(key, window)
@@ -22,7 +22,7 @@ local function decide(key, policy, cost, commit)
   local reset = start + window - now
   if allowed and commit then
     count = count + cost
-    -- Within a window the expiry stays where it is.
+    -- Within a window the expiry does not change.
     if found ~= 0 and steady then
       call('SETRANGE', key, '15', pack('>i7', count))
     else

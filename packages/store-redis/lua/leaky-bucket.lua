@@ -1,8 +1,8 @@
--- Leaky bucket: a queue that drains at an even pace. The twin of core's leaky-bucket.ts.
+-- Leaky bucket: a queue that drains at a constant rate. The twin of core's leaky-bucket.ts.
 --
--- Parameters  capacity, parts of a unit, parts that drain each ms, what divided both, longest delay in ms (-1: any)
--- State       layout 6: the backlog after the last charge, that charge's time; the quota and the amount of the state. The backlog may
---             be more than a queue holds: what a larger one has let in, or a debt. That queue is full until as much has drained.
+-- Parameters  capacity, parts of a unit, parts that drain each ms, common divisor of both, longest delay in ms (-1: any)
+-- State       layout 6: the backlog after the last charge, that charge's time, the state's quota, its amount. A larger plan or a debt
+--             can make the backlog exceed a queue: that queue is full until the excess has drained.
 local layout, state_size, fields = 6, 29, '>Bi7i7i7i7'
 
 -- Backlogs are rounded up.
@@ -10,8 +10,8 @@ local function rescale_up(parts, from, to)
   return from == to and parts or -rescale(-parts, from, to)
 end
 
--- The backlog now in this policy's parts; when the state's own queue is empty, nil where there is no state; and the state, zeros
--- where there is no text of one.
+-- Returns the backlog now in this policy's parts, the time at which the state's queue is empty (nil: no state), and the stored numbers
+-- (zeros if nothing is stored).
 local function load(key, policy)
   local value = read(key, layout, state_size)
   if not value then return 0, nil, 0, 0, 0, 0 end
@@ -24,7 +24,7 @@ local function load(key, policy)
     return 0, nil, stored, time, quota, amount
   end
   local backlog = rescale_up(stored, parts, policy[2])
-  -- A product above 2^53 is rounded, and more than there is to drain all the same.
+  -- A product above 2^53 is inexact, but still more than the backlog.
   if since > 0 then backlog = max(backlog - since * policy[3], 0) end
   return backlog, end_ms, stored, time, quota, amount
 end
@@ -35,8 +35,8 @@ local function decide(key, policy, cost, commit)
   if longest < 0 then longest = math.huge end
   local backlog, end_ms, stored, time, quota, amount = load(key, policy)
   local at = end_ms and time > now and time or now
-  -- The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset. The state may end before
-  -- the backlog would have drained at this plan's pace.
+  -- The delay leaves out a clock's step back; retry and reset include it. The state may end before the backlog would have
+  -- drained at this plan's pace.
   local drain = backlog == 0 and 0 or min(ceil(backlog / flow), end_ms - at)
   local allowed = cost <= capacity and cost * unit <= full - backlog and drain <= longest
   local state = wants_state and not (allowed and commit) and { stored, time, quota, amount } or nil
@@ -63,16 +63,16 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, _, reserved, cost)
-  -- A place passes with its turn: nothing is given back.
+  -- A queue refunds nothing: a place is used up at its turn.
   if cost <= reserved then return 0 end
   local _, exists, stored, time, quota, amount = load(key, policy)
-  -- The state keeps its own parts, so it changes by as much for every plan.
+  -- Change the stored parts, so that every plan sees the same change.
   if not exists then
     quota, amount = noted(policy)
     stored, time = 0, now
   end
   local parts = shared_unit(policy, quota, amount)
-  -- What drains until now has gone before the debt: under a faster plan, the time of an empty queue must not pay it.
+  -- Drain up to now before adding the debt. Otherwise the time of an empty queue under a faster plan would pay it.
   stored, time = max(stored - flowed(policy, parts, time), 0), max(now, time)
   local units = max(min(change_of(reserved, cost), floor((shared_deepest(policy, quota, amount) - stored) / parts)), 0)
   if units == 0 then return 0 end

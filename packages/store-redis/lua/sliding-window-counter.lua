@@ -1,14 +1,14 @@
--- Sliding window counter: counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it.
--- The twin of core's sliding-window-counter.ts.
+-- Sliding window counter: one count per sub-window; the oldest is weighted by the part of it that is still in the window. The twin of
+-- core's sliding-window-counter.ts.
 --
 -- Parameters  limit, window in ms, buckets
--- State       layout 2: the start of the newest sub-window that counted, its count, those of the `buckets` before it, newest first
+-- State       layout 2: the start of the newest counted sub-window, its count, and those of the `buckets` before it, newest first
 local layout, count_fields, zero = 2, '>i7', ('\0'):rep(7)
 
--- The numbers of a state: its start, and the counts.
+-- Unpacks a state: its start, and the counts.
 local function cells_of(value, policy)
   local buckets = policy[3]
-  -- A function answers no more than some thousand numbers, so what a long state holds beyond a hundred is read one by one.
+  -- A Lua function can return only some thousand values, so counts beyond a hundred are read one by one.
   local fields = policy.fields or '>i7' .. ('i7'):rep(min(buckets + 1, 100))
   policy.fields = fields
   local cells = { unpack(fields, value, 2) }
@@ -17,8 +17,8 @@ local function cells_of(value, policy)
   return cells
 end
 
--- The state's numbers as of now: the current sub-window's start, and the counts by their age. With its text, and how many
--- sub-windows that lies back: one more than there are buckets where nothing of it counts.
+-- Returns the state as of now (the current sub-window's start, and the counts by age), the stored value, and its age in sub-windows
+-- (`buckets` + 1 if nothing of it counts any more).
 local function load(key, policy)
   local window, buckets = policy[2], policy[3]
   local width = window / buckets
@@ -41,7 +41,7 @@ local function load(key, policy)
   return cells, '', past
 end
 
--- The time after which none of the counts is in the window any more.
+-- The time after which no count is in the window.
 local function reset_of(policy, cells)
   local window, buckets = policy[2], policy[3]
   local width = window / buckets
@@ -51,8 +51,8 @@ local function reset_of(policy, cells)
   return 0
 end
 
--- The time after which a request passes that does not pass now. In each sub-window to come one count is leaving, and `room` is
--- what it may still weigh.
+-- The wait after which a rejected request passes. In each coming sub-window one count leaves the window; `room` is the weight that
+-- it may still have.
 local function retry_of(policy, cells, newer, cost)
   local limit, buckets = policy[1], policy[3]
   local width = policy[2] / buckets
@@ -76,15 +76,15 @@ local function decide(key, policy, cost, commit)
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then
-    -- A debt stays one.
+    -- Keep the sign: a debt stays a debt.
     cells[2] = newest < 0 and newest - cost or newest + cost
     newer = newer + cost
     remaining = remaining - cost
-    -- Within a sub-window the expiry stays where it is.
+    -- Within a sub-window the expiry does not change.
     if newest ~= 0 and steady then
       call('SETRANGE', key, '15', pack(count_fields, cells[2]))
     else
-      -- Sub-windows that have passed push the counts back.
+      -- Shift the counts by the sub-windows that have passed.
       local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))
       write(key, pack('>Bi7i7', layout, start, cells[2]) .. older, reset_of(policy, cells))
     end
@@ -103,7 +103,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   if age < past or age > buckets then return 0 end
   local count = cells[age + 2]
   if count == 0 then return 0 end
-  -- All counts together times the width stay below 2^53.
+  -- The sum of all counts times the width must stay below 2^53.
   local room = floor(largest / width)
   for i = 2, buckets + 2 do room = room - math.abs(cells[i]) end
   local change = max(-math.abs(count), min(change_of(reserved, cost), max(room, 0)))
@@ -112,7 +112,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   cells[age + 2] = count
   local before = 8 + 7 * (age - past)
   value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)
-  -- Sub-windows that have left the window are no state either.
+  -- Sub-windows outside the window do not count as state either.
   local reset = reset_of(policy, cells)
   if reset == 0 then
     call('DEL', key)

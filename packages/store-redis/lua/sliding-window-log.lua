@@ -1,32 +1,32 @@
 -- Sliding window log: the times of the units taken. The twin of core's sliding-window-log.ts.
 --
 -- Parameters  limit, window in ms, whether rejected requests are logged (1) or not (0)
--- State       layout 3: how many units before the first entry that counts count no more; the place of that entry, from 0 on; and
---             to the end the entries in order of time, each a time and the number of units logged up to and with it
+-- State       layout 3: the units logged before the first entry that counts; the index of that entry, from 0; then the entries in
+--             order of time, each a time and the running total of units up to and including it
 --
--- However long a log is, a request reads its ends and what it looks for, and writes an entry behind the others. Only a settlement
--- writes anew all that came after.
+-- A request reads the two ends of a log and a few entries, and appends one entry, however long the log is. Only a settlement
+-- rewrites the log.
 local layout, head, head_size, fields, entry_size = 3, '>BI7I7', birth_size + 15, '>i7I7', 14
 
--- So much of a log is read at once, and so many entries of one that is longer.
+-- Bytes of a log read at once, and entries read at once if it is longer.
 local page, page_end, near = 256, '255', 16
 
--- The log at hand: its length, the part of it that has been read, and where that begins.
+-- The current log: its length, the part that has been read, and the offset of that part.
 local length, text, offset
 
--- The text of a range of entries.
+-- The bytes of a range of entries.
 local function slice(key, from, to)
   local first, last = head_size + entry_size * from, head_size + entry_size * to
   if first >= offset and last <= offset + #text then return text:sub(first - offset + 1, last - offset) end
   return call('GETRANGE', key, first, last - 1)
 end
 
--- Reads a range of entries, to look at one after the other.
+-- Reads a range of entries ahead.
 local function hold(key, from, to)
   text, offset = slice(key, from, to), head_size + entry_size * from
 end
 
--- The time and the units of an entry.
+-- The time and the running total of an entry.
 local function entry(key, i)
   local at = head_size + entry_size * i - offset
   if at >= 0 and at + entry_size <= #text then return unpack(fields, text, at + 1) end
@@ -38,8 +38,8 @@ local function units_of(key, i)
   return units
 end
 
--- The first entry of a range whose time is above `bound`, or whose units are; `to` if none is. Most often it is near the
--- beginning, so steps from there grow until they have passed it.
+-- The first entry of a range whose time (or running total) is above `bound`; `to` if there is none. It is usually near the start:
+-- exponential search.
 local function first_above(key, from, to, of_units, bound)
   local step, passed = 1, false
   if length > page then hold(key, from, min(from + near, to)) end
@@ -55,8 +55,8 @@ local function first_above(key, from, to, of_units, bound)
   return from
 end
 
--- Takes a log at hand. Answers how many entries there are, 0 where there is no log; the first that counts, and the units before
--- it; and the newest entry.
+-- Opens a log. Returns the number of entries (0: no log), the index of the first that counts, the units before it, and the newest
+-- entry.
 local function open(key)
   text, offset = call('GETRANGE', key, '0', page_end), 0
   length, birth = #text, nil
@@ -71,25 +71,25 @@ local function open(key)
   return to, from, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
 end
 
--- The state as core's cells. Of many entries the eight oldest, the one that is waited for and the newest are told as they are;
--- those between as one, of the time of the oldest of them: so a request may seem to pass too early, never too late.
+-- The state as core's cells. Of a long log only the eight oldest entries, the one that is waited for and the newest are exact. Entries
+-- between are merged into one with the oldest time, so a computed wait may be too short, never too long.
 local function cells_of(key, from, to, base, waited)
-  local cells, told = { base, 0, 0 }, from
-  local function tell_to(i)
-    if i < told or i >= to then return end
+  local cells, done = { base, 0, 0 }, from
+  local function add_up_to(i)
+  if i < done or i >= to then return end
     local size = #cells
-    cells[size + 1] = entry(key, told)
+    cells[size + 1] = entry(key, done)
     cells[size + 2] = units_of(key, i)
     cells[3] = cells[3] + 1
-    told = i + 1
+    done = i + 1
   end
-  for i = told, told + 7 do tell_to(i) end
+  for i = done, done + 7 do add_up_to(i) end
   if waited < to then
-    tell_to(waited - 1)
-    tell_to(waited)
+    add_up_to(waited - 1)
+    add_up_to(waited)
   end
-  tell_to(to - 2)
-  tell_to(to - 1)
+  add_up_to(to - 2)
+  add_up_to(to - 1)
   return cells
 end
 
@@ -103,7 +103,7 @@ local function decide(key, policy, cost, commit)
   end
   if from < to then
     dropped = from == oldest and stored or units_of(key, from - 1)
-    -- Only a log that somebody has tampered with drops more than it holds.
+    -- Only a corrupted log drops more than it holds.
     if dropped > total then dropped, from = 0, to end
   end
   if from == to then
@@ -113,7 +113,7 @@ local function decide(key, policy, cost, commit)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or counts_rejected)
   if logs then
-    -- What is logged of a rejected request pushes out as much: more than the limit stays as much more.
+    -- A logged rejection evicts as many old units. A log that is longer than the limit keeps its length.
     total = total + min(cost, limit)
     base = max(base, total - most)
   end
@@ -125,7 +125,7 @@ local function decide(key, policy, cost, commit)
   if cost > limit then
     retry = -1
   elseif cost > remaining then
-    -- The unit that must leave first is the one that brings `cost` others room. It may be of the entry to be written.
+    -- The request fits when this unit has left. It may belong to the entry that is about to be written.
     waited = first_above(key, from, to, true, total - (limit - cost) - 1)
     retry = max(1, min((waited < to and entry(key, waited) or at) + window - now, reset))
   end
@@ -134,7 +134,7 @@ local function decide(key, policy, cost, commit)
     return allowed, remaining, retry, reset, 0, at - now, state
   end
 
-  -- Entries that do not count make room as soon as they are half of all.
+  -- Compact the log when half of its entries no longer count.
   if base > dropped then from = first_above(key, from, to, true, base) end
   local made = pack(fields, at, total)
   local again = newest == at
@@ -143,7 +143,7 @@ local function decide(key, policy, cost, commit)
   else
     if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
     if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
-    -- Within a millisecond the expiry stays where it is.
+    -- Within a millisecond the expiry does not change.
     if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
   end
   return allowed, remaining, retry, reset, 0, at - now
@@ -158,12 +158,12 @@ local function settle(key, policy, charged_at, reserved, cost)
   local place = first_above(key, from, to, false, charged_at - 1)
   if place == to then return 0 end
   local time, units = entry(key, place)
-  -- Rejected requests may have pushed the charge out: nothing of it can be given back, and what it owes counts with the first of them.
+  -- Logged rejections may have pushed the charge out. Then nothing is refunded, and a debt counts from the first of them.
   units = time == charged_at and max(units - (place == from and base or units_of(key, place - 1)), 0) or 0
   local change = max(-units, min(window_change_of(reserved, cost), max(deepest - (total - base), 0)))
   if change == 0 then return 0 end
 
-  -- From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
+  -- Restart the running totals at the first unit that counts, so that debts do not accumulate in them.
   local left = {}
   hold(key, from, to)
   for i = from, to - 1 do
@@ -173,7 +173,7 @@ local function settle(key, policy, charged_at, reserved, cost)
     end
   end
   if #left > 0 then newest = unpack(fields, left[#left]) end
-  -- Entries that have left the window are no state either.
+  -- Entries outside the window do not count as state either.
   if #left == 0 or newest <= left_ms then
     call('DEL', key)
   else

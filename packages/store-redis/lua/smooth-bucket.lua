@@ -1,11 +1,11 @@
 -- Smooth token bucket and GCRA: a level that rises continuously. The twin of core's smooth-bucket.ts.
 --
--- Parameters  quota, parts of a unit, parts that flow in each ms, what divided both
--- State       layout 4: the level after the last charge (below 0 in debt), that charge's time; the quota and the amount of the state
+-- Parameters  quota, parts of a unit, parts that flow in each ms, common divisor of both
+-- State       layout 4: the level after the last charge (negative: a debt), that charge's time, the state's quota, its amount
 local layout, state_size, fields = 4, 29, '>Bi7i7i7i7'
 
--- The level now in this policy's parts; when the state's own bucket is full, nil where there is no state; and the state, zeros
--- where there is no text of one.
+-- Returns the level now in this policy's parts, the time at which the state's bucket is full (nil: no state), and the stored numbers
+-- (zeros if nothing is stored).
 local function load(key, policy)
   local quota, unit, flow = policy[1], policy[2], policy[3]
   local full = quota * unit
@@ -20,7 +20,7 @@ local function load(key, policy)
     return full, nil, stored, time, largest_quota, amount
   end
   local level = rescale(stored, parts, unit)
-  -- A product above 2^53 is rounded, and more than there is room for all the same.
+  -- A product above 2^53 is inexact, but still more than the bucket holds.
   local gained = since > 0 and since * flow or 0
   level = (level >= full or gained >= full - level) and full or level + gained
   return level, end_ms, stored, time, largest_quota, amount
@@ -42,7 +42,7 @@ local function decide(key, policy, cost, commit)
     end_ms = at + shared_takes(policy, largest_quota, amount, largest_quota * parts - stored)
     write(key, pack(fields, layout, stored, at, largest_quota, amount), end_ms - now)
   end
-  -- The state may end before this plan's own bucket would be full.
+  -- The state may end before this plan's bucket would be full.
   local full_at = level < full and min(at + ceil((full - level) / flow), end_ms) or now
   local remaining = level < 0 and 0 or floor(level / unit)
   local retry = 0
@@ -59,16 +59,16 @@ local function settle(key, policy, charged_at, reserved, cost)
   local full = quota * unit
   local level, exists, stored, time, largest_quota, amount = load(key, policy)
   local more = cost > reserved
-  -- A charge after the last one is of a state that a clock's jump made void.
+  -- A charge later than the state's last one belongs to a state that a clock jump made void.
   if not more and (not exists or charged_at > time) then return 0 end
-  -- The state keeps its own parts, so it changes by as much for every plan.
+  -- Change the stored parts, so that every plan sees the same change.
   if not exists then
     largest_quota, amount = noted(policy)
     stored, time = full, now
   end
   local parts = shared_unit(policy, largest_quota, amount)
   local most = largest_quota * parts
-  -- What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+  -- Refill up to now before adding the debt. Otherwise overflow of a full bucket under a faster plan would pay it.
   if more then stored, time = min(stored + flowed(policy, parts, time), most), max(now, time) end
   local room = most - stored
   local change
@@ -76,7 +76,7 @@ local function settle(key, policy, charged_at, reserved, cost)
     change = -max(min(change_of(reserved, cost), floor((shared_deepest(policy, largest_quota, amount) - room) / parts)), 0) * parts
   else
     local at = max(now, time)
-    local due = given(reserved, cost, quota, unit, (at - charged_at) * fastest_flow(policy, amount))
+    local due = refund_of(reserved, cost, quota, unit, (at - charged_at) * fastest_flow(policy, amount))
     change = min(rescale(min(due, full - level), unit, parts), room)
   end
   if change == 0 then return 0 end

@@ -1,14 +1,14 @@
--- Sliding window counter of one bucket, the default policy of the library: the classic two counters, without loops and tables.
--- The twin of core's sliding-window-counter.ts; sliding-window-counter.lua decides the same for any number of buckets.
+-- Sliding window counter with one bucket, the library's default policy, without loops and tables. The twin of core's
+-- sliding-window-counter.ts; sliding-window-counter.lua does the same for any number of buckets.
 --
 -- Parameters  limit, window in ms
--- State       layout 2: the start of the newest window that counted, its count, that of the window before
+-- State       layout 2: the start of the newest counted window, its count, and that of the window before it
 local layout, state_size, fields = 2, 22, '>Bi7i7i7'
 
 local function decide(key, policy, cost, commit)
   local limit, window = policy[1], policy[2]
   local value = read(key, layout, state_size)
-  -- The state as of now: the current window's start, its count, and that of the window before.
+  -- The state as of now: the current window's start, its count, and that of the window before it.
   local _, start, newest, oldest
   if value then
     _, start, newest, oldest = unpack(fields, value, first)
@@ -27,7 +27,7 @@ local function decide(key, policy, cost, commit)
   end
   local ahead = start - now
 
-  -- As `counted` does, without the calls.
+  -- `counted`, inlined.
   local newer, leaving = newest, oldest
   if newer > limit then newer = limit elseif newer < 0 then newer = -newer end
   if leaving > limit then leaving = limit elseif leaving < 0 then leaving = -leaving end
@@ -37,9 +37,9 @@ local function decide(key, policy, cost, commit)
   if allowed and commit then
     newer = newer + cost
     remaining = remaining - cost
-    -- A debt stays one.
+    -- Keep the sign: a debt stays a debt.
     local count = newest < 0 and -newer or newer
-    -- Within a window the expiry stays where it is.
+    -- Within a window the expiry does not change.
     if newest ~= 0 and steady then
       call('SETRANGE', key, '15', pack('>i7', count))
     else
@@ -55,7 +55,7 @@ local function decide(key, policy, cost, commit)
   if cost > limit then
     retry = -1
   elseif cost > remaining then
-    -- In this window the oldest count is leaving, in the next one the newer; `room` is what it may still weigh.
+    -- In this window the older count leaves, in the next one the newer; `room` is the weight that it may still have.
     local room, ends = limit - cost - newer, ahead + window
     if room < 0 then leaving, room, ends = newer, limit - cost, ends + window end
     retry = ends + 1 - ceil((room + 1) * window / leaving)
@@ -71,7 +71,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   local _, start, newest, oldest = unpack(fields, value, first)
   local away = now - start
   if -away > window or away >= 2 * window then return 0 end
-  -- Of which of both windows the charge was. Once the next one has begun, the older does not count any more.
+  -- Find which of the two windows was charged. When the next window begins, the older one no longer counts.
   local age, passed = ceil((start - charged_at) / window), away >= window
   if age < 0 or age > (passed and 0 or 1) then return 0 end
   local count = age == 0 and newest or oldest
@@ -81,7 +81,7 @@ local function settle(key, policy, charged_at, reserved, cost)
   if change == 0 then return 0 end
   count = settled(count, change, limit)
   if age == 0 then newest = count else oldest = count end
-  -- A window that counts no more is no state either.
+  -- A window that no longer counts is not state either.
   if newest == 0 and (oldest == 0 or passed) then
     call('DEL', key)
   else

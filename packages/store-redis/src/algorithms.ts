@@ -1,29 +1,29 @@
 import type { LeakyBucketPolicy, Policy } from "@floodgate/core";
 import { algorithms } from "./script.js";
 
-/** What the script is told of a policy: the number of its algorithm, and its parameters. */
+/** A policy as script arguments: its algorithm's number and its parameters. */
 export interface AlgorithmArguments {
   readonly number: number;
   readonly parameters: readonly string[];
 }
 
-/** A policy as the script takes it. The parameters are told in the head of each file in lua/. */
+/** Converts a policy to script arguments. The header of each file in lua/ lists the parameters. */
 export function argumentsOf(policy: Policy): AlgorithmArguments {
   switch (policy.algorithm) {
     case "fixed-window":
-      return made("fixed-window", policy.limit, policy.windowMs);
+      return withNumber("fixed-window", policy.limit, policy.windowMs);
     case "sliding-window-counter":
-      if (policy.buckets === 1) return made("two-counters", policy.limit, policy.windowMs);
-      return made("sliding-window-counter", policy.limit, policy.windowMs, policy.buckets);
+      if (policy.buckets === 1) return withNumber("two-counters", policy.limit, policy.windowMs);
+      return withNumber("sliding-window-counter", policy.limit, policy.windowMs, policy.buckets);
     case "sliding-window-log":
-      return made("sliding-window-log", policy.limit, policy.windowMs, policy.countRejected ? 1 : 0);
+      return withNumber("sliding-window-log", policy.limit, policy.windowMs, policy.countRejected ? 1 : 0);
     case "token-bucket":
-      if (policy.style === "interval") return made("interval-bucket", policy.capacity, policy.refill, policy.everyMs);
-      return made("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
+      if (policy.style === "interval") return withNumber("interval-bucket", policy.capacity, policy.refill, policy.everyMs);
+      return withNumber("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
     case "gcra":
-      return made("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
+      return withNumber("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
     case "leaky-bucket":
-      return made("leaky-bucket", policy.capacity, policy.unit, policy.flow, policy.divisor, longestOf(policy));
+      return withNumber("leaky-bucket", policy.capacity, policy.unit, policy.flow, policy.divisor, longestOf(policy));
   }
 }
 
@@ -31,11 +31,11 @@ function longestOf({ maxDelayMs }: LeakyBucketPolicy): number {
   return Number.isFinite(maxDelayMs) ? maxDelayMs : -1;
 }
 
-function made(twin: (typeof algorithms)[number], ...parameters: readonly number[]): AlgorithmArguments {
+function withNumber(twin: (typeof algorithms)[number], ...parameters: readonly number[]): AlgorithmArguments {
   return { number: algorithms.indexOf(twin) + 1, parameters: parameters.map(String) };
 }
 
-/** A policy's `stateKind` as it stands in a key, its words cut to their initials: `swc-60000-1`. No two kinds share one. */
+/** A policy's `stateKind` as it appears in keys, its words cut to initials: `swc-60000-1`. Unique for each kind. */
 export function kindOf({ stateKind }: Policy): string {
   return stateKind.replace(/([a-z])[a-z]*-?/g, "$1").replaceAll(" ", "-");
 }

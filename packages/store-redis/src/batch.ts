@@ -4,20 +4,20 @@ import type { Run } from "./clients/client.js";
 import { sha, source } from "./script.js";
 import type { Step } from "./steps.js";
 
-/** Steps that travel together, in one run of the script. The arguments are told in lua/prelude.lua and lua/batch.lua. */
+/** Steps that one run of the script executes. lua/prelude.lua and lua/batch.lua describe the arguments. */
 export class Batch {
   readonly steps: readonly Step[];
   readonly keys: string[] = [];
-  /** Of the steps. */
+  /** The arguments of the steps. */
   readonly args: string[] = [];
-  /** The time that was handed over; undefined where the server's own counts. */
+  /** The injected clock's time; undefined if the server's time is used. */
   readonly nowMs: number | undefined;
   readonly #head: string[];
   readonly #policies: AlgorithmArguments[] = [];
-  /** The latest step that may stand for several, how often it does, and where it ends. */
+  /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
-  /** @param notAfterMs by the server's clock, from when on this batch must do nothing. */
+  /** @param notAfterMs the server time past which the script does nothing. */
   constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
     this.steps = steps;
     this.nowMs = clock?.();
@@ -34,7 +34,7 @@ export class Batch {
     for (const { number, parameters } of this.#policies) this.#head.push(String(number), ...parameters);
   }
 
-  /** Writes a step that may stand for several in a row, each of the next keys. */
+  /** Writes a repeatable step. Equal steps in a row are written once with a count. */
   repeat(...args: string[]): void {
     const { args: latest, end } = this.#run;
     if (end === this.args.length && latest.length === args.length && latest.every((arg, i) => arg === args[i])) {
@@ -45,7 +45,7 @@ export class Batch {
     }
   }
 
-  /** The number of a policy in this batch: each is sent once. A batch knows few, so they are looked through. */
+  /** The index of a policy in this batch, from 1; each is sent once. Linear search, because a batch has few policies. */
   policy(policy: AlgorithmArguments): string {
     let index = this.#policies.indexOf(policy);
     if (index < 0) index = this.#policies.push(policy) - 1;

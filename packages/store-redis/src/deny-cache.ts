@@ -1,45 +1,44 @@
 import { type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core/store";
 
 export interface DenyCacheOptions {
-  /** The most keys that are remembered for one limit. */
+  /** The most keys to cache per limit. */
   readonly maxKeys: number;
-  /** How long a state is believed: what another process gives back or resets is noticed no later. */
+  /** How long a state is used. Refunds and resets by other processes are noticed after at most this time. */
   readonly maxAgeMs: number;
-  /** The clock that was handed over; without one the server's, as far as it is known here. */
+  /** The injected clock; without one, the server's clock is estimated. */
   readonly clock: Clock | undefined;
 }
 
-/** The state that a rejected request met. */
+/** The state that rejected a request. */
 export interface DeniedState {
   readonly cells: Cells;
-  /** What the limit holds beyond that request's cost: where this is the same, requests wait for the same unit. */
+  /** The quota minus the request's cost. Requests with the same value wait for the same unit. */
   readonly spare: number;
-  /** By the store's clock, when Redis looked at it. */
+  /** When Redis read the state, by the store's clock. */
   readonly atMs: number;
-  /** By this process's steady clock, when the question went out and when the answer came. */
+  /** When the command was sent and its reply received, by this process's monotonic clock. */
   readonly sentMs: number;
   readonly receivedMs: number;
 }
 
 interface KnownState extends DeniedState {
-  /** Whether the key may have more left by now: no reason to reject any more, but good enough to tell of beside one. */
+  /** Whether the key may have more left by now. Then the state cannot reject, but may be shown beside another limit's rejection. */
   doubtful: boolean;
 }
 
-/** So many entries of a log are handed over as they are (see lua/sliding-window-log.lua), of a longer one only those waited for. */
+/** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
 
 /**
- * Keys whose last request Redis has rejected, with the state that it met. While core's own algorithm says of that state that a
- * request would be rejected, so does Redis: until the key is reset, something is given back, or a plan asks whose bucket fills faster,
- * a state only fills. Of what happens in this process the cache is told; what others do it notices when a state is too old.
- * So a key under attack costs a round trip a second, whatever each request costs, and however busy the limits beside it are: of
- * a neighbour that has let others through meanwhile, what was seen last is told.
+ * Caches the states of rejected keys, and repeats Redis's decision on them with core's algorithm. A rejection computed this way is
+ * certain, because usage in Redis only grows: unless the key is reset or refunded, or a plan with a faster bucket charges it. Changes
+ * by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. So a key under attack costs one round trip a
+ * second. Limits beside the rejecting one show their last known numbers.
  */
 export class DenyCache {
   readonly #options: DenyCacheOptions;
   readonly #states = new Map<string, KnownState>();
-  /** Keys of which something is being forgotten, and how often: what is seen meanwhile may have been before. */
+  /** Keys with resets or refunds in flight, and how many. States read meanwhile may be older than those. */
   readonly #forgetting = new Map<string, number>();
 
   constructor(options: DenyCacheOptions) {
@@ -47,22 +46,22 @@ export class DenyCache {
   }
 
   add(key: string, state: DeniedState): void {
-    // A key that is there already becomes the newest.
+    // Delete first, so that the key becomes the newest.
     this.#states.delete(key);
     this.#makeRoom(state);
-    // Written out: an object made by spreading is read far more slowly, and this is what is read of a key under attack.
+    // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
     const { cells, spare, atMs, sentMs, receivedMs } = state;
     this.#states.set(key, { cells, spare, atMs, sentMs, receivedMs, doubtful: this.#forgetting.has(key) });
   }
 
-  /** What is known of a key is no reason to reject any more. */
+  /** Stops rejecting by the cached state of a key. */
   doubt(key: string): void {
     if (this.#states.size === 0) return;
     const state = this.#states.get(key);
     if (state !== undefined) state.doubtful = true;
   }
 
-  /** Nothing that is known of a key is certain until `done` has settled. */
+  /** Stops rejecting by states of a key that are read before `done` has settled. */
   forget(key: string, done: Promise<unknown>): void {
     this.doubt(key);
     this.#forgetting.set(key, (this.#forgetting.get(key) ?? 0) + 1);
@@ -74,15 +73,15 @@ export class DenyCache {
     done.then(end, end);
   }
 
-  /** What Redis would say of a request that it would reject for certain; undefined of any other. */
+  /** The decision if Redis is certain to reject; otherwise undefined. */
   rejection(limit: Limit, key: string, cost: number): Decision | undefined {
     const decision = this.look(limit, key, cost);
     return decision?.allowed === false ? decision : undefined;
   }
 
   /**
-   * What the state that is known of a key makes of a request; undefined where none is, or it tells the wait too roughly. A rejection
-   * is certain; one that is not is told as let through, or not at all where only what is certain will do.
+   * Decides a request by the cached state; undefined if there is none or its wait is inexact. A returned rejection is certain.
+   * Uncertain rejections return allowed, or undefined if `certain`.
    */
   look(limit: Limit, key: string, cost: number, certain = false): Decision | undefined {
     if (this.#states.size === 0) return undefined;
@@ -94,8 +93,8 @@ export class DenyCache {
     if (clock === undefined) {
       const steadyMs = performance.now();
       nowMs = state.atMs + Math.floor(steadyMs - state.receivedMs);
-      // The server's clock may be a round trip ahead of this reckoning, of which both parts lack less than a millisecond; and a
-      // request would take its way to it.
+      // The server's clock may be up to one round trip ahead of this estimate, and a request would take one more to arrive. Add
+      // 1 ms because both times are rounded down.
       slackMs = Math.ceil(2 * (state.receivedMs - state.sentMs)) + 1;
     } else {
       nowMs = clock();
@@ -111,7 +110,7 @@ export class DenyCache {
     return isRough(limit, state, cost) ? undefined : decision;
   }
 
-  /** The oldest stand first: they go where there are too many, and once they are believed no more. */
+  /** Evicts states that are too old, and the oldest if there are too many. The map is in order of age. */
   #makeRoom(newest: DeniedState): void {
     const { clock, maxAgeMs, maxKeys } = this.#options;
     for (const [key, { atMs, receivedMs }] of this.#states) {
@@ -122,7 +121,7 @@ export class DenyCache {
   }
 }
 
-/** Whether what a request waits for may be among the entries of a log that were handed over as one: its wait would seem too short. */
+/** Whether the entry that a request waits for may be among the merged entries of a log. Then its wait would be too short. */
 function isRough({ policy }: Limit, { cells, spare }: DeniedState, cost: number): boolean {
   return policy.algorithm === "sliding-window-log" && (cells[2] as number) > wholeLog && policy.quota - cost !== spare;
 }

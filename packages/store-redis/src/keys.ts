@@ -1,13 +1,13 @@
 import type { Policy } from "@floodgate/core";
 import { kindOf } from "./algorithms.js";
 
-/** What a Redis Cluster may not see in a key, or no text can hold: the brace that ends a hash tag, our escape, half a surrogate pair. */
+/** Characters to escape: the brace that ends a hash tag, the escape character itself, and lone surrogates (not valid in UTF-8). */
 const special = /[%}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 const mayBeSpecial = /[%}\ud800-\udfff]/;
 
 /**
- * Whom a limit counts, between braces: all limits of one request key are in one Cluster slot. Different for different keys:
- * what would end the tag or could not be sent is written as `%` and its code, and no text at all as `%00`.
+ * The request's key in braces, so that all limits of one key share a Cluster slot. Unique for each key: special characters are written
+ * as `%` and their code, the empty string as `%00`.
  */
 export function hashTag(key: string): string {
   if (key === "") return "{%00}";
@@ -23,7 +23,7 @@ export function markOf(redisKey: string, receipt: string): string {
   return `${redisKey}:receipt-${receipt}`;
 }
 
-/** What follows the tag: the limit's name, and the algorithm with its times. These hold no colon, so no name runs into them. */
+/** The rest of the Redis key: the limit's name and the kind of state. A kind has no colon, so two pairs never combine to one text. */
 export function keySuffix(name: string, policy: Policy): string {
   return `:${name}:${kindOf(policy)}`;
 }

@@ -8,27 +8,27 @@ import type { Queue, Step } from "./steps.js";
 
 export interface LaneOptions {
   readonly clock: Clock | undefined;
-  /** Whether the states of rejected requests shall be handed over. */
+  /** Whether rejections return their state. */
   readonly wantsState: boolean;
 }
 
-/** How many rounds may be under way at once: while Redis decides one, the next is written and the last is read. */
+/** Rounds in flight at once: while Redis runs one, the next is written and the last is read. */
 const mostRounds = 2;
-/** How many checks travel in one round, so that Redis is held for a fraction of a millisecond. */
+/** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. */
 const mostChecks = 64;
-/** How often a client that is not ready is asked whether it is. */
+/** How often to poll a client that is not ready. */
 const pollMs = 5;
 
 /**
- * The way to one server. Steps that wait at the same moment travel together, in order; what comes meanwhile waits for the next
- * round. A step that nobody waits for any more is not sent; one that was sent charges nothing after its deadline.
+ * The queue to one server. Waiting steps are sent together in one round, in order; later steps wait for the next round. A step that
+ * has timed out is not sent. A step that arrives after its deadline charges nothing.
  */
 export class Lane implements Queue {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;
   #waiting: Step[] = [];
-  /** The rounds that were sent. */
-  readonly #underWay = new Set<Step[]>();
+  /** The rounds in flight. */
+  readonly #inFlight = new Set<Step[]>();
   #scheduled = false;
   readonly #deadlines = new Deadlines();
   /** Unknown before the first answer and after a fault. */
@@ -41,7 +41,7 @@ export class Lane implements Queue {
   }
 
   add(step: Step): void {
-    // Behind a silent server nothing is sent, and so nothing else clears away those who have given up.
+    // While the server is silent nothing is sent, so timed-out steps are removed here.
     if (this.#waiting[0]?.settled === true) this.#clear();
     if (this.#room() <= 0) this.#abandon();
     this.#waiting.push(step);
@@ -50,7 +50,7 @@ export class Lane implements Queue {
     this.#schedule();
   }
 
-  /** Once all that runs now has run, so that what is asked in one turn travels in one round. */
+  /** Sends after the current turn, so that all steps of one turn share a round. */
   #schedule(): void {
     if (this.#scheduled || this.#room() <= 0) return;
     this.#scheduled = true;
@@ -60,19 +60,19 @@ export class Lane implements Queue {
     });
   }
 
-  /** How many rounds may start now. The first finds out what time it is at the server, and those after it would be too late with it. */
+  /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
-    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#underWay.size;
+    return (this.#serverClock.isKnown ? mostRounds : 1) - this.#inFlight.size;
   }
 
   /**
-   * Rounds that nobody waits for any more hold up no others: a library may have forgotten them when a connection broke (ioredis
-   * does, where it is told not to send again). What comes next finds out what time it is first, and whether anybody answers.
+   * Gives up rounds whose steps have all timed out, so that they do not block others. A library may never settle them: ioredis with
+   * retries off drops them when the connection breaks. The next round first reads the server's clock again.
    */
   #abandon(): void {
-    for (const round of this.#underWay) {
+    for (const round of this.#inFlight) {
       if (!round.every((step) => step.settled)) continue;
-      this.#underWay.delete(round);
+      this.#inFlight.delete(round);
       this.#serverClock.forget();
     }
   }
@@ -88,7 +88,7 @@ export class Lane implements Queue {
       try {
         this.#send(round);
       } catch (error) {
-        // A clock that was handed over may throw.
+        // The injected clock may throw.
         this.#fail(round, fault(error));
       }
     }
@@ -108,13 +108,13 @@ export class Lane implements Queue {
     this.#waiting = [];
   }
 
-  /** A step whose time is over is about to be given up: the server would do nothing for it, nor for those that travel with it. */
+  /** Removes steps past their deadline. The server would reject the whole round because of them. */
   #clear(): void {
     const nowMs = performance.now();
     this.#waiting = this.#waiting.filter((step) => !step.settled && msLeft(step, nowMs) > 0);
   }
 
-  /** The next round: what waits, shared among the rounds that may still start, so that they overlap. */
+  /** Takes the next round: an equal share of the queue for each round that may start, so that rounds overlap. */
   #next(): Step[] {
     const waiting = this.#waiting.reduce((sum, { checks }) => sum + checks, 0);
     const most = Math.min(mostChecks, Math.ceil(waiting / this.#room()));
@@ -126,7 +126,7 @@ export class Lane implements Queue {
     return this.#waiting.splice(0, count);
   }
 
-  /** One run of the script for each slot, all in one write. */
+  /** Sends one run of the script per slot, in one write. */
   #send(round: Step[]): void {
     const { clock, wantsState } = this.#options;
     const sentMs = performance.now();
@@ -134,13 +134,13 @@ export class Lane implements Queue {
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leftMs);
     const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
-    this.#underWay.add(round);
+    this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;
     const sent: Moment = { atMs: sentMs, runningMs: runningMs(sentMs) };
     let left = batches.length;
     const done = (): void => {
       if (--left > 0) return;
-      this.#underWay.delete(round);
+      this.#inFlight.delete(round);
       if (this.#waiting.length > 0) this.#schedule();
     };
     answers.forEach((answer, i) => {
@@ -169,7 +169,7 @@ export class Lane implements Queue {
     return [...slots.values()];
   }
 
-  /** A server that does not know the script has done nothing, and is sent its source. Of any other fault nobody knows what was done. */
+  /** A server without the script has done nothing, so it gets the source. After any other error, the outcome is unknown. */
   #refused(batch: Batch, error: unknown): void | Promise<void> {
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) {
       this.#lost(batch, error);
@@ -184,7 +184,7 @@ export class Lane implements Queue {
     );
   }
 
-  /** Whoever answers next may be another server, with another clock. */
+  /** Fails a batch. The next reply may come from another server with another clock. */
   #lost(batch: Batch, cause: unknown): void {
     this.#serverClock.forget();
     this.#fail(batch.steps, fault(cause));
@@ -197,7 +197,7 @@ export class Lane implements Queue {
     }
   }
 
-  /** @throws MalformedReply: then nothing that it says is believed. */
+  /** @throws MalformedReply and accepts nothing of that reply. */
   #read(batch: Batch, list: unknown, sent: Moment): void {
     const receivedMs = performance.now();
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
@@ -216,8 +216,8 @@ export class Lane implements Queue {
   }
 
   /**
-   * Too late by the server's clock, so nothing was charged. That clock was not known, or has changed: those who still wait ask again. It is
-   * known the less the later the reply was read, so they wait longer by the time in which the event loop did not run meanwhile.
+   * Requeues the steps that still wait, after a run that was too late by the server's clock: nothing was charged, and the estimate of that
+   * clock was wrong or missing. Extends their deadlines by the time in which the event loop was blocked.
    */
   #again(batch: Batch, stoodMs: number): void {
     for (const step of batch.steps) {

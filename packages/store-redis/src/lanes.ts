@@ -2,7 +2,7 @@ import type { RedisClient } from "./clients/client.js";
 import { Lane, type LaneOptions } from "./lane.js";
 import type { Step } from "./steps.js";
 
-/** The ways to the servers: one, or one for each of a Cluster's. */
+/** One lane per server. */
 export class Lanes {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;

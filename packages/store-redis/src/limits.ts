@@ -3,27 +3,27 @@ import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { keySuffix } from "./keys.js";
 
-/** A limit as this store sends it. */
+/** A limit, prepared for sending. */
 export interface KnownLimit {
   readonly limit: Limit;
-  /** What the script is told of the policy. */
+  /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
-  /** What follows the tag in its keys: limits that share it share their counts. */
+  /** The end of its Redis keys. Limits with the same suffix share their counts. */
   readonly suffix: string;
-  /** States of keys that were rejected; undefined where a rejection must not be remembered. */
+  /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
 }
 
-/** The limits that a store has been asked for. */
+/** Prepares limits, and memoises them. */
 export class KnownLimits {
   readonly #denyCache: DenyCacheOptions | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
-  /** By suffix; a cache goes with the last of its limits, for rules may come and go. */
+  /** By suffix. A cache is collected with the last limit that uses it, because rules may change. */
   readonly #denied = new Map<string, WeakRef<DenyCache>>();
   readonly #gone = new FinalizationRegistry<string>((suffix) => {
     if (this.#denied.get(suffix)?.deref() === undefined) this.#denied.delete(suffix);
   });
-  /** The one asked for last: most requests ask for the same. */
+  /** The last lookup: most requests use the same limit. */
   #last: KnownLimit | undefined;
 
   constructor(denyCache: DenyCacheOptions | undefined) {
@@ -42,7 +42,7 @@ export class KnownLimits {
     return known;
   }
 
-  /** A rejection that counts must reach Redis. */
+  /** With countRejected there is no cache, because each rejection must reach Redis. */
   #deniedOf({ policy }: Limit, suffix: string): DenyCache | undefined {
     if (this.#denyCache === undefined || (policy.algorithm === "sliding-window-log" && policy.countRejected)) return undefined;
     const known = this.#denied.get(suffix)?.deref();

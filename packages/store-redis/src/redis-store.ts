@@ -38,7 +38,7 @@ export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): S
   return new RedisStore(redis, prefix, scopeOf(client, prefix), clock, checkDenyCache(where, options.denyCache ?? true, clock));
 }
 
-/** What the keys of each client and prefix are known by. */
+/** Identity shared by stores over the same client and prefix. */
 const scopes = new WeakMap<AnyRedis, Map<string, object>>();
 
 function scopeOf(client: AnyRedis, prefix: string): object {
@@ -49,8 +49,8 @@ function scopeOf(client: AnyRedis, prefix: string): object {
   return scope;
 }
 
-/** For who asks without a limiter, which says how long it waits. */
-const usualTimeoutMs = 100;
+/** Default timeout for direct calls. Limiters pass their own. */
+const defaultTimeoutMs = 100;
 
 class RedisStore implements Store<"async"> {
   readonly mode = "async";
@@ -69,36 +69,36 @@ class RedisStore implements Store<"async"> {
     this.#limits = new KnownLimits(denyCache);
   }
 
-  consume(limit: Limit, key: string, cost: number, timeoutMs: number = usualTimeoutMs): Promise<Decision> {
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     const known = this.#limits.get(limit);
     const rejection = known.denied?.rejection(limit, key, cost);
     if (rejection !== undefined) return Promise.resolve(rejection);
     return this.#lanes.ask(new Consume(this.#keyed(known, key, cost), timeoutMs));
   }
 
-  consumeAll(checks: readonly Check[], timeoutMs: number = usualTimeoutMs): Promise<Decision[]> {
+  consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Promise<Decision[]> {
     const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
     const rejected = knownRejection(keyed);
     if (rejected !== undefined) return Promise.resolve(rejected);
     return consumeAll(this.#lanes, keyed, timeoutMs);
   }
 
-  peek(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<Decision> {
+  peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     const known = this.#limits.get(limit);
     return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
   }
 
-  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = usualTimeoutMs): Promise<number> {
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
     return this.#forgetting(known, key, this.#lanes.ask(new Settle(known, this.#redisKey(known, key), charge, cost, timeoutMs)));
   }
 
-  reset(limit: Limit, key: string, timeoutMs: number = usualTimeoutMs): Promise<void> {
+  reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
     return this.#forgetting(known, key, this.#lanes.ask(new Reset(this.#redisKey(known, key), timeoutMs)));
   }
 
-  /** What was known of a key no longer holds. */
+  /** Invalidates the deny cache of a key. */
   #forgetting<T>(known: KnownLimit, key: string, done: Promise<T>): Promise<T> {
     known.denied?.forget(key, done);
     return done;
@@ -114,13 +114,13 @@ class RedisStore implements Store<"async"> {
 }
 
 /**
- * What is certain of several limits: of a whole that one of them rejects the others are as last seen. A log that counts rejected
- * requests is never known, so a whole with one is always asked for: it might be among those that reject, and has to log that.
+ * The decisions if a cached rejection is certain; the other limits show their last known numbers. Logs with `countRejected` are never
+ * cached, so a request with such a limit always goes to Redis: the log must record its rejection.
  */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
   for (const { known, key, cost, look } of checks) {
-    // What is only looked at is looked at for its verdict: whether the key is banned, say.
+    // A look-only limit must be certain: its decision says whether the key is banned, for example.
     const decision = known.denied?.look(known.limit, key, cost, look);
     if (decision === undefined) return undefined;
     decisions.push(decision);

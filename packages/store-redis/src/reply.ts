@@ -1,16 +1,16 @@
 import { type Cells, type Decision, decision, inState } from "@floodgate/core/store";
 import type { KnownLimit } from "./limits.js";
 
-/** A decision of one check, with the state that a rejected request met. */
-export interface Told {
+/** A decision, and the state that rejected it. */
+export interface DecisionReply {
   readonly decision: Decision;
   readonly state: Cells | undefined;
 }
 
-/** The reply is out of step with what was asked. Nothing in it can be relied on. */
+/** The reply does not match the request. None of it can be trusted. */
 export class MalformedReply extends Error {}
 
-/** The entries of a log that the script hands over: the eight oldest, and at most four of the others (see sliding-window-log.lua). */
+/** The most entries of a log in a reply: the eight oldest and up to four others (see sliding-window-log.lua). */
 const mostEntries = 12;
 
 /**
@@ -19,19 +19,19 @@ const mostEntries = 12;
  * begins, throws a `MalformedReply`. A number out of its range fails only the step at hand.
  */
 export class Reply {
-  /** The server's clock, when the run began. */
+  /** The server's time when the run began. */
   readonly serverMs: number;
   readonly #serverUs: number;
-  /** The time by which the batch was decided. */
+  /** The time that the batch was decided by. */
   readonly nowMs: number;
-  /** By this process's steady clock. */
+  /** By this process's monotonic clock. */
   readonly sentMs: number;
   readonly receivedMs: number;
   readonly #list: readonly unknown[];
   #at = 1;
   #wrong: string | undefined;
 
-  /** @param clockMs the time that the batch carried; without one the server's own counted. */
+  /** @param clockMs the injected clock's time in the batch, if any; else the server's time was used. */
   constructor(list: unknown, clockMs: number | undefined, sentMs: number, receivedMs: number) {
     if (!Array.isArray(list)) throw new MalformedReply("its reply is malformed: it is not a list");
     this.#list = list;
@@ -43,7 +43,7 @@ export class Reply {
     this.receivedMs = receivedMs;
   }
 
-  /** Whether the batch came too late, so that nothing was done. */
+  /** Whether the batch arrived too late and did nothing. */
   get isLate(): boolean {
     return this.#list.length === 1;
   }
@@ -53,37 +53,37 @@ export class Reply {
     if (this.#at !== this.#list.length) throw new MalformedReply(expected("the end", this.#at, this.#list[this.#at]));
   }
 
-  /** The text of a fault, where the next step has failed. */
+  /** The error message if the next step failed. */
   fault(): string | undefined {
     const next = this.#list[this.#at];
     if (typeof next === "number") return undefined;
-    // A client may be set to hand over numbers as texts, and texts as bytes.
+    // Clients can be configured to return numbers as strings, and strings as bytes.
     const isText = typeof next === "string" || next instanceof Uint8Array;
     if (!isText || !Number.isNaN(wholeOf(next))) return undefined;
     this.#at++;
     return String(next);
   }
 
-  /** What is wrong with the answer that was read last, if anything is. Call it after each answer. */
+  /** Returns and clears the problem of the answer that was read last, if any. Call it after each answer. */
   takeWrong(): string | undefined {
     const wrong = this.#wrong;
     this.#wrong = undefined;
     return wrong;
   }
 
-  /** Notes that a number of the step at hand is out of its range. */
+  /** Records that a number of the current step is out of range. */
   wrong(what: string, found: number): void {
     this.#wrong ??= expected(what, this.#at - 1, found);
   }
 
-  /** The next number, a whole one that should be from `least` to `most`. */
+  /** The next number: whole, and expected from `least` to `most`. */
   number(what: string, least: number, most: number): number {
     const next = this.#next(what);
     if (next < least || next > most) this.wrong(what, next);
     return next;
   }
 
-  /** The next number, which decides how the reply goes on: it must be from `least` to `most`. @throws MalformedReply */
+  /** The next number, which determines the layout of the rest. @throws MalformedReply if it is not from `least` to `most`. */
   turn(what: string, least: number, most: number): number {
     const next = this.#next(what);
     if (next >= least && next <= most) return next;
@@ -98,17 +98,17 @@ export class Reply {
   }
 
   /**
-   * @param stateAlways whether a state follows an allowed request too: of a whole that was rejected it does.
-   * @param key the number of the check's key in the run.
+   * @param stateAlways whether a state follows allowed decisions too, as in a rejected consumeAll.
+   * @param key the index of the check's key in the run.
    */
-  told(known: KnownLimit, cost: number, stateAlways: boolean, key: number): Told {
-    const told = this.#told(known, cost, stateAlways);
-    // The instant of the check: see lua/prelude.lua.
-    inState(told.decision, this.#serverUs + key);
-    return told;
+  decision(known: KnownLimit, cost: number, stateAlways: boolean, key: number): DecisionReply {
+    const read = this.#decision(known, cost, stateAlways);
+    // The check's instant identifies the state that it charged: see lua/prelude.lua.
+    inState(read.decision, this.#serverUs + key);
+    return read;
   }
 
-  #told(known: KnownLimit, cost: number, stateAlways: boolean): Told {
+  #decision(known: KnownLimit, cost: number, stateAlways: boolean): DecisionReply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     const first = this.turn("what remains", -2, largest);
@@ -120,12 +120,12 @@ export class Reply {
     const allowed = first === -1;
     const remaining = this.number("what remains", 0, quota);
     const retryMs = this.number("the wait until a retry", -1, largest);
-    // An allowed request has no wait, a rejected one has.
+    // Rejections have a wait, allowed requests have none.
     if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetMs = this.number("the wait until the reset", 0, largest);
     const delayMs = this.number("the delay", 0, allowed && limit.policy.algorithm === "leaky-bucket" ? spanMs : 0);
-    // The state may be another plan's, with a longer span.
+    // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
     return { decision: made, state: !allowed || stateAlways ? this.#state(known) : undefined };
@@ -138,7 +138,7 @@ export class Reply {
     const count = this.turn("the size of a state", isLog ? Math.min(3, most) : most, most);
     if (count === 0) return undefined;
     const cells = new Float64Array(count);
-    // A state that somebody has tampered with may have numbers beyond 2^53.
+    // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
     if (isLog && (cells[1] !== 0 || count !== 3 + 2 * (cells[2] as number))) this.wrong("the entries of a log", cells[2] as number);
     return cells;
@@ -147,12 +147,12 @@ export class Reply {
 
 const largest = Number.MAX_SAFE_INTEGER;
 const mostAheadMs = 2 ** 52;
-/** What Redis's integers hold. */
+/** The range of Redis integers. */
 const widest = 2 ** 63;
 
 const noState = new Float64Array(3);
 
-/** A whole number, as the client hands it over: as a number, a bigint or a text; NaN for anything else. */
+/** Converts a client's number, bigint, string or bytes to a whole number; NaN if it is none of them. */
 function wholeOf(value: unknown): number {
   if (typeof value === "number") return Number.isInteger(value) ? value : Number.NaN;
   if (typeof value === "bigint") return Number(value);

@@ -3,51 +3,51 @@ import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
 import type { KnownLimit } from "./limits.js";
-import type { Reply, Told } from "./reply.js";
+import type { DecisionReply, Reply } from "./reply.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
 
-/** Steps that wait to be sent. */
+/** The queue that a step waits in. */
 export interface Queue {
-  /** When the server answered last, by this process's steady clock. */
+  /** When the server last answered, by this process's monotonic clock. */
   readonly answeredMs: number;
 }
 
-/** A limit's key in Redis, and what a request asks of it. */
+/** A check with its Redis key. */
 export interface KeyedCheck {
   readonly known: KnownLimit;
   readonly key: string;
   readonly redisKey: string;
   readonly cost: number;
   readonly shadow: boolean;
-  /** Whether the limit is only looked at, and never charged. */
+  /** Whether the limit must allow but is never charged. */
   readonly look: boolean;
 }
 
 /**
- * A question to Redis. It settles once, at its deadline at the latest. `read` only reads its answer; `settle` accepts it, once the
- * answers of the whole batch have been read and are sound.
+ * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
+ * all answers of the batch were read and are valid.
  */
 export abstract class Step<T = unknown> implements Waiter {
   readonly redisKey: string;
-  /** How many keys it takes. */
+  /** The number of its keys. */
   readonly checks: number;
   readonly answer: Promise<T>;
-  /** By this process's steady clock. */
+  /** By this process's monotonic clock. */
   readonly askedMs: number = performance.now();
   readonly latestMs: number;
-  /** By the running clock, which stands still while the event loop does not run. */
+  /** By the running clock, which stops while the event loop is blocked. */
   deadlineMs: number;
-  /** The number of its first key in its batch, from 1 on. */
+  /** The index of its first key in the batch, from 1. */
   firstKey = 0;
   place = -1;
   settled = false;
-  /** The queue that it waits in; undefined once it was sent. */
+  /** The queue that it waits in; undefined after it was sent. */
   queue: Queue | undefined;
   readonly #timeoutMs: number;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
-  /** What is wrong with this step alone. */
+  /** The problem of this step, if only this step failed. */
   #problem: string | undefined;
 
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
@@ -62,13 +62,13 @@ export abstract class Step<T = unknown> implements Waiter {
     });
   }
 
-  /** Writes its keys and arguments. */
+  /** Writes its keys and arguments to the batch. */
   abstract write(batch: Batch): void;
 
-  /** Reads its answer, and keeps it. @throws MalformedReply */
+  /** Reads and keeps its answer. @throws MalformedReply */
   protected abstract readAnswer(reply: Reply): void;
 
-  /** Makes what was read the answer, and remembers what it tells of keys. */
+  /** Turns what was read into the result, and updates the deny cache. */
   protected abstract accept(reply: Reply): T;
 
   /** @throws MalformedReply */
@@ -79,7 +79,7 @@ export abstract class Step<T = unknown> implements Waiter {
     this.#problem = reply.takeWrong();
   }
 
-  /** Settles it by what was read, unless it has settled before. */
+  /** Settles the promise with what was read, unless it has timed out. */
   settle(reply: Reply): void {
     if (this.settled) return;
     if (this.#problem !== undefined) {
@@ -100,8 +100,8 @@ export abstract class Step<T = unknown> implements Waiter {
     this.fail(others ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
   }
 
-  /** A rejected request's state is worth remembering, and of a rejected whole those of its neighbours. */
-  protected remember({ known, key }: KeyedCheck, { decision, state }: Told, reply: Reply): void {
+  /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
+  protected remember({ known, key }: KeyedCheck, { decision, state }: DecisionReply, reply: Reply): void {
     if (known.denied === undefined) return;
     if (state !== undefined) {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
@@ -111,20 +111,20 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 }
 
-/** Whether core's own algorithm says the same of a state. If not, somebody has tampered with it, and it is no reason to reject anything. */
-function explains(state: Cells, told: Decision, limit: Limit, nowMs: number): boolean {
-  const own = limit.algorithm.decide(limit, state, 0, nowMs, told.cost, false);
+/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached. */
+function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
+  const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
   return (
-    own.allowed === told.allowed &&
-    own.remaining === told.remaining &&
-    own.retryAfterMs === told.retryAfterMs &&
-    own.resetAfterMs === told.resetAfterMs
+    expected.allowed === decision.allowed &&
+    expected.remaining === decision.remaining &&
+    expected.retryAfterMs === decision.retryAfterMs &&
+    expected.resetAfterMs === decision.resetAfterMs
   );
 }
 
 export class Consume extends Step<Decision> {
   readonly #check: KeyedCheck;
-  #told!: Told;
+  #decided!: DecisionReply;
 
   constructor(check: KeyedCheck, timeoutMs: number) {
     super(check.redisKey, timeoutMs);
@@ -141,16 +141,16 @@ export class Consume extends Step<Decision> {
 
   protected readAnswer(reply: Reply): void {
     const { known, cost } = this.#check;
-    this.#told = reply.told(known, cost, false, this.firstKey);
+    this.#decided = reply.decision(known, cost, false, this.firstKey);
   }
 
   protected accept(reply: Reply): Decision {
-    this.remember(this.#check, this.#told, reply);
-    return this.#told.decision;
+    this.remember(this.#check, this.#decided, reply);
+    return this.#decided.decision;
   }
 }
 
-/** What several limits of one slot said, and whether they charged. */
+/** The decisions of several limits in one slot, and whether they were charged. */
 export interface Whole {
   readonly charged: boolean;
   readonly decisions: readonly Decision[];
@@ -159,7 +159,7 @@ export interface Whole {
 export class ConsumeAll extends Step<Whole> {
   readonly #checks: readonly KeyedCheck[];
   #charged!: boolean;
-  #told!: readonly Told[];
+  #decided!: readonly DecisionReply[];
 
   constructor(checks: readonly KeyedCheck[], timeoutMs: number) {
     super((checks[0] as KeyedCheck).redisKey, timeoutMs, checks.length);
@@ -177,25 +177,25 @@ export class ConsumeAll extends Step<Whole> {
 
   protected readAnswer(reply: Reply): void {
     const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
-    this.#told = this.#checks.map(({ known, cost }, i) => reply.told(known, cost, !charged, this.firstKey + i));
-    const decisions = this.#told.map(({ decision }) => decision);
+    this.#decided = this.#checks.map(({ known, cost }, i) => reply.decision(known, cost, !charged, this.firstKey + i));
+    const decisions = this.#decided.map(({ decision }) => decision);
     if (passesAll(this.#checks, decisions) !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
     this.#charged = charged;
   }
 
   protected accept(reply: Reply): Whole {
-    const decisions = this.#told.map((told, i) => {
-      this.remember(this.#checks[i] as KeyedCheck, told, reply);
-      return told.decision;
+    const decisions = this.#decided.map((decided, i) => {
+      this.remember(this.#checks[i] as KeyedCheck, decided, reply);
+      return decided.decision;
     });
     return { charged: this.#charged, decisions };
   }
 }
 
-/** Looks as a request of cost 1 would. */
+/** Peeks as a request of cost 1. */
 export class Look extends Step<Decision> {
   readonly #known: KnownLimit;
-  #told!: Told;
+  #decided!: DecisionReply;
 
   constructor(known: KnownLimit, redisKey: string, timeoutMs: number) {
     super(redisKey, timeoutMs);
@@ -208,15 +208,15 @@ export class Look extends Step<Decision> {
   }
 
   protected readAnswer(reply: Reply): void {
-    this.#told = reply.told(this.#known, 1, false, this.firstKey);
+    this.#decided = reply.decision(this.#known, 1, false, this.firstKey);
   }
 
   protected accept(): Decision {
-    return this.#told.decision;
+    return this.#decided.decision;
   }
 }
 
-/** Changes a charge to its real cost. Answers the units charged in addition, or below 0 given back. */
+/** Settles a charge to its real cost. Returns the units charged in addition; negative if refunded. */
 export class Settle extends Step<number> {
   readonly #known: KnownLimit;
   readonly #charge: Charge;
@@ -255,7 +255,7 @@ export class Settle extends Step<number> {
   }
 }
 
-/** Forgets a state. */
+/** Deletes a state. */
 export class Reset extends Step<void> {
   write(batch: Batch): void {
     batch.keys.push(this.redisKey);

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let server: RedisServer;
@@ -15,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Keeps the event loop busy. */
+/** Blocks the event loop. */
 function compute(ms: number): void {
   for (const untilMs = performance.now() + ms; performance.now() < untilMs; );
 }
 
-/** Answers of an HTTP server whose handler computes, to so many requests at once. */
+/** The responses of an HTTP server with a CPU-bound handler to concurrent requests. */
 async function answers(limiter: Limiter<"async">, requests: number, handlerMs: number): Promise<Record<number, number>> {
   const app = createServer(async (_request, response) => {
     const { allowed } = await limiter.consume("everybody");
@@ -47,15 +47,15 @@ async function answers(limiter: Limiter<"async">, requests: number, handlerMs: n
   return counts;
 }
 
-describe.each(Object.entries(libraries))("a process that is busy, with %s,", (library, { connect }) => {
+describe.each(Object.entries(libraries))("a busy process with %s", (library, { connect }) => {
   let connected: Connected;
   beforeEach(async () => {
     connected = await connect(server.port);
   });
   afterEach(() => connected?.close());
 
-  it.each([2, 40])("lets exactly the limit pass where each handler computes for %i ms, and takes Redis for sound", async (handlerMs) => {
-    // Handlers that compute for seconds in all are tried in full with one library. With the others they take a second, many timeouts.
+  it.each([2, 40])("allows exactly the limit and reports no store error when each handler blocks for %i ms", async (handlerMs) => {
+    // One library runs the full load of several seconds. The others run about a second, which is still many timeouts.
     const limit = handlerMs > 10 && library !== Object.keys(libraries)[0] ? 25 : 100;
     const policies = [fixedWindow({ limit, window: "365d" }), slidingWindowCounter({ limit, window: "365d" })];
     for (const policy of handlerMs > 10 ? policies.slice(1) : policies) {
@@ -71,7 +71,7 @@ describe.each(Object.entries(libraries))("a process that is busy, with %s,", (li
     }
   });
 
-  it("notices that Redis has stopped", async () => {
+  it("notices when Redis stops", async () => {
     const events: FloodgateEvent[] = [];
     const limiter = createLimiter({
       name: `${library} stopped`,

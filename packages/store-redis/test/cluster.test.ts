@@ -8,7 +8,7 @@ import { redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
 import { type Connected, libraries } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
@@ -23,10 +23,10 @@ afterAll(() => cluster?.stop());
 let names = 0;
 const limitOf = (limit: number): Limit => createLimit(`limit-${names++}`, fixedWindow({ limit, window: "365d" }));
 
-/** A limit's name stands outside of the braces, so it does not matter. */
+/** The slot of a request key. A limit's name is outside of the braces, so it does not matter. */
 const slotOf = (key: string): number => calculateSlot(`{${key}}`);
 
-/** Keys of so many slots of one node. */
+/** `count` keys in different slots of one node. */
 async function keysOn(node: RedisServer, count: number): Promise<string[]> {
   const keys = new Map<number, string>();
   while (keys.size < count) {
@@ -36,7 +36,7 @@ async function keysOn(node: RedisServer, count: number): Promise<string[]> {
   return [...keys.values()];
 }
 
-/** How many runs of the script the masters were asked for while something happened, the busiest first. */
+/** The number of script runs on each master during `act`, highest first. */
 async function runsDuring(act: () => Promise<unknown>): Promise<number[]> {
   const masters = cluster.nodes.slice(0, 3);
   const before = await Promise.all(masters.map(runsOf));
@@ -58,17 +58,17 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     store = redisStore(connected.client);
     const masters = cluster.nodes.slice(0, 3);
     keys = (await Promise.all(masters.map(async (node) => (await keysOn(node, 1))[0]))) as typeof keys;
-    // Once the library knows the nodes, the store learns of each what time it is there.
+    // The first round lets the library learn the nodes, the second lets the store learn each node's clock.
     for (const key of [...keys, ...keys]) await store.consume(limitOf(1), key, 1, timeoutMs);
   });
   afterAll(() => connected?.close());
 
-  it("limits that share a key are one run on one node", async () => {
+  it("limits that share a key take one run on one node", async () => {
     const checks = Array.from({ length: 5 }, (): Check => ({ limit: limitOf(10), key: keys[0], cost: 1 }));
     expect(await runsDuring(() => store.consumeAll(checks, timeoutMs))).toEqual([1, 0, 0]);
   });
 
-  it("limits with different keys are a run for each slot, and one more for each that charged where another rejects", async () => {
+  it("limits with different keys take one run per slot, and one refund per charged slot if another rejects", async () => {
     const [narrow, wide, widest] = [limitOf(1), limitOf(10), limitOf(100)];
     const checks: Check[] = [
       { limit: wide, key: keys[0], cost: 2 },
@@ -95,31 +95,34 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect([await used(wide, keys[0]), await used(narrow, keys[1]), await used(widest, keys[2])]).toEqual([2, 1, 3]);
   });
 
-  it.each([9, 5])("never are more let through than all allow, and the rest is given back (60 of all, %i of each)", async (eachLimit) => {
-    const [global, each] = [limitOf(60), limitOf(eachLimit)];
-    const users = Array.from({ length: 10 }, (_, i) => `user-${i}`);
-    const requests = Array.from({ length: 300 }, (_, i) => users[i % users.length] as string);
-    const answers = await Promise.all(
-      requests.map(async (user, i) => {
-        await sleep(i % 17);
-        const checks = [
-          { limit: global, key: "global", cost: 1 },
-          { limit: each, key: user, cost: 1 },
-        ];
-        const decisions = await store.consumeAll(checks, timeoutMs);
-        return decisions.every(({ allowed }) => allowed) ? user : undefined;
-      }),
-    );
-    const passed = answers.filter((user) => user !== undefined);
-    expect(passed.length).toBeLessThanOrEqual(60);
-    expect(passed.length).toBeGreaterThan(0);
-    expect(await used(global, "global")).toBe(passed.length);
-    for (const user of users) expect(await used(each, user)).toBe(passed.filter((other) => other === user).length);
-    expect(Math.max(...(await Promise.all(users.map((user) => used(each, user)))))).toBeLessThanOrEqual(eachLimit);
-    for (let i = passed.length; i < 60; i++) expect((await store.consume(global, "global", 1, timeoutMs)).allowed).toBe(true);
-  });
+  it.each([9, 5])(
+    "limits in several slots are never exceeded, and rejected requests are refunded (60 in all, %i each)",
+    async (eachLimit) => {
+      const [global, each] = [limitOf(60), limitOf(eachLimit)];
+      const users = Array.from({ length: 10 }, (_, i) => `user-${i}`);
+      const requests = Array.from({ length: 300 }, (_, i) => users[i % users.length] as string);
+      const answers = await Promise.all(
+        requests.map(async (user, i) => {
+          await sleep(i % 17);
+          const checks = [
+            { limit: global, key: "global", cost: 1 },
+            { limit: each, key: user, cost: 1 },
+          ];
+          const decisions = await store.consumeAll(checks, timeoutMs);
+          return decisions.every(({ allowed }) => allowed) ? user : undefined;
+        }),
+      );
+      const passed = answers.filter((user) => user !== undefined);
+      expect(passed.length).toBeLessThanOrEqual(60);
+      expect(passed.length).toBeGreaterThan(0);
+      expect(await used(global, "global")).toBe(passed.length);
+      for (const user of users) expect(await used(each, user)).toBe(passed.filter((other) => other === user).length);
+      expect(Math.max(...(await Promise.all(users.map((user) => used(each, user)))))).toBeLessThanOrEqual(eachLimit);
+      for (let i = passed.length; i < 60; i++) expect((await store.consume(global, "global", 1, timeoutMs)).allowed).toBe(true);
+    },
+  );
 
-  it("a request that met a charge which was given back is rejected, and the next one passes", async () => {
+  it("a request during another's unrefunded charge is rejected, and the next one passes", async () => {
     const [free, full] = [limitOf(1), limitOf(1)];
     await store.consume(full, keys[1], 1, timeoutMs);
     const whole: Check[] = [
@@ -131,7 +134,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect((await store.consume(free, keys[0], 1, timeoutMs)).allowed).toBe(true);
   });
 
-  it("what was charged is given back where another slot fails", async () => {
+  it("charges are refunded if another slot fails", async () => {
     const [sound, foreign] = [limitOf(10), limitOf(10)];
     const node = await cluster.masterOf(slotOf(keys[1]));
     await store.consume(foreign, keys[1], 1, timeoutMs);
@@ -146,7 +149,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect(await used(sound, keys[0])).toBe(0);
   });
 
-  it("a limit that was only looked at gets nothing back where another rejects", async () => {
+  it("a look-only limit gets no refund when another rejects", async () => {
     const [looked, full] = [limitOf(10), limitOf(1)];
     await store.consume(looked, keys[0], 4, timeoutMs);
     await store.consume(full, keys[1], 1, timeoutMs);
@@ -158,7 +161,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect(await used(looked, keys[0])).toBe(4);
   });
 
-  it("decisions for one node travel in one pipeline", async () => {
+  it("decisions for one node are sent in one pipeline", async () => {
     const node = cluster.nodes[0] as RedisServer;
     const reads = async (): Promise<number> => Number((await node.info("stats"))["total_reads_processed"]);
     const many = await keysOn(node, 60);
@@ -166,11 +169,11 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     const before = await reads();
     const runs = await runsDuring(() => Promise.all(many.map((key) => store.consume(limit, key, 1, timeoutMs))));
     expect(runs).toEqual([many.length, 0, 0]);
-    // Of two rounds; the replica and this test are heard too.
+    // Two rounds; the replica's and this test's own reads count too.
     expect((await reads()) - before).toBeLessThan(20);
   });
 
-  it("a slot that moves to another node is followed, with what was counted there", async () => {
+  it("a slot that moves to another node keeps its counts", async () => {
     const [key] = keys;
     const slot = slotOf(key);
     const limits = [limitOf(10), limitOf(10), limitOf(10)] as const;
@@ -187,7 +190,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
       for (const limit of limits) remaining.push((await store.consume(limit, key, 1, timeoutMs)).remaining);
       return remaining;
     };
-    // On its way: what has moved is asked for there, and so is what is new.
+    // During the move: moved keys and new keys are on the target node.
     expect(await ask()).toEqual([8, 8, 9]);
     for (const rest of (await from.command("KEYS", `*{${key}}*`)) as string[]) {
       await from.command("MIGRATE", to.host, to.port, rest, 0, 5000);
@@ -212,7 +215,7 @@ describe.each([
   });
   afterEach(() => connected?.close());
 
-  /** Asks without a pause until it is told to stop, and counts what came of it. */
+  /** Sends requests continuously until it is stopped, and counts the outcomes. */
   class Load {
     decided = 0;
     failed = 0;
@@ -263,7 +266,7 @@ describe.each([
     await load.stop();
     const after = await count();
     expect(after).toBeLessThanOrEqual(load.decided + load.failed);
-    // A master that is killed may take along what it has not told its replica yet.
+    // A killed master may lose charges that it had not replicated yet.
     expect(after).toBeGreaterThanOrEqual(how === "killed" ? before : load.decided);
   });
 });

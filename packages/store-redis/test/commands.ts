@@ -2,13 +2,13 @@ import type { RedisServer } from "@floodgate/test-servers";
 
 /** A command that a client sent. */
 export interface Command {
-  /** In capitals. */
+  /** In upper case. */
   readonly name: string;
-  /** Of a run of the script, the keys it takes. */
+  /** The keys of a script run; empty for other commands. */
   readonly keys: readonly string[];
 }
 
-/** Does something, and answers what came of it and the commands that clients sent to a server meanwhile, in their order. */
+/** Runs `act`; returns its result and the commands that the server received meanwhile, in order. */
 export async function watched<T>(server: RedisServer, act: () => T): Promise<{ answer: Awaited<T>; commands: Command[] }> {
   const monitor = await server.monitor();
   try {
@@ -24,13 +24,13 @@ export function namesOf(commands: readonly Command[]): string[] {
   return commands.map(({ name }) => name);
 }
 
-/** How often a server was asked to run the script so far. */
+/** The number of script runs on a server so far. */
 export async function runsOf(server: RedisServer): Promise<number> {
   const { cmdstat_evalsha: bySha, cmdstat_eval: bySource } = await server.info("commandstats");
   return [bySha, bySource].reduce((sum, stat) => sum + Number(/calls=(\d+)/.exec(stat ?? "")?.[1] ?? 0), 0);
 }
 
-/** How often while something happened. */
+/** The number of script runs during `act`. */
 export async function runsDuring(server: RedisServer, act: () => unknown): Promise<number> {
   const before = await runsOf(server);
   await act();

@@ -5,7 +5,7 @@ import { conformsOnRedis } from "./conformance.js";
 describe("Valkey", async () => {
   const valkey = await valkeyServer();
 
-  it("is there at least in CI; where it is left out elsewhere, a warning says why", () => {
+  it("is installed in CI; elsewhere a warning says why it is left out", () => {
     expect(valkey !== undefined || process.env["CI"] === undefined).toBe(true);
   });
 

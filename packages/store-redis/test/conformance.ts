@@ -6,12 +6,12 @@ import { type Connected, type LibraryName, libraries } from "./libraries.js";
 
 let stores = 0;
 
-/** Servers of a test file's own. */
+/** The servers of a test file. */
 interface Servers {
   stop(): Promise<void>;
 }
 
-/** The suite on a store that a connection makes: with a prefix of its own in each case, which is as good as an empty Redis. */
+/** Runs the suite. Each test gets its own prefix, which works like an empty Redis. */
 function conforms<S extends Servers>(name: string, start: () => Promise<S>, connect: (servers: S) => Promise<Connected>): void {
   let servers: S;
   let connected: Connected;
@@ -20,7 +20,7 @@ function conforms<S extends Servers>(name: string, start: () => Promise<S>, conn
     connected = await connect(servers);
   });
   afterAll(async () => {
-    // In this order: to say farewell to servers that are gone can take for ever.
+    // Close clients first: closing them after their servers have stopped can hang.
     await connected?.close();
     await servers?.stop();
   });
@@ -31,7 +31,7 @@ function conforms<S extends Servers>(name: string, start: () => Promise<S>, conn
   );
 }
 
-/** A client library on a server of its own. */
+/** Tests a client library on its own server. */
 export function conformsOnRedis(library: LibraryName, binary?: string): void {
   conforms(
     `${library} on ${binary ?? "Redis"}`,
@@ -40,7 +40,7 @@ export function conformsOnRedis(library: LibraryName, binary?: string): void {
   );
 }
 
-/** A client library on a Cluster of its own. */
+/** Tests a client library on its own Cluster. */
 export function conformsOnCluster(library: LibraryName): void {
   conforms(
     `${library} on a Cluster`,

@@ -20,10 +20,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("what a request was charged in one slot and gets back", () => {
+describe("the refund of a charge in one slot", () => {
   it.each<[string, number, () => Promise<Whole>]>([
-    ["shares the time of the decision where another slot rejects", 0, async () => ({ charged: false, decisions: [told(false)] })],
-    ["has all the time again where another slot fails", 60, () => Promise.reject(new Error("The other slot"))],
+    ["shares the decision's timeout if another slot rejects", 0, async () => ({ charged: false, decisions: [told(false)] })],
+    ["gets the full timeout again if another slot fails", 60, () => Promise.reject(new Error("The other slot"))],
   ])("%s", async (_, laterMs, other) => {
     const asked: Step[] = [];
     const answers = [async () => ({ charged: true, decisions: [told(true)] }), () => sixtyMs().then(other), async () => -1];
@@ -34,8 +34,8 @@ describe("what a request was charged in one slot and gets back", () => {
     const whole = Promise.allSettled([consumeAll(lanes, [checkOf("a"), checkOf("bb")], 100)]);
     await vi.advanceTimersByTimeAsync(60);
     await whole;
-    const [charge, , giveBack] = asked as [Step, Step, Step];
-    expect(giveBack.redisKey).toBe("a");
-    expect(giveBack.deadlineMs - charge.deadlineMs).toBe(laterMs);
+    const [charge, , refund] = asked as [Step, Step, Step];
+    expect(refund.redisKey).toBe("a");
+    expect(refund.deadlineMs - charge.deadlineMs).toBe(laterMs);
   });
 });

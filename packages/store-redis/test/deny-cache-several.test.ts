@@ -8,7 +8,7 @@ import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patientStore, yearly } from "./patient-store.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let server: RedisServer;
@@ -23,8 +23,8 @@ const clock = (): number => nowMs;
 
 const storeOf = (options?: RedisStoreOptions) => patientStore(redis, options);
 
-describe("a request under several limits", () => {
-  it("is rejected without a round trip where that is certain, the others as last seen", async () => {
+describe("the deny cache, for a request under several limits,", () => {
+  it("rejects without a round trip if one rejection is certain, and shows the others' last known numbers", async () => {
     const [store, other] = [await storeOf(), await storeOf()];
     const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
     const checks = [narrow, wide].map((limit): Check => ({ limit, key: "k", cost: 1 }));
@@ -42,7 +42,7 @@ describe("a request under several limits", () => {
     ]);
   });
 
-  it("is asked for again once what it only looks at may reject it, as a ban that has just begun does", async () => {
+  it("asks Redis again when a look-only limit, such as a ban, may have changed", async () => {
     const store = await storeOf();
     const [limit, ban] = [limitOf(yearly(1)), limitOf(slidingWindowLog({ limit: 1, window: "1h" }))];
     const checks: Check[] = [
@@ -59,9 +59,9 @@ describe("a request under several limits", () => {
 
   it.each([
     ["pass", async () => undefined],
-    ["settle what they charged to", (store: PatientStore, { limit, key }: Check, charge: Decision) => store.settle(limit, key, charge, 2)],
+    ["settle charges of", (store: PatientStore, { limit, key }: Check, charge: Decision) => store.settle(limit, key, charge, 2)],
     ["use up", (store: PatientStore, { limit, key }: Check, { remaining }: Decision) => store.consume(limit, key, Math.max(remaining, 1))],
-  ])("is rejected without a round trip while others %s a limit beside it", async (_, goOn) => {
+  ])("rejects without a round trip while other requests %s another of its limits", async (_, goOn) => {
     const [cached, plain] = [
       await storeOf({ clock, denyCache: { maxAgeMs: 1000 } }),
       await storeOf({ clock, denyCache: false, prefix: "plain" }),
@@ -94,7 +94,7 @@ describe("a request under several limits", () => {
     expect(runs).toBeLessThanOrEqual(2);
   });
 
-  it("asks each time where one of them counts what it rejects", async () => {
+  it("always asks Redis if one limit has countRejected", async () => {
     const store = await storeOf();
     const [narrow, counting] = [limitOf(yearly(1)), limitOf(slidingWindowLog({ limit: 10, window: "1h", countRejected: true }))];
     const checks = [narrow, counting].map((limit): Check => ({ limit, key: "k", cost: 1 }));
@@ -102,7 +102,7 @@ describe("a request under several limits", () => {
     for (let i = 0; i < 3; i++) expect(await runsDuring(server, () => store.consumeAll(checks))).toBe(1);
   });
 
-  it("goes to Redis where one of them is unknown, or only a shadow limit would reject", async () => {
+  it("asks Redis if one limit is not cached, or if only a shadow limit would reject", async () => {
     const store = await storeOf();
     const [narrow, wide] = [limitOf(yearly(1)), limitOf(yearly(10))];
     await store.consume(narrow, "k");

@@ -13,7 +13,7 @@ import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./
 import { policies, tenAnHour } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let server: RedisServer;
@@ -28,7 +28,7 @@ const clock = (): number => nowMs;
 
 const storeOf = (options?: RedisStoreOptions, client: Redis = redis) => patientStore(client, options);
 
-describe("a key that was rejected", () => {
+describe("a rejected key", () => {
   it.each(tenAnHour)("is rejected again without a round trip: $stateKind", async (policy) => {
     const store = await storeOf();
     const limit = limitOf(policy);
@@ -46,7 +46,7 @@ describe("a key that was rejected", () => {
     }
   });
 
-  it("is told what Redis would tell it: the verdict, the limit and the wait", async () => {
+  it("gets the same decision as from Redis: allowed, limit and retryAfterMs", async () => {
     const many = fc
       .record({ limit: fc.integer({ min: 1, max: 40 }), window: fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const) })
       .map(slidingWindowLog);
@@ -78,7 +78,7 @@ describe("a key that was rejected", () => {
     expect(known).toBeGreaterThan(100);
   });
 
-  it("is told so whatever it costs, of a log that is too long to be handed over", async () => {
+  it("gets exact waits for any cost from a log that is too long to be cached whole", async () => {
     const limit = limitOf(slidingWindowLog({ limit: 30, window: "1m" }));
     const cached = await storeOf({ clock });
     const plain = await storeOf({ clock, denyCache: false });
@@ -95,7 +95,7 @@ describe("a key that was rejected", () => {
     expect(await runsDuring(server, () => Promise.all([1, 2, 3].map(() => cached.consume(limit, "k", 31))))).toBe(0);
   });
 
-  it("goes to Redis with a cheaper request that would pass, and with no dearer one", async () => {
+  it("asks Redis for a cheaper request that may pass, and not for a more expensive one", async () => {
     const store = await storeOf();
     const limit = limitOf(tokenBucket({ capacity: 10, refill: 1, every: "1h" }));
     await store.consume(limit, "k", 7);
@@ -104,7 +104,7 @@ describe("a key that was rejected", () => {
     expect(await runsDuring(server, async () => expect((await store.consume(limit, "k", 3)).allowed).toBe(true))).toBe(1);
   });
 
-  it("is told at once that a cost above the quota never passes", async () => {
+  it("rejects a cost above the quota without a round trip", async () => {
     const store = await storeOf();
     const limit = limitOf(yearly(10));
     await store.consume(limit, "k", 11);
@@ -118,7 +118,7 @@ describe("a key that was rejected", () => {
     expect((await store.consume(limit, "k", 10)).allowed).toBe(true);
   });
 
-  it("is forgotten for newer ones beyond maxKeys", async () => {
+  it("is evicted by newer keys beyond maxKeys", async () => {
     const store = await storeOf({ denyCache: { maxKeys: 3, maxAgeMs: patienceMs } });
     const limit = limitOf(yearly(1));
     const keys = ["a", "b", "c", "d", "e"];
@@ -128,7 +128,7 @@ describe("a key that was rejected", () => {
     expect(trips).toEqual([0, 0, 0, 1, 1]);
   });
 
-  it("is asked for each time where rejected requests count, or where the cache is off", async () => {
+  it("always asks Redis with countRejected, or with the cache off", async () => {
     const countsRejected = limitOf(slidingWindowLog({ limit: 1, window: "1h", countRejected: true }));
     for (const [store, limit] of [
       [await storeOf(), countsRejected],
@@ -140,24 +140,24 @@ describe("a key that was rejected", () => {
   });
 });
 
-describe("what is known of a key ends", () => {
+describe("a cached rejection ends", () => {
   it.each<[string, (store: PatientStore, limit: Limit, charge: Decision) => Promise<unknown>]>([
     ["with a reset", (store, limit) => store.reset(limit, "k")],
     ["with a settlement", (store, limit, charge) => store.settle(limit, "k", charge, 0)],
-  ])("%s, and already while that is under way", async (_, end) => {
+  ])("%s, as soon as that is sent", async (_, end) => {
     const store = await storeOf();
     const limit = limitOf(yearly(1));
     const charge = await store.consume(limit, "k");
     expect((await store.consume(limit, "k")).allowed).toBe(false);
     const [, passes] = [end(store, limit, charge), store.consume(limit, "k")];
     expect((await passes).allowed).toBe(true);
-    // What was rejected before it, and is heard of meanwhile, is not remembered.
+    // A rejection that was decided before the reset, but arrives during it, is not cached.
     const [rejected] = [store.consume(limit, "k"), end(store, limit, await passes)];
     expect((await rejected).allowed).toBe(false);
     expect((await store.consume(limit, "k")).allowed).toBe(true);
   });
 
-  it("with a higher limit, which sees the same state", async () => {
+  it("for a plan with a higher limit on the same state", async () => {
     const store = await storeOf();
     const [one, two] = [createLimit("plan", yearly(1)), createLimit("plan", yearly(2))];
     await store.consume(one, "k");
@@ -167,7 +167,7 @@ describe("what is known of a key ends", () => {
     expect(await runsDuring(server, async () => expect((await store.consume(one, "k")).allowed).toBe(false))).toBe(0);
   });
 
-  it("within maxAgeMs, where another process resets it", async () => {
+  it("within maxAgeMs after another process resets the key", async () => {
     const [store, other] = [await storeOf({ clock, denyCache: { maxAgeMs: 500 } }), await storeOf({ clock })];
     const limit = limitOf(yearly(1));
     await store.consume(limit, "k");
@@ -179,7 +179,7 @@ describe("what is known of a key ends", () => {
     expect((await store.consume(limit, "k")).allowed).toBe(true);
   });
 
-  it("likewise by the server's clock", async () => {
+  it("within maxAgeMs by the server's clock too", async () => {
     const [store, other] = [await storeOf({ denyCache: { maxAgeMs: 50 } }), await storeOf()];
     const limit = limitOf(yearly(1));
     await store.consume(limit, "k");
@@ -188,7 +188,7 @@ describe("what is known of a key ends", () => {
     await expect.poll(async () => (await store.consume(limit, "k")).allowed, { interval: 5, timeout: patienceMs }).toBe(true);
   });
 
-  it("when a clock that is handed over steps back", async () => {
+  it("when an injected clock steps back", async () => {
     const store = await storeOf({ clock });
     const limit = limitOf(yearly(1));
     await store.consume(limit, "k");
@@ -203,7 +203,7 @@ async function serverMs(): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-describe("by the server's clock", () => {
+describe("the deny cache by the server's clock", () => {
   let proxy: TcpProxy;
   let distant: Redis;
   beforeAll(async () => {
@@ -218,7 +218,7 @@ describe("by the server's clock", () => {
     proxy?.stop();
   });
 
-  it.each([0, 3, 20])("nobody is rejected whom Redis would let through, %i ms away", async (latencyMs) => {
+  it.each([0, 3, 20])("never rejects a request that Redis would allow, at a latency of %i ms", async (latencyMs) => {
     proxy.requests.latencyMs = latencyMs;
     proxy.replies.latencyMs = latencyMs;
     const store = await storeOf({}, distant);
@@ -244,7 +244,7 @@ describe("by the server's clock", () => {
     );
   });
 
-  it("that of this process does not matter", async () => {
+  it("ignores this process's own clock", async () => {
     proxy.requests.latencyMs = 0;
     proxy.replies.latencyMs = 0;
     const store = await storeOf();
@@ -259,7 +259,7 @@ describe("by the server's clock", () => {
   });
 });
 
-describe("what is known of keys takes no memory any more", () => {
+describe("the deny cache frees memory", () => {
   setFlagsFromString("--expose_gc");
   const collectGarbage = runInNewContext("gc") as () => void;
   const lasting = limitOf(yearly(1));
@@ -268,7 +268,7 @@ describe("what is known of keys takes no memory any more", () => {
   it.each<[string, RedisStoreOptions, () => Limit]>([
     ["once their limit is gone, as rules come and go", {}, () => limitOf(yearly(1))],
     [
-      "once it is not believed any more, as keys come and go",
+      "of states older than maxAgeMs, as keys come and go",
       { clock, denyCache: { maxAgeMs: 1000 } },
       () => {
         nowMs += 1001;

@@ -14,7 +14,7 @@ useRedis((_server, client) => {
   redis = client;
 });
 
-/** Something that happens to the limits, a while after what happened before. */
+/** One step, some time after the previous one. */
 type Step = { readonly afterMs: number } & (
   | { readonly act: "consume" | "peek" | "reset"; readonly limit: number; readonly key: string; readonly cost: number }
   | { readonly act: "refund"; readonly which: number }
@@ -32,7 +32,7 @@ const afterMs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: -1000, max: 0 }) },
 );
 
-/** Two limits, and a life of some steps. */
+/** Two limits and a series of steps. */
 const lives = fc.tuple(
   fc.tuple(policies, policies),
   fc.array(
@@ -57,7 +57,7 @@ const lives = fc.tuple(
 
 let runs = 0;
 
-/** Lives the same life on a memory store and on Redis, and compares what they say at each step. */
+/** Plays the same steps on a memory store and on Redis, and compares every answer. */
 async function compare(
   [twoPolicies, steps]: readonly [readonly Policy[], readonly Step[]],
   denyCache: boolean,
@@ -95,7 +95,7 @@ async function compare(
   }
 }
 
-describe("beside the memory store", () => {
+describe("the Redis store compared with the memory store", () => {
   test("every field of every decision, refund and settlement is equal", { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(lives, (life) => compare(life, false, (there, here) => expect(there).toEqual(here))),
@@ -103,7 +103,7 @@ describe("beside the memory store", () => {
     );
   });
 
-  test("every settlement is equal, and what each plan of a key then has left", { timeout: 120_000 }, async () => {
+  test("every settlement is equal, and so is what each plan has left after it", { timeout: 120_000 }, async () => {
     const plan = fc.nat(2);
     const acts = fc.array(
       fc.oneof(
@@ -141,7 +141,7 @@ describe("beside the memory store", () => {
     );
   });
 
-  test.each(tenAnHour)("a settlement to any cost answers the same number over the wire: $stateKind", async (policy) => {
+  test.each(tenAnHour)("a settlement to any cost returns the same number: $stateKind", async (policy) => {
     const clock = (): number => 1_789_948_800_000;
     const limit = createLimit("large", policy);
     for (const realCost of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 5, 2 ** 52 + 1]) {
@@ -154,7 +154,7 @@ describe("beside the memory store", () => {
     }
   });
 
-  test("with the deny cache every verdict is equal", { timeout: 120_000 }, async () => {
+  test("with the deny cache, `allowed` is always equal", { timeout: 120_000 }, async () => {
     const verdict = (answer: unknown): unknown =>
       typeof answer === "object" && answer !== null && "allowed" in answer ? answer.allowed : answer;
     await fc.assert(

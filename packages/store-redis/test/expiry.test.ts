@@ -21,7 +21,7 @@ import { redisStore } from "../src/index.js";
 import { policies } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
@@ -33,7 +33,7 @@ useRedis((started, client) => {
   redis = client;
 });
 
-/** Something that is done to one of two limits, or to both, after a while. */
+/** One step on one of two limits, or on both, after a pause. */
 type Step = { readonly waitMs: number } & (
   | { readonly act: "consume" | "peek" | "reset"; readonly limit: number; readonly key: string; readonly cost: number }
   | { readonly act: "settle"; readonly which: number; readonly cost: number }
@@ -57,7 +57,7 @@ function lives(waitMs: fc.Arbitrary<number>): fc.Arbitrary<[[Policy, Policy], St
 
 let lived = 0;
 
-/** Two limits on an empty server, and what was charged. */
+/** Two limits on an empty server, and their charges. */
 class Life {
   readonly limiters: readonly Limiter<"async">[];
   readonly #charged: [Limiter<"async">, string, Decision][] = [];
@@ -67,11 +67,11 @@ class Life {
     this.limiters = policies.map((policy, i) => createLimiter({ name: `limit-${i}`, policy, store, timeoutMs }));
   }
 
-  /** Answers whether it may have left a key where there was none. */
+  /** Returns whether the step may have created a key. */
   async live(step: Step): Promise<boolean> {
     if (step.act === "settle") {
       const [limiter, key, decision] = this.#charged.at(-1 - step.which) ?? [];
-      // What comes late to a bucket is charged all the same.
+      // A bucket charges a higher cost even after expiry.
       return limiter !== undefined && (await limiter.settle(key as string, decision as Decision, step.cost)) > 0;
     }
     if (step.act === "all") {
@@ -102,12 +102,12 @@ async function names(pattern = "*"): Promise<string[]> {
   return ((await server.command("KEYS", pattern)) as string[]).sort();
 }
 
-/** By the server's clock: -1 where it never expires, -2 where there is none. */
+/** The time to live by the server's clock: -1 if the key never expires, -2 if there is no key. */
 async function expiryOf(name: string): Promise<number> {
   return (await server.command("PEXPIRETIME", name)) as number;
 }
 
-/** Never sooner; and no later than a script that read the time comes to write, however busy the machine is. */
+/** Asserts the expiry: never early, and late at most by the time between the script's reading of the clock and its write. */
 function expectAt(expiryMs: number, resetAtMs: number): void {
   expect(expiryMs).toBeGreaterThanOrEqual(resetAtMs);
   expect(expiryMs).toBeLessThan(resetAtMs + 1000);
@@ -118,8 +118,8 @@ async function serverMs(): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-describe("every key expires, whatever is done", () => {
-  it("by the server's clock: when its state is the same as none, and not a millisecond before", async () => {
+describe("every key expires", () => {
+  it("by the server's clock, exactly when its state is the same as no state", async () => {
     const waits = fc.oneof(
       { weight: 5, arbitrary: fc.constant(0) },
       { weight: 2, arbitrary: fc.nat(12) },
@@ -149,7 +149,7 @@ describe("every key expires, whatever is done", () => {
     );
   });
 
-  it("by a clock that is handed over: no sooner than its state says, and than a minute", async () => {
+  it("with an injected clock, at least a minute after the last write and not before its state ends", async () => {
     const waits = fc.oneof(
       { weight: 3, arbitrary: fc.nat(20) },
       { weight: 2, arbitrary: fc.nat(1300) },
@@ -191,7 +191,7 @@ describe.each<[string, Policy]>([
   ["GCRA", gcra({ limit: 5, window: "40ms" })],
   ["a leaky bucket", leakyBucket({ capacity: 5, leak: 5, every: "40ms" })],
 ])("a key of %s in parts of a second", (name, policy) => {
-  it("expires with its debt, to the millisecond", async () => {
+  it("when its debt is paid off, to the millisecond", async () => {
     await server.command("FLUSHALL");
     const limiter = createLimiter({ name, policy, store: redisStore(redis), timeoutMs });
     const decision = await limiter.consume("k", { cost: 3 });
@@ -202,7 +202,7 @@ describe.each<[string, Policy]>([
     else expect(await serverMs()).toBeGreaterThanOrEqual(atMs + resetAfterMs);
   });
 
-  it("expires with its state, and a refund that comes later leaves none", async () => {
+  it("with its state, and a later refund creates no key", async () => {
     await server.command("FLUSHALL");
     const limiter = createLimiter({ name, policy, store: redisStore(redis), timeoutMs });
     const decision = await limiter.consume("k", { cost: 3 });
@@ -216,7 +216,7 @@ describe.each<[string, Policy]>([
   });
 });
 
-it("a reset touches exactly its key", async () => {
+it("a reset deletes exactly one key", async () => {
   const keys: readonly Key[] = [
     "user",
     "user:2",

@@ -7,7 +7,7 @@ import { redisStore } from "../src/index.js";
 import { everyState } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
@@ -25,10 +25,10 @@ const storeOf = () => redisStore(redis, { clock });
 let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
-/** Before the byte that tells the layout stands when the state was made. */
+/** The size of the state's birth, which precedes the layout byte. */
 const layoutAt = 7;
 
-/** The name in Redis of a key that has been charged one unit. */
+/** The Redis key of a request key that was charged one unit. */
 async function chargedName(limit: Limit, key: string): Promise<string> {
   await storeOf().consume(limit, key, 1, timeoutMs);
   return (await redis.keys(`*{${key}}*`))[0] as string;
@@ -37,7 +37,7 @@ async function chargedName(limit: Limit, key: string): Promise<string> {
 describe.each(everyState)("a key of $stateKind that holds", (policy) => {
   const limit = createLimit("api", policy);
 
-  it("a text that is no state begins anew", async () => {
+  it("a foreign string is ignored and overwritten", async () => {
     const key = freshKey();
     const name = await chargedName(limit, key);
     const state = (await redis.getBuffer(name)) as Buffer;
@@ -45,7 +45,7 @@ describe.each(everyState)("a key of $stateKind that holds", (policy) => {
       .oneof(
         fc.uint8Array({ maxLength: 200 }),
         fc.constantFrom("", "0", "10", "null", '{"count":1}').map((text) => Buffer.from(text)),
-        // A state of another length, and one of another layout.
+        // A value of another length, and one with another layout byte.
         fc.nat(state.length - 1).map((length) => state.subarray(0, length)),
         fc.integer({ min: 1, max: 13 }).map((length) => Buffer.concat([state, Buffer.alloc(length, 1)])),
         fc.nat(255).map((layout) => Buffer.from([...state.subarray(0, layoutAt), layout, ...state.subarray(layoutAt + 1)])),
@@ -63,7 +63,7 @@ describe.each(everyState)("a key of $stateKind that holds", (policy) => {
     );
   });
 
-  it("a state that was tampered with fails nobody, and nobody for good", async () => {
+  it("a corrupted state fails no request and locks no key for good", async () => {
     const bytes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(bytes, async (edits) => {
@@ -76,7 +76,7 @@ describe.each(everyState)("a key of $stateKind that holds", (policy) => {
         const store = storeOf();
         const decision = await store.consume(limit, key, 1, timeoutMs);
         await store.settle(limit, key, asCharge(decision), 0, timeoutMs);
-        // It may have become a debt, which says itself how long it lasts.
+        // The corruption may read as a debt: then the decision says how long it lasts.
         const { resetAfterMs } = await store.peek(limit, key, timeoutMs);
         nowMs += Math.max(2 * policy.spanMs, resetAfterMs) + 1;
         expect((await store.consume(limit, key, 1, timeoutMs)).allowed).toBe(true);
@@ -97,7 +97,7 @@ describe.each<[string, (name: string) => Promise<unknown>]>([
 ])("a key that holds a %s", (_, put) => {
   const foreign = { code: "FLOODGATE_FOREIGN_VALUE", message: expect.stringMatching(/holds a value of another type.*reset/) };
 
-  it.each(everyState)("fails alone, stays as it is, and is healed by a reset: $stateKind", async (policy) => {
+  it.each(everyState)("fails alone, stays unchanged, and is fixed by a reset: $stateKind", async (policy) => {
     const limit = createLimit("api", policy);
     const neighbour = createLimit("neighbour", fixedWindow({ limit: 10, window: "365d" }));
     const store = storeOf();
@@ -132,7 +132,7 @@ describe.each<[string, (name: string) => Promise<unknown>]>([
     expect(await redis.type(name)).toBe("string");
   });
 
-  it("is one request's trouble: a limiter decides it as it does where the store fails, and says why", async () => {
+  it("affects only its own requests: a limiter decides them by onStoreError and reports why", async () => {
     const events: FloodgateEvent[] = [];
     const limiter = createLimiter({
       name: "api",

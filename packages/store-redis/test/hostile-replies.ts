@@ -1,12 +1,12 @@
 import type { Decision, Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 
-/** A list in which some of its items are replaced. */
+/** A list with some items replaced. */
 export function spliced<T>(list: readonly T[], at: number, count: number, ...by: readonly T[]): T[] {
   return [...list.slice(0, at), ...by, ...list.slice(at + count)];
 }
 
-/** Values that no field of a reply may hold, or that few may. */
+/** Values that are invalid in all or most fields of a reply. */
 export const strange = fc.constantFrom<unknown>(
   ...[-5, 4e9, 1e8, -1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 63), 1e300, 5n, -5n, 2n ** 70n],
   ...[
@@ -28,7 +28,7 @@ export const strange = fc.constantFrom<unknown>(
     Buffer.from([0xff]),
   ],
 );
-/** One change of a reply. */
+/** One change to a reply. */
 export type Mutation = {
   readonly kind: "drop" | "twice" | "cut" | "insert" | "replace" | "all";
   readonly at: number;
@@ -50,7 +50,7 @@ export function mutated(reply: readonly unknown[], { kind, at, by }: Mutation): 
   return spliced(reply, place, kind === "replace" ? 1 : 0, by);
 }
 
-/** Whether what a store has answered keeps within the bounds of its limit. */
+/** Whether a store's answer is within the bounds of its limit. */
 export function isSound(answer: unknown, limit: Limit): boolean {
   if (answer === undefined || typeof answer === "number") return answer === undefined || Math.abs(answer) <= 12;
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = answer as Decision;

@@ -12,7 +12,7 @@ import { libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 let redis: Redis;
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => hostile?.stop());
 
-/** Of the process: none of them may happen. */
+/** Process events that must not occur. */
 const unhandled: unknown[] = [];
 const note = (error: unknown): void => void unhandled.push(error);
 beforeEach(() => {
@@ -38,7 +38,7 @@ afterEach(() => {
   hostile.cut();
 });
 
-/** What a sound Redis answers. */
+/** The replies of a real Redis. */
 async function honest(command: readonly string[]): Promise<unknown> {
   const [name, ...args] = command as [string, ...string[]];
   return redis.call(name, ...args).catch((error: Error) => new ReplyError(error.message));
@@ -48,7 +48,7 @@ let worlds = 0;
 
 type Answered = readonly [Limit, unknown];
 
-/** What limiters over a client of the hostile server answer to requests that ask for everything there is to ask for. */
+/** Calls every method of limiters on the hostile server, and returns their answers. */
 async function answersOf(library: "ioredis 6" | "redis 6", timeoutMs: number, requests: number): Promise<readonly Answered[]> {
   const { client } = await libraries[library].connect(hostile.port);
   try {
@@ -88,13 +88,13 @@ async function answersOf(library: "ioredis 6" | "redis 6", timeoutMs: number, re
     }
     return answers;
   } finally {
-    // Libraries wait for replies before they close, and these may never come.
+    // Libraries wait for outstanding replies before they close, and these may never come.
     if ("disconnect" in client && "status" in client) (client as unknown as Redis).disconnect();
     else (client as unknown as { destroy(): void }).destroy();
   }
 }
 
-/** Every answer is within its bounds, or says that the store has failed. */
+/** Asserts that every answer is within bounds or reports a store error. */
 function expectSound(answers: readonly Answered[]): void {
   for (const [limit, answer] of answers) {
     if (answer instanceof Error) {
@@ -109,8 +109,8 @@ function expectSound(answers: readonly Answered[]): void {
 
 const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
 
-/** Replies in which no decision can be found. */
-const senseless: Readonly<Record<string, Answer>> = {
+/** Replies without a readable decision. */
+const unreadable: Readonly<Record<string, Answer>> = {
   "a text": bytes("+OK\r\n"),
   "a RESP2 null": bytes("*-1\r\n"),
   "a RESP3 null": bytes("_\r\n"),
@@ -139,8 +139,8 @@ const senseless: Readonly<Record<string, Answer>> = {
   },
 };
 
-describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with nonsense", (library) => {
-  it.each(Object.entries(senseless))("is taken for one that has failed, and every request is answered: %s", async (_, answer) => {
+describe.each(["ioredis 6", "redis 6"] as const)("a server that sends %s invalid replies", (library) => {
+  it.each(Object.entries(unreadable))("is treated as failed, and every request is decided: %s", async (_, answer) => {
     hostile.answer = () => answer;
     const memory = (): number => process.memoryUsage().external + process.memoryUsage().heapUsed;
     const before = memory();
@@ -149,13 +149,13 @@ describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with 
     const decisions = answers.filter(([, given]) => given instanceof Object && "allowed" in given);
     expect(decisions.map(([, given]) => (given as Decision).degraded)).toEqual(decisions.map(() => true));
     expect(decisions.length).toBeGreaterThanOrEqual(9);
-    // The store allocates nothing for what a reply promises. (What a library allocates is its own affair; for these replies it is little.)
+    // The store allocates nothing for lengths that a reply claims. (Libraries may; for these replies it is little.)
     expect(memory() - before).toBeLessThan(300e6);
     await setImmediate();
     expect(unhandled).toEqual([]);
   });
 
-  it("in random lists and bytes is answered in time, and each decision is within its bounds or says that the store failed", async () => {
+  it("made of random lists and bytes: every decision is in time, and within bounds or degraded", async () => {
     const lists = fc.array(strange, { maxLength: 12 }).map(encodeReply);
     const raw = fc.uint8Array({ maxLength: 40 }).map((list) => Buffer.from(list));
     await fc.assert(
@@ -168,8 +168,8 @@ describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with 
     );
   });
 
-  it("in what a sound server has said is answered in time, and each decision is within its bounds or says that the store failed", async () => {
-    // Few changes, so that the breaker lets most replies be read.
+  it("made of valid replies with changes: every decision is in time, and within bounds or degraded", async () => {
+    // Few changes, so that the breaker stays closed and most replies are read.
     const mostlyHonest = fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, mutation);
     await fc.assert(
       fc.asyncProperty(fc.array(mostlyHonest, { minLength: 4, maxLength: 9 }), async (mutations) => {
@@ -186,7 +186,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("a server that answers %s with 
     );
   });
 
-  it("is trusted as long as it makes sense", async () => {
+  it("is trusted while its replies are valid", async () => {
     await redis.flushall();
     hostile.answer = async (command) => encodeReply(await honest(command));
     const answers = await answersOf(library, 20_000, 7);

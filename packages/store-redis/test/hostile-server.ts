@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { decodeReply, ReplyError } from "@floodgate/test-servers";
 
-/** What the server does instead of answering a run of a script: it writes bytes, or does as it likes with the connection. */
+/** Replaces the reply to a script run: writes bytes, or does anything else with the connection. */
 export type Answer = Buffer | ((socket: Socket) => void);
 
-/** A server that speaks Redis's protocol as far as client libraries need it to become ready, and answers scripts as it is told. */
+/** A server that speaks enough of the Redis protocol for client libraries to become ready, and answers scripts with `answer`. */
 export class HostileServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Decides how the run of a script is answered. */
+  /** Answers a script run. */
   answer: (command: readonly string[]) => Answer | Promise<Answer> = () => Buffer.from("-ERR unset\r\n");
 
   private constructor() {
@@ -32,7 +32,7 @@ export class HostileServer {
     this.cut();
   }
 
-  /** Cuts all connections. */
+  /** Closes all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -42,7 +42,7 @@ export class HostileServer {
     socket.on("error", () => undefined);
     socket.on("close", () => this.#sockets.delete(socket));
     let bytes: Buffer = Buffer.alloc(0);
-    // One after the other, as Redis answers.
+    // In order, as Redis replies.
     let done: Promise<void> = Promise.resolve();
     socket.on("data", (chunk) => {
       bytes = Buffer.concat([bytes, chunk]);
@@ -66,7 +66,7 @@ export class HostileServer {
   }
 }
 
-/** What a sound server answers to a client that becomes ready. */
+/** A real server's replies to a connecting client. */
 function civil([name = "", word = ""]: readonly string[]): Buffer {
   switch (name.toUpperCase()) {
     case "HELLO": {
@@ -83,7 +83,7 @@ function civil([name = "", word = ""]: readonly string[]): Buffer {
   }
 }
 
-/** A value as the protocol writes it; what has no form there in the form that is nearest. */
+/** Encodes a value in the protocol, or in the nearest form that it has. */
 export function encodeReply(value: unknown): Buffer {
   if (Array.isArray(value)) return Buffer.concat([Buffer.from(`*${value.length}\r\n`), ...value.map(encodeReply)]);
   if (value instanceof ReplyError) return Buffer.from(`-${value.message}\r\n`);

@@ -7,7 +7,7 @@ import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-/** Characters that mean something on the way to a slot, a script or a pattern, and some that no UTF-8 holds. */
+/** Characters with a meaning in slots, scripts or patterns, and some that UTF-8 cannot encode. */
 const special = "{ } {} %7D %00 %D800 : , ( ) \\ * ? [a] a b 0 \0 \n \r\n \ud800 \udc00 \ufffd \u{1f600} \u00e9 e\u0301 __proto__".split(
   " ",
 );
@@ -29,11 +29,11 @@ const key = fc.oneof(
 const prefix = fc.constantFrom("floodgate", ":", "*", "%7D", " ", "\u{1f600}", "a:b\n");
 const name = fc.string({ unit: fc.constantFrom(..."{}%:*\\ ab,()[]?\"'~"), minLength: 1, maxLength: 6 });
 
-/** A limit of one, under a name that was not used before. */
+/** A limit of 1 under an unused name. */
 let limits = 0;
 const one = (word = "") => createLimit(`${word}${limits++}`, fixedWindow({ limit: 1, window: "365d" }));
 
-/** How often clients were told that keys do not go together, or are another node's. */
+/** The number of CROSSSLOT, MOVED and ASK errors on all nodes. */
 async function misdirected(): Promise<number> {
   const stats = await Promise.all(cluster.nodes.map((node) => node.info("errorstats")));
   return stats.flatMap(Object.keys).filter((stat) => /CROSSSLOT|MOVED|ASK/.test(stat)).length;
@@ -46,7 +46,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
   });
   afterAll(() => connected?.close());
 
-  it("different keys never share a count, and each is at home in its slot", async () => {
+  it("different keys never share a count, and each is sent to its slot", async () => {
     await fc.assert(
       fc.asyncProperty(prefix, fc.uniqueArray(key, { minLength: 2, maxLength: 40 }), async (prefix, keys) => {
         const store = redisStore(connected.client, { prefix, denyCache: false });
@@ -61,7 +61,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
     expect(await misdirected()).toBe(0);
   });
 
-  it("nor do limits of different names, and all of one key share its slot", async () => {
+  it("limits of different names never share a count, and all limits of a key share its slot", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(name, { minLength: 1, maxLength: 6 }),
@@ -85,7 +85,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
     expect(await misdirected()).toBe(0);
   });
 
-  it("a megabyte is a key like any other, and a short one where it comes from a client", async () => {
+  it("a key of a megabyte works in the store, and limiters hash it to a short one", async () => {
     const megabyte = "k".repeat(1_000_000);
     const keys = [megabyte, `${megabyte}}`, megabyte.slice(1)];
     const prefix = `megabyte-${limits}`;
@@ -103,7 +103,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
   });
 });
 
-it.each(tenAnHour)("a cost of 2^53 - 1 is never allowed, charges nothing and disturbs nobody: $stateKind", async (policy) => {
+it.each(tenAnHour)("a cost of 2^53 - 1 is rejected, charges nothing and affects no other request: $stateKind", async (policy) => {
   const connected = await libraries["ioredis 6"].connectCluster(cluster.nodes.map(({ port }) => port));
   const store = redisStore(connected.client);
   const [limiter, other] = ["huge", "other"].map((name) =>

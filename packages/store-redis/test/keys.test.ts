@@ -5,14 +5,14 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hashTag, keySuffix } from "../src/keys.js";
 
-/** Characters that have a meaning somewhere on the way to a slot. */
+/** Characters that matter when a slot is computed. */
 const text = fc.string({
   unit: fc.constantFrom("a", "{", "}", "%", "%00", "%7D", "%D800", ":", "\0", "\r\n", "\ud800", "\udc00", "\ufffd", "\u{1f600}", "*", "0"),
   maxLength: 6,
 });
 
 describe("a Redis key", () => {
-  test("is different for different keys, and reaches Redis as it is", () => {
+  test("is unique for each request key and survives the conversion to UTF-8", () => {
     fc.assert(
       fc.property(text, text, (one, other) => {
         expect(hashTag(one) === hashTag(other)).toBe(one === other);
@@ -22,7 +22,7 @@ describe("a Redis key", () => {
     );
   });
 
-  test("is in the slot of its tag alone, so that all limits of a request key share one", () => {
+  test("has the slot of its hash tag, so all limits of a request key share one", () => {
     fc.assert(
       fc.property(
         text,
@@ -38,7 +38,7 @@ describe("a Redis key", () => {
     );
   });
 
-  test("tells limits apart by name, algorithm and times, and not by their numbers", () => {
+  test("depends on a limit's name, algorithm and times, and not on its numbers", () => {
     const suffixes = [
       keySuffix("a", fixedWindow({ limit: 1, window: "1m" })),
       keySuffix("b", fixedWindow({ limit: 1, window: "1m" })),
@@ -50,7 +50,7 @@ describe("a Redis key", () => {
     expect(keySuffix("a", fixedWindow({ limit: 9, window: "1m" }))).toBe(suffixes[0]);
   });
 
-  test("of a client's making is bounded", () => {
+  test("has a bounded length for any client input", () => {
     expect(hashTag(encodeKey("x".repeat(1_000_000))).length).toBeLessThan(100);
     expect(Buffer.byteLength(hashTag(encodeKey("\ud800".repeat(200))))).toBeLessThan(1100);
   });

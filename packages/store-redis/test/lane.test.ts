@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("a client that is not ready is looked at as long as somebody waits for it, and no longer", async () => {
+it("a client that is not ready is polled only while requests wait for it", async () => {
   let looks = 0;
   const client: RedisClient = {
     isCluster: false,

@@ -4,13 +4,13 @@ import { createClient as createClient6, createCluster as createCluster6 } from "
 import { createClient as createClient5, createCluster as createCluster5 } from "redis5";
 import type { AnyRedis } from "../src/index.js";
 
-/** A client of a library, connected, and how to close it. */
+/** A connected client, and a function that closes it. */
 export interface Connected<Client extends AnyRedis = AnyRedis> {
   readonly client: Client;
   close(): Promise<unknown>;
 }
 
-/** A client library: how its users connect. */
+/** A client library: how to connect to one server, and to a Cluster. */
 export interface Library {
   connect(port: number): Promise<Connected>;
   connectCluster(ports: readonly number[]): Promise<Connected>;

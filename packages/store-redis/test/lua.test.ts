@@ -20,10 +20,10 @@ const freshKey = (): string => `key-${keys++}`;
 const startMs = 1_789_948_800_000;
 const yearMs = 365 * 86_400_000;
 
-/** What happens at one time. */
+/** Steps at one time. */
 interface Moment {
   readonly byMs: number;
-  /** The clock goes on to where a window begins. */
+  /** Whether the clock first advances to the start of a window. */
   readonly toEdge: boolean;
   readonly acts: readonly Act[];
 }
@@ -72,12 +72,12 @@ function gridOf([policy]: Plans): number {
 const lives = (plans: fc.Arbitrary<Plans>, longest = 25): fc.Arbitrary<[Plans, Moment[]]> =>
   plans.chain((made) => fc.tuple(fc.constant(made), moments(made, longest)));
 
-describe("a twin in Lua", () => {
+describe("the Lua twins", () => {
   for (const [name, plans] of [
     ["small", smallPlans],
     ["large", largePlans],
   ] as const) {
-    it(`decides as core does, to the last bit, with ${name} numbers`, async () => {
+    it(`decide exactly as core does, with ${name} numbers`, async () => {
       const start = fc.oneof(fc.constant(startMs), fc.constantFrom(0, -1, -1_000_000, -startMs));
       await fc.assert(
         fc.asyncProperty(lives(plans), start, fc.nat(100_000), async ([made, life], aboutMs, offsetMs) => {
@@ -86,7 +86,7 @@ describe("a twin in Lua", () => {
           let nowMs = aboutMs + offsetMs;
           for (const { byMs, toEdge, acts } of life) {
             const nextMs = toEdge ? Math.ceil((nowMs + byMs) / gridMs) * gridMs : nowMs + byMs;
-            // No clock tells more, or -0.
+            // Clocks never return unsafe integers or -0.
             if (Number.isSafeInteger(nextMs)) nowMs = nextMs + 0;
             await twin.play(nowMs, acts);
           }
@@ -96,7 +96,7 @@ describe("a twin in Lua", () => {
     });
   }
 
-  it("decides so by the server's own clock, whose keys expire", async () => {
+  it("decide exactly as core does by the server's clock, with expiring keys", async () => {
     await fc.assert(
       fc.asyncProperty(lives(shortPlans, 40), async ([made, life]) => {
         const twin = new Twin(server, script, freshKey(), made);
@@ -106,7 +106,7 @@ describe("a twin in Lua", () => {
     );
   });
 
-  it("looks through a long log as core does", async () => {
+  it("search long logs as core does", async () => {
     const plan = fc.record({ limit: fc.integer({ min: 100, max: 400 }), countRejected: fc.boolean() });
     const moment = fc.record({
       byMs: fc.oneof({ weight: 60, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.integer({ min: -1000, max: 700 }) }),
@@ -135,9 +135,9 @@ describe("a twin in Lua", () => {
   });
 
   it.each([
-    ["an entry of which one unit was", 2, "3 at 0, 3 at 10, 3 at 20, 1 at 30, 1 at 40, 3 at 50"],
-    ["an entry that began before all others were", 0, "4 at 0, 4 at 10, 2 at 20, 9 at 20"],
-  ])("gives back of %s pushed out by rejected requests that count", async (_, settle, requests) => {
+    ["an entry that lost one unit", 2, "3 at 0, 3 at 10, 3 at 20, 1 at 30, 1 at 40, 3 at 50"],
+    ["an entry that outlived all later ones", 0, "4 at 0, 4 at 10, 2 at 20, 9 at 20"],
+  ])("refund as core does %s to logged rejections", async (_, settle, requests) => {
     const twin = new Twin(server, script, freshKey(), [slidingWindowLog({ limit: 10, window: 1000, countRejected: true })]);
     for (const request of requests.split(", ")) {
       const [consume, atMs] = request.split(" at ").map(Number) as [number, number];
@@ -149,7 +149,7 @@ describe("a twin in Lua", () => {
     ]);
   });
 
-  it("writes an entry of a long log, not the log, and drops what counts no more", async () => {
+  it("append to a long log without rewriting it, and drop expired entries", async () => {
     const [key, policy, requests] = [freshKey(), slidingWindowLog({ limit: 1000, window: 1000 }), 2000];
     await server.command("CONFIG", "RESETSTAT");
     const step: Step = [key, "c", 0, 1];
@@ -163,7 +163,7 @@ describe("a twin in Lua", () => {
   });
 });
 
-/** Before the byte that tells the layout stands when the state was made. */
+/** The size of the state's birth, which precedes the layout byte. */
 const layoutAt = 7;
 
 describe.each<Policy>([
@@ -176,7 +176,7 @@ describe.each<Policy>([
   gcra({ limit: 10, window: "1m" }),
   leakyBucket({ capacity: 10, leak: 10, every: "1m" }),
 ])("a key of $stateKind", (policy) => {
-  it("is gone when all that was taken has been given back, or it is forgotten", async () => {
+  it("is deleted by a full refund or a reset", async () => {
     const key = freshKey();
     const taken: Step[] = [2, 1, 3].map((cost) => [key, "c", 0, cost]);
     const back: Step[] =
@@ -187,7 +187,7 @@ describe.each<Policy>([
     expect(await server.command("EXISTS", key)).toBe(0);
   });
 
-  it("is written anew, whole, where it held something else", async () => {
+  it("is overwritten if it held a foreign value", async () => {
     const sound = freshKey();
     const consume = async (key: string) => (await script.run(startMs, [policy], [[key, "c", 0, 3]])).told(startMs, 3);
     const fresh = await consume(sound);
@@ -212,7 +212,7 @@ describe.each<Policy>([
     );
   });
 
-  it("of another type is an error of its own step, and stays as it was", async () => {
+  it("of another type fails only its own step, and stays unchanged", async () => {
     const [sound, list] = [freshKey(), freshKey()];
     await server.command("RPUSH", list, "one");
     const answer = await script.run(
@@ -233,7 +233,7 @@ describe.each<Policy>([
   });
 });
 
-it("the kind in a key is another where states are not shared, and runs into nothing", () => {
+it("the kind in a key is unique for each kind of state, and contains no separator", () => {
   const any = fc.oneof(smallPlans, largePlans, shortPlans).map(([policy]) => policy as Policy);
   fc.assert(
     fc.property(any, any, (one, other) => {

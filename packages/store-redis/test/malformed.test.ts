@@ -7,7 +7,7 @@ import { isSound, mutated, mutation, spliced } from "./hostile-replies.js";
 import { everyState } from "./policies.js";
 import { useRedis } from "./use-redis.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 20_000;
@@ -22,7 +22,7 @@ type Send = (args: readonly string[], nth: number) => unknown;
 
 const clock = (): number => 1_789_948_800_000;
 
-/** A store whose client answers what `send` does. */
+/** A store whose client replies with the result of `send`. */
 function storeOver(send: Send, denyCache: boolean): Store<"async"> {
   let sent = 0;
   const evalsha = async (...args: string[]): Promise<unknown> => send(args, sent++);
@@ -56,16 +56,16 @@ function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<u
   }
 }
 
-/** Everything at once, so that it travels in one or two rounds. */
+/** Sends everything at once, so that it fits into one or two rounds. */
 const askAll = (store: Store<"async">, asks: readonly Ask[]): Promise<Answers> => Promise.allSettled(asks.map((one) => ask(store, one)));
 
-/** What is the same of a run that is sent again: all but the time until which it may be decided. */
+/** Identifies a run when it is repeated: all its arguments except its deadline. */
 const idOf = (args: readonly string[]): string =>
   spliced(args, Number(args[1]) + 3, 1)
     .slice(1)
     .join("\n");
 
-/** Answers of the server, and the replies that they came in. */
+/** The server's answers, and the raw replies that contained them. */
 async function decided(
   asks: readonly Ask[],
   denyCache: boolean,
@@ -98,8 +98,8 @@ const asks = fc.array(
 
 const fault = { status: "rejected", reason: { code: "FLOODGATE_STORE_FAULT", name: "FloodgateError" } };
 
-describe("a reply that was tampered with on its way", () => {
-  it("fails with a code what it leaves open, and is read right or within all bounds where it still can be read", async () => {
+describe("a modified reply", () => {
+  it("fails unreadable steps with a coded error; readable steps are correct or within bounds", async () => {
     await fc.assert(
       fc.asyncProperty(asks, fc.boolean(), fc.array(mutation, { minLength: 15, maxLength: 30 }), async (asks, denyCache, mutations) => {
         await redis.flushall();
@@ -134,7 +134,7 @@ describe("a reply that was tampered with on its way", () => {
     );
   });
 
-  it("is read right where the client hands over numbers as texts, bytes or bigints", async () => {
+  it("with numbers as strings, bytes or bigints is read correctly", async () => {
     await fc.assert(
       fc.asyncProperty(
         asks,

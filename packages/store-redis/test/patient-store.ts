@@ -3,22 +3,22 @@ import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/s
 import type { Redis } from "ioredis";
 import { type RedisStoreOptions, redisStore } from "../src/index.js";
 
-/** A machine that is busy with other tests may take its time. */
+/** Generous, for machines that run other tests at the same time. */
 export const patienceMs = 20_000;
 
 let names = 0;
 
-/** A limit of a name of its own. */
+/** A limit under an unused name. */
 export function limitOf(policy: Policy): Limit {
   return createLimit(`limit-${names++}`, policy);
 }
 
-/** So many units a year: what is used up stays so. */
+/** A limit per year, so that used units stay used during a test. */
 export function yearly(limit: number): Policy {
   return fixedWindow({ limit, window: "365d" });
 }
 
-/** What a store is asked for, without the time to wait. */
+/** A store's methods without the timeout parameter. */
 export interface PatientStore {
   consume(limit: Limit, key: string, cost?: number): Promise<Decision>;
   consumeAll(checks: readonly Check[]): Promise<Decision[]>;
@@ -26,7 +26,7 @@ export interface PatientStore {
   reset(limit: Limit, key: string): Promise<void>;
 }
 
-/** A store that has a long memory, is asked patiently, and knows what time it is at the server. */
+/** A store with a long-lived deny cache and a long timeout that already knows the server's clock. */
 export async function patientStore(redis: Redis, options: RedisStoreOptions = {}): Promise<PatientStore> {
   const store = redisStore(redis, { denyCache: { maxAgeMs: patienceMs }, ...options });
   await store.peek(limitOf(yearly(1)), "none", patienceMs);

@@ -18,9 +18,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { redisStore } from "../src/index.js";
 import { libraries } from "./libraries.js";
 
-// Behaviour in Redis that rate limiters have got wrong, a row of the table of defects each.
+// Bugs of other rate limiters with Redis, by their number in the table of defects.
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const patience: FailureOptions = { timeoutMs: 20_000 };
@@ -44,7 +44,7 @@ const limiter = (policy: Policy, name = "api", store = redisStore(redis)): Limit
 const yearly = (limit: number): Policy => fixedWindow({ limit, window: "365d" });
 const names = async (): Promise<string[]> => (await server.command("KEYS", "*")) as string[];
 
-test("1: a store that is made while Redis is down decides when it is up", async () => {
+test("1: a store created while Redis is down works when Redis is up", async () => {
   const late = await startRedis();
   await late.kill();
   const client = new Redis(late.port, { retryStrategy: () => 20 });
@@ -57,14 +57,14 @@ test("1: a store that is made while Redis is down decides when it is up", async 
   await late.stop();
 });
 
-test("2: a refund that comes too late leaves no key behind", async () => {
+test("2: a late refund creates no key", async () => {
   const api = limiter(fixedWindow({ limit: 5, window: "50ms" }));
   const decision = await api.consume("k");
   await expect.poll(names, soon).toEqual([]);
   expect([await api.refund("k", decision), await names()]).toEqual([0, []]);
 });
 
-test("3: two limits on one Redis share a count only if they have one name, and then they must be one policy", async () => {
+test("3: limits on one Redis share a count only under one name, and then need the same policy", async () => {
   const store = redisStore(redis);
   const [minute, hour] = [limiter(slidingWindowLog({ limit: 1, window: "1m" }), "minute", store), limiter(yearly(5), "hour", store)];
   for (const api of [minute, hour]) expect((await api.consume("k")).allowed).toBe(true);
@@ -72,7 +72,7 @@ test("3: two limits on one Redis share a count only if they have one name, and t
   expect(() => limiter(yearly(6), "hour", store)).toThrow(expect.objectContaining({ code: "FLOODGATE_NAME_TAKEN" }));
 });
 
-test("4 and 15: nobody waits for a Redis that does not answer, nor for one that is down, longer than the deadline", async () => {
+test("4 and 15: no request waits longer than the deadline for a silent or stopped Redis", async () => {
   const silent = await startRedis();
   const client = new Redis(silent.port);
   client.on("error", () => undefined);
@@ -87,7 +87,7 @@ test("4 and 15: nobody waits for a Redis that does not answer, nor for one that 
   await silent.stop();
 });
 
-test("8: times in parts of a second are kept to the millisecond", async () => {
+test("8: windows with fractions of a second are exact to the millisecond", async () => {
   for (const [i, windowMs] of [500, 1900].entries()) {
     const decision = await limiter(slidingWindowLog({ limit: 5, window: `${BigInt(windowMs)}ms` }), `limit-${i}`).consume("k");
     expect(decision.resetAfterMs).toBe(windowMs);
@@ -97,7 +97,7 @@ test("8: times in parts of a second are kept to the millisecond", async () => {
   }
 });
 
-test("6 and 9: of several limits one that rejects leaves the others uncharged, and a fault is no rejection", async () => {
+test("6 and 9: a rejection by one limit charges no other, and an error is not a rejection", async () => {
   const events: FloodgateEvent[] = [];
   const store = redisStore(redis);
   const onEvent = (event: FloodgateEvent): void => void events.push(event);
@@ -132,14 +132,14 @@ test.each([
   expect((await api.consume("k")).allowed).toBe(false);
 });
 
-test.each(Object.entries(libraries))("11: %s is known for what it is, without being told", async (name, library) => {
+test.each(Object.entries(libraries))("11: %s is detected automatically", async (name, library) => {
   const connected = await library.connect(server.port);
   const api = createLimiter({ name, policy: yearly(5), store: redisStore(connected.client), ...patience });
   expect(await api.consume("k")).toMatchObject({ remaining: 4, degraded: false });
   await connected.close();
 });
 
-test("12: limiters of one name and policy share a count, wherever they stand", async () => {
+test("12: limiters with the same name and policy share a count everywhere", async () => {
   const store = redisStore(redis);
   const routes = [limiter(yearly(2), "shared", store), limiter(yearly(2), "shared", store), limiter(yearly(2), "shared")];
   const allowed: boolean[] = [];
@@ -147,7 +147,7 @@ test("12: limiters of one name and policy share a count, wherever they stand", a
   expect(allowed).toEqual([true, true, false]);
 });
 
-test("13: who keeps on asking is let in again at the same moment in memory and in Redis", async () => {
+test("13: a client that keeps sending is allowed again at the same moment in memory and in Redis", async () => {
   let nowMs = 1_789_948_800_000;
   const clock = (): number => nowMs;
   for (const policy of [
@@ -180,14 +180,14 @@ describe("20: the script is portable Lua, without flags", async () => {
   });
 });
 
-test("21: every key expires, also one whose requests are rejected in this process", async () => {
+test("21: every key expires, even if its requests are rejected in this process", async () => {
   const api = limiter(yearly(2));
   for (let i = 0; i < 10; i++) await api.consume("k");
   for (const name of await names()) expect(await server.command("PTTL", name)).toBeGreaterThan(0);
   expect(await names()).toHaveLength(1);
 });
 
-test("22: a rejection that is remembered is one of its cost", async () => {
+test("22: a cached rejection applies only to its cost and above", async () => {
   const api = limiter(tokenBucket({ capacity: 10, refill: 1, every: "365d" }));
   await api.consume("k", { cost: 7 });
   expect((await api.consume("k", { cost: 5 })).allowed).toBe(false);
@@ -196,7 +196,7 @@ test("22: a rejection that is remembered is one of its cost", async () => {
   expect((await api.consume("k", { cost: 2 })).allowed).toBe(true);
 });
 
-test("23: a reset is of exactly one key", async () => {
+test("23: a reset clears exactly one key", async () => {
   const api = limiter(yearly(1));
   const users = ["user", "user:2", "user2", "*", "use?"];
   for (const user of users) await api.consume(user);
@@ -208,7 +208,7 @@ test("23: a reset is of exactly one key", async () => {
 });
 
 test.each(["allow", "deny"] as const)(
-  "24: a Redis that is slow and one that answers errors are met with one policy: %s",
+  "24: onStoreError applies to a slow Redis and to one that returns errors: %s",
   async (onStoreError) => {
     const events: FloodgateEvent[] = [];
     const store = redisStore(redis);

@@ -1,7 +1,7 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
 
-/** Policies that keep each other's state: they share algorithm and times, and differ in what they allow. */
+/** Plans: policies with the same algorithm and times but different numbers, so they share one state. */
 export type Plans = readonly Policy[];
 
 const ms = (n: number) => `${BigInt(n)}ms` as const;
@@ -21,14 +21,14 @@ const small: Scale = {
   delay,
 };
 
-/** Products come near to what a double holds exactly. */
+/** Plans whose products come close to 2^53. */
 const large: Scale = {
   quota: fc.integer({ min: 1, max: 1_000_000 }),
   timeMs: fc.integer({ min: 1, max: 2_000_000_000 }),
   delay: fc.record({ maxDelayMs: fc.nat(2 ** 31 - 1) }),
 };
 
-/** A server's own clock passes these times within a few steps. */
+/** Plans with times so short that the server's clock passes them within a few steps. */
 const short: Scale = { quota, timeMs: fc.integer({ min: 1, max: 12 }), delay };
 
 function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 const amount = fc.integer({ min: 1, max: 12 });
 const time = fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const);
 
-/** Policies of every kind, small enough that their edges are met. */
+/** Policies of every kind, small enough that tests reach their limits. */
 export const policies: fc.Arbitrary<Policy> = fc.oneof(
   fc.record({ limit: amount, window: time }).map(fixedWindow),
   fc.record({ limit: amount, window: time, buckets: fc.constantFrom(1, 3, 6) }).map(slidingWindowCounter),
@@ -16,7 +16,7 @@ export const policies: fc.Arbitrary<Policy> = fc.oneof(
   fc.record({ capacity: amount, leak: amount, every: time, maxDelayMs: fc.constantFrom(0, 40, 1_000_000) }).map(leakyBucket),
 );
 
-/** One policy of each kind that admits exactly ten units of a burst, and nothing more for an hour. */
+/** One policy of each kind that admits a burst of exactly ten units, and nothing more for an hour. */
 export const tenAnHour: readonly Policy[] = [
   fixedWindow({ limit: 10, window: "365d" }),
   slidingWindowCounter({ limit: 10, window: "365d" }),
@@ -27,7 +27,7 @@ export const tenAnHour: readonly Policy[] = [
   leakyBucket({ capacity: 10, leak: 1, every: "1d" }),
 ];
 
-/** One policy of each way in which a state is written and read. */
+/** One policy per storage layout. */
 export const everyState: readonly Policy[] = [
   ...tenAnHour,
   slidingWindowCounter({ limit: 10, window: "360d", buckets: 6 }),

@@ -1,4 +1,4 @@
-// A process of races.test.ts: is told of a race, gets ready, and once told to go asks for its requests as fast as it can.
+// A worker of races.test.ts: receives a race, prepares, and on "go" sends its requests as fast as it can.
 import { on } from "node:events";
 import { consumeAll, createLimiter } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
@@ -13,25 +13,25 @@ for (;;) {
   const [race] = (await messages.next()).value;
   const store = redisStore(clientOf(race.ports), { denyCache: race.denyCache });
   const limiters = race.limits.map((limit) => createLimiter({ ...limit, store, timeoutMs: 60_000, onStoreError: "deny" }));
-  // So that the server knows the script, and the store the server's clock.
+  // Loads the script on the server, and lets the store learn the server's clock.
   await limiters[0].peek("none");
   process.send("ready");
   await messages.next();
   process.send(await run(limiters, race));
 }
 
-/** Several ports are a Cluster's. */
+/** Connects to one server, or to a Cluster if there are several ports. */
 function clientOf(ports) {
   const known = clients.get(ports.join());
   if (known !== undefined) return known;
   const client = ports.length > 1 ? new Cluster(ports.map((port) => ({ host: "127.0.0.1", port }))) : new Redis(ports[0]);
-  // A server that is stopped when its races are over.
+  // The server is stopped after its races.
   client.on("error", () => undefined);
   clients.set(ports.join(), client);
   return client;
 }
 
-/** Answers how many requests were allowed. */
+/** Returns the number of allowed requests. */
 async function run(limiters, { key, requests, inFlight }) {
   const ask = () => (limiters.length === 1 ? limiters[0].consume(key) : consumeAll(limiters.map((limiter) => ({ limiter, key }))));
   let left = requests;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 const patienceMs = 60_000;
 vi.setConfig({ testTimeout: patienceMs, hookTimeout: patienceMs });
 
@@ -15,7 +15,7 @@ const processes = 8;
 const requests = 2000;
 const year = "365d";
 
-/** Policies that admit 5000 of a burst, and nothing more for minutes. */
+/** Policies that admit a burst of 5000, and nothing more for minutes. */
 const policies: readonly PolicyOptions[] = [
   { algorithm: "fixed-window", limit: 5000, window: year },
   { algorithm: "sliding-window-counter", limit: 5000, window: year },
@@ -47,7 +47,7 @@ afterAll(() => {
   for (const worker of workers) worker.disconnect();
 });
 
-/** How many requests are allowed of those that all processes begin at one moment. Every other one remembers who was rejected. */
+/** Starts all processes at once, and returns the number of allowed requests. Every other process uses the deny cache. */
 async function race(ports: readonly number[], limits: readonly NamedLimit[]): Promise<number> {
   await tell((i) => ({ ports, limits, key: "one", requests, inFlight: 100, denyCache: i % 2 === 1 }));
   const allowed = (await tell(() => "go")) as number[];
@@ -103,13 +103,13 @@ describe.each<[string, readonly PolicyOptions[], () => Promise<{ ports: number[]
     return decision.remaining;
   }
 
-  it.each(policies)("are let through exactly as often as the policy allows: %o", async (policy) => {
+  it.each(policies)("are allowed exactly as often as the policy says: %o", async (policy) => {
     const limit = named(policy);
     expect(await race(ports, [limit])).toBe(5000);
     expect(await remaining(limit)).toBe(0);
   });
 
-  it("are charged under two limits, or under none", async () => {
+  it("are charged under two limits or under none", async () => {
     const two = [
       named({ algorithm: "gcra", limit: 1, window: year, burst: 3000 }),
       named({ algorithm: "sliding-window-log", limit: 5000, window: year }),

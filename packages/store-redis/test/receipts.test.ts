@@ -18,7 +18,7 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.disconnect();
 });
 
-/** A limiter on a client of its own, as another process makes it: nothing in this process connects it with the others. */
+/** A limiter on its own client, as in another process: it shares nothing with the other limiters of this test. */
 function elsewhere(options: { name?: string; prefix?: string; receiptSecret?: string } = {}): Limiter<"async"> {
   const { name = "jobs", prefix = "floodgate", receiptSecret = sharedSecret } = options;
   const client = redis.duplicate();
@@ -32,7 +32,7 @@ let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
 describe("a receipt", () => {
-  it("settles in another process, once among all of them", async () => {
+  it("settles in another process, once over all processes", async () => {
     const [here, there, third] = [elsewhere(), elsewhere(), elsewhere()];
     const key = freshKey();
     const decision = await here.consume(key, { cost: 4 });
@@ -44,7 +44,7 @@ describe("a receipt", () => {
     expect([9, 10]).toContain(remaining);
   });
 
-  it("is redeemed by its decision too", async () => {
+  it("cannot be used after its decision was settled", async () => {
     const [here, there] = [elsewhere(), elsewhere()];
     const key = freshKey();
     const decision = await here.consume(key, { cost: 4 });
@@ -53,7 +53,7 @@ describe("a receipt", () => {
     expect((await there.peek(key)).remaining).toBe(9);
   });
 
-  it("is refused for another key, limiter or prefix, and with another secret", async () => {
+  it("is rejected for another key, limiter or prefix, and with another secret", async () => {
     const here = elsewhere();
     const key = freshKey();
     const receipt = here.receipt(await here.consume(key, { cost: 4 }));
@@ -67,7 +67,7 @@ describe("a receipt", () => {
     expect((await here.peek(key)).remaining).toBe(6);
   });
 
-  it("gives back nothing once the key has been reset, whatever was charged since", async () => {
+  it("refunds nothing after the key was reset, whatever was charged since", async () => {
     const [here, there] = [elsewhere(), elsewhere()];
     const key = freshKey();
     const receipt = here.receipt(await here.consume(key, { cost: 10 }));
@@ -77,7 +77,7 @@ describe("a receipt", () => {
     expect((await here.peek(key)).remaining).toBe(0);
   });
 
-  it("leaves a mark that expires with it, in its key's slot", async () => {
+  it("leaves a mark in its key's slot that expires with the receipt", async () => {
     const here = elsewhere();
     const key = freshKey();
     const receipt = here.receipt(await here.consume(key));
@@ -87,7 +87,7 @@ describe("a receipt", () => {
     expect(await redis.pttl(mark as string)).toBeGreaterThan(365 * 86_400_000);
   });
 
-  it("changes nothing once it has expired", async () => {
+  it("changes nothing after it has expired", async () => {
     let nowMs = 1_789_948_800_000;
     const tokens = createLimiter({
       name: "tokens",
@@ -110,7 +110,7 @@ describe("a receipt", () => {
     expect(await bucket.settle("k", second, 3)).toBe(0);
   });
 
-  it("of a charge that a fallback made is worth something in its own process alone", async () => {
+  it("for a fallback's charge is valid only in its own process", async () => {
     const store = Object.assign(redisStore(redis), { consume: () => Promise.reject(new Error("away")) });
     const away = createLimiter({ name: "fallback", policy, store, onStoreError: memoryStore(), receiptSecret: sharedSecret });
     const decision: Decision = await away.consume("k", { cost: 4 });

@@ -7,13 +7,13 @@ import { redisStore } from "../src/index.js";
 import { type Command, runsDuring, runsOf, watched } from "./commands.js";
 import { type Connected, libraries } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const patienceMs = 20_000;
-/** Long enough for a request to be decided on a busy machine, and short enough to be waited for. */
+/** Long enough for a decision on a busy machine, short enough to wait for. */
 const timeoutMs = 500;
-/** Of what is not decided in time, whatever the machine does. */
+/** For decisions that must time out. */
 const shortMs = 40;
 
 const soon = { interval: 5, timeout: patienceMs };
@@ -47,14 +47,14 @@ async function cutAndReconnect(): Promise<void> {
 let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
-/** A store that knows what time it is at the server, so that its next decision is charged by what it sends first. */
+/** A store that already knows the server's clock, so its next decision takes one round trip. */
 async function readyStore(client: Connected["client"]): Promise<Store<"async">> {
   const store = redisStore(client);
   await store.peek(yearly, "none", patienceMs);
   return store;
 }
 
-/** Some requests at once, and one more a turn later: the first travel in two rounds, and no third starts before one is over. */
+/** Sends six requests at once and a seventh one turn later. The first six fill both rounds; the seventh waits for a free one. */
 async function askForSeven(store: Store<"async">, key: string, waitMs: number): Promise<PromiseSettledResult<Decision>[]> {
   const asked = Array.from({ length: 6 }, () => store.consume(yearly, key, 1, waitMs));
   await new Promise(setImmediate);
@@ -78,7 +78,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     return connected?.close();
   });
 
-  it("whose reply is lost is charged once, although the library may send it again when it reconnects", async () => {
+  it("whose reply is lost is charged once, even if the library resends it after reconnecting", async () => {
     const key = freshKey();
     proxy.replies.mode = "drop";
     expect(await askForSeven(store, key, timeoutMs)).toMatchObject(Array(7).fill(timeout));
@@ -102,7 +102,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     expect(countOf(commands, key)).toBeGreaterThanOrEqual(7);
   });
 
-  it("that meets a server that has stopped charges nothing when it goes on", async () => {
+  it("sent to a paused server charges nothing when the server resumes", async () => {
     const key = freshKey();
     server.pause();
     const answers = await askForSeven(store, key, shortMs).finally(() => server.resume());
@@ -110,7 +110,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     expect(await used(store, key)).toBe(0);
   });
 
-  it("that waited for a connection beyond its deadline is never sent", async () => {
+  it("that waits for a connection past its deadline is never sent", async () => {
     const key = freshKey();
     proxy.refuse();
     proxy.cut();
@@ -123,7 +123,7 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     expect(countOf(commands, key)).toBe(0);
   });
 
-  it("whose answer comes after its deadline has failed by then, and the next is decided", async () => {
+  it("whose reply comes after its deadline fails, and the next one works", async () => {
     const key = freshKey();
     proxy.replies.mode = "hold";
     await expect(store.consume(yearly, key, 1, shortMs)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
@@ -131,18 +131,18 @@ describe.each(Object.entries(libraries))("with %s, a decision", (name, library) 
     expect(await store.consume(yearly, key, 1, patienceMs)).toMatchObject({ allowed: true });
   });
 
-  it("whose rejection comes after its deadline is not remembered: the next is Redis's to decide", async () => {
+  it("whose rejection comes after its deadline is not cached", async () => {
     const key = freshKey();
     await store.consume(yearly, key, 100, patienceMs);
     proxy.replies.mode = "hold";
     await expect(store.consume(yearly, key, 1, shortMs)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
     proxy.replies.mode = "pass";
-    // Its reply comes behind that one.
+    // This reply arrives after the held one.
     await store.peek(yearly, key, patienceMs);
     expect(await runsDuring(server, () => store.consume(yearly, key, 1, patienceMs))).toBe(1);
   });
 
-  it("of a limiter is made without the store, and says so", async () => {
+  it("of a limiter is decided by onStoreError and marked as degraded", async () => {
     const events: FloodgateEvent[] = [];
     const options = { policy: yearly.policy, store, timeoutMs: shortMs, onEvent: (event: FloodgateEvent) => void events.push(event) };
     const [open, closed] = [
@@ -182,13 +182,13 @@ describe("a decision whose connection breaks before its deadline", () => {
     redis?.disconnect();
   });
 
-  it("is charged again where ioredis sends it again: a client is counted twice, and none is let through", async () => {
+  it("is charged twice if ioredis resends it: the client is over-counted, never over-admitted", async () => {
     const { store, key, answers } = await brokenOff(true, patienceMs);
     expect(answers).toMatchObject(Array(7).fill({ status: "fulfilled", value: { allowed: true } }));
     expect(await used(store, key)).toBe(13);
   });
 
-  it("is charged once where ioredis is told not to, and fails; the next are decided", async () => {
+  it("is charged once and fails if ioredis does not resend it; later ones work", async () => {
     const { store, key, answers } = await brokenOff(false, timeoutMs);
     expect(answers).toMatchObject(Array(7).fill(timeout));
     expect(await used(store, key)).toBe(6);

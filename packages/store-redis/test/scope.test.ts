@@ -13,7 +13,7 @@ useRedis((_, client) => {
 const limiter = (name: string, limit: number, options?: RedisStoreOptions) =>
   createLimiter({ name, policy: fixedWindow({ limit, window: "365d" }), store: redisStore(redis, options), timeoutMs: patienceMs });
 
-test("a name is one count on all stores of one client and prefix, so it is of one policy", () => {
+test("stores of one client and prefix share a name's count, so the name has one policy", () => {
   limiter("default", 100);
   for (const options of [{}, { denyCache: false }, { clock: () => 0 }, { prefix: "floodgate" }]) {
     expect(() => limiter("default", 5, options)).toThrow(expect.objectContaining({ code: "FLOODGATE_NAME_TAKEN" }));
@@ -21,14 +21,14 @@ test("a name is one count on all stores of one client and prefix, so it is of on
   }
 });
 
-test("another client or prefix counts by itself, as far as can be known", () => {
+test("stores of another client or prefix count separately", () => {
   const scopes = [redisStore(redis), redisStore(redis, { prefix: "mine" }), redisStore(redis.duplicate({ lazyConnect: true }))].map(
     ({ scope }) => scope,
   );
   expect(new Set(scopes).size).toBe(3);
 });
 
-test("limits on stores of one client are checked in one step", async () => {
+test("limits on several stores of one client are checked in one step", async () => {
   const [a, b] = [limiter("a", 5), limiter("b", 1)];
   const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
   expect([(await consumeAll(both)).allowed, (await consumeAll(both)).allowed]).toEqual([true, false]);

@@ -8,7 +8,7 @@ import { redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
 import type { Connected } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const timeoutMs = 5000;
@@ -16,7 +16,7 @@ const soon = { interval: 5, timeout: 30_000 };
 
 let group: RedisSentinel;
 beforeAll(async () => {
-  // One that is promoted and killed in turn for each library.
+  // One replica per library: each test promotes and then kills one.
   group = await startSentinel({ replicas: 2 });
 });
 afterAll(() => group?.stop());
@@ -38,7 +38,7 @@ describe.each([
   ["ioredis", ioredis],
   ["node-redis", nodeRedis],
 ] as const)("a master that %s finds through Sentinels", (library, connect) => {
-  it("is followed when it dies: a replica takes over, is sent the script and goes on with what was counted", async () => {
+  it("can die: the promoted replica gets the script and keeps the counts", async () => {
     const connected = await connect();
     const store = redisStore(connected.client);
     const limit = createLimit(library, fixedWindow({ limit: 100, window: "365d" }));
@@ -52,7 +52,7 @@ describe.each([
     const promoted = await group.master();
     await promoted.command("SCRIPT", "FLUSH");
     const before = await runsOf(promoted);
-    // Until the library has noticed, decisions may fail: they are counted nowhere.
+    // Decisions may fail until the library has noticed. Those are not counted.
     await expect.poll(() => store.consume(limit, "k", 1, timeoutMs).then(({ remaining }) => remaining, String), soon).toBe(97);
     expect(await runsOf(promoted)).toBeGreaterThan(before);
     expect((await store.peek(limit, "k", timeoutMs)).remaining).toBe(97);

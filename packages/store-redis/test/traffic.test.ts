@@ -10,7 +10,7 @@ import { type AnyRedis, redisStore } from "../src/index.js";
 import { namesOf, watched } from "./commands.js";
 import { type Connected, libraries } from "./libraries.js";
 
-// A machine that is busy with other tests may take its time.
+// Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const patienceMs = 20_000;
@@ -25,7 +25,7 @@ afterAll(() => server?.stop());
 let keys = 0;
 const freshKey = (): string => `key-${keys++}`;
 
-/** So many limits, each asked for the same key. */
+/** Checks of one key under `count` limits. */
 const checksOf = (limits: number, key: string): Check[] => Array.from({ length: limits }, (_, i) => ({ limit: limitOf(i), key, cost: 1 }));
 
 const limits: Limit[] = [];
@@ -44,7 +44,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
   });
   afterAll(() => connected?.close());
 
-  it("sends nothing when it is made", async () => {
+  it("sends nothing when it is created", async () => {
     const { commands } = await watched(server, () => {
       createLimiter({ name: "api", policy: yearly.policy, store: redisStore(connected.client) });
       return (connected.client as Redis).ping();
@@ -52,7 +52,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     expect(namesOf(commands)).toEqual(["PING"]);
   });
 
-  it("asks what time it is with its first decision, and from then on sends one command a decision", async () => {
+  it("learns the server's time from its first decision, and then sends one command per decision", async () => {
     const fresh = redisStore(connected.client);
     const key = freshKey();
     const first = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
@@ -68,7 +68,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     expect(commands).toMatchObject([{ name: "EVALSHA", keys: { length: count } }]);
   });
 
-  it("sends one command for a look, a settlement and a reset", async () => {
+  it("sends one command each for a peek, a settlement and a reset", async () => {
     const key = freshKey();
     const decision = await store.consume(yearly, key, 3, patienceMs);
     for (const act of [
@@ -80,7 +80,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     }
   });
 
-  it("sends the source again when the server has forgotten the script, once for what travels together, and in order", async () => {
+  it("resends the source once per round when the server has lost the script, and keeps the order", async () => {
     await server.command("SCRIPT", "FLUSH");
     const key = freshKey();
     const { answer, commands } = await watched(server, () =>
@@ -107,7 +107,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     expect((await store.peek(yearly, key, patienceMs)).remaining).toBe(10);
   });
 
-  it("asks again what time it is after a fault, for whoever answers next may have another clock", async () => {
+  it("learns the server's time again after an error, because the next server may have another clock", async () => {
     await server.command("ACL", "SETUSER", "default", "-evalsha");
     const refused = store.peek(yearly, freshKey(), patienceMs).finally(() => server.command("ACL", "SETUSER", "default", "+evalsha"));
     await expect(refused).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
@@ -116,7 +116,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     }
   });
 
-  it("goes on when the server has been started anew", async () => {
+  it("keeps working after the server restarts", async () => {
     await server.restart();
     const { answer, commands } = await watched(server, () => store.consume(yearly, freshKey(), 1, patienceMs));
     expect(answer.remaining).toBe(9);
@@ -124,7 +124,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
   });
 });
 
-describe("decisions that wait at the same moment", () => {
+describe("decisions that wait together", () => {
   const asks = fc.array(
     fc.array(fc.record({ key: fc.nat(3), cost: fc.integer({ min: 1, max: 3 }), limits: fc.nat(3) }), { maxLength: 150, size: "max" }),
     {
@@ -133,7 +133,7 @@ describe("decisions that wait at the same moment", () => {
     },
   );
 
-  it("travel together, in order, at most 64 checks at once, and are decided as one after the other", async () => {
+  it("are sent together, in order, with at most 64 checks per round, and are decided one by one", async () => {
     const redis = new Redis(server.port);
     const nowMs = Date.now();
     await fc.assert(
@@ -182,7 +182,7 @@ describe("a client that is not connected", () => {
   });
   afterAll(() => proxy?.stop());
 
-  it("connects with the first decision where it is a lazy one of ioredis", async () => {
+  it("connects with the first decision if it is a lazy ioredis client", async () => {
     const redis = new Redis(server.port, { lazyConnect: true });
     close = () => redis.disconnect();
     const store = redisStore(redis);
@@ -191,7 +191,7 @@ describe("a client that is not connected", () => {
     expect((await store.consume(yearly, freshKey(), 1, patienceMs)).remaining).toBe(9);
   });
 
-  it("is sent nothing: decisions wait in the store", async () => {
+  it("receives no commands: decisions wait in the store", async () => {
     proxy.refuse();
     const redis = new Redis(proxy.port, { retryStrategy: () => 10 });
     redis.on("error", () => undefined);
@@ -217,7 +217,7 @@ describe("a client that is not connected", () => {
     await expect(decision).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT", message });
   });
 
-  it("fails at once where it has been closed", async () => {
+  it("fails decisions at once if it was closed", async () => {
     for (const redis of [new Redis(server.port), new Cluster([{ port: server.port }], { lazyConnect: true })]) {
       redis.disconnect();
       await expect.poll(() => redis.status, { timeout: patienceMs }).toBe("end");
@@ -227,12 +227,12 @@ describe("a client that is not connected", () => {
   });
 });
 
-describe("something else than a client", () => {
+describe("a value that is not a client", () => {
   const redis = new Redis({ lazyConnect: true });
   it.each<[string, unknown, RegExp]>([
     ["nothing", undefined, /was given undefined/],
     ["a promise of a client", Promise.resolve(redis), /a promise of one: await it first/],
-    ["an address, of which no password is told", "redis://user:secret@127.0.0.1", /was given a string\. Write redisStore\(new Redis/],
+    ["a URL, whose password is not shown,", "redis://user:secret@127.0.0.1", /was given a string\. Write redisStore\(new Redis/],
     ["a class", Redis, /was given a function/],
     ["a plain object", {}, /an object of another kind/],
     ["a pipeline of ioredis", redis.pipeline(), /an object of another kind/],

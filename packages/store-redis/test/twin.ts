@@ -5,13 +5,13 @@ import type { RedisServer, Reply } from "@floodgate/test-servers";
 import { argumentsOf } from "../src/algorithms.js";
 import { sha, source } from "../src/script.js";
 
-/** A step of the script and the key that it takes, policies counted from 0. */
+/** A step of the script and its key; policies count from 0. */
 export type Step = readonly [key: string, act: "c" | "p" | "s" | "d", policy: number, ...numbers: number[]];
 
-/** An instant of a charge after each state was made: only the algorithm is asked whether it still counts. */
+/** An instant later than any state's birth, so that only the algorithm decides whether a charge still counts. */
 export const whicheverState: number = Number.MAX_SAFE_INTEGER;
 
-/** The script by itself, on a server. */
+/** Runs the script directly on a server. */
 export class Script {
   readonly #server: RedisServer;
 
@@ -24,7 +24,7 @@ export class Script {
     return new Script(server);
   }
 
-  /** @param clockMs the time to hand over; undefined where the server's own shall count. */
+  /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<Answer> {
     const head = [clockMs ?? "", Number.MAX_SAFE_INTEGER, 1, policies.length];
     for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
@@ -34,14 +34,14 @@ export class Script {
   }
 }
 
-/** A decision without what the script is not asked for. */
+/** A decision without the fields that the script does not return. */
 export type Told = Pick<Decision, "allowed" | "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "cost" | "atMs">;
 
 export function toldOf({ allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs }: Decision): Told {
   return { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs };
 }
 
-/** What the script answered, to be read in order: see lua/batch.lua. */
+/** Reads a reply of the script in order: see lua/batch.lua. */
 export class Answer {
   readonly serverMs: number;
   readonly #list: readonly Reply[];
@@ -66,7 +66,7 @@ export class Answer {
     return next as number;
   }
 
-  /** A decision, and the state that a rejection comes with. */
+  /** A decision, and the state that follows a rejection. */
   told(nowMs: number, cost: number): readonly [Told, Cells] {
     const first = this.number();
     const plain = { retryAfterMs: 0, delayMs: 0, cost, atMs: nowMs };
@@ -87,14 +87,14 @@ export class Answer {
   }
 }
 
-/** What is asked under one of a key's policies. A settlement is of one of the latest charges: 0 of the last. */
+/** One act under one of a key's policies. `settle` selects a recent charge: 0 is the last. */
 export type Act = { readonly plan: number } & (
   | { readonly consume: number }
   | { readonly peek: 1 }
   | { readonly settle: number; readonly cost: number }
 );
 
-/** A key in Redis and the same state in core's cells: whatever happens to both, they agree. */
+/** Keeps a key in Redis and the same state in core's cells, and asserts that they always agree. */
 export class Twin {
   readonly #server: RedisServer;
   readonly #script: Script;
@@ -110,7 +110,7 @@ export class Twin {
     this.#limits = plans.map((policy) => createLimit("twin", policy));
   }
 
-  /** Plays acts in one run of the script, at one time, and on the cells, and compares all that is answered and left. */
+  /** Plays acts at one time in one run of the script and on the cells, and compares all answers and the resulting states. */
   async play(clockMs: number | undefined, acts: readonly Act[]): Promise<void> {
     const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : undefined));
     const steps = acts.map((act, i): Step => {
@@ -188,7 +188,7 @@ export class Twin {
     }
   }
 
-  /** @param wrote whether the key's expiry is of this time: where a clock that was handed over moves, others' are not. */
+  /** @param wrote whether the key's expiry was set at this time: with a moving injected clock, older expiries differ. */
   #checkExpiry(nowMs: number, serverMs: number, expiryMs: number, latestMs: number, wrote: boolean): void {
     assert.notEqual(expiryMs, -1, "a key without an expiry");
     for (const limit of this.#limits) {

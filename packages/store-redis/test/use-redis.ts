@@ -2,7 +2,7 @@ import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 
-/** A Redis of the test file's own, handed over once it runs, and stopped in the end. */
+/** Starts a Redis for the test file, and stops it after all tests. */
 export function useRedis(use: (server: RedisServer, redis: Redis) => void): void {
   let server: RedisServer | undefined;
   let redis: Redis | undefined;

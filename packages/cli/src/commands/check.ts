@@ -1,15 +1,14 @@
 import { RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import type { Command } from "commander";
-import { appOptions, askedReader } from "../app.js";
+import { appOptions, cliReader, noteUnknownPlan } from "../app.js";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { each, examples, ipv6PrefixOption, type NamesOptions, namesOptions } from "../options.js";
+import { checkText, problemsFailure, readText, validRules } from "../load-rules.js";
+import { collect, examples, ipv6PrefixOption, type NamesOptions, namesOptions } from "../options.js";
 import { type ExplainedRule, explained, explanationText } from "../output/explanation.js";
+import { validRulesText } from "../output/format.js";
 import { json } from "../output/terminal.js";
-import { soundWords } from "../output/words.js";
-import { notePlan } from "../plan.js";
 import { type RequestOptions, requestOf } from "../request.js";
-import { judge, problemsIn, readText, soundRules } from "../rules-text.js";
 
 interface CheckOptions extends NamesOptions, RequestOptions {
   readonly request?: string;
@@ -20,16 +19,16 @@ interface CheckOptions extends NamesOptions, RequestOptions {
 export function addCheck(program: Command, io: Io): void {
   const command = program
     .command("check")
-    .description("Look for what is wrong in a file of rules, or for the rules that a request meets.")
+    .description("Check a rules file for mistakes, or show which rules count a request.")
     .argument("<file>", "YAML or JSON; - for standard input");
   namesOptions(command);
   command
-    .option("--request <line>", 'ask which rules are for a request: "POST /posts"')
-    .option("--ip <address>", "the request's client address")
-    .option("--key <name=value>", "what a key of the app answers for it (repeatable)", each)
-    .option("--header <name: value>", "one of its headers (repeatable)", each)
-    .option("--route <pattern>", "the route that it meets in the app, for rules that count by it")
-    .option("--plan <name>", "its plan");
+    .option("--request <line>", 'show which rules count this request: "POST /posts"')
+    .option("--ip <address>", "the client address of the request")
+    .option("--key <name=value>", "the value of one of the app's keys (repeatable)", collect)
+    .option("--header <name: value>", "a header of the request (repeatable)", collect)
+    .option("--route <pattern>", "the route of the request, for rules that count by route")
+    .option("--plan <name>", "the plan of the request");
   ipv6PrefixOption(command).option("--json", "print JSON");
   examples(
     command,
@@ -40,31 +39,31 @@ export function addCheck(program: Command, io: Io): void {
 }
 
 async function check(io: Io, file: string, options: CheckOptions): Promise<void> {
-  if (options.request === undefined) refuseParts(options);
+  if (options.request === undefined) refuseRequestOptions(options);
   const { text, name } = await readText(io, file);
   if (options.json === true) return checkToJson(io, text, name, options);
-  const set = soundRules(io, text, name, options);
-  const asked =
+  const set = validRules(io, text, name, options);
+  const explanation =
     options.request === undefined ? "" : `\n${explanationText(io, options.request, await explain(io, set, options, options.request))}`;
-  io.out(soundWords(name, set.rules) + asked);
+  io.out(validRulesText(name, set.rules) + explanation);
 }
 
-/** @throws Failure where there are parts of a request, and no request. */
-function refuseParts(options: CheckOptions): void {
-  const part = (["ip", "key", "header", "route", "plan"] as const).find((word) => options[word] !== undefined);
-  if (part === undefined) return;
-  throw new Failure("usage", `--${part} tells of a request, and there is none. Write --request "POST /posts" before it.`);
+/** @throws Failure if an option describes a request but `--request` is missing. */
+function refuseRequestOptions(options: CheckOptions): void {
+  const option = (["ip", "key", "header", "route", "plan"] as const).find((name) => options[name] !== undefined);
+  if (option === undefined) return;
+  throw new Failure("usage", `--${option} describes a request, but --request is missing. Add --request "POST /posts".`);
 }
 
 async function checkToJson(io: Io, text: string, file: string, options: CheckOptions): Promise<void> {
-  const { rules: set, problems } = judge(text, file, options);
+  const { rules: set, problems } = checkText(text, file, options);
   const request = set && options.request !== undefined ? { request: await explain(io, set, options, options.request) } : {};
   io.out(json({ file, rules: set?.rules.length ?? null, problems, ...request }));
-  if (set === undefined) throw problemsIn(file, problems);
+  if (set === undefined) throw problemsFailure(file, problems);
 }
 
 async function explain(io: Io, set: RuleSet, options: CheckOptions, line: string): Promise<ExplainedRule[]> {
-  notePlan(io, options.plan, set.rules);
-  const rules = new RuleExplainer("check", set, appOptions(set, options), askedReader);
+  noteUnknownPlan(io, options.plan, set.rules);
+  const rules = new RuleExplainer("check", set, appOptions(set, options), cliReader);
   return explained(set, await rules.explain(requestOf(line, options, set)));
 }

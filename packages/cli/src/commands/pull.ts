@@ -2,21 +2,19 @@ import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
+import { pullText } from "../load-rules.js";
 import { examples, type RedisOptions, redisOptions } from "../options.js";
-import { harmlessLines } from "../output/terminal.js";
-import { versionWords } from "../output/words.js";
+import { versionText } from "../output/format.js";
+import { sanitizeLines } from "../output/terminal.js";
 import { withRedis } from "../redis.js";
-import { pullText } from "../rules-text.js";
 
 interface PullOptions extends RedisOptions {
   readonly output?: string;
 }
 
 export function addPull(program: Command, io: Io): void {
-  const command = program
-    .command("pull")
-    .description("Print the rules in force, as they were pushed, and on standard error their version.");
-  redisOptions(command).option("--output <file>", "write them there instead");
+  const command = program.command("pull").description("Print the active rules as they were pushed. Their version goes to standard error.");
+  redisOptions(command).option("--output <file>", "write the rules to a file");
   examples(command, "pull --redis redis://127.0.0.1:6379 > limits.yaml", "pull --redis redis://127.0.0.1:6379 --output limits.yaml").action(
     (options: PullOptions) => pull(io, options),
   );
@@ -24,9 +22,9 @@ export function addPull(program: Command, io: Io): void {
 
 async function pull(io: Io, options: PullOptions): Promise<void> {
   const { text, version } = await withRedis(options, (redis) => pullText(redis, options.rulesKey));
-  if (options.output === undefined) io.out(io.isTerminal ? harmlessLines(text) : text);
+  if (options.output === undefined) io.out(io.isTerminal ? sanitizeLines(text) : text);
   else await write(options.output, text);
-  io.err(versionWords(options.rulesKey, version));
+  io.err(versionText(options.rulesKey, version));
 }
 
 async function write(file: string, text: string): Promise<void> {

@@ -1,14 +1,14 @@
-/** A terminal obeys control characters, also those of a text that somebody else has written. What is said of it stays one line. */
-export function harmless(text: string): string {
+/** Replaces control characters, so that a text of somebody else cannot control the terminal. The result is one line. */
+export function sanitize(text: string): string {
   return text.replace(/[^\t\P{C}]/gu, "\u{fffd}");
 }
 
-/** The same of a text of several lines. */
-export function harmlessLines(text: string): string {
-  return text.split(/\r?\n/).map(harmless).join("\n");
+/** Sanitizes a text of several lines. */
+export function sanitizeLines(text: string): string {
+  return text.split(/\r?\n/).map(sanitize).join("\n");
 }
 
-/** JSON for programs, which is as harmless, and exact. */
+/** Formats JSON with control characters escaped. */
 export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2).replace(/[^\n\P{C}]/gu, escaped)}\n`;
 }

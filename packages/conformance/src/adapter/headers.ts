@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { type Decision, fixedWindow, gcra, type HeadersOption, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  type Decision,
+  fixedWindow,
+  gcra,
+  type HeadersOption,
+  type Limiter,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { parseRateLimit } from "ratelimit-header-parser";
 import { parseDictionary, parseItem, parseList } from "structured-headers";
 import type { Response } from "supertest";
@@ -20,8 +30,10 @@ export function items(response: Response, header: string): Items {
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const finite = (ms: number): boolean => ms > 0 && ms !== Number.POSITIVE_INFINITY;
-/** The wait that the headers show: until a retry passes, or else until the reset. */
-const effective = ({ retryAfterMs, resetAfterMs }: Decision): number => seconds(finite(retryAfterMs) ? retryAfterMs : resetAfterMs);
+/** The time until the retry; or until the reset, shown as at most the window. */
+const shownMs = ({ retryAfterMs, resetAfterMs, policy }: Decision): number =>
+  finite(retryAfterMs) ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs);
+const effective = (decision: Decision): number => seconds(shownMs(decision));
 
 /** A client's parser: reads a format's headers, the reset in seconds from now. */
 function parsed(headers: Record<string, string>): { limit?: number; remaining?: number; resetIn: (nowMs?: number) => number } {
@@ -58,8 +70,7 @@ const checks: Record<string, (response: Response, decision: Decision, policy: Po
   legacy(response, decision, _, nowMs) {
     const { limit, remaining, resetIn } = parsed(only(response, /^x-ratelimit-(limit|remaining|reset)$/));
     // The time of the reset in whole seconds, rounded up so that it is never too early.
-    const waitMs = finite(decision.retryAfterMs) ? decision.retryAfterMs : decision.resetAfterMs;
-    assert.deepEqual([limit, remaining, resetIn(0)], [decision.limit, decision.remaining, seconds(nowMs + waitMs)]);
+    assert.deepEqual([limit, remaining, resetIn(0)], [decision.limit, decision.remaining, seconds(nowMs + shownMs(decision))]);
     assert.match(response.headers["x-ratelimit-reset"] ?? "", /^\d{10}$/);
     assert.equal(response.headers["x-ratelimit-retry-after"], response.headers["retry-after"]);
   },
@@ -97,6 +108,7 @@ const policies: [string, Policy][] = [
   ["a fixed window", fixedWindow({ limit: 2, window: "1m" })],
   ["a log with a window under a second", slidingWindowLog({ limit: 2, window: "250ms" })],
   ["a token bucket", tokenBucket({ capacity: 2, refill: 2, every: "90s" })],
+  ["a sliding counter whose reset is more than a window away", slidingWindowCounter({ limit: 2, window: "10s" })],
   ["a burst", gcra({ limit: 100, window: "1h", burst: 2 })],
 ];
 
@@ -132,6 +144,28 @@ export function headerCases({ describe, it }: AdapterSuite): void {
       const response = await app.get();
       assert.equal(response.headers["retry-after"], "1");
       assert.deepEqual(items(response, "ratelimit"), { api: { r: 0, t: 1 } });
+    });
+
+    it("a reset is shown as at most the window, a retry in full", async (web) => {
+      const policy = slidingWindowCounter({ limit: 3, window: "10s" });
+      const app = await web.start({ name: "api", policy, headers: ["standard", "legacy"] });
+      const limiter = app.limits[0]?.limiter as Limiter;
+      const first = await app.get();
+      assert.deepEqual(items(first, "ratelimit-policy"), { api: { q: 3, w: 10 } });
+      assert.deepEqual(items(first, "ratelimit"), { api: { r: 2, t: 10 } });
+      assert.equal(first.headers["x-ratelimit-reset"], `${web.nowMs / 1000 + 10}`);
+      assert.equal(((await limiter.peek(self)) as Decision).resetAfterMs, 15_000);
+
+      // A debt that outlasts the window.
+      const debt = await limiter.consume(self);
+      await limiter.settle(self, debt, 30);
+      const rejected = await app.get();
+      const t = items(rejected, "ratelimit")["api"]?.["t"] as number;
+      assert.equal(rejected.status, 429);
+      assert.ok(t > 10, `${t}`);
+      assert.equal(rejected.headers["retry-after"], `${t}`);
+      assert.equal(rejected.headers["x-ratelimit-retry-after"], `${t}`);
+      assert.equal(rejected.headers["x-ratelimit-reset"], `${web.nowMs / 1000 + t}`);
     });
 
     it("a cost above the limit gets no Retry-After", async (web) => {

@@ -45,8 +45,8 @@ const anyRules = fc.uniqueArray(fc.record({ name: fc.stringMatching(/^[\x20-\x7e
 const anyPauses = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), spanMs), { minLength: 2, maxLength: 6 });
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
-const waitMs = ({ retryAfterMs, resetAfterMs }: Decision): number =>
-  retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY ? retryAfterMs : resetAfterMs;
+const waitMs = ({ retryAfterMs, resetAfterMs, policy }: Decision): number =>
+  retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs);
 
 /** Parses a list header, and checks that it is in canonical form (whole numbers without a fraction). */
 function list(response: Response, header: string): [unknown, Record<string, unknown>][] {

@@ -52,7 +52,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     const remaining = count > quota ? 0 : quota - count;
     const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
     const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, Math.max(nowMs, start));
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, start > nowMs ? start : nowMs);
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

@@ -62,7 +62,8 @@ const COUNTS = 1;
 
 /** The units that a count stands for. Those above the limit are cut, for the limit was higher; a debt is not. */
 function counted(count: number, limit: number): number {
-  return count < 0 ? -count : Math.min(count, limit);
+  if (count < 0) return -count;
+  return count > limit ? limit : count;
 }
 
 /**
@@ -90,22 +91,25 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
     const counts = at + COUNTS;
     let start = cells[at + START] as number;
     let past = passed(policy, start, nowMs);
-    if (past > buckets || isEmpty(cells, counts, buckets)) {
+
+    // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
+    let oldest = 0;
+    let newer = 0;
+    let newestAge = buckets + 1;
+    for (let age = buckets; age >= past; age--) {
+      const count = cells[counts + age - past] as number;
+      if (count === 0) continue;
+      newestAge = age;
+      if (age === buckets) oldest = counted(count, quota);
+      else newer += counted(count, quota);
+    }
+    if (newestAge > buckets) {
       start = Math.floor(nowMs / bucketMs) * bucketMs;
       past = buckets + 1;
     } else if (past > 0) {
       start += past * bucketMs;
     }
-    const atMs = Math.max(nowMs, start);
-    const elapsed = atMs - start;
-
-    // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
-    let oldest = 0;
-    let newer = 0;
-    if (past <= buckets) {
-      oldest = counted(cells[counts + buckets - past] as number, quota);
-      for (let i = counts + buckets - past - 1; i >= counts; i--) newer += counted(cells[i] as number, quota);
-    }
+    const elapsed = start > nowMs ? 0 : nowMs - start;
     const weighted = oldest === 0 ? 0 : Math.floor((oldest * (bucketMs - elapsed)) / bucketMs);
     let remaining = quota - weighted - newer;
     const allowed = cost <= remaining;
@@ -116,6 +120,7 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
       // An allowed request finds no count above the limit, so nothing of it was cut. A debt stays one.
       const count = cells[counts] as number;
       cells[counts] = count < 0 ? count - cost : count + cost;
+      newestAge = 0;
       newer += cost;
       remaining -= cost;
     } else if (remaining < 0) {
@@ -128,9 +133,9 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy
         : cost > quota
           ? Number.POSITIVE_INFINITY
           : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
-    const leftMs = left(policy, cells, counts, past);
-    const resetAfterMs = leftMs === 0 ? 0 : start - nowMs + leftMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
+    // When the newest sub-window that counted has left the window.
+    const resetAfterMs = newestAge > buckets ? 0 : start - nowMs + policy.windowMs + (1 - newestAge) * bucketMs;
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, start > nowMs ? start : nowMs);
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
@@ -190,12 +195,4 @@ function wait(
   }
   const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
   return (ahead + 1) * bucketMs - rest;
-}
-
-/** From the start of the current sub-window, the time until the newest one that counted has left the window. */
-function left(policy: SlidingWindowCounterPolicy, cells: Cells, counts: number, past: number): number {
-  for (let age = past; age <= policy.buckets; age++) {
-    if (cells[counts + age - past] !== 0) return policy.windowMs + (1 - age) * policy.bucketMs;
-  }
-  return 0;
 }

@@ -118,23 +118,24 @@ export class MadeDecision implements Decision {
     own.#limit = limit;
     own.#guard = guard;
     own.#charged = key;
-    if (tally !== undefined) own.#recordOf(tally);
+    if (tally !== undefined) MadeDecision.#recordOf(own, tally);
     return own;
   }
 
   static chargeOf(given: unknown): ChargeRecord | undefined | "copy" {
-    return typeof given === "object" && given !== null && #charged in given ? given.#recordOf(undefined) : "copy";
+    return typeof given === "object" && given !== null && #charged in given ? MadeDecision.#recordOf(given) : "copy";
   }
 
   static asCharge(made: Decision): Charge {
     return { cost: made.cost, atMs: made.atMs, state: #charged in made ? made.#state : undefined };
   }
 
-  #recordOf(tally: Tally | undefined): ChargeRecord | undefined {
-    const charged = this.#charged;
+  // Static: a private method of each decision would take a field of each.
+  static #recordOf(made: MadeDecision, tally?: Tally): ChargeRecord | undefined {
+    const charged = made.#charged;
     if (typeof charged !== "string") return charged;
-    const record = new ChargeRecord(this.#cost, this.#atMs, this.#state, this.#limit as Limit, charged, this.#guard, tally);
-    this.#charged = record;
+    const record = new ChargeRecord(made.#cost, made.#atMs, made.#state, made.#limit as Limit, charged, made.#guard, tally);
+    made.#charged = record;
     return record;
   }
 
@@ -170,7 +171,7 @@ export class MadeDecision implements Decision {
 // The functions that read the private fields are static methods, and not wrapped: each decision runs them.
 
 /** The same decision with other values, in the same state. It has no charge. */
-export const restated: (made: Decision, changes: Partial<Decision>) => MadeDecision = MadeDecision.restated;
+export const restated: (made: Decision, changes: Partial<Decision>) => Decision = MadeDecision.restated;
 
 /**
  * For stores: tells which state a decision was made in, by a number that the state keeps until it is forgotten, and that no
@@ -200,11 +201,18 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   // Nearly always enough, and quick: more than this charge is missing.
   if (made.remaining !== Math.max(made.limit - made.cost, 0) || !(made.allowed || isLogged)) return false;
   const size = algorithm.size(policy, noCells, 0);
-  const begun = new Float64Array(size);
+  const begun = size <= scratch.length ? scratch : new Float64Array(size);
   algorithm.decide(limit, begun, 0, nowMs, made.cost, true);
-  for (let i = 0; i < size; i++) if (cells[at + i] !== begun[i]) return false;
-  return true;
+  let began = true;
+  for (let i = 0; i < size; i++) {
+    if (cells[at + i] !== begun[i]) began = false;
+    begun[i] = 0;
+  }
+  return began;
 }
+
+/** Zeros, on which a state is begun: most take no more. */
+const scratch: Cells = new Float64Array(16);
 
 /** No cells at all reads as no state. */
 const noCells: Cells = new Float64Array(3);

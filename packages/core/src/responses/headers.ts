@@ -37,9 +37,13 @@ const seconds = (ms: number): number => Math.ceil(ms / 1000);
 /** Structured-field integers have at most 15 digits (RFC 9651 §3.3.1). */
 const integer = (value: number): number => Math.min(value, 999_999_999_999_999);
 
-/** Until when what remains is all there is: to the retry, or where none is due to the reset. */
-function waitMs(decision: Decision): number {
-  return decision.retryAfterMs > 0 && decision.retryAfterMs !== Number.POSITIVE_INFINITY ? decision.retryAfterMs : decision.resetAfterMs;
+/**
+ * The time to show: until the retry, in full, or without a retry until the reset. A sliding counter's reset may be more than a window
+ * away, which a client that reads the window beside it cannot make sense of, so a reset is shown as at most the window.
+ */
+function waitMs({ retryAfterMs, resetAfterMs, policy }: Decision): number {
+  if (retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY) return retryAfterMs;
+  return Math.min(resetAfterMs, policy.spanMs);
 }
 
 /** What never changes of the items of a name and policy. */

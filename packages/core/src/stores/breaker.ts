@@ -23,6 +23,7 @@ export class Breaker {
   #period = 1;
   #faults = 0;
   #tryAtMs = 0;
+  /** Whether the console has been told of this outage. */
   #isTold = false;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   readonly #listeners = new Set<{ readonly onEvent: EventListener }>();
@@ -73,17 +74,14 @@ export class Breaker {
     this.#state = state;
     const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
     for (const onEvent of listeners) onEvent({ type: "breaker", state });
-    if (listeners.size === 0) this.#tellConsole(state, error);
+    if (state === "open" && listeners.size === 0) this.#tellOutage(error);
+    if (state === "closed") this.#tellReturn();
   }
 
-  /** Where nobody listens the console is told of an outage and of its end, once a minute at most. */
-  #tellConsole(state: BreakerState, error: unknown): void {
-    if (state === "closed" && this.#isTold) {
-      this.#isTold = false;
-      warn("FLOODGATE_STORE_BACK", "The store answers again, and is asked again.");
-    }
+  /** Tells the console once an outage and at most once a minute. A second outage within the minute is told after it, if it still lasts. */
+  #tellOutage(error: unknown): void {
     const nowMs = steadyMs();
-    if (state !== "open" || this.#isTold || nowMs - this.#toldAtMs < consolePauseMs) return;
+    if (this.#isTold || nowMs - this.#toldAtMs < consolePauseMs) return;
     this.#isTold = true;
     this.#toldAtMs = nowMs;
     const fault = error === undefined ? "" : ` The last fault: ${reasonOf(error).why}`;
@@ -91,6 +89,13 @@ export class Breaker {
       "FLOODGATE_STORE_DOWN",
       `The store has failed ${mostFaults} times in a row and is not asked for now, except to see whether it is back. Each limit does what its \`onStoreError\` says: without one, requests pass uncounted. \`onEvent\` hears of every fault.${fault}`,
     );
+  }
+
+  /** Whoever has read of an outage on the console reads of its end there too, even if somebody listens by then. */
+  #tellReturn(): void {
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    warn("FLOODGATE_STORE_BACK", "The store answers again, and is asked again.");
   }
 }
 

@@ -145,6 +145,85 @@ describe("a breaker", () => {
     expect(heard).toEqual(["open", "half-open", "closed"].map((state) => ({ type: "breaker", state })));
   });
 
+  describe("tells the console", () => {
+    const told = (): string[] =>
+      vi.mocked(console.warn).mock.calls.map(([message]) => /^\[floodgate\] FLOODGATE_STORE_(\w+): /.exec(message)?.[1] ?? message);
+    const reopen = (breaker: Breaker): void => {
+      vi.advanceTimersByTime(longestPauseMs);
+      fail(breaker);
+    };
+    const close = (breaker: Breaker): void => {
+      vi.advanceTimersByTime(longestPauseMs);
+      breaker.succeeded(breaker.admits(timeoutMs));
+    };
+    beforeEach(() => {
+      vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    });
+
+    it("once of an outage, however often the store is tried in vain, and once of its end", () => {
+      const breaker = new Breaker();
+      fail(breaker, 5);
+      for (let i = 0; i < 1000; i++) reopen(breaker);
+      expect(told()).toEqual(["DOWN"]);
+      close(breaker);
+      expect(told()).toEqual(["DOWN", "BACK"]);
+    });
+
+    it("of one outage a minute, with its end, if the store comes and goes", () => {
+      const breaker = new Breaker();
+      for (let i = 0; i < 10; i++) {
+        fail(breaker, 5);
+        close(breaker);
+      }
+      expect(told()).toEqual(["DOWN", "BACK"]);
+      vi.advanceTimersByTime(60_000);
+      fail(breaker, 5);
+      close(breaker);
+      expect(told()).toEqual(["DOWN", "BACK", "DOWN", "BACK"]);
+    });
+
+    it("of an outage that began soon after another once the minute is over", () => {
+      const breaker = new Breaker();
+      fail(breaker, 5);
+      close(breaker);
+      fail(breaker, 5);
+      reopen(breaker);
+      expect(told()).toEqual(["DOWN", "BACK"]);
+      vi.advanceTimersByTime(60_000);
+      fail(breaker);
+      expect(told()).toEqual(["DOWN", "BACK", "DOWN"]);
+    });
+
+    it("nothing while somebody listens", () => {
+      const breaker = new Breaker();
+      breaker.listen(() => undefined);
+      fail(breaker, 5);
+      close(breaker);
+      expect(told()).toEqual([]);
+    });
+
+    it("of an outage that goes on when nobody listens any more", () => {
+      const breaker = new Breaker();
+      const stop = breaker.listen(() => undefined);
+      fail(breaker, 5);
+      stop();
+      reopen(breaker);
+      expect(told()).toEqual(["DOWN"]);
+    });
+
+    it("of the end of an outage that it was told of, even if somebody listens by then, and of the next outage", () => {
+      const breaker = new Breaker();
+      fail(breaker, 5);
+      const stop = breaker.listen(() => undefined);
+      close(breaker);
+      expect(told()).toEqual(["DOWN", "BACK"]);
+      stop();
+      vi.advanceTimersByTime(60_000);
+      fail(breaker, 5);
+      expect(told()).toEqual(["DOWN", "BACK", "DOWN"]);
+    });
+  });
+
   it("is one for all who ask a store, or stores that share their counts, and another for another store", () => {
     const scope = {};
     const [a, b, one, other] = [{}, {}, { scope }, { scope }] as [Store, Store, Store, Store];

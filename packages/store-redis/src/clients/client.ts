@@ -1,24 +1,24 @@
 /** One run of the script. */
 export interface Run {
-  /** By its SHA-1, or by its source where the server does not know it. */
+  /** By SHA-1, or by source if the server does not have the script. */
   readonly command: "EVALSHA" | "EVAL";
-  /** What follows the command: the script, how many keys, the keys, the arguments. */
+  /** The script, the number of keys, the keys, the arguments. */
   readonly args: string[];
   readonly firstKey: string;
 }
 
-/** What the store needs of a client library. The client is the user's: it is never closed nor set up anew. */
+/** What the store needs from a client library. The client belongs to the user: it is never closed or reconfigured. */
 export interface RedisClient {
-  /** Whether keys have slots, and a run's must share one. */
+  /** Whether all keys of a run must be in one slot. */
   readonly isCluster: boolean;
-  /** Whether a command sent now goes out now. What waits in a library's own queue may be sent long after anyone waits for it. */
+  /** Whether a command is sent at once. A command in the library's offline queue may be sent long after its deadline. */
   readonly isReady: boolean;
-  /** Lets a client that connects with its first command do so; answers what is wrong where it can never be ready by itself. */
+  /** Connects a lazy client. Returns the problem if the client can never become ready by itself. */
   wake(): string | undefined;
-  /** Sends runs for one server, in one write where the library can; an answer each. */
+  /** Sends runs to one server, in one write if the library can. Returns a promise for each reply. */
   send(runs: readonly Run[]): Promise<unknown>[];
-  /** The slot of a key; 0 where there is no Cluster. */
+  /** The slot of a key; 0 without a Cluster. */
   slotOf(key: string): number;
-  /** Names the server of a slot, or answers "" where there is one only, or none is known yet. */
+  /** The address of the server of a slot; "" if there is only one or none is known yet. */
   serverOf(slot: number): string;
 }

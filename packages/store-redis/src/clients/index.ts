@@ -3,12 +3,13 @@ import type { RedisClient } from "./client.js";
 import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
 import { type NodeRedis, NodeRedisClient, type NodeRedisCluster, NodeRedisClusterClient, type NodeRedisSentinel } from "./node-redis.js";
 
-/** A client of the user's: `Redis` or `Cluster` of ioredis 5 or 6; of redis (node-redis) 5 or 6 what `createClient`, `createCluster` or `createSentinel` makes. */
+/** The user's client: `Redis` or `Cluster` of ioredis 5 or 6, or the result of `createClient`, `createCluster` or `createSentinel` of redis (node-redis) 5 or 6. */
 export type AnyRedis = Ioredis | IoredisCluster | NodeRedis | NodeRedisCluster | NodeRedisSentinel;
 
 /**
- * Tells the client libraries apart by what each alone has; names of constructors change with bundlers and versions.
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` for anything else.
+ * Wraps the user's client. Detects its library by members that only that library has: constructor names change with bundlers and
+ * versions.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is not a supported client.
  */
 export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (has<IoredisCluster>(client, "evalsha", "pipeline") && client.isCluster === true) return new IoredisClusterClient(client);
@@ -32,6 +33,6 @@ function has<Client>(client: unknown, ...methods: string[]): client is Client {
 function described(client: unknown): string {
   if (client instanceof Promise) return "a promise of one: await it first";
   if (client === null || client === undefined) return String(client);
-  // Not its text: an address may hold a password.
+  // Do not show the value: a URL may contain a password.
   return typeof client === "object" ? "an object of another kind" : `a ${typeof client}`;
 }

@@ -1,7 +1,7 @@
 import calculateSlot from "cluster-key-slot";
 import type { RedisClient, Run } from "./client.js";
 
-/** What is used of `Redis` of ioredis 5 and 6, whether it finds its server by an address or through Sentinels. */
+/** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
 export interface Ioredis {
   readonly status: string;
   connect(): Promise<unknown>;
@@ -11,7 +11,7 @@ export interface Ioredis {
   eval(...args: any[]): Promise<unknown>;
 }
 
-/** What is used of `Cluster` of ioredis 5 and 6. */
+/** The used part of ioredis's `Cluster` (5 and 6). */
 export interface IoredisCluster extends Ioredis {
   readonly isCluster: boolean;
   readonly slots: readonly (readonly string[])[];
@@ -113,7 +113,7 @@ function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {
   return command === "EVALSHA" ? redis.evalsha(...args) : redis.eval(...args);
 }
 
-/** The server has done nothing, for the slot is another's (now); sent on its own the library follows. */
+/** The slot is on another server and nothing was done. Sent outside a pipeline, the library follows the redirection. */
 function isRedirection(error: Error): boolean {
   return /^(MOVED|ASK|TRYAGAIN) /.test(error.message);
 }

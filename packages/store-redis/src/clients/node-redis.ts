@@ -1,14 +1,14 @@
 import calculateSlot from "cluster-key-slot";
 import type { RedisClient, Run } from "./client.js";
 
-/** What is used of what `createClient` of redis (node-redis) 5 and 6 makes. */
+/** The used part of a `createClient` client (redis 5 and 6). */
 export interface NodeRedis {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   sendCommand(args: string[]): Promise<unknown>;
 }
 
-/** What is used of what `createSentinel` makes. */
+/** The used part of a `createSentinel` client. */
 export interface NodeRedisSentinel {
   readonly isOpen: boolean;
   readonly isReady: boolean;
@@ -16,7 +16,7 @@ export interface NodeRedisSentinel {
   sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
 }
 
-/** What is used of what `createCluster` makes. */
+/** The used part of a `createCluster` client. */
 export interface NodeRedisCluster {
   readonly isOpen: boolean;
   readonly slots: readonly { readonly master: { readonly id: string } }[];
@@ -70,7 +70,7 @@ export class NodeRedisClusterClient implements RedisClient {
     return wake(this.#cluster);
   }
 
-  /** Commands of one turn of the event loop go to each server in one write: the library's own doing. */
+  /** The library itself writes all commands of one event loop turn to a server at once. */
   send(runs: readonly Run[]): Promise<unknown>[] {
     return runs.map(({ command, args, firstKey }) => this.#cluster.sendCommand(firstKey, false, [command, ...args]));
   }

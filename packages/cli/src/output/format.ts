@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { nearest } from "@floodgate/core/rules";
-import { harmless } from "./terminal.js";
+import { sanitize } from "./terminal.js";
 
 const units = [
   ["d", 86_400_000],
@@ -15,23 +15,23 @@ export function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? "" : "s"}`;
 }
 
-/** What is said of a file of rules without problems. */
-export function soundWords(name: string, rules: readonly unknown[]): string {
-  return `${harmless(name)}: ${count(rules.length, "rule")}, no problems\n`;
+/** The text for rules without problems. */
+export function validRulesText(name: string, rules: readonly unknown[]): string {
+  return `${sanitize(name)}: ${count(rules.length, "rule")}, no problems\n`;
 }
 
-/** Which version is under a key of Redis. */
-export function versionWords(rulesKey: string, version: string): string {
-  return `${harmless(rulesKey)}: version ${harmless(version)}\n`;
+/** The text for the version of the rules in Redis. */
+export function versionText(rulesKey: string, version: string): string {
+  return `${sanitize(rulesKey)}: version ${sanitize(version)}\n`;
 }
 
-/** The known word that is nearest to another, as a question. */
+/** Suggests the most similar known word, if there is one. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const near = nearest(word, known);
   return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
 }
 
-/** A whole number of milliseconds, exactly: `1m 30s`. */
+/** Formats milliseconds exactly: `1m 30s`. */
 export function duration(ms: number): string {
   const parts: string[] = [];
   let rest = ms;
@@ -43,19 +43,19 @@ export function duration(ms: number): string {
   return parts.length === 0 ? "0ms" : parts.join(" ");
 }
 
-/** How long somebody waits: never less than it is, and above ten seconds in whole ones. */
-export function wait(ms: number): string {
+/** Formats a waiting time. Above ten seconds it is rounded up to whole seconds. */
+export function waitText(ms: number): string {
   return duration(ms < 10_000 ? ms : Math.ceil(ms / 1000) * 1000);
 }
 
-/** A time in the time zone of this machine, which it names: `2026-11-21 14:03:05 GMT+1`. */
+/** Formats a time in this machine's time zone: `2026-11-21 14:03:05 GMT+1`. */
 export function localTime(ms: number): string {
-  // Sweden writes times as ISO 8601 does.
+  // The Swedish locale formats dates like ISO 8601.
   return new Date(ms).toLocaleString("sv", { dateStyle: "short", timeStyle: "long" });
 }
 
-/** A policy as it is said: `1 per 1s, fixed-window`. */
-export function policyWords(policy: Policy): string {
+/** Formats a policy: `1 per 1s, fixed-window`. */
+export function policyText(policy: Policy): string {
   return `${numbers(policy)}, ${policy.algorithm}`;
 }
 
@@ -64,16 +64,16 @@ function numbers(policy: Policy): string {
     case "fixed-window":
       return `${policy.limit} per ${duration(policy.windowMs)}`;
     case "sliding-window-log":
-      return `${policy.limit} per ${duration(policy.windowMs)}${policy.countRejected ? " with those rejected" : ""}`;
+      return `${policy.limit} per ${duration(policy.windowMs)}${policy.countRejected ? " including rejected requests" : ""}`;
     case "sliding-window-counter":
       return `${policy.limit} per ${duration(policy.windowMs)}${policy.buckets === 1 ? "" : ` in ${policy.buckets} parts`}`;
     case "gcra":
       return `${policy.limit} per ${duration(policy.windowMs)}${policy.burst === policy.limit ? "" : ` and ${policy.burst} at once`}`;
     case "token-bucket":
-      return `${policy.refill} each ${duration(policy.everyMs)}${policy.style === "interval" ? " at its end" : ""} and ${policy.capacity} at once`;
+      return `${policy.refill} every ${duration(policy.everyMs)}${policy.style === "interval" ? " in steps" : ""} and ${policy.capacity} at once`;
     case "leaky-bucket": {
-      const most = policy.maxDelayMs === Number.POSITIVE_INFINITY ? "" : ` for ${duration(policy.maxDelayMs)} at most`;
-      return `${policy.leak} each ${duration(policy.everyMs)} from a queue of ${policy.capacity}${most}`;
+      const maxWait = policy.maxDelayMs === Number.POSITIVE_INFINITY ? "" : `, waiting at most ${duration(policy.maxDelayMs)}`;
+      return `${policy.leak} every ${duration(policy.everyMs)} from a queue of ${policy.capacity}${maxWait}`;
     }
   }
 }

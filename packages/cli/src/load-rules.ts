@@ -4,59 +4,60 @@ import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis }
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import type { NamesOptions } from "./options.js";
+import { count } from "./output/format.js";
 import { problemsText } from "./output/problems.js";
-import { count } from "./output/words.js";
 
-/** The text of a file, or of standard input for `-`, and what to call it. */
+/** Reads a file, or standard input for `-`. `name` is its name in messages. */
 export async function readText(io: Io, file: string): Promise<{ text: string; name: string }> {
   if (file === "-") return { text: await io.readInput(), name: "stdin" };
   try {
     const found = await stat(file);
-    // Reading a pipe that nobody writes to would not end.
-    if (!found.isFile()) throw new Error(found.isDirectory() ? "it is a directory" : "it is no regular file. Write - for standard input");
+    // Reading a pipe without a writer would never end.
+    if (!found.isFile())
+      throw new Error(found.isDirectory() ? "it is a directory" : "it is not a regular file. Write - for standard input");
     return { text: await readFile(file, "utf8"), name: file };
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    throw new Failure("usage", code === "ENOENT" ? `there is no file ${file}.` : `${file} cannot be read: ${message}.`, { cause });
+    throw new Failure("usage", code === "ENOENT" ? `${file} does not exist.` : `${file} cannot be read: ${message}.`, { cause });
   }
 }
 
 /**
- * The text of the rules in Redis, and their version.
- * @throws Failure where there are none.
+ * Reads the rules in Redis, and their version.
+ * @throws Failure if there are no rules.
  */
 export async function pullText(redis: RulesRedis, key: string): Promise<{ text: string; version: string }> {
   const found = await pullRules(redis, key);
   if (found !== undefined) return found;
   throw new Failure(
     "refused",
-    `there are no rules under ${key}. Put some there (floodgate push limits.yaml), or say where they are: --rules-key.`,
+    `there are no rules under ${key}. Push some (floodgate push limits.yaml), or name another key with --rules-key.`,
   );
 }
 
 /**
- * The rules of a text.
- * @throws Failure where it has problems, once they are printed.
+ * Parses rules, and prints their problems.
+ * @throws Failure if there are problems.
  */
-export function soundRules(io: Io, text: string, name: string, names: NamesOptions = {}): RuleSet {
-  const { rules, problems } = judge(text, name, names);
+export function validRules(io: Io, text: string, name: string, names: NamesOptions = {}): RuleSet {
+  const { rules, problems } = checkText(text, name, names);
   if (rules !== undefined) return rules;
   io.out(problemsText(io, name, text, problems));
-  throw problemsIn(name, problems);
+  throw problemsFailure(name, problems);
 }
 
-export function problemsIn(name: string, problems: readonly RulesProblem[]): Failure {
+export function problemsFailure(name: string, problems: readonly RulesProblem[]): Failure {
   return new Failure("refused", `${count(problems.length, "problem")} in ${name}.`);
 }
 
-/** What a text of rules turned out to be. */
-export interface Judged {
-  /** Undefined where there are problems. */
+/** The rules of a text, or its problems. */
+export interface CheckedText {
+  /** Undefined if there are problems. */
   readonly rules: RuleSet | undefined;
   readonly problems: readonly RulesProblem[];
 }
 
-export function judge(text: string, name: string, { keys, costs }: NamesOptions = {}): Judged {
+export function checkText(text: string, name: string, { keys, costs }: NamesOptions = {}): CheckedText {
   try {
     return { rules: parseRules(text, name, { ...(keys && { keys }), ...(costs && { costs }) }), problems: [] };
   } catch (error) {

@@ -10,23 +10,23 @@ import {
 } from "@floodgate/core";
 import fc from "fast-check";
 import { expect, it, test } from "vitest";
-import { duration, localTime, policyWords, wait } from "../src/output/words.js";
+import { duration, localTime, policyText, waitText } from "../src/output/format.js";
 
-const msOf = (words: string): number => words.split(" ").reduce((sum, part) => sum + parseDuration(part), 0);
+const msOf = (text: string): number => text.split(" ").reduce((sum, part) => sum + parseDuration(part), 0);
 const times = fc.integer({ min: 1, max: 2 ** 50 });
 
-test("a duration is exact, and a wait never shorter than it is", () => {
+test("a duration is exact, and a wait is never rounded down", () => {
   fc.assert(
     fc.property(times, (ms) => {
       expect(msOf(duration(ms))).toBe(ms);
-      const said = msOf(wait(ms));
-      expect(said - ms).toBeGreaterThanOrEqual(0);
-      expect(said - ms).toBeLessThan(ms < 10_000 ? 1 : 1000);
+      const shown = msOf(waitText(ms));
+      expect(shown - ms).toBeGreaterThanOrEqual(0);
+      expect(shown - ms).toBeLessThan(ms < 10_000 ? 1 : 1000);
     }),
   );
 });
 
-test("a time is local, and names its zone", () => {
+test("a time is local and names its time zone", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4e12 }), (ms) => {
       const at = new Date(ms);
@@ -41,18 +41,18 @@ test("a time is local, and names its zone", () => {
 it.each<[Policy, string]>([
   [fixedWindow({ limit: 1, window: "1s" }), "1 per 1s, fixed-window"],
   [slidingWindowLog({ limit: 5, window: "90s" }), "5 per 1m 30s, sliding-window-log"],
-  [slidingWindowLog({ limit: 5, window: "1m", countRejected: true }), "5 per 1m with those rejected, sliding-window-log"],
+  [slidingWindowLog({ limit: 5, window: "1m", countRejected: true }), "5 per 1m including rejected requests, sliding-window-log"],
   [slidingWindowCounter({ limit: 100, window: "1m" }), "100 per 1m, sliding-window-counter"],
   [slidingWindowCounter({ limit: 100, window: "1m", buckets: 6 }), "100 per 1m in 6 parts, sliding-window-counter"],
-  [tokenBucket({ capacity: 20, refill: 10, every: "1s" }), "10 each 1s and 20 at once, token-bucket"],
-  [tokenBucket({ capacity: 20, refill: 10, every: "1s", style: "interval" }), "10 each 1s at its end and 20 at once, token-bucket"],
-  [leakyBucket({ capacity: 10, leak: 5, every: "1s" }), "5 each 1s from a queue of 10, leaky-bucket"],
+  [tokenBucket({ capacity: 20, refill: 10, every: "1s" }), "10 every 1s and 20 at once, token-bucket"],
+  [tokenBucket({ capacity: 20, refill: 10, every: "1s", style: "interval" }), "10 every 1s in steps and 20 at once, token-bucket"],
+  [leakyBucket({ capacity: 10, leak: 5, every: "1s" }), "5 every 1s from a queue of 10, leaky-bucket"],
   [
     leakyBucket({ capacity: 10, leak: 5, every: "1s", maxDelayMs: 1500 }),
-    "5 each 1s from a queue of 10 for 1s 500ms at most, leaky-bucket",
+    "5 every 1s from a queue of 10, waiting at most 1s 500ms, leaky-bucket",
   ],
   [gcra({ limit: 100, window: "1m" }), "100 per 1m, gcra"],
   [gcra({ limit: 100, window: "1m", burst: 20 }), "100 per 1m and 20 at once, gcra"],
-])("a policy is said in words: %o", (policy, words) => {
-  expect(policyWords(policy)).toBe(words);
+])("a policy is shown as text: %o", (policy, text) => {
+  expect(policyText(policy)).toBe(text);
 });

@@ -1,0 +1,109 @@
+import type { Key, LimiterKey } from "@floodgate/core";
+import { ipKey, isBuiltInKey, type PlainRule, parseKeyName } from "@floodgate/core/rules";
+import { Failure } from "./failure.js";
+
+/** The key options of `status` and `reset`. */
+export interface KeyOptions {
+  /** The parts of the key, in the rule's order. The address may be given by `ip` instead. */
+  readonly key?: readonly string[];
+  readonly ip?: string;
+  readonly ipv6Prefix: number;
+}
+
+/** The names in a rule's `key`, as written in the rules: `secret:user`. */
+export function writtenKeyNames({ key = "ip" }: PlainRule): readonly string[] {
+  return typeof key === "string" ? [key] : key;
+}
+
+/** The names in a rule's `key`, without `secret:`. */
+export function keyNames(rule: PlainRule): readonly string[] {
+  return writtenKeyNames(rule).map((name) => parseKeyName(name).name);
+}
+
+/** Whether a rule's key, or a part of it, is stored and shown as a digest only. */
+export function hasSecretKey(rule: PlainRule): boolean {
+  return writtenKeyNames(rule).some((name) => parseKeyName(name).secret);
+}
+
+/** Whether a rule counts requests without its key by their address. */
+export function fallsBackToIp(rule: PlainRule): boolean {
+  const { key = "ip", onMissingKey = "ip" } = rule;
+  return key !== "ip" && onMissingKey === "ip" && keyNames(rule).some((name) => name !== "global" && name !== "route");
+}
+
+/** Whether the app defines this key, in its `keys`. */
+export function isAppKey(name: string): boolean {
+  return !isBuiltInKey(name);
+}
+
+/**
+ * The key of a rule that these options name. Addresses are normalised as in the middleware. Keys of the app are parsed by `parseKey`; other
+ * parts are taken as they are.
+ * @throws Failure if there are too few or too many parts, or an address is invalid.
+ */
+export function countedKey(rule: PlainRule, { key: texts = [], ip, ipv6Prefix }: KeyOptions): LimiterKey {
+  const names = keyNames(rule);
+  // If the user mixes up the order of the parts, the text for the address may be a secret.
+  const shown = hasSecretKey(rule) ? "the value given for the address" : undefined;
+  const counted = (text: string): string => ipKey(clientAddress(text, ipv6Prefix, shown), ipv6Prefix) as string;
+  // The address alone names a client that is counted by it because its key is missing.
+  if (ip !== undefined && texts.length === 0 && fallsBackToIp(rule)) return { missingKeyIp: counted(ip) };
+  // A key function of the app may return a tuple: then each `--key` is one part of it.
+  if (typeof rule.key === "string" && isAppKey(names[0] as string) && ip === undefined && texts.length > 1)
+    return texts.map(parseKey) as Key;
+  const expected = names.filter((name) => name !== "global" && (name !== "ip" || ip === undefined));
+  if (texts.length !== expected.length || (ip !== undefined && !names.includes("ip"))) throw wrongParts(rule, texts, ip);
+  let next = 0;
+  const parts = names.map((name): Key => {
+    if (name === "global") return name;
+    if (name === "ip") return counted(ip ?? (texts[next++] as string));
+    const text = texts[next++] as string;
+    return isAppKey(name) ? parseKey(text) : text;
+  });
+  return (Array.isArray(rule.key) ? parts : parts[0]) as Key;
+}
+
+function wrongParts(rule: PlainRule, texts: readonly string[], ip: string | undefined): Failure {
+  const names = keyNames(rule);
+  const options = names.filter((name) => name !== "global").map((name) => (name === "ip" ? "--ip <address>" : `--key <${name}>`));
+  const advice = options.length === 0 ? "Give neither --key nor --ip" : `Write ${options.join(" ")}`;
+  const missing = fallsBackToIp(rule) ? ", or only --ip <address> for a client whose key is missing" : "";
+  const given = `${texts.length} --key${ip === undefined ? "" : " and --ip"} were given`;
+  return new Failure("usage", `${JSON.stringify(rule.name)} counts by ${names.join(", ")}, but ${given}. ${advice}${missing}.`);
+}
+
+/**
+ * Checks a client address. An IPv6 network as it is printed (`2001:db8:0:100::/56`) becomes its first address.
+ * @param shown what the error shows in place of a text that may be a secret.
+ * @throws Failure if the address is invalid.
+ */
+export function clientAddress(text: string, ipv6Prefix: number, shown: string = JSON.stringify(text)): string {
+  const suffix = `/${ipv6Prefix}`;
+  const address = text.endsWith(suffix) ? text.slice(0, -suffix.length) : text;
+  if (ipKey(address, ipv6Prefix) !== undefined) return address;
+  throw new Failure("usage", `${shown} is not an IP address. Write 203.0.113.9 or 2001:db8::1.`);
+}
+
+/**
+ * Reverses `encodeKey`: `(a,b)` is a tuple, `\(a,b)` a string that begins with a parenthesis. A text that `encodeKey` never writes is
+ * taken as it is.
+ * @throws Failure if the text is the hash of a long key.
+ */
+export function parseKey(text: string): Key {
+  if (/^\\#[\da-f]{64}$/.test(text)) {
+    throw new Failure("usage", `${JSON.stringify(text)} is the hash of a key of more than 200 characters. Write the key itself.`);
+  }
+  const [, parts] = /^\((.*)\)$/s.exec(text) ?? [];
+  if (parts !== undefined) return splitParts(parts).map(parseKey) as Key;
+  return /^\\(?:[(\\]|secret:|missing-key-ip:)/.test(text) ? text.slice(1) : text;
+}
+
+/** Splits at commas that are not escaped. */
+function splitParts(text: string): string[] {
+  const parts = [""];
+  for (const [token] of text.matchAll(/\\?./gs)) {
+    if (token === ",") parts.push("");
+    else parts[parts.length - 1] += token.length > 1 ? token.slice(1) : token;
+  }
+  return parts;
+}

@@ -1,0 +1,70 @@
+import { type Io, paint } from "../io.js";
+import type { BanState, KeyState, PlanState } from "../key-state.js";
+import type { Target } from "../target.js";
+import { count, duration, localTime, policyText, waitText } from "./format.js";
+import { table } from "./table.js";
+import { sanitize } from "./terminal.js";
+
+export function keyStateText(io: Io, target: Target, { atMs, plans, ban }: KeyState): string {
+  const { rule } = target;
+  const hasPlans = rule.plans !== undefined;
+  const headings = [...(hasPlans ? ["plan"] : []), "policy", "used", "left", "next allowed", "reset"];
+  const rows = plans.map(({ plan, used, decision }) => [
+    ...(hasPlans ? [plan ?? "(others)"] : []),
+    policyText(decision.policy),
+    `${used} of ${decision.limit}`,
+    `${decision.remaining}`,
+    when(decision.retryAfterMs, atMs),
+    when(decision.resetAfterMs, atMs),
+  ]);
+  const shadow = rule.shadow ? "The rule has mode: shadow, so it rejects nothing.\n" : "";
+  return `${title(io, target, verdict(io, plans))}${table(io, headings, rows)}${ban === undefined ? "" : banText(io, ban, atMs)}${shadow}`;
+}
+
+/** The text for a key that held a foreign value. */
+export function foreignText(io: Io, target: Target): string {
+  return title(io, target, "unknown, because the key held a value that is not a limit's state");
+}
+
+function title(io: Io, { rule, keyText }: Target, verdict: string): string {
+  return `${paint(io, "bold", `${rule.name}, key ${sanitize(keyText)}: ${verdict}`)}\n`;
+}
+
+function verdict(io: Io, plans: readonly PlanState[]): string {
+  const blocked = plans.filter(({ decision }) => !decision.allowed).length;
+  if (blocked === 0) return paint(io, "green", "not blocked");
+  return paint(io, "red", blocked === plans.length ? "blocked" : "blocked under some plans");
+}
+
+function banText(io: Io, { ban, leftMs, rejections }: BanState, atMs: number): string {
+  if (leftMs > 0) return paint(io, "red", `  banned for ${waitText(leftMs)} more, until ${localTime(atMs + leftMs)}\n`);
+  const { quota, spanMs } = ban.rejections.policy;
+  return `  not banned: ${count(rejections, "rejection")} of ${quota} within ${duration(spanMs)} for a ban of ${duration(ban.forMs)}\n`;
+}
+
+function when(ms: number, atMs: number): string {
+  if (ms === 0) return "now";
+  return ms === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(ms)}, ${localTime(atMs + ms)}`;
+}
+
+/** The state for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
+export function keyStateJson({ rule, keyText }: Target, { atMs, plans, ban }: KeyState): object {
+  return {
+    rule: rule.name,
+    key: keyText,
+    mode: rule.shadow ? "shadow" : "enforce",
+    plans: plans.map(({ plan = null, used, decision }) => {
+      const { policy, allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision;
+      return { plan, policy: policyText(policy), allowed, limit, used, remaining, retryAfterMs, resetAfterMs };
+    }),
+    ban:
+      ban === undefined
+        ? null
+        : {
+            banned: ban.leftMs > 0,
+            leftMs: ban.leftMs,
+            untilMs: ban.leftMs > 0 ? atMs + ban.leftMs : null,
+            rejections: ban.rejections,
+          },
+  };
+}

@@ -1,0 +1,21 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const codesIn = (text: string): string[] => text.match(/FLOODGATE_[A-Z_]+\b/g) ?? [];
+/** The command line reads these from the environment. */
+const variables = ["FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
+
+test("the README says of every warning in the sources what is wrong", () => {
+  const sources = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" })
+    .filter((path) => /^[\w-]+\/src\/.*\.ts$/.test(path))
+    .map((path) => readFileSync(join(root, "packages", path), "utf8"));
+  const errors = sources.flatMap((source) => codesIn(/export type ErrorCode =[^;]*;/.exec(source)?.[0] ?? ""));
+  const warnings = new Set(sources.flatMap((source) => codesIn(source.match(/(["'`])FLOODGATE_[A-Z_]+\1/g)?.join() ?? "")));
+  for (const code of [...errors, ...variables]) warnings.delete(code);
+  expect(errors).toContain("FLOODGATE_INVALID_OPTION");
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const rows = readme.slice(readme.indexOf("### Warnings")).matchAll(/^\| `(FLOODGATE_[A-Z_]+)` +\|/gm);
+  expect([...rows].map(([, code]) => code).sort()).toEqual([...warnings].sort());
+});
