@@ -48,7 +48,7 @@ test.each([
     /must divide evenly.*Write buckets: 5/,
   ],
   [
-    "a window cut into more parts than anyone could look through",
+    "a window with too many buckets",
     () => slidingWindowCounter({ limit: 1, window: "1099511627776ms", buckets: 2 ** 50 }),
     "FLOODGATE_INVALID_OPTION",
     /must divide evenly.*Write buckets: 512/,
@@ -60,7 +60,7 @@ test.each([
     /Did you mean "smooth"/,
   ],
   [
-    "a word for a flag",
+    "a string for a boolean",
     () => slidingWindowLog({ limit: 1, window: "1s", countRejected: "no" as never }),
     "FLOODGATE_INVALID_OPTION",
     /must be true or false/,
@@ -72,7 +72,7 @@ test.each([
     /above 2\^52/,
   ],
   [
-    "a wait that no timer holds",
+    "a wait longer than timers support",
     () => leakyBucket({ capacity: 100, leak: 1, every: "1d" }),
     "FLOODGATE_POLICY_TOO_LARGE",
     /would wait 8553600000 ms.*write maxDelayMs/,
@@ -103,7 +103,7 @@ test.each([
   expect(make).not.toThrow();
 });
 
-test("a policy is frozen data, and the same policy made of its options is found again", () => {
+test("a policy is frozen, and equal options return the same policy", () => {
   const options = { algorithm: "fixed-window", limit: 5, window: "1m" } as const;
   expect(toPolicy("rule", options)).toBe(toPolicy("rule", options));
   expect(toPolicy("rule", options)).toEqual(fixedWindow({ limit: 5, window: "1m" }));

@@ -9,12 +9,12 @@ import { createLimit } from "../../src/store.js";
 
 const startMs = 1_789_948_800_000;
 
-/** The least of the numbers that are shared out in whole units. */
+/** The smallest number that is divided into whole units. */
 function leastCount(policy: Policy): number {
   return policy.algorithm === "token-bucket" && policy.style === "interval" ? Math.min(policy.quota, policy.refill) : policy.quota;
 }
 
-test("so many shares together admit no more than the whole, where there is a unit for each", () => {
+test("n shares together admit no more than the whole limit, if there is a unit for each", () => {
   const shared = policies.chain((policy) =>
     fc.record({
       policy: fc.constant(policy),
@@ -32,7 +32,7 @@ test("so many shares together admit no more than the whole, where there is a uni
       const stores = Array.from({ length: processes }, () => simpleStore(() => nowMs));
       const admitted: Decision[] = [];
       for (const { byMs, cost, at } of arrivals) {
-        // Most arrive in bursts.
+        // Mostly bursts.
         if (at % 3 === 0) nowMs += byMs;
         const decision = stores[at % processes]?.consume(limit, "k", cost) as Decision;
         if (decision.allowed) admitted.push(decision);
@@ -49,7 +49,7 @@ test("so many shares together admit no more than the whole, where there is a uni
   );
 });
 
-test("a share is a policy of the same algorithm, with the counts rounded down but none below one", () => {
+test("a share is a policy of the same algorithm, with counts rounded down to at least one", () => {
   fc.assert(
     fc.property(policies, fc.integer({ min: 1, max: 10_000 }), (policy, processes) => {
       const share = shareOf(policy, processes);
@@ -59,7 +59,7 @@ test("a share is a policy of the same algorithm, with the counts rounded down bu
   );
 });
 
-test("the share of one process is the whole", () => {
+test("the share of a single process is the whole policy", () => {
   fc.assert(fc.property(policies, (policy) => void expect(shareOf(policy, 1)).toEqual(policy)));
 });
 
@@ -73,7 +73,7 @@ test.each<[string, Policy, Policy]>([
     tokenBucket({ capacity: 5, refill: 2, every: "1s", style: "interval" }),
   ],
   [
-    "an interval bucket of less than a token each",
+    "an interval bucket with less than one token per share",
     tokenBucket({ capacity: 20, refill: 3, every: "1s", style: "interval" }),
     tokenBucket({ capacity: 5, refill: 1, every: "2s", style: "interval" }),
   ],

@@ -10,7 +10,7 @@ const digests = new KeyDigests();
 const secrets = ["ann's token", "(", "secret:", digests.digest("ann's token").text];
 const digestsOfSecrets = secrets.map((secret) => digests.digest(secret));
 const addresses = ["203.0.113.9", "2001:db8::/56"];
-/** What the texts of other things than plain strings are made of. */
+/** Characters that appear in encoded keys. */
 const marks = ["", ",", "\\", "(", ")", "\\#", "secret:", "missing-key-ip:", "a", "\ud800", ...addresses];
 const texts = [...digestsOfSecrets, ...secrets.map((text) => ({ text })), ...addresses.map((ip) => ({ text: missingKeyText(ip) }))].map(
   ({ text }) => text,
@@ -25,23 +25,23 @@ const tuple = <T>(of: fc.Arbitrary<T>) => fc.array(of, { minLength: 1, maxLength
 const anyKey = fc.oneof(part, tuple(part), tuple(fc.oneof(part, tuple(part)))) as fc.Arbitrary<Key>;
 
 const digest = fc.constantFrom(...digestsOfSecrets);
-/** Keys of which some parts are secret. */
+/** Keys with some secret parts. */
 const countedKey = fc.oneof(digest, anyKey, tuple(fc.oneof(part, digest, tuple(part)))) as fc.Arbitrary<CountedKey>;
 
-/** What tells keys apart: the texts of their parts, and whether they are a tuple or a digest. */
+/** A key's identity: the texts of its parts, and whether each is a tuple or a digest. */
 const meaning = (key: CountedKey): string => JSON.stringify(partMeaning(key));
 const partMeaning = (key: unknown): unknown => {
   if (Array.isArray(key)) return key.map(partMeaning);
   return typeof key === "object" ? { digest: (key as KeyDigest).text } : String(key);
 };
 
-/** Of one key, others that are like it: as its own text reads, or as if it were one. */
+/** Keys that resemble a key: its own encoded text, or the text of a similar one. */
 const alike = (key: CountedKey): CountedKey[] => {
   const text = countedText(key);
   return [text, `\\${text}`, text.slice(1), [text], text.slice(1, -1).split(",")];
 };
 
-test("two keys have one text only if they are the same, with secret parts and without", () => {
+test("different keys have different texts, with and without secret parts", () => {
   fc.assert(
     fc.property(countedKey, countedKey, (a, b) => {
       for (const other of [b, ...alike(b)]) expect(countedText(a) === countedText(other)).toBe(meaning(a) === meaning(other));
@@ -50,7 +50,7 @@ test("two keys have one text only if they are the same, with secret parts and wi
   );
 });
 
-test("no key, however it is made, has the text of a client that is counted by its address for want of a key", () => {
+test("no key has the text of a keyless client that is counted by its address", () => {
   const missing = new Set(addresses.map(missingKeyText));
   fc.assert(
     fc.property(countedKey, (key) => {
@@ -61,7 +61,7 @@ test("no key, however it is made, has the text of a client that is counted by it
   );
 });
 
-test("no key of an app has the text of a secret's digest", () => {
+test("no plain key has the text of a secret's digest", () => {
   fc.assert(
     fc.property(anyKey, (key) => {
       for (const one of [key, ...(alike(key) as Key[])]) expect(encodeKey(one)).not.toMatch(/^secret:/);
@@ -79,13 +79,13 @@ test.each([
   expect(namedMissingKeyText({ missingKeyIp: given }, 56)).toBe(`missing-key-ip:${address}`);
 });
 
-test.each(["", "ann", "203.0.113", "2001:db8::/48", "203.0.113.0/24", 7, undefined, null])("%o names no client without a key", (given) => {
-  expect(() => namedMissingKeyText({ missingKeyIp: given as string }, 56)).toThrow(
+test.each(["", "ann", "203.0.113", "2001:db8::/48", "203.0.113.0/24", 7, undefined, null])("missingKeyIp rejects %o", (address) => {
+  expect(() => namedMissingKeyText({ missingKeyIp: address as string }, 56)).toThrow(
     expect.objectContaining({ code: "FLOODGATE_INVALID_KEY", message: expect.stringContaining('Write { missingKeyIp: "203.0.113.9" }') }),
   );
 });
 
-test("a digest of a secret is SHA-256, or HMAC-SHA-256 with a secret of the app, over the key after a prefix", () => {
+test("a secret's digest is SHA-256 of a prefix and the key, or HMAC-SHA-256 with `keySecret`", () => {
   const secret = "k".repeat(32);
   const message = "floodgate:secret-key:ann's token";
   expect(digests.digest("ann's token").text).toBe(`secret:${createHash("sha256").update(message).digest("hex")}`);
@@ -93,7 +93,7 @@ test("a digest of a secret is SHA-256, or HMAC-SHA-256 with a secret of the app,
 });
 
 test.each(["k".repeat(31), "", 7, null, {}, undefined])(
-  "a `keySecret` that is no text of 32 characters is refused, and not shown: %o",
+  "a `keySecret` that is not a string of 32 characters is rejected and not shown: %o",
   (secret) => {
     let message = "";
     try {
@@ -107,7 +107,7 @@ test.each(["k".repeat(31), "", 7, null, {}, undefined])(
 );
 
 test.each([Symbol("ann's token"), { "ann's token": 1 }, ["ann's token", { a: 1 }], function annsToken() {}, null, Number.NaN])(
-  "a secret key that is invalid is shown in no error: %o",
+  "no error shows an invalid secret key: %o",
   (key) => {
     expect(() => digests.digest(key as never)).toThrow(
       expect.objectContaining({ code: "FLOODGATE_INVALID_KEY", message: expect.not.stringMatching(/ann/) }),
@@ -115,11 +115,11 @@ test.each([Symbol("ann's token"), { "ann's token": 1 }, ["ann's token", { a: 1 }
   },
 );
 
-test("a long part of a tuple is hashed alone, so that the others can be read", () => {
+test("a long part of a tuple is hashed alone, so the other parts stay readable", () => {
   expect(encodeKey(["ann", ",".repeat(15_000)])).toMatch(/^\(ann,\\\\#[0-9a-f]{64}\)$/);
 });
 
-test("a long key is known by its hash, so that no client chooses how much memory a key takes", () => {
+test("a long key is hashed, so a client cannot choose how much memory it takes", () => {
   const lengths = [200, 201, 100_000].map((length) => encodeKey("x".repeat(length)).length);
   expect(lengths).toEqual([200, 66, 66]);
   expect(encodeKey(["a".repeat(300), "b"])).not.toBe(encodeKey(["a".repeat(300), "c"]));
@@ -127,16 +127,16 @@ test("a long key is known by its hash, so that no client chooses how much memory
   expect(encodeKey(encodeKey("x".repeat(201)))).not.toBe(encodeKey("x".repeat(201)));
 });
 
-test("a plain string stays as it is", () => {
+test("a plain string is not changed", () => {
   expect(encodeKey("user:42")).toBe("user:42");
 });
 
-test("a number, a bigint and their text are one key, so that a client's choice of JSON type gains nothing", () => {
+test("a number, a bigint and their text are one key, so changing the JSON type does not evade a limit", () => {
   expect(new Set([42, 42n, "42"].map(encodeKey)).size).toBe(1);
 });
 
 test.each([undefined, null, {}, Number.NaN, Number.POSITIVE_INFINITY, Symbol("s"), () => 1, [], [undefined], [[]], [[["a"]]], [{}]])(
-  "%o is no key, and the error says what one is",
+  "%o is not a valid key, and the error says what is",
   (value) => {
     expect(() => encodeKey(value as Key)).toThrow(
       expect.objectContaining({ code: "FLOODGATE_INVALID_KEY", message: expect.stringContaining("A key must be a string") }),

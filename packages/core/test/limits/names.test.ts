@@ -6,7 +6,7 @@ const five = fixedWindow({ limit: 5, window: "1m" });
 const hundred = fixedWindow({ limit: 100, window: "1m" });
 const taken = (message: RegExp) => expect.objectContaining({ code: "FLOODGATE_NAME_TAKEN", message: expect.stringMatching(message) });
 
-describe("on store objects that share their counts a name is one count", () => {
+describe("on stores that share their counts, a name", () => {
   const scope = {};
   const counts = simpleStore();
   const [one, other]: Store<"sync">[] = [
@@ -15,27 +15,27 @@ describe("on store objects that share their counts a name is one count", () => {
   ];
   const api = createLimiter({ name: "api", policy: five, store: one as Store<"sync"> });
 
-  it("which is of one policy", () => {
+  it("has one policy", () => {
     expect(() => createLimiter({ name: "api", policy: hundred, store: other as Store<"sync"> })).toThrow(
       taken(/^createLimiter: the name "api" already stands for another policy on this store, .* Give this one another name/),
     );
     expect(createLimiter({ name: "api", policy: hundred, store: counts }).policy).toBe(hundred);
   });
 
-  it("which is checked in one step with others on any of them", () => {
+  it("can be checked in one step with names on the other stores", () => {
     const day = createLimiter({ name: "day", policy: hundred, store: other as Store<"sync"> });
     consumeAll([api, day].map((limiter) => ({ limiter, key: "k" })));
     expect([api.peek("k").remaining, day.peek("k").remaining]).toEqual([4, 99]);
   });
 
-  it("which none of them can save as another's fallback", () => {
+  it("cannot use one of these stores as the fallback of another", () => {
     expect(() => createLimiter({ name: "b", policy: five, store: one as Store<"sync">, onStoreError: other as Store<"sync"> })).toThrow(
       /takes another store than the one that fails/,
     );
   });
 });
 
-describe("on a fallback a name is one count of one store", () => {
+describe("on a fallback, a name belongs to one limit of one store", () => {
   const named = (store: Store<"sync">, fallback?: Store<"sync">, share = 1) =>
     createLimiter({
       name: "default",
@@ -49,7 +49,7 @@ describe("on a fallback a name is one count of one store", () => {
     ["the fallback's own limit", (_, fallback) => named(fallback)],
     ["the limit of another store", (_, fallback) => named(simpleStore(), fallback)],
     ["another share of the same limit", (store, fallback) => named(store, fallback, 1 / 2)],
-  ])("and not %s, whichever is first", (_, make) => {
+  ])("and is refused for %s, in either order", (_, make) => {
     for (const order of [0, 1]) {
       const [store, fallback] = [simpleStore(), simpleStore()];
       const both = [() => named(store, fallback), () => make(store, fallback)];
@@ -59,14 +59,14 @@ describe("on a fallback a name is one count of one store", () => {
     }
   });
 
-  it("says that it is the fallback that is wrong, and takes the name nowhere then", () => {
+  it("and the error names onStoreError; the refused limiter reserves no name", () => {
     const [store, fallback] = [simpleStore(), simpleStore()];
     named(fallback);
     expect(() => named(store, fallback)).toThrow(taken(/^createLimiter: onStoreError: the name "default"/));
     expect(createLimiter({ name: "default", policy: hundred, store }).policy).toBe(hundred);
   });
 
-  it("whichever of its limiters uses it", () => {
+  it("and all limiters of that limit may use it", () => {
     const [store, fallback] = [simpleStore(), simpleStore()];
     expect([named(store, fallback).name, named(store, fallback).name, named(store).name]).toEqual(["default", "default", "default"]);
   });

@@ -11,7 +11,7 @@ const text = fc.string({
 });
 const isPrintable = (shown: string): boolean => !/[^\n\t\P{C}]/u.test(shown);
 
-it("no error and no warning holds a control character, whoever wrote its text", () => {
+it("no error or warning contains control characters, whatever text it quotes", () => {
   const told: string[] = [];
   const console = vi.spyOn(globalThis.console, "warn").mockImplementation((line: string) => void told.push(line));
   fc.assert(

@@ -7,7 +7,7 @@ const [secret, other] = ["the first secret of these tests, for signing", "anothe
 let nowMs = 1_789_948_800_000;
 
 describe("a receipt", () => {
-  it("is URL-safe, and refunds in place of its decision, once", () => {
+  it("is URL-safe, and refunds its decision once", () => {
     const events: FloodgateEvent[] = [];
     const onEvent = (event: FloodgateEvent) => void events.push(event);
     const api = createLimiter({ name: "api", policy, store: simpleStore(), receiptSecret: secret, onEvent });
@@ -18,7 +18,7 @@ describe("a receipt", () => {
     expect(events.at(-1)).toEqual({ type: "refunded", name: "api", key: "k", units: 4, decision: undefined });
   });
 
-  it("is worth nothing for a decision that took nothing, or was settled before", () => {
+  it("refunds nothing for a decision that charged nothing or was already settled", () => {
     const api = createLimiter({ name: "api", policy, store: simpleStore(), receiptSecret: secret });
     const settled = api.consume("k", { cost: 10 });
     const rejected = api.consume("k");
@@ -27,7 +27,7 @@ describe("a receipt", () => {
     expect(api.peek("k").remaining).toBe(5);
   });
 
-  it("is valid while one of the secrets is that it was signed with", () => {
+  it("is valid while its secret is among the configured secrets", () => {
     const store = simpleStore();
     const limiter = (receiptSecret: string | string[]) => createLimiter({ name: "api", policy, store, receiptSecret });
     const receipt = limiter(secret).receipt(limiter(secret).consume("k"));
@@ -35,7 +35,7 @@ describe("a receipt", () => {
     expect(limiter([other, secret]).refund("k", receipt)).toBe(1);
   });
 
-  it("expires an hour later, or two spans of its policy", () => {
+  it("expires after an hour, or after two spans of its policy if that is longer", () => {
     const store = simpleStore(() => nowMs);
     for (const [window, hours] of [
       ["1m", 1],
@@ -55,14 +55,14 @@ describe("a receipt", () => {
     }
   });
 
-  it("needs a secret", () => {
+  it("requires receiptSecret", () => {
     const api = createLimiter({ name: "api", policy, store: simpleStore() });
     const decision = api.consume("k");
     expect(() => api.receipt(decision)).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION" }));
     expect(() => api.refund("k", "fr1.n.0")).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_RECEIPT" }));
   });
 
-  it.each(["short", 42, [], [secret, "short"], null])("is not signed with %j", (receiptSecret) => {
+  it.each(["short", 42, [], [secret, "short"], null])("rejects the secret %j", (receiptSecret) => {
     const make = () => createLimiter({ name: "api", policy, store: simpleStore(), receiptSecret: receiptSecret as never });
     expect(make).toThrow(
       expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.not.stringMatching(/"short"|the first secret/) }),

@@ -27,19 +27,19 @@ test.each([
   expect(settlements()).toEqual([{ type: "settled", name: "tokens", key: "user", cost, units, decision }]);
 });
 
-test("a real cost that was reserved changes nothing, and is no event", () => {
+test("settling to the reserved cost changes nothing and emits no event", () => {
   const decision = tokens.consume("user", { cost: 500 });
   expect([tokens.settle("user", decision, 500), tokens.settle("user", decision, 800)]).toEqual([0, 0]);
   expect([tokens.peek("user").remaining, settlements()]).toEqual([500, []]);
 });
 
-test("a refund is told as such, and is no settlement", () => {
+test("a refund emits refunded, not settled", () => {
   const decision = tokens.consume("user", { cost: 500 });
   expect(tokens.refund("user", decision)).toBe(500);
   expect(settlements()).toEqual([{ type: "refunded", name: "tokens", key: "user", units: 500, decision }]);
 });
 
-test("where there is nothing to settle the answer comes like any other: at once, or by promise", async () => {
+test("settling nothing returns like any other call: a value or a promise, by the store's mode", async () => {
   const later = createLimiter({ name: "tokens", policy: tokens.policy, store: new FaultyStore(simpleStore()) });
   for (const [of, expected] of [
     [tokens, 0],
@@ -51,7 +51,7 @@ test("where there is nothing to settle the answer comes like any other: at once,
 });
 
 test.each<Fault>(["rejects", "throws", "answers late"])(
-  "one that failed, for the store %s, is not tried again: nobody knows whether it was made",
+  "a settlement that failed because the store %s is not retried, because it may have been made",
   async (fault) => {
     const store = new FaultyStore(simpleStore());
     const later = createLimiter({ name: "tokens", policy: tokens.policy, store, timeoutMs: 5 });
@@ -73,7 +73,7 @@ test.each<Fault>(["rejects", "throws", "answers late"])(
   },
 );
 
-describe("a mistake is an error, and the decision can still be settled", () => {
+describe("invalid arguments are errors, and the decision can still be settled:", () => {
   it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "800", undefined, 8n])("a real cost of %s", (cost) => {
     const decision = tokens.consume("user");
     expect(() => tokens.settle("user", decision, cost as number)).toThrow(

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { holdEverybody, trustsEverybody } from "../../src/requests/everybody.js";
 
-/** All of IPv4, or all global addresses of IPv6, cut into as many ranges as so many bits tell apart. */
+/** All of IPv4, or all global IPv6 addresses, split into 2^bits ranges. */
 const pieces = fc.tuple(fc.boolean(), fc.nat(5)).chain(([isV6, bits]) => {
   const all = Array.from({ length: 2 ** bits }, (_, i) =>
     isV6 ? `${(0x2000 + i * 2 ** (13 - bits)).toString(16)}::/${3 + bits}` : `${i * 2 ** (8 - bits)}.0.0.0/${bits}`,
@@ -10,10 +10,10 @@ const pieces = fc.tuple(fc.boolean(), fc.nat(5)).chain(([isV6, bits]) => {
   return fc.shuffledSubarray(all, { minLength: all.length });
 });
 
-/** None of them makes up for a piece. */
+/** Ranges that do not replace a missing piece. */
 const others = fc.array(fc.constantFrom("10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "::1", "::ffff:10.0.0.0/104", "fd00::/8"));
 
-describe("a function that says which proxies are trusted", () => {
+describe("a trust function", () => {
   it.each<[boolean, (address: string, hop: number) => unknown]>([
     [true, () => true],
     [true, async () => false],
@@ -35,8 +35,8 @@ describe("a function that says which proxies are trusted", () => {
   });
 });
 
-describe("ranges", () => {
-  it("hold everybody where they are pieces of all there is, whatever else is among them", () => {
+describe("a list of ranges", () => {
+  it("covers everyone if its pieces add up to all addresses, whatever else it contains", () => {
     fc.assert(
       fc.property(pieces, others, (pieces, others) => {
         expect(holdEverybody([...others, ...pieces])).toBe(true);
@@ -44,23 +44,23 @@ describe("ranges", () => {
     );
   });
 
-  it("hold everybody still where a piece is missing that no client has an address in, and else do not", () => {
+  it("covers everyone if only unassigned addresses are missing, and not otherwise", () => {
     fc.assert(
       fc.property(pieces, others, ([missing = "", ...pieces], others) => {
-        const isNobodys = /^3[\da-f]{3}::|^(22[4-9]|2[3-5]\d)\./.test(missing);
-        expect(holdEverybody([...pieces, ...others])).toBe(isNobodys);
+        const isUnassigned = /^3[\da-f]{3}::|^(22[4-9]|2[3-5]\d)\./.test(missing);
+        expect(holdEverybody([...pieces, ...others])).toBe(isUnassigned);
       }),
     );
   });
 
   it.each(["0.0.0.0/0", "10.1.2.3/0", "::/0", "::ffff:0:0/96", "::ffff:0.0.0.0/96", "::/1", "::/80", "2000::/3", "2000::/4"])(
-    "hold everybody alone: %s",
+    "covers everyone with %s alone",
     (range) => {
       expect(holdEverybody([range])).toBe(true);
     },
   );
 
-  it.each(["128.0.0.0/1", "::ffff:0:0/97", "fc00::/7", "::1", "2001:db8::/32", "8000::/1"])("do not: %s", (range) => {
+  it.each(["128.0.0.0/1", "::ffff:0:0/97", "fc00::/7", "::1", "2001:db8::/32", "8000::/1"])("does not cover everyone with %s", (range) => {
     expect(holdEverybody([range])).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { decisionOf, RateLimit, type RateLimitOptions, type RequestReader } from
 import { type Decision, fixedWindow, type Limiter, type RuleSource } from "../../src/index.js";
 import type { PlainRule, RuleUser } from "../../src/rules.js";
 
-/** What an app may change of a request on its way. */
+/** What an app may change on a request between two middlewares. */
 interface Request {
   method: string;
   path: string;
@@ -28,14 +28,14 @@ const get = (): Request => ({ method: "GET", path: "/", ip: "192.0.2.1" });
 const limitOf = (options: RateLimitOptions<Request, string>) => new RateLimit("test", options, [], reader, () => simpleStore());
 const ten = fixedWindow({ limit: 10, window: "365d" });
 
-/** How many requests a rule has counted for all together. */
+/** The number of requests that a rule has counted. */
 function counted({ limiters }: RateLimit<Request>, rule: string): number {
   const limiter = limiters.get(rule) as Limiter;
   const { limit, remaining } = limiter.peek("global") as Decision;
   return limit - remaining;
 }
 
-test("a request that a middleware meets again, wherever the app has sent it, is counted once under each rule that was for it", () => {
+test("a request that passes a middleware again is counted once per matching rule, even if the app rewrote it", () => {
   const paths = ["/a", "/b", "/c"];
   const rules = [
     { name: "all", policy: ten, key: "global" as const },
@@ -54,15 +54,11 @@ test("a request that a middleware meets again, wherever the app has sent it, is 
   );
 });
 
-describe("a request that a middleware let be when it met it first is counted when it meets it again", () => {
+describe("a request that no rule counted at first is counted at the second pass:", () => {
   const limit = { policy: ten, key: "global" as const };
   it.each<[string, RateLimitOptions<Request, string>, Partial<Request>]>([
     ["with another method", { rules: [{ name: "default", ...limit, match: { method: "POST" } }] }, { method: "POST" }],
-    [
-      "which a match function is asked about",
-      { rules: [{ name: "default", ...limit, match: ({ path }) => path === "/b" }] },
-      { path: "/b" },
-    ],
+    ["match functions run again", { rules: [{ name: "default", ...limit, match: ({ path }) => path === "/b" }] }, { path: "/b" }],
     ["which is not skipped now", { ...limit, skip: ({ path }) => path === "/" }, { path: "/b" }],
     ["which is not free now", { ...limit, cost: ({ path }) => (path === "/" ? 0 : 1) }, { path: "/b" }],
     ["which has a key now", { ...limit, key: ({ user }) => user, onMissingKey: "skip" }, { user: "global" }],
@@ -79,7 +75,7 @@ describe("a request that a middleware let be when it met it first is counted whe
   });
 });
 
-test("a request that meets another version of the rules is not counted again under those that stay", () => {
+test("a request that passes two versions of the rules is counted once under unchanged rules", () => {
   const rule = (name: string): PlainRule => ({ name, key: "global", policy: { algorithm: "fixed-window", limit: 10, window: "365d" } });
   let user: RuleUser | undefined;
   const source: RuleSource = {
@@ -97,7 +93,7 @@ test("a request that meets another version of the rules is not counted again und
   expect([counted(limit, "stays"), counted(limit, "comes")]).toEqual([1, 1]);
 });
 
-test.each(["draft-7", "draft-6", "legacy"] as const)('headers: "%s" show the more restrictive of two meetings', (headers) => {
+test.each(["draft-7", "draft-6", "legacy"] as const)('headers: "%s" show the more restrictive of two passes', (headers) => {
   const limit = limitOf({
     headers,
     rules: [

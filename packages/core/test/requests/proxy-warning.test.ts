@@ -18,7 +18,7 @@ const forwarded: Request = { headers: { "x-forwarded-for": "203.0.113.9" } };
 const told: string[] = [];
 let ProxyCheck: typeof import("../../src/requests/proxy-warning.js").ProxyCheck;
 
-/** Each test is a process of its own, as far as the module can tell. */
+/** Reloads the module, so that each test starts as a new process. */
 beforeEach(async () => {
   told.length = 0;
   vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("the console is told once, however many middlewares and requests there are", () => {
+test("the console gets one warning for all middlewares and requests", () => {
   for (const check of [new ProxyCheck(reader, undefined), new ProxyCheck(reader, undefined)]) {
     for (let i = 0; i < 3; i++) if (!check.isDone) check.look(forwarded);
   }
@@ -38,7 +38,7 @@ test("the console is told once, however many middlewares and requests there are"
   expect(told[0]).toMatch(/^\[floodgate\] FLOODGATE_MISSING_PROXY_SETTING: A request from 192\.0\.2\.1 .* clientIp: \{ trustedHops: 1 \}/);
 });
 
-test("who listens is told once a middleware, and the console is not", () => {
+test("listeners get one event per middleware, and the console gets nothing", () => {
   const events: FloodgateEvent[] = [];
   for (let middleware = 0; middleware < 2; middleware++) {
     const check = new ProxyCheck(reader, (event) => events.push(event));
@@ -49,7 +49,7 @@ test("who listens is told once a middleware, and the console is not", () => {
   expect(told).toEqual([]);
 });
 
-test("a middleware that somebody listens to leaves the console to the others", () => {
+test("a middleware with a listener does not use up the console warning of the others", () => {
   new ProxyCheck(reader, () => undefined).look(forwarded);
   new ProxyCheck(reader, undefined).look(forwarded);
   expect(told).toHaveLength(1);
@@ -67,7 +67,7 @@ test.each<[string, number, Request]>([
   expect(told).toHaveLength(times);
 });
 
-test("whatever a header holds, none of it is told", () => {
+test("the warning never quotes a header", () => {
   const messages = new Set<string>();
   fc.assert(
     fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: "binary" }), (name, text) => {
@@ -77,7 +77,7 @@ test("whatever a header holds, none of it is told", () => {
   expect(messages.size).toBe(1);
 });
 
-test("only the first thousand requests are looked at, so that the others need not have their headers read", () => {
+test("only the first thousand requests are checked, so later ones need not read headers", () => {
   let looks = 0;
   const counting = {
     ...reader,
@@ -94,13 +94,13 @@ test("only the first thousand requests are looked at, so that the others need no
   expect([looks, check.isDone, told]).toEqual([2000, true, []]);
 });
 
-test("nobody is told of a request that counts as another address than the connection's", () => {
+test("there is no warning for a request that is counted by another address than the connection's", () => {
   const events: FloodgateEvent[] = [];
   new ProxyCheck({ ...reader, clientIp: () => "203.0.113.9" }, (event) => events.push(event)).look(forwarded);
   expect(events).toEqual([]);
 });
 
-test("where the connection has no address, it says so", () => {
+test("the warning says if the connection has no address", () => {
   new ProxyCheck({ ...reader, remoteAddress: () => undefined, clientIp: () => undefined as never }, undefined).look(forwarded);
   expect(told[0]).toContain("from an unknown address");
 });

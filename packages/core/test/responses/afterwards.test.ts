@@ -19,7 +19,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** What the console is told when a request has been answered, in a process that has told it nothing yet. */
+/** The console output after a response, in a fresh module. */
 async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWhen">): Promise<string[]> {
   const warnings: string[] = [];
   vi.spyOn(console, "warn").mockImplementation((text: string) => void warnings.push(text));
@@ -32,14 +32,14 @@ async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWh
   return warnings;
 }
 
-describe("what fails when the response is gone harms nobody, and is told to the console", () => {
+describe("failures after the response do not affect requests, and are logged:", () => {
   it.each<[string, unknown, string]>([
     ["an error", new Error("mine"), "mine"],
     ["an error whose code is a symbol", Object.assign(new Error("mine"), { code: Symbol("mine") }), "mine"],
-    ["an object whose message is none", { message: Object.create(null) }, "an object with message"],
+    ["an object with an invalid message", { message: Object.create(null) }, "an object with message"],
     ["an object without a prototype", Object.create(null), "an empty object"],
-    ["an object that throws when it is looked at", new Proxy({}, { get: () => assert.fail() }), "what was thrown cannot be read."],
-    ["a text", "mine", '"mine"'],
+    ["an object that throws when it is read", new Proxy({}, { get: () => assert.fail() }), "what was thrown cannot be read."],
+    ["a string", "mine", '"mine"'],
     ["a symbol", Symbol("mine"), "Symbol(mine)"],
     ["undefined", undefined, "undefined"],
     ["null", null, "null"],

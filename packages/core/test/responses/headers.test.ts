@@ -56,7 +56,7 @@ test.each<[HeadersOption, Record<string, string>]>([
   expect(write(option, [decision])).toEqual(expected);
 });
 
-test("a draft beside the legacy headers", () => {
+test("a draft can be combined with the legacy headers", () => {
   expect(Object.keys(write(["draft-7", "legacy"], [decision]))).toEqual([
     "RateLimit-Policy",
     "RateLimit",
@@ -66,17 +66,17 @@ test("a draft beside the legacy headers", () => {
   ]);
 });
 
-test("a bucket's window is the time it takes from empty to full, left out under a second", () => {
+test("a bucket's w is the time from empty to full, left out if it is under a second", () => {
   expect(write("standard", [decide("b", tokenBucket({ capacity: 20, refill: 10, every: "1s" }), 1)])["RateLimit-Policy"]).toBe(
     '"b";q=20;w=2',
   );
   expect(write("standard", [decide("b", tokenBucket({ capacity: 2, refill: 10, every: "1s" }), 1)])["RateLimit-Policy"]).toBe('"b";q=2');
 });
 
-test("a cost that never fits promises no time", () => {
+test("a cost above the limit has no t", () => {
   expect(write("standard", [decide("api", fixedWindow({ limit: 5, window: "1m" }), 6)])["RateLimit"]).toBe('"api";r=5');
 });
 
-test.each([["drfat-7"], [["legacy", "standard"]], [["standard"]], [true]])("the headers option %o is refused", (option) => {
+test.each([["drfat-7"], [["legacy", "standard"]], [["standard"]], [true]])("the headers option %o is rejected", (option) => {
   expect(() => headerWriter("rateLimit", option as never)).toThrow(/`headers`/);
 });

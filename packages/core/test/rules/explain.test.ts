@@ -36,7 +36,7 @@ function explain(rules: readonly PlainRule[], request: Partial<Request>, exempt?
   return new RuleExplainer("test", set, options, reader).explain({ ...get, ...request });
 }
 
-/** Notes what it is asked for, and allows everything. */
+/** A store that records its calls and allows everything. */
 class AllowingStore implements Store<"sync"> {
   readonly mode = "sync";
   asked: readonly Check[] = [];
@@ -105,7 +105,7 @@ describe("why a rule does not count a request", () => {
     expect(why(explanation as Explanation<Request>)).toBe(expected);
   });
 
-  it("is, for all of them, an exemption of the whole set", async () => {
+  it("is the exemption of the whole set, for every rule", async () => {
     const explanations = await explain(
       [
         { name: "a", ...base },
@@ -118,7 +118,7 @@ describe("why a rule does not count a request", () => {
   });
 });
 
-describe("one rule decides for all that match", () => {
+describe("one rule decides for all matching rules:", () => {
   const posts: PlainRule = { name: "posts", ...base, match: { method: "POST" } };
   const perIp: PlainRule = { name: "per-ip", ...base };
   const rejecting: PlainRule = { name: "rejecting", ...base, key: "user", onMissingKey: "reject" };
@@ -166,7 +166,7 @@ const requests = fc.record({
   ip: fc.constantFrom("203.0.113.9", "10.1.2.3", undefined),
 });
 
-it("says what a middleware of these rules does: whom it counts, by which policy, at which cost, or why it does not", async () => {
+it("agrees with the middleware on key, policy and cost, or on why a rule does not count", async () => {
   await fc.assert(
     fc.asyncProperty(sets, requests, async (rules, request) => {
       const store = new AllowingStore();

@@ -18,7 +18,7 @@ const partsOf = ({ method, path, headers = {} }: Request): RequestParts => ({
   header: (name) => (Object.hasOwn(headers, name) ? headers[name] : undefined),
 });
 
-/** The places of the matches that a request fits. */
+/** The indexes of the matches that include a request. */
 function placesOf(matches: readonly (Match | undefined)[], request: Request): readonly number[] {
   const rules = matches.map((match, place) => ({ place, match: match === undefined ? undefined : compileMatch("rule", match) }));
   return new MatchIndex(rules).find(partsOf(request)).map(({ place }) => place);
@@ -82,7 +82,7 @@ test.each([
   expect(compileMatch("rule", { path: ["/users/:id", "/posts/:id", "/posts/*"] }).pattern(readingsOf(path))).toBe(pattern);
 });
 
-test("GET covers HEAD, and methods are matched whatever their case in the rule", () => {
+test("GET covers HEAD, and the case of a rule's method does not matter", () => {
   expect(fits({ method: "get" }, "HEAD", "/")).toBe(true);
   expect(fits({ method: ["POST", "PUT"] }, "GET", "/")).toBe(false);
 });
@@ -108,7 +108,7 @@ test.each([
   expect(fits({ header }, "GET", "/", headers)).toBe(expected);
 });
 
-/** What the words of `Match` say, one rule at a time, with a regular expression for each path. */
+/** A reference implementation of `Match`: one rule at a time, with a regular expression per path. */
 function saysYes({ method, path, header }: Match, request: Request): boolean {
   const list = (value: string | readonly string[]): readonly string[] => (typeof value === "string" ? [value] : value);
   if (method !== undefined && !list(method).some((one) => one === request.method || (one === "GET" && request.method === "HEAD")))
@@ -142,7 +142,7 @@ const someRequest = fc.record({
   headers: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "2", "3"), { maxKeys: 2 }),
 });
 
-test("many rules at once find exactly those that fit one by one, in their order", () => {
+test("many rules together match exactly like each rule alone, in order", () => {
   fc.assert(
     fc.property(fc.array(fc.option(someMatch, { nil: undefined }), { maxLength: 12 }), someRequest, (matches, request) => {
       const expected = matches.flatMap((match, place) => (match === undefined || saysYes(match, request) ? [place] : []));
@@ -152,7 +152,7 @@ test("many rules at once find exactly those that fit one by one, in their order"
   );
 });
 
-test("any path can be matched against any pattern without a fault", () => {
+test("matching any path against any pattern never throws", () => {
   const segment = fc.oneof(fc.constantFrom(":id", "*", "a", "b", "%zz"), fc.stringMatching(/^[a-z]{0,3}$/));
   fc.assert(
     fc.property(
@@ -163,7 +163,7 @@ test("any path can be matched against any pattern without a fault", () => {
   );
 });
 
-test("a path is read as whatever a handler makes of it that resolves it as a URL, as a path of the file system, or as both", () => {
+test("a path matches in every form a handler may resolve it to: as a URL, as a file path, or as both", () => {
   const asUrl = (path: string): string => new URL(`http://host${path}`).pathname;
   const onDisk = (path: string): string => posix.normalize(decodeURIComponent(path).replaceAll("\\", "/"));
   const handlers = [asUrl, onDisk, (path: string) => onDisk(asUrl(path))];
@@ -183,13 +183,13 @@ test("a path is read as whatever a handler makes of it that resolves it as a URL
   );
 });
 
-test("a header of any name may be asked for, one of the language's own too", () => {
+test("a header of any name can be matched, even constructor or __proto__", () => {
   const header = JSON.parse('{ "__proto__": true, "constructor": "a" }');
   expect(fits({ header }, "GET", "/", JSON.parse('{ "constructor": "a" }'))).toBe(false);
   expect(fits({ header: { ["constructor"]: false } }, "GET", "/")).toBe(true);
 });
 
-test("a pattern of many stars takes no longer than its length times the path's", () => {
+test("a pattern of many stars takes at most its length times the path's length", () => {
   const path = `/${"*/a/".repeat(200)}b`;
   expect(fits({ path }, "GET", "/a".repeat(2000))).toBe(false);
 });
@@ -210,13 +210,13 @@ test.each([
   expect(() => compileMatch("rule", match)).toThrow(message);
 });
 
-test.each(["/a", "/x", "/../a", "//a", "/a%2fb", "/."])("of a path of thousands of %s only a bounded part is matched", (segment) => {
+test.each(["/a", "/x", "/../a", "//a", "/a%2fb", "/."])("only a bounded part of a path of thousands of %s is matched", (segment) => {
   const readings = readingsOf(segment.repeat(3000));
   expect(readings.length).toBeLessThan(16);
   for (const reading of readings) expect(reading.length).toBeLessThan(66);
 });
 
-test("a rule that fits a path fits it too where the path is too long to be matched as a whole", () => {
+test("a rule that matches a path also matches it when the path is too long to be matched fully", () => {
   const segment = fc.constantFrom("a", "b", "c");
   fc.assert(
     fc.property(fc.array(segment, { maxLength: 200 }), fc.array(fc.constantFrom("a", "b", ":x", "*"), { maxLength: 6 }), (path, rule) => {
@@ -243,7 +243,7 @@ test.each([
   expect(index.find({ method: "GET", path: readingsOf(possible), header: () => undefined }).length === 1).toBe(expected);
 });
 
-test("a method fits in any case", () => {
+test("a method matches in any case", () => {
   expect([fits({ method: "POST" }, "post", "/"), fits({ method: "get" }, "hEaD", "/"), fits({ method: "POST" }, "get", "/")]).toEqual([
     true,
     true,

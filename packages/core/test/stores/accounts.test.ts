@@ -4,7 +4,7 @@ import type { Suite, World } from "../../../conformance/src/store/world.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, type Store } from "../../src/index.js";
 
-/** Limiters whose store is away, so that a fallback decides and settles everything. */
+/** Limiters whose store is down, so the fallback decides and settles everything. */
 class Away implements LimiterMaker {
   readonly store: Store<"async">;
   readonly #fallback = simpleStore(() => 1_789_948_800_000);

@@ -4,7 +4,7 @@ import type { FloodgateEvent, Store } from "../../src/index.js";
 import { Breaker, breakerOf } from "../../src/stores/breaker.js";
 
 const timeoutMs = 100;
-/** The longest pause between two tries. */
+/** The longest back-off before a probe. */
 const longestPauseMs = 375;
 
 beforeEach(() => {
@@ -19,7 +19,7 @@ function fail(breaker: Breaker, times = 1): void {
   for (let i = 0; i < times; i++) breaker.failed(breaker.admits(timeoutMs));
 }
 
-/** A breaker that is open, with the pause before a try just over. */
+/** An open breaker whose back-off has just ended. */
 function due(): Breaker {
   const breaker = new Breaker();
   fail(breaker, 5);
@@ -40,7 +40,7 @@ describe("a breaker", () => {
     expect(admits(breaker)).toBe(false);
   });
 
-  it("waits 225 to 375 ms before it tries, so that many processes do not try at the same moment", () => {
+  it("waits 225 to 375 ms before it probes, so that processes do not probe all at once", () => {
     for (const [random, pauseMs] of [
       [0, 225],
       [0.5, 300],
@@ -57,7 +57,7 @@ describe("a breaker", () => {
     }
   });
 
-  it("lets exactly one try, and closes if that is answered", () => {
+  it("admits exactly one probe when half-open, and closes if it succeeds", () => {
     const breaker = due();
     const period = breaker.admits(timeoutMs);
     expect(period).not.toBe(0);
@@ -68,7 +68,7 @@ describe("a breaker", () => {
     expect(admits(breaker)).toBe(true);
   });
 
-  it("pauses again if the try fails", () => {
+  it("opens again if the probe fails", () => {
     const breaker = due();
     fail(breaker);
     expect(admits(breaker)).toBe(false);
@@ -76,7 +76,7 @@ describe("a breaker", () => {
     expect(admits(breaker)).toBe(true);
   });
 
-  it("gives a try up of which nothing is heard, and what is heard of it later is nothing", () => {
+  it("gives up a probe without an answer, and ignores its late answer", () => {
     const breaker = due();
     const lost = breaker.admits(timeoutMs);
     vi.advanceTimersByTime(timeoutMs);
@@ -89,7 +89,7 @@ describe("a breaker", () => {
     expect(admits(breaker)).toBe(true);
   });
 
-  it("learns nothing from answers to what was asked before it opened", () => {
+  it("ignores answers to calls from before it opened", () => {
     const breaker = new Breaker();
     const before = breaker.admits(timeoutMs);
     fail(breaker, 5);
@@ -105,7 +105,7 @@ describe("a breaker", () => {
     expect(admits(breaker)).toBe(true);
   });
 
-  it("tells each listener once of each change", () => {
+  it("notifies each listener once per change", () => {
     const breaker = new Breaker();
     const [one, other]: [FloodgateEvent[], FloodgateEvent[]] = [[], []];
     const listener = (event: FloodgateEvent): void => void one.push(event);
@@ -122,7 +122,7 @@ describe("a breaker", () => {
     expect(other).toEqual(one);
   });
 
-  it("tells nobody who has stopped listening, and one who has only once of two still", () => {
+  it("stops notifying removed listeners; a listener added twice must be removed twice", () => {
     const breaker = new Breaker();
     const heard: string[] = [];
     const twice = (): void => void heard.push("twice");
@@ -132,7 +132,7 @@ describe("a breaker", () => {
     expect(heard).toEqual(["twice"]);
   });
 
-  it("tells the others what one cannot hear for its own fault, and harms nobody who asks", () => {
+  it("notifies other listeners when one throws, and does not fail calls", () => {
     const breaker = new Breaker();
     const heard: FloodgateEvent[] = [];
     breaker.listen(() => {
@@ -224,7 +224,7 @@ describe("a breaker", () => {
     });
   });
 
-  it("is one for all who ask a store, or stores that share their counts, and another for another store", () => {
+  it("is shared by all callers of a store and by stores that share counts, and separate for other stores", () => {
     const scope = {};
     const [a, b, one, other] = [{}, {}, { scope }, { scope }] as [Store, Store, Store, Store];
     expect(breakerOf(a)).toBe(breakerOf(a));
@@ -232,7 +232,7 @@ describe("a breaker", () => {
     expect(breakerOf(one)).toBe(breakerOf(other));
   });
 
-  it("whatever happens, asks again within the time of a try and a pause, and says when", () => {
+  it("always probes again within one timeout and one back-off, and reports when", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("ask" as const) }),
       fc.record({ kind: fc.constantFrom("succeeded" as const, "failed" as const), which: fc.nat(7) }),

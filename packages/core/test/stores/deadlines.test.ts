@@ -5,7 +5,7 @@ import { FakeLoop } from "./fake-loop.js";
 
 let loop: FakeLoop;
 
-/** The code as it is on a runtime that has `setImmediate`, or has not. */
+/** Loads the module as on a runtime with or without `setImmediate`. */
 async function loaded(hasImmediates: boolean) {
   vi.stubGlobal("setImmediate", hasImmediates ? (run: () => void) => loop.immediately(run) : undefined);
   vi.resetModules();
@@ -23,7 +23,7 @@ beforeAll(async () => {
   runtimes = { with: await loaded(true), without: await loaded(false) };
 });
 
-/** What a turn of the event loop takes with fake timers. */
+/** The duration of an event loop turn with fake timers. */
 const turnMs = 1;
 
 afterEach(() => {
@@ -32,12 +32,12 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("in a process that is idle", () => {
+describe("in an idle process", () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
 
-  test("whoever waits is told when its deadline has passed, once, and not if it has its answer; one timer does for all", () => {
+  test("each waiter expires once at its deadline unless it was answered, and one timer serves all", () => {
     const { Deadlines, waiter } = runtimes.without;
     const one = fc.record({ atMs: fc.nat(50), forMs: fc.double({ min: 0.5, max: 60, noNaN: true }), answeredAfterMs: fc.nat(80) });
     fc.assert(
@@ -54,7 +54,7 @@ describe("in a process that is idle", () => {
             }
             if (atMs + answeredAfterMs === nowMs) deadlines.delete(waiting[i] as Waiter);
           });
-          // With it there may be what waits for data to be read.
+          // Beside the timer there may be an immediate that lets pending data be read first.
           expect(vi.getTimerCount()).toBeLessThanOrEqual(2);
           vi.advanceTimersByTime(1);
         }
@@ -68,24 +68,24 @@ describe("in a process that is idle", () => {
     );
   });
 
-  test("the timer keeps no process alive", () => {
+  test("the timer does not keep the process alive", () => {
     const { Deadlines, waiter } = runtimes.without;
     const timers = vi.spyOn(globalThis, "setTimeout");
     new Deadlines().add(waiter(10));
     expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
   });
 
-  test("of a time that has passed there is still a millisecond left", () => {
+  test("a deadline that has passed still leaves one millisecond", () => {
     const { msUntil, runningMs } = runtimes.without;
     const nowMs = runningMs();
     expect([msUntil(nowMs + 20), msUntil(nowMs), msUntil(nowMs - 20)]).toEqual([20, 1, 1]);
   });
 });
 
-describe.each(["with", "without"] as const)("in a process that is busy, %s `setImmediate`", (runtime) => {
+describe.each(["with", "without"] as const)("in a busy process, %s `setImmediate`", (runtime) => {
   const timeoutMs = 100;
   const schedule = fc.record({
-    /** When something comes in that keeps the loop busy, and for how long. */
+    /** Data that arrives at a time and blocks the loop for a while when it is read. */
     work: fc.array(fc.record({ atMs: fc.nat(400), forMs: fc.oneof(fc.nat(5), fc.nat(400)) }), { maxLength: 40 }),
     waiters: fc.array(fc.record({ atMs: fc.nat(400), answersAfterMs: fc.option(fc.nat(150), { nil: Number.POSITIVE_INFINITY }) }), {
       minLength: 1,
@@ -93,7 +93,7 @@ describe.each(["with", "without"] as const)("in a process that is busy, %s `setI
     }),
   });
 
-  test("an answer that arrived in time is heeded, however late it is read; without one everybody is given up, not too early and not too late", () => {
+  test("an answer that arrived in time counts, however late it is read; otherwise the waiter expires neither early nor late", () => {
     const { Deadlines, waiter } = runtimes[runtime];
     fc.assert(
       fc.property(schedule, ({ work, waiters }) => {
@@ -132,7 +132,7 @@ describe.each(["with", "without"] as const)("in a process that is busy, %s `setI
     );
   });
 
-  test("nobody waits more than ten seconds longer, and what has been read by then", () => {
+  test("a blocked loop extends a deadline by at most ten seconds", () => {
     const { Deadlines, waiter } = runtimes[runtime];
     loop = new FakeLoop();
     const deadlines = new Deadlines();
@@ -154,7 +154,7 @@ describe.each(["with", "without"] as const)("in a process that is busy, %s `setI
     expect(waitedMs).toBeLessThanOrEqual(timeoutMs + 10_000 + 600);
   });
 
-  test("what is left of a time stands still while the loop does not run", () => {
+  test("the running clock stops while the loop is blocked", () => {
     const { Deadlines, msLeft, waiter } = runtimes[runtime];
     loop = new FakeLoop();
     const deadlines = new Deadlines();

@@ -27,7 +27,7 @@ test.each<[string, object, RegExp]>([
     /onStoreError takes a store in this process, which answers at once/,
   ],
   [
-    "one beside a share",
+    "a share of another type",
     { onStoreError: { store: new FaultyStore(memory), share: 1 / 2 } },
     /onStoreError takes a store in this process, which answers at once/,
   ],
@@ -52,16 +52,16 @@ test.each<[string, object, RegExp]>([
   );
 });
 
-test("a store is no fallback of its own", () => {
+test("a store cannot be its own fallback", () => {
   expect(() => createLimiter({ name: "api", policy, store: memory, onStoreError: { store: memory } })).toThrow(
     /takes another store than the one that fails/,
   );
 });
 
-test("whatever is one part of a whole number of parts is a share", () => {
+test("1 / n is a valid share for every whole n", () => {
   for (let processes = 1; processes <= 1000; processes++) make({ onStoreError: { store: simpleStore(), share: 1 / processes } });
 });
 
-test.each([undefined, "allow", "deny", memory, { store: memory }])("%o says what happens where the store fails", (onStoreError) => {
+test.each([undefined, "allow", "deny", memory, { store: memory }])("onStoreError accepts %o", (onStoreError) => {
   expect(make({ onStoreError, timeoutMs: 2 ** 31 - 1 }).guard.mode).toBe("async");
 });

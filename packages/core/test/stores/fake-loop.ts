@@ -6,12 +6,12 @@ interface Timer {
 }
 
 /**
- * An event loop as Node turns it: timers that are due, then what has arrived, then immediates. Nothing else runs while one of these
- * blocks. Runs in place of the real one until the globals are unstubbed.
+ * A fake event loop with Node's phases: due timers, then arrived data, then immediates. A callback that blocks delays all others. It
+ * replaces the real loop until the globals are unstubbed.
  */
 export class FakeLoop {
   nowMs = 1_000;
-  /** How long code has computed so far. */
+  /** The total time that callbacks have blocked so far. */
   stoodMs = 0;
   #timers: Timer[] = [];
   readonly #stopped = new WeakSet<Timer>();
@@ -35,18 +35,18 @@ export class FakeLoop {
     this.#immediates.push(run);
   }
 
-  /** Something is there to be read from then on. */
+  /** Schedules data that can be read from a time on. */
   arrive(atMs: number, run: () => void): void {
     if (atMs < Number.POSITIVE_INFINITY) this.#arrivals.push({ atMs, run });
   }
 
-  /** The code at hand computes. */
+  /** Blocks: the running callback computes for a while. */
   block(ms: number): void {
     this.nowMs += ms;
     this.stoodMs += ms;
   }
 
-  /** Turns until there is nothing more to do. */
+  /** Runs until nothing is left to do. */
   run(): void {
     while (this.#timers.length + this.#arrivals.length + this.#immediates.length > 0) {
       for (const timer of this.#take("timers")) if (!this.#stopped.has(timer)) timer.run();

@@ -9,10 +9,10 @@ import { inTime, limiter, patienceMs, setUp, startMs, store, useFallback } from 
 
 useFallback();
 
-describe("of all the units that one process lets pass", () => {
+describe("across outages, a process", () => {
   const kinds: Fault[] = ["rejects", "throws", "never answers", "answers late", "fails late"];
 
-  /** Plays requests on a key, the store failing as it is told, and answers the decisions that let pass. */
+  /** Plays requests on a key with the given store faults, and returns the allowed decisions. */
   async function play(
     api: Limiter<"async">,
     steps: readonly { step: Step; fault: Fault | undefined; times: number }[],
@@ -25,7 +25,7 @@ describe("of all the units that one process lets pass", () => {
       const decisions = await inTime(Promise.all(Array.from({ length: times }, () => api.consume("k", { cost }))));
       passed.push(...decisions.filter((decision) => decision.allowed));
     }
-    // Those asked together are answered in an order of their own.
+    // Concurrent requests may be decided in any order.
     return passed.sort((one, other) => one.atMs - other.atMs);
   }
 
@@ -39,7 +39,7 @@ describe("of all the units that one process lets pass", () => {
     });
   }
 
-  it("what the store has no room for does not flow off twice, here and there", async () => {
+  it("does not let usage drain twice, in the fallback and in the store", async () => {
     vi.setSystemTime(startMs);
     setUp();
     const arrivals = [0, 0, 93, 124, 617, 617, 951].map((ms, i) => ({ atMs: startMs + ms, cost: [1, 2, 1, 1, 2, 2, 1][i] as number }));
@@ -56,7 +56,7 @@ describe("of all the units that one process lets pass", () => {
   });
 
   it(
-    "no stretch that begins with an outage or later has more than the policy allows, whatever was used before it",
+    "admits no more than the policy allows in any interval from the start of an outage on",
     async () => {
       const outage = policies.chain((policy) =>
         fc.record({
@@ -76,7 +76,7 @@ describe("of all the units that one process lets pass", () => {
             steps.map((step, i) => ({ step, fault: i >= from && i < from + requests ? fault : undefined, times: 1 })),
           );
           const begun = passed.findIndex(({ degraded }) => degraded);
-          // Two buckets that are filled at moments of their own may be filled once more than one.
+          // Two buckets with different refill times may get one more refill than a single bucket.
           const more = policy.algorithm === "token-bucket" && policy.style === "interval" ? BigInt(policy.refill) : 0n;
           if (begun >= 0) assertBound(passed.slice(begun), (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + more);
         }),
@@ -87,7 +87,7 @@ describe("of all the units that one process lets pass", () => {
   );
 
   it(
-    "no stretch at all has more than the policy and this process's share allow together, however often the store comes and goes",
+    "admits no more than the policy plus its share in any interval, however often the store fails",
     async () => {
       const flapping = policies.chain((policy) =>
         fc.record({

@@ -7,7 +7,7 @@ import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.
 
 useFallback();
 
-/** Limits of one name and different sizes, as the plans of a rule have them, count together. */
+/** Plans of one rule share one count. */
 describe.each<[string, (limit: number) => Policy]>([
   ["a fixed window", (limit) => fixedWindow({ limit, window: "1h" })],
   ["a log", (limit) => slidingWindowLog({ limit, window: "1h" })],
@@ -20,7 +20,7 @@ describe.each<[string, (limit: number) => Policy]>([
   const [small, large] = [createLimit("api", policyOf(10)), createLimit("api", policyOf(100))];
   const guarded = () => guardStore("test", store, { onStoreError: { store: fallback, share: 1 } });
 
-  /** Something is used without the store, and the store returns. */
+  /** Runs `use` during an outage, then brings the store back. */
   async function away(use: () => unknown): Promise<void> {
     store.fault = "rejects";
     await use();
@@ -28,7 +28,7 @@ describe.each<[string, (limit: number) => Policy]>([
     await vi.advanceTimersByTimeAsync(pausedMs);
   }
 
-  it("tells all that a large one has used, also where a small one is asked first", async () => {
+  it("hands over all usage of a large plan, even if a small plan asks first", async () => {
     const guard = guarded();
     const calm = simpleStore();
     await away(async () => {
@@ -43,7 +43,7 @@ describe.each<[string, (limit: number) => Policy]>([
     }
   });
 
-  it("keeps all that the store has no room for, also where a small one is asked first", async () => {
+  it("keeps the usage that does not fit into the store, even if a small plan asks first", async () => {
     const guard = guarded();
     inner.consume(large, "k", 90);
     await away(() => guard.consume(large, "k", 30));

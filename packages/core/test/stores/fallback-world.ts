@@ -6,12 +6,12 @@ import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, t
 export const policy = fixedWindow({ limit: 12, window: "1h" });
 export const timeoutMs = 50;
 export const startMs = 1_789_948_800_000;
-/** A machine that is busy with other tests may take its time. */
+/** Generous, for machines that run other tests at the same time. */
 export const patienceMs = 60_000;
-/** Longer than the breaker pauses. */
+/** Longer than the breaker's back-off. */
 export const pausedMs = 400;
 
-/** What stands where the limiter asks, and what decides in its stead. */
+/** The primary store (`inner` wrapped to fail on demand) and the fallback. */
 export let inner: Store<"sync">;
 export let store: FaultyStore;
 export let fallback: Store<"sync">;
@@ -22,12 +22,12 @@ export function setUp(): void {
   fallback = simpleStore();
 }
 
-/** Has the limiters to come ask this one. */
+/** Uses this store for all limiters that are made from now on. */
 export function replaceStore(other: FaultyStore): void {
   store = other;
 }
 
-/** Each case has its own stores, and a clock that stands until it is moved. */
+/** Gives each test its own stores and a manual clock. */
 export function useFallback(): void {
   beforeEach(() => {
     vi.useFakeTimers();
@@ -48,7 +48,7 @@ export async function inTime<T>(answer: T | Promise<T>): Promise<T> {
   return value;
 }
 
-/** The store fails for so many requests, one after the other. */
+/** Sends `count` requests in sequence while the store fails. */
 export async function away(api: Limiter<"async">, requests: number, fault: Fault = "rejects"): Promise<Decision[]> {
   store.fault = fault;
   const decisions: Decision[] = [];
@@ -59,7 +59,7 @@ export async function away(api: Limiter<"async">, requests: number, fault: Fault
 
 export const allowed = (decisions: readonly Decision[]): number => decisions.filter((decision) => decision.allowed).length;
 
-/** What a key has used in a store. */
+/** A key's usage in a store. */
 export const used = (of: Store<"sync">, { limit }: Limiter, key = "k"): number => {
   const decision = of.peek(limit, key);
   return decision.limit - decision.remaining;

@@ -31,8 +31,8 @@ import {
 
 useFallback();
 
-describe("while the store is away, a fallback", () => {
-  it("limits each process to its share, and says whose numbers these are", async () => {
+describe("during an outage, a fallback", () => {
+  it("limits each process to its share, and marks decisions as degraded", async () => {
     const api = limiter(policy, 4);
     const decisions = await away(api, 5);
     expect(decisions.map((decision) => [decision.allowed, decision.limit, decision.remaining])).toEqual([
@@ -45,12 +45,12 @@ describe("while the store is away, a fallback", () => {
     expect(decisions[4]).toMatchObject({ degraded: true, name: "api", policy, cost: 1, retryAfterMs: expect.any(Number) });
   });
 
-  it("takes the whole limit where nobody says who else there is", async () => {
+  it("uses the whole limit without a share", async () => {
     const api = createLimiter({ name: "api", policy, store, timeoutMs, onStoreError: fallback });
     expect(allowed(await away(api, 20))).toBe(12);
   });
 
-  it("lets a request come again once the store is asked where its cost is more than the share, and never where it is more than the limit", async () => {
+  it("tells a request above the share to retry at the next probe, and one above the limit never", async () => {
     const api = limiter(policy, 4);
     await away(api, 5);
     store.fault = "rejects";
@@ -61,7 +61,7 @@ describe("while the store is away, a fallback", () => {
     expect(await api.consume("other", { cost: 13 })).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY });
   });
 
-  it("decides several limits in one step, and looks without taking", async () => {
+  it("decides several limits in one step, and peeks without charging", async () => {
     const [a, b] = [limiter(policy, 4, "a"), limiter(fixedWindow({ limit: 4, window: "1h" }), 4, "b")];
     const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
     store.fault = "rejects";
@@ -74,7 +74,7 @@ describe("while the store is away, a fallback", () => {
     expect(await a.peek("k")).toMatchObject({ remaining: 2, degraded: true });
   });
 
-  it("lets queue", async () => {
+  it("supports queues", async () => {
     const api = limiter(leakyBucket({ capacity: 8, leak: 4, every: "1s" }), 4);
     expect((await away(api, 3)).map((decision) => [decision.allowed, decision.delayMs])).toEqual([
       [true, 0],
@@ -83,14 +83,14 @@ describe("while the store is away, a fallback", () => {
     ]);
   });
 
-  it("takes back what it has charged, once", async () => {
+  it("refunds its own charges, once", async () => {
     const api = limiter();
     const [first] = await away(api, 2);
     expect([await api.refund("k", first as Decision), await api.refund("k", first as Decision)]).toEqual([1, 0]);
     expect(used(fallback, api)).toBe(1);
   });
 
-  it("settles what it has charged, once, under its share", async () => {
+  it("settles its own charges, once, under its share", async () => {
     const api = limiter(policy, 4);
     const [first, second] = await away(api, 2);
     expect([await api.settle("k", first as Decision, 4), await api.settle("k", first as Decision, 9)]).toEqual([3, 0]);
@@ -99,7 +99,7 @@ describe("while the store is away, a fallback", () => {
     expect(inner.peek(api.limit, "k").remaining).toBe(12);
   });
 
-  it("takes back what it has charged under several limits, through the limiter of each, whatever that has for a fallback", async () => {
+  it("refunds its charges under several limits, even if a limiter has another fallback", async () => {
     const a = limiter(policy, 1, "a");
     const b = createLimiter({ name: "b", policy, store, timeoutMs, onStoreError: simpleStore() });
     store.fault = "rejects";
@@ -109,8 +109,8 @@ describe("while the store is away, a fallback", () => {
     expect([used(fallback, a), used(fallback, b)]).toEqual([0, 1]);
   });
 
-  it("that fails too lets pass, and both faults are told", async () => {
-    const told: FloodgateEvent[] = [];
+  it("that fails too allows the request, and reports both errors", async () => {
+    const events: FloodgateEvent[] = [];
     const broken = new Error("no memory");
     const failing: Store<"sync"> = {
       ...simpleStore(),
@@ -118,17 +118,17 @@ describe("while the store is away, a fallback", () => {
         throw broken;
       },
     };
-    const api = createLimiter({ name: "api", policy, store, onStoreError: failing, onEvent: (event) => told.push(event) });
+    const api = createLimiter({ name: "api", policy, store, onStoreError: failing, onEvent: (event) => events.push(event) });
     store.fault = "rejects";
     expect(await api.consume("k")).toMatchObject({ allowed: true, degraded: true });
-    expect(told.map((event) => (event.type === "store-error" ? (event.error as Error).message : event.type))).toEqual([
+    expect(events.map((event) => (event.type === "store-error" ? (event.error as Error).message : event.type))).toEqual([
       "The store is away",
       "no memory",
       "degraded",
     ]);
   });
 
-  it("that fails to settle fails the settlement as the store would: by promise", async () => {
+  it("that fails to settle rejects the promise of the settlement", async () => {
     const failing: Store<"sync"> = {
       ...simpleStore(),
       settle() {
@@ -141,7 +141,7 @@ describe("while the store is away, a fallback", () => {
     await expect(refunding).rejects.toThrow("no memory");
   });
 
-  it("goes on limiting a key of which the store says that it is not its own", async () => {
+  it("limits a key that holds a foreign value in the store", async () => {
     const foreign: Store<"sync"> = {
       ...inner,
       consume() {
@@ -157,8 +157,8 @@ describe("while the store is away, a fallback", () => {
   });
 });
 
-describe("when the store is back, a fallback", () => {
-  it("tells it what a key has used, before the key's first decision there", async () => {
+describe("when the store returns, a fallback", () => {
+  it("hands over a key's usage before the key's first decision in the store", async () => {
     const api = limiter();
     await inTime(api.consume("k", { cost: 2 }));
     await away(api, 5);
@@ -167,7 +167,7 @@ describe("when the store is back, a fallback", () => {
     expect([used(inner, api), used(fallback, api)]).toEqual([8, 0]);
   });
 
-  it("tells it once", async () => {
+  it("hands over once", async () => {
     const api = limiter();
     await away(api, 5);
     await vi.advanceTimersByTimeAsync(pausedMs);
@@ -177,19 +177,19 @@ describe("when the store is back, a fallback", () => {
     expect(store.asked).toBe(asked + 1);
   });
 
-  it("tells it of the whole where requests come together, and of each key by itself", async () => {
+  it("hands over all usage of a key under concurrent requests, and each key separately", async () => {
     const api = limiter();
     await away(api, 5);
     await away(api, 1);
     await vi.advanceTimersByTimeAsync(pausedMs);
-    // The one that tries; then the rest, all at once.
+    // First the probe, then all others concurrently.
     await api.consume("try");
     const decisions = await Promise.all(Array.from({ length: 20 }, () => api.consume("k")));
     expect([allowed(decisions), used(inner, api), used(inner, api, "try")]).toEqual([6, 12, 1]);
     expect((await api.consume("new")).remaining).toBe(11);
   });
 
-  it("keeps counting what the store has no room for", async () => {
+  it("keeps the usage that does not fit into the store", async () => {
     const api = limiter();
     await inTime(api.consume("k", { cost: 8 }));
     await away(api, 7);
@@ -199,7 +199,7 @@ describe("when the store is back, a fallback", () => {
     expect(allowed(await away(api, 12))).toBe(9);
   });
 
-  it("does not keep alive what the store has no room for", async () => {
+  it("does not extend the life of usage that does not fit into the store", async () => {
     const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
     await away(api, 7);
     await vi.advanceTimersByTimeAsync(pausedMs);
@@ -212,7 +212,7 @@ describe("when the store is back, a fallback", () => {
     expect(await api.consume("k")).toMatchObject({ degraded: false, remaining: 11 });
   });
 
-  it("leaves no rejection unheard, whichever of several limits the store fails at first", async () => {
+  it("leaves no unhandled rejection if the store fails for several limits", async () => {
     const [a, b] = [limiter(policy, 1, "a"), limiter(policy, 1, "b")];
     const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
     store.fault = "rejects";
@@ -224,35 +224,38 @@ describe("when the store is back, a fallback", () => {
     expect((await consumeAll(both)).decision.degraded).toBe(true);
   });
 
-  it.each<Fault>(["rejects", "throws", "never answers", "fails late"])("forgets nothing where the store that is told %s", async (fault) => {
-    const api = limiter();
-    await away(api, 5);
-    await vi.advanceTimersByTimeAsync(pausedMs);
-    await api.consume("try");
-    expect(allowed(await away(api, 12, fault))).toBe(7);
-    store.arrive();
-    await vi.advanceTimersByTimeAsync(pausedMs);
-    expect(await inTime(api.consume("k"))).toMatchObject({ allowed: false, degraded: false });
-    expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
-  });
+  it.each<Fault>(["rejects", "throws", "never answers", "fails late"])(
+    "loses nothing if the store %s during the hand-over",
+    async (fault) => {
+      const api = limiter();
+      await away(api, 5);
+      await vi.advanceTimersByTimeAsync(pausedMs);
+      await api.consume("try");
+      expect(allowed(await away(api, 12, fault))).toBe(7);
+      store.arrive();
+      await vi.advanceTimersByTimeAsync(pausedMs);
+      expect(await inTime(api.consume("k"))).toMatchObject({ allowed: false, degraded: false });
+      expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
+    },
+  );
 
-  it("is told of what is used while the store is being told", async () => {
+  it("counts requests during the hand-over", async () => {
     const api = limiter();
     await away(api, 5);
     await vi.advanceTimersByTimeAsync(pausedMs);
     store.fault = "answers late";
     const trying = api.consume("k");
     store.fault = undefined;
-    // Only one tries, and the others are decided here meanwhile.
+    // Only one request probes; the fallback decides the others meanwhile.
     expect(await api.consume("k")).toMatchObject({ degraded: true, remaining: 6 });
     store.arrive();
     expect(await trying).toMatchObject({ degraded: false });
-    // Rather too much than too little: five and the one that tried, and then once more the five with the one.
+    // Over-counting is safer: the store has the five and the probe, and then the five and the sixth once more.
     expect((await api.consume("k")).allowed).toBe(false);
     expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
   });
 
-  it("is told once of what limiters of one name have let pass together, whichever of them is asked first", async () => {
+  it("hands over the shared usage of several limiters of one name once, whichever asks first", async () => {
     const onStoreError = { store: fallback, share: 1 / 2 };
     const limiters = Array.from({ length: 3 }, () => createLimiter({ name: "api", policy, store, timeoutMs, onStoreError }));
     const [one, other, third] = limiters as [Limiter<"async">, Limiter<"async">, Limiter<"async">];
@@ -263,7 +266,7 @@ describe("when the store is back, a fallback", () => {
     expect([used(inner, third), used(fallback, third)]).toEqual([7, 0]);
   });
 
-  it("tells of each of several limits, and of a key that is looked at", async () => {
+  it("hands over each of several limits, also before a peek", async () => {
     const [a, b] = [limiter(policy, 1, "a"), limiter(policy, 1, "b")];
     const both = [a, b].map((one) => ({ limiter: one, key: "k" }));
     store.fault = "rejects";
@@ -276,7 +279,7 @@ describe("when the store is back, a fallback", () => {
     expect(await a.peek("k")).toMatchObject({ remaining: 1, degraded: false });
   });
 
-  it("tells of nothing that was reset, or given back", async () => {
+  it("does not hand over reset or refunded usage", async () => {
     const api = limiter();
     await away(api, 5);
     await vi.advanceTimersByTimeAsync(pausedMs);
@@ -288,7 +291,7 @@ describe("when the store is back, a fallback", () => {
     expect(await api.consume("k")).toMatchObject({ remaining: 5 });
   });
 
-  it("tells only of what is still in the queue, however few may wait", async () => {
+  it("hands over only what is still queued, even with maxDelayMs", async () => {
     const api = limiter(leakyBucket({ capacity: 1000, leak: 10, every: "1s", maxDelayMs: 300 }));
     store.fault = "rejects";
     await api.consume("k", { cost: 10 });
@@ -299,7 +302,7 @@ describe("when the store is back, a fallback", () => {
     expect(inner.peek(api.limit, "k").resetAfterMs).toBeLessThanOrEqual(700);
   });
 
-  it("tells a store that answers at once, at once", () => {
+  it("hands over to a synchronous store synchronously", () => {
     let failing = true;
     const own = simpleStore();
     const sometimes: Store<"sync"> = {
@@ -315,7 +318,7 @@ describe("when the store is back, a fallback", () => {
     expect(api.consume("k")).toMatchObject({ degraded: false, remaining: 8 });
   });
 
-  it("takes no longer than timeoutMs with all of it, also of a store that keeps its deadlines", async () => {
+  it("takes at most timeoutMs for hand-over and decision, also with a store that keeps its own deadlines", async () => {
     const slow = new FaultyStore(inner);
     slow.keepsDeadlines = true;
     const { consume } = slow;

@@ -8,7 +8,7 @@ import { consume, inTime, kinds, limiter, policy, store, timeoutMs, useStore } f
 useStore();
 
 describe("the breaker", () => {
-  it("is one for all limiters of a store: what one finds out the others know, and all are told", async () => {
+  it("is shared by all limiters of a store, and notifies all of them", async () => {
     const heard: string[] = [];
     const [a, b] = ["a", "b"].map((name) =>
       limiter({ name, onEvent: (event) => void (event.type === "breaker" && heard.push(`${name} ${event.state}`)) }),
@@ -24,7 +24,7 @@ describe("the breaker", () => {
     expect(heard).toEqual(["a open", "b open", "a half-open", "b half-open", "a closed", "b closed"]);
   });
 
-  it("is not listened to by who was refused at set-up", async () => {
+  it("has no listeners from limiters that failed at set-up", async () => {
     const api = limiter({ onEvent: () => undefined });
     const heard: string[] = [];
     const hearing = (who: string) => () => void heard.push(who);
@@ -36,7 +36,7 @@ describe("the breaker", () => {
     expect(heard).toEqual([]);
   });
 
-  it("that one cannot hear of without throwing harms no request of another", async () => {
+  it("does not fail requests when a listener throws", async () => {
     limiter({
       name: "a",
       onEvent: () => {
@@ -48,13 +48,13 @@ describe("the breaker", () => {
     expect(kinds()).toContain("open");
   });
 
-  it("is of no other store", async () => {
+  it("is separate for each store", async () => {
     store.fault = "rejects";
     await consume(limiter(), 5);
     expect((await limiter({ store: new FaultyStore(simpleStore()) }).consume("k")).degraded).toBe(false);
   });
 
-  it("lets one of many at the same moment try", async () => {
+  it("admits one probe of many concurrent requests", async () => {
     const api = limiter();
     store.fault = "never answers";
     await consume(api, 5);
@@ -64,7 +64,7 @@ describe("the breaker", () => {
     expect(store.asked).toBe(asked + 1);
   });
 
-  it.each(["closed", "half-open"])("that is %s takes the fault of one key for an answer", async (state) => {
+  it.each(["closed", "half-open"])("that is %s treats an error of one key as an answer", async (state) => {
     const inner = simpleStore();
     const foreign: Store<"sync"> = {
       ...inner,
@@ -85,7 +85,7 @@ describe("the breaker", () => {
     expect((await api.consume("k")).degraded).toBe(false);
   });
 
-  it("is closed by no answer to what was asked before it opened", async () => {
+  it("is not closed by answers to calls from before it opened", async () => {
     const api = limiter();
     store.fault = "answers late";
     const slow = api.consume("slow");
@@ -98,7 +98,7 @@ describe("the breaker", () => {
   });
 
   it.each([[undefined], [null], [true], [{}], [{ allowed: true }], [{ policy: {} }]])(
-    "takes an answer that is no decision for a fault, which is told, and decides without: %o",
+    "treats an invalid answer as a store error and decides without the store: %o",
     async (answer) => {
       const events: FloodgateEvent[] = [];
       const said = async (): Promise<never> => answer as never;
@@ -121,7 +121,7 @@ describe("the breaker", () => {
     },
   );
 
-  it("is not stuck by a listener that throws, and neither is a request", async () => {
+  it("keeps working when a listener throws, and so do requests", async () => {
     vi.spyOn(console, "warn").mockImplementation(() => undefined);
     const api = limiter({ onEvent: () => expect.unreachable("listener") });
     const ask = async () => await inTime((async () => await api.consume("k"))());

@@ -20,7 +20,7 @@ export const choices = ["allow", "deny", "fallback"] as const;
 export let store: FaultyStore;
 export let events: FloodgateEvent[];
 
-/** Each case has its own store, and a clock that stands until it is moved. */
+/** Gives each test its own store and a manual clock. */
 export function useStore(): void {
   beforeEach(() => {
     vi.useFakeTimers();
@@ -40,13 +40,13 @@ export function limiter(options: Partial<LimiterOptions<"async">> = {}): Limiter
 export const onStoreError = (choice: (typeof choices)[number]): "allow" | "deny" | Store<"sync"> =>
   choice === "fallback" ? simpleStore() : choice;
 
-/** What an answer comes to when its time is over. */
+/** The result of a call after its timeout. */
 export async function inTime<T>(answer: T | Promise<T>): Promise<T> {
   const [value] = await Promise.all([answer, vi.advanceTimersByTimeAsync(timeoutMs)]);
   return value;
 }
 
-/** So many requests, one after the other. */
+/** Sends `count` requests in sequence. */
 export async function consume(of: Limiter<"async">, count: number): Promise<Decision[]> {
   const decisions: Decision[] = [];
   for (let i = 0; i < count; i++) decisions.push(await inTime(of.consume("k")));

@@ -20,7 +20,7 @@ import {
 useStore();
 
 describe.each(faults)("a store that %s", (how) => {
-  it.each(choices)("decides nothing: %s decides in its stead, says so, and is an event", async (choice) => {
+  it.each(choices)("is replaced by %s: decisions are degraded and emit an event", async (choice) => {
     const api = limiter({ onStoreError: onStoreError(choice) });
     store.fault = how;
     const decision = await inTime(api.consume("k", { cost: 2 }));
@@ -29,7 +29,7 @@ describe.each(faults)("a store that %s", (how) => {
     expect(events[1]).toEqual({ type: "degraded", name: "api", key: "k", decision });
   });
 
-  it("holds no decision longer than timeoutMs, whatever it was asked", async () => {
+  it("delays no call longer than timeoutMs", async () => {
     const api = limiter();
     const other = limiter({ name: "other" });
     store.fault = how;
@@ -46,7 +46,7 @@ describe.each(faults)("a store that %s", (how) => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is asked no more after five faults, and again once it may be back: within a second it decides as ever", async () => {
+  it("is not called after five errors, and decides again within a second of its return", async () => {
     const api = limiter();
     store.fault = how;
     await consume(api, 5);
@@ -63,7 +63,7 @@ describe.each(faults)("a store that %s", (how) => {
     expect((await api.peek("k")).degraded).toBe(false);
   });
 
-  it("changes nothing of a decision by what arrives later", async () => {
+  it("cannot change a decision by a late answer", async () => {
     const api = limiter({ onStoreError: "deny" });
     store.fault = how;
     const answer = api.consume("k");
@@ -75,7 +75,7 @@ describe.each(faults)("a store that %s", (how) => {
     expect(kinds()).toEqual(before);
   });
 
-  it("fails a refund, a settlement and a reset in time, for they are no decisions", async () => {
+  it("fails refunds, settlements and resets within timeoutMs", async () => {
     const api = limiter();
     const [refunded, settled] = [await inTime(api.consume("k")), await inTime(api.consume("k"))];
     store.fault = how;
@@ -87,13 +87,13 @@ describe.each(faults)("a store that %s", (how) => {
 });
 
 describe("a decision without the store", () => {
-  it("that allows says that nothing is known", async () => {
+  it('by "allow" has no known numbers', async () => {
     store.fault = "rejects";
     const decision = await limiter({ onStoreError: "allow" }).consume("k");
     expect(decision).toMatchObject({ allowed: true, limit: 5, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, atMs: Date.now() });
   });
 
-  it("that denies says when the store is asked again", async () => {
+  it('by "deny" says when the store is asked again', async () => {
     const api = limiter({ onStoreError: "deny" });
     store.fault = "rejects";
     expect((await consume(api, 5)).map(({ retryAfterMs }) => retryAfterMs)).toEqual([0, 0, 0, 0, expect.any(Number)]);
@@ -108,7 +108,7 @@ describe("a decision without the store", () => {
     expect(store.asked).toBe(asked + 1);
   });
 
-  it("is of each of several limits", async () => {
+  it("covers each of several limits", async () => {
     store.fault = "rejects";
     const [a, b] = [limiter({ onStoreError: "deny" }), limiter({ name: "b" })];
     const { allowed, all } = await consumeAll([
@@ -124,7 +124,7 @@ describe("a decision without the store", () => {
     ]);
   });
 
-  it("has nothing to give back", async () => {
+  it("has nothing to refund", async () => {
     const api = limiter();
     store.fault = "rejects";
     const decision = await api.consume("k");
@@ -133,7 +133,7 @@ describe("a decision without the store", () => {
     expect([await api.refund("k", decision), store.asked]).toEqual([0, asked]);
   });
 
-  it("is looked at like any other: a look is a try of the store too", async () => {
+  it("also answers peeks, which probe the store like other calls", async () => {
     const api = limiter({ onStoreError: "deny" });
     store.fault = "rejects";
     await consume(api, 5);
@@ -145,7 +145,7 @@ describe("a decision without the store", () => {
   });
 });
 
-describe("a store that answers at once", () => {
+describe("a synchronous store", () => {
   const failing = (): Store<"sync"> => ({
     ...simpleStore(),
     consume: () => {
@@ -153,11 +153,11 @@ describe("a store that answers at once", () => {
     },
   });
 
-  it("fails the request, unless somebody says what to do where it fails", () => {
+  it("throws its errors without onStoreError", () => {
     expect(() => createLimiter({ name: "api", policy, store: failing() }).consume("k")).toThrow(fault);
   });
 
-  it.each(choices)("and fails: %s decides, at once", (choice) => {
+  it.each(choices)("that fails is replaced by %s synchronously", (choice) => {
     const api = createLimiter({ name: "api", policy, store: failing(), onStoreError: onStoreError(choice) });
     const decision = api.consume("k");
     expect(decision).toMatchObject({ allowed: choice !== "deny", degraded: true });
@@ -166,7 +166,7 @@ describe("a store that answers at once", () => {
     expect(api.reset("k")).toBeUndefined();
   });
 
-  it("gives back nothing for a decision that nobody has charged for", () => {
+  it("refunds nothing for an uncharged decision", () => {
     const down: Store<"sync"> = { ...simpleStore(), consumeAll: failing().consume as never };
     const [guarded, bare] = [
       createLimiter({ name: "guarded", policy, store: down, onStoreError: "allow" }),
@@ -177,7 +177,7 @@ describe("a store that answers at once", () => {
     expect([bare.refund("k", all[1] as Decision), bare.peek("k").remaining]).toEqual([0, 4]);
   });
 
-  it("gives back what the fallback of another limiter has charged for it", () => {
+  it("refunds what another limiter's fallback charged for it", () => {
     const down: Store<"sync"> = { ...simpleStore(), consumeAll: failing().consume as never };
     const fallback = simpleStore();
     const [guarded, bare] = [
@@ -190,7 +190,7 @@ describe("a store that answers at once", () => {
 });
 
 describe("a guard", () => {
-  it("has one timer, however many wait and however long, and leaves nothing behind", async () => {
+  it("uses one timer for all waiting calls, and leaves none behind", async () => {
     const api = limiter();
     const charges = await Promise.all(Array.from({ length: 200 }, (_, i) => api.consume(`k${i}`)));
     store.fault = "never answers";
@@ -202,17 +202,17 @@ describe("a guard", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("waits for nothing that has been answered", async () => {
+  it("stops its timer when all calls are answered", async () => {
     const api = limiter();
     await api.consume("k");
     await vi.advanceTimersByTimeAsync(timeoutMs - 1);
     await api.consume("k");
-    // The timer that looks at the event loop fires once more.
+    // The timer that watches the event loop fires once more.
     await vi.advanceTimersByTimeAsync(2);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("leaves the deadlines to a store that keeps them, and tells it what they are", async () => {
+  it("passes timeoutMs to a store that keeps its own deadlines, and sets no timer", async () => {
     store.keepsDeadlines = true;
     const api = limiter();
     const decision = await api.consume("k");
@@ -224,7 +224,7 @@ describe("a guard", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("waits 100 ms unless it is told how long", async () => {
+  it("waits 100 ms by default", async () => {
     const api = createLimiter({ name: "api", policy, store });
     store.fault = "never answers";
     let decision: Decision | undefined;

@@ -33,7 +33,7 @@ import {
 
 useFallback();
 
-/** A decision of so many units while the store is away, and the store's return. */
+/** Makes a decision during an outage, then brings the store back. */
 async function decidedAway(api: Limiter<"async">, cost = 1): Promise<Decision> {
   store.fault = "rejects";
   const decision = await api.consume("k", { cost });
@@ -42,13 +42,13 @@ async function decidedAway(api: Limiter<"async">, cost = 1): Promise<Decision> {
   return decision;
 }
 
-describe("a decision without the store, once the store has been told of it", () => {
+describe("a fallback's decision, after its usage was handed over,", () => {
   it.each<[string, Policy]>([
     ["a fixed window", fixedWindow({ limit: 100, window: "1h" })],
     ["a log", slidingWindowLog({ limit: 100, window: "1h" })],
     ["a sliding window", slidingWindowCounter({ limit: 100, window: "1h" })],
     ["an interval bucket", tokenBucket({ capacity: 100, refill: 1, every: "1h", style: "interval" })],
-  ])("is settled there, once: more, less, or to nothing, in %s", async (_, of) => {
+  ])("is settled in the store once, to a higher or lower cost or to 0, in %s", async (_, of) => {
     for (const [cost, units] of [
       [50, 45],
       [500, 495],
@@ -64,14 +64,14 @@ describe("a decision without the store, once the store has been told of it", () 
     }
   });
 
-  it("is given back in whole units: of one that has begun to flow off, nothing", async () => {
+  it("is refunded in whole units; a partly drained unit is not refunded", async () => {
     const api = limiter(tokenBucket({ capacity: 100, refill: 1, every: "1h" }));
     const decision = await decidedAway(api, 5);
     await api.consume("k");
     expect(await api.refund("k", decision)).toBe(4);
   });
 
-  it("is settled by the clocks of both stores, however far apart they are", async () => {
+  it("is settled correctly when the clocks of both stores differ", async () => {
     for (const aheadMs of [-86_400_000, 0, 86_400_000]) {
       const there = simpleStore(() => Date.now() + aheadMs);
       replaceStore(new FaultyStore(there));
@@ -80,12 +80,12 @@ describe("a decision without the store, once the store has been told of it", () 
       await vi.advanceTimersByTimeAsync(20 * 60_000);
       await api.consume("k");
       await vi.advanceTimersByTimeAsync(50 * 60_000);
-      // The decision is older than the window by now, and the charge that stands for it is not.
+      // By now the decision is older than the window, but the charge that was handed over is not.
       expect([await api.refund("k", decisions[0] as Decision), used(there, api)]).toEqual([1, 3]);
     }
   });
 
-  it("is settled here as far as the store has not been told of it", async () => {
+  it("is settled in the fallback for the part that was not handed over", async () => {
     const api = limiter();
     await inTime(api.consume("k", { cost: 8 }));
     const decision = await decidedAway(api, 7);
@@ -96,7 +96,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect([used(inner, api), used(fallback, api)]).toEqual([12, 0]);
   });
 
-  it("gives back no more than the store was charged", async () => {
+  it("refunds no more than the store was charged", async () => {
     const api = limiter();
     await inTime(api.consume("k", { cost: 10 }));
     const decisions = await away(api, 5);
@@ -107,7 +107,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect(units).toBe(2);
   });
 
-  it("is charged in addition, also where others have been given back as far as the store was told of them all", async () => {
+  it("can still be settled to a higher cost after others were refunded", async () => {
     const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
     await inTime(api.consume("k", { cost: 10 }));
     const first = await decidedAway(api, 2);
@@ -118,7 +118,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect(await api.settle("k", second, 500)).toBe(499);
   });
 
-  it("is not confused with those of the next time", async () => {
+  it("is not confused with decisions of the next outage", async () => {
     const api = limiter(slidingWindowLog({ limit: 12, window: "1h" }));
     const first = await decidedAway(api, 2);
     await api.consume("k");
@@ -128,7 +128,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect([await api.refund("k", second), await api.refund("k", first), used(inner, api)]).toEqual([3, 2, 2]);
   });
 
-  it("is given back without what a refill has put in since, whichever request began the bucket's interval", async () => {
+  it("is refunded minus later refills, whichever request began the bucket's interval", async () => {
     const api = limiter(tokenBucket({ capacity: 100, refill: 50, every: "1h", style: "interval" }));
     store.fault = "rejects";
     await api.consume("k", { cost: 50 });
@@ -139,7 +139,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect([await api.refund("k", decision), used(inner, api)]).toEqual([0, 50]);
   });
 
-  it("is forgotten with its key", async () => {
+  it("is not refunded after its key was reset", async () => {
     const api = limiter();
     const decision = await decidedAway(api, 5);
     await api.reset("k");
@@ -153,7 +153,7 @@ describe("a decision without the store, once the store has been told of it", () 
     ["answers late", 0, -5],
     ["fails late", 9, 4],
     ["fails late", 0, -5],
-  ])("waits for a store that %s while it is being told, and is settled to %d where it is then", async (fault, cost, units) => {
+  ])("waits for a hand-over that %s, and is then settled to %d", async (fault, cost, units) => {
     const api = limiter();
     const decision = await decidedAway(api, 5);
     store.fault = fault;
@@ -166,7 +166,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect([used(inner, api), used(fallback, api)]).toEqual([cost + 1, 0]);
   });
 
-  it("keeps nobody longer than they wait, also where the store is being told by a limiter that waits longer", async () => {
+  it("times out by its own limiter's timeoutMs, even if another limiter's hand-over takes longer", async () => {
     store.keepsDeadlines = true;
     const [quick, patient] = [
       limiter(),
@@ -180,7 +180,7 @@ describe("a decision without the store, once the store has been told of it", () 
     expect((await inTime(quick.consume("k"))).degraded).toBe(true);
   });
 
-  it("takes no longer than timeoutMs with all of it", async () => {
+  it("waits at most timeoutMs for hand-over and settlement", async () => {
     const api = limiter();
     const decision = await decidedAway(api, 5);
     store.fault = "answers late";
@@ -194,26 +194,26 @@ describe("a decision without the store, once the store has been told of it", () 
   });
 });
 
-describe("a settlement after the return", () => {
+describe("a settlement after the store's return", () => {
   const few = fc.integer({ min: 1, max: 6 });
   const time = fc.integer({ min: 1, max: 60 }).map((n) => `${BigInt(n)}ms` as const);
 
   it.each<[string, fc.Arbitrary<Policy>]>([
     ["any policy", policies],
     [
-      "a sliding window, of which a part has flowed off",
+      "a sliding window that has partly passed",
       fc.record({ limit: fc.integer({ min: 10, max: 30 }), window: time }).map(slidingWindowCounter),
     ],
     [
-      "an interval bucket, whose refills an earlier request may have begun",
+      "an interval bucket with refills begun by an earlier request",
       fc.record({ capacity: few, refill: few, every: time, style: fc.constant("interval" as const) }).map(tokenBucket),
     ],
     [
-      "a log that counts what it rejects, which may have pushed the charge out",
+      "a log with countRejected that may have pushed the charge out",
       fc.record({ limit: few, window: time, countRejected: fc.constant(true) }).map(slidingWindowLog),
     ],
   ])(
-    "gives back no more than the same one before it, and charges no less, under %s",
+    "refunds at most as much as before it, and charges at least as much, under %s",
     async (_, any) => {
       const outage = any.chain((of) =>
         fc.record({
@@ -250,7 +250,7 @@ describe("a settlement after the return", () => {
             await api.peek("k");
             return used(inner, api);
           };
-          // How much is in a queue with a longest wait is known from its wait in whole milliseconds, so it may be told as a unit more.
+          // The backlog of a queue with maxDelayMs is derived from its wait in whole milliseconds, so it may be one unit too high.
           const rounded = of.algorithm === "leaky-bucket" && of.maxDelayMs < Number.POSITIVE_INFINITY ? 1 : 0;
           expect((await usedIn("after")) + rounded).toBeGreaterThanOrEqual(await usedIn("before"));
         }),

@@ -11,8 +11,8 @@ useFallback();
 
 const hourMs = 3_600_000;
 
-describe("what a fallback owes the store", () => {
-  it("is looked up as long as something may count, and no longer", async () => {
+describe("usage that a fallback must hand over", () => {
+  it("is read only while it may still count", async () => {
     const api = limiter();
     await away(api, 1);
     await vi.advanceTimersByTimeAsync(hourMs - 100);
@@ -27,7 +27,7 @@ describe("what a fallback owes the store", () => {
     expect(await api.consume("k")).toMatchObject({ degraded: false, remaining: 6 });
   });
 
-  it("is also a debt that is run up when nothing counts there any more", async () => {
+  it("includes a debt from a settlement after expiry", async () => {
     const api = limiter(tokenBucket({ capacity: 12, refill: 12, every: "1h" }));
     const [decision] = await away(api, 1);
     await vi.advanceTimersByTimeAsync(2 * hourMs);
@@ -37,7 +37,7 @@ describe("what a fallback owes the store", () => {
     expect([used(inner, api), used(fallback, api)]).toEqual([8, 0]);
   });
 
-  it("is gone with the store", async () => {
+  it("is garbage collected with its store", async () => {
     setFlagsFromString("--expose_gc");
     const gone = Array.from({ length: 20 }, () => {
       const guard = guardStore("test", new FaultyStore(simpleStore()), { onStoreError: { store: fallback, share: 1 } });

@@ -52,14 +52,14 @@ test.each([
 });
 
 test.each(["13031249d", "99999999999999999999d", `${"9".repeat(400)}ms`, 2 ** 51, Number.POSITIVE_INFINITY])(
-  "%o is too long, and the error says how long one may be",
+  "%o is too long, and the error names the maximum",
   (value) => {
     expect(parseDuration("13031248d")).toBeLessThan(2 ** 50);
     expect(() => parseDuration(value, "window")).toThrow(/^`window` must be a duration of at most 13031248d, but was /);
   },
 );
 
-test("whatever is given, the answer is a whole number of milliseconds or a coded error", () => {
+test("any input gives a whole number of milliseconds or a coded error", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.double(), fc.integer(), fc.stringMatching(/^\d{1,5}(ms|s|m|h|d)$/)), (value) => {
       try {

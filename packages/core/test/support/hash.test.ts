@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Hashes, hmacSha256, nodeHashes, ownHashes, sha256 } from "../../src/support/hash.js";
 
-/** Any code units, so lone surrogates too. */
+/** Any code units, including lone surrogates. */
 const units = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 400, size: "max" }).map((codes) => String.fromCharCode(...codes));
 const wellFormed = fc.string({ unit: "binary", maxLength: 400, size: "max" });
 const surrogates = fc.string({ unit: fc.constantFrom("\ud800", "\udbff", "\udc00", "\udfff", "a", "é"), maxLength: 8 });
@@ -16,15 +16,15 @@ const platforms: Record<string, Hashes> = {
   "this process": { sha256, hmacSha256 },
 };
 
-describe.each(Object.entries(platforms))("core's own hash and that of %s", (_, platform) => {
-  test("give every text the same digest", () => {
+describe.each(Object.entries(platforms))("core's own hash and %s", (_, platform) => {
+  test("give every string the same digest", () => {
     fc.assert(
       fc.property(text, (text) => platform.sha256(text) === ownHashes.sha256(text)),
       { numRuns: 2000 },
     );
   });
 
-  test("give every secret and text the same HMAC", () => {
+  test("give every secret and string the same HMAC", () => {
     fc.assert(
       fc.property(text, text, (secret, text) => platform.hmacSha256(secret, text) === ownHashes.hmacSha256(secret, text)),
       { numRuns: 1000 },
@@ -40,7 +40,7 @@ describe("core's own hash", () => {
     );
   });
 
-  test("is right for every length around a block's end", () => {
+  test("is correct for every length around a block boundary", () => {
     for (let length = 0; length <= 200; length++) {
       const text = "x".repeat(length);
       expect(ownHashes.sha256(text)).toBe(crypto.createHash("sha256").update(text).digest("hex"));
@@ -50,7 +50,7 @@ describe("core's own hash", () => {
 });
 
 test.each(Object.entries({ ...platforms, "core itself": ownHashes }))(
-  "by %s, texts that differ in a lone surrogate have different digests",
+  "by %s, strings that differ only in a lone surrogate have different digests",
   (_, { sha256 }) => {
     const texts = ["\ud800", "\ud801", "\udc00", "\ufffd", "\udc00\ud800", "\ud800\udc00"];
     expect(new Set(texts.map(sha256)).size).toBe(texts.length);

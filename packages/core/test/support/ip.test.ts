@@ -8,14 +8,14 @@ const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xfff
 const octets = fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 4, maxLength: 4 });
 const quad = octets.map((four) => four.join("."));
 
-/** Any address: IPv6 of all shapes, with those that embed IPv4 as often as the rest. */
+/** Any address: IPv6 of all shapes, half of them with embedded IPv4. */
 const address: fc.Arbitrary<number[]> = fc.oneof(
   groups,
   groups.map((eight) => [0, 0, 0, 0, 0, 0xffff, ...eight.slice(6)]),
   groups.map((eight) => [0x64, 0xff9b, 0, 0, 0, 0, ...eight.slice(6)]),
 );
 
-/** All notations of eight groups: every "::" there can be and none, with and without a dotted end, upper case, leading zeros. */
+/** All notations of eight groups: with every possible "::" and without, with and without a dotted end, upper case, leading zeros. */
 function notations(eight: readonly number[]): string[] {
   const texts: string[] = [];
   for (const dotted of [false, true]) {
@@ -39,7 +39,7 @@ function plain(eight: readonly number[]): string {
   return eight.map((group) => group.toString(16)).join(":");
 }
 
-/** Texts that are nearly addresses. */
+/** Strings that are almost addresses. */
 const nearly = fc.oneof(
   fc.string({ unit: fc.constantFrom(..."0123456789abcfF.:%[]/x -".split("")), maxLength: 45 }),
   fc.string({ unit: fc.constantFrom("::", ":", "0", "ffff", "1.2.3.4", "12345", ".", "255", "256", "00", "g"), maxLength: 12 }),
@@ -52,7 +52,7 @@ const nearly = fc.oneof(
     ),
 );
 
-/** Texts that are no address, first those with a space or nothing in them. */
+/** Strings that are not addresses; first those with spaces and the empty one. */
 const NO_ADDRESS = ["", " ", " 1.2.3.4", "1.2.3.4 ", "1.2.3.4\n", "fe80::1%a b"].concat(
   `
   unknown _hidden localhost 0177.0.0.1 010.0.0.1 1.2.3.00 0x7f.0.0.1 0x7f000001 2130706433 127.1 1.2.3 1.2.3.4. .1.2.3.4
@@ -65,7 +65,7 @@ const NO_ADDRESS = ["", " ", " 1.2.3.4", "1.2.3.4 ", "1.2.3.4\n", "fe80::1%a b"]
     .split(/\s+/),
 );
 
-/** Texts that are no range, first those with a space or nothing in them. */
+/** Strings that are not ranges; first those with spaces and the empty one. */
 const NO_RANGE = ["", "10.0.0.0/8 ", " 10.0.0.0/8"].concat(
   `
   /8 10.0.0.0/ 10.0.0.0/33 10.0.0.0/-1 10.0.0.0/08 10.0.0.0/8/8 10.0.0.0/255.0.0.0 10.0.0.0/1e1 10/8 10.0.0.0:80
@@ -76,10 +76,10 @@ const NO_RANGE = ["", "10.0.0.0/8 ", " 10.0.0.0/8"].concat(
 );
 
 describe("parseIp", () => {
-  it("knows an address where net.isIP does", () => {
+  it("accepts what net.isIP accepts", () => {
     fc.assert(
       fc.property(fc.oneof(nearly, quad, fc.ipV4(), fc.ipV6(), fc.string()), (text) => {
-        // Brackets and ports are no part of an address to net.isIP; its zone ids are letters and digits.
+        // net.isIP rejects brackets and ports, and accepts only letters and digits in zone ids.
         fc.pre(!text.includes("[") && !text.includes("%") && !/^[^:]*\.[^:]*:\d+$/.test(text));
         expect(parseIp(text) !== undefined).toBe(isIP(text) !== 0);
       }),
@@ -100,7 +100,7 @@ describe("parseIp", () => {
     );
   });
 
-  it("reads every notation of an address as that address", () => {
+  it("reads all notations of an address as the same address", () => {
     fc.assert(
       fc.property(address, (eight) => {
         for (const text of notations(eight)) {
@@ -132,12 +132,12 @@ describe("parseIp", () => {
     }
   });
 
-  it.each(NO_ADDRESS)("refuses %j", (text) => {
+  it.each(NO_ADDRESS)("rejects %j", (text) => {
     expect(parseIp(text)).toBeUndefined();
     expect(ipKey(text, 56)).toBeUndefined();
   });
 
-  it("refuses long texts unread", () => {
+  it("rejects long strings without reading them", () => {
     for (const text of ["1".repeat(1e6), ":".repeat(1e6), "[".repeat(1e6), `::1%${"a".repeat(1e6)}`, `1.2.3.4:${"0".repeat(1e6)}`]) {
       expect(parseIp(text)).toBeUndefined();
       expect(ipKey(text, 56)).toBeUndefined();
@@ -147,7 +147,7 @@ describe("parseIp", () => {
 });
 
 describe("formatIp", () => {
-  it("writes RFC 5952, and IPv4 as a dotted quad", () => {
+  it("writes IPv6 as in RFC 5952, and IPv4 as a dotted quad", () => {
     const written: [string, string][] = [
       ["::", "::"],
       ["::1", "::1"],
@@ -163,7 +163,7 @@ describe("formatIp", () => {
     for (const [text, canonical] of written) expect(formatIp(parseIp(text) as IpAddress)).toBe(canonical);
   });
 
-  it("writes what Node and ipaddr.js write, and reads it back", () => {
+  it("writes the same as Node and ipaddr.js, and reads it back", () => {
     fc.assert(
       fc.property(groups, (eight) => {
         fc.pre(eight.slice(0, 5).some((group) => group !== 0));
@@ -178,7 +178,7 @@ describe("formatIp", () => {
 });
 
 describe("ipKey", () => {
-  it("answers dotted IPv4 as it came, and nothing that only looks like it", () => {
+  it("returns valid dotted IPv4 unchanged, and only that", () => {
     fc.assert(
       fc.property(fc.oneof(quad, fc.string({ unit: fc.constantFrom(..."0125.".split("")), maxLength: 16 })), (text) => {
         expect(ipKey(text, 56)).toBe(isIPv4(text) ? text : undefined);
@@ -187,7 +187,7 @@ describe("ipKey", () => {
     );
   });
 
-  it("unwraps IPv4, mapped or from NAT64, in each of its notations", () => {
+  it("unwraps IPv4-mapped and NAT64 addresses in all notations", () => {
     fc.assert(
       fc.property(octets, ([a, b, c, d]) => {
         const hex = [((a as number) << 8) | (b as number), ((c as number) << 8) | (d as number)];
@@ -202,7 +202,7 @@ describe("ipKey", () => {
     );
   });
 
-  it("has one key for all notations of an address", () => {
+  it("returns one key for all notations of an address", () => {
     fc.assert(
       fc.property(address, fc.integer({ min: 0, max: 128 }), (eight, prefix) => {
         const keys = notations(eight).flatMap((text) =>
@@ -215,7 +215,7 @@ describe("ipKey", () => {
     );
   });
 
-  it("masks IPv6 to the prefix as ipaddr.js does", () => {
+  it("masks IPv6 to the prefix like ipaddr.js", () => {
     fc.assert(
       fc.property(groups, fc.integer({ min: 0, max: 128 }), (eight, prefix) => {
         fc.pre(eight.slice(0, 5).some((group) => group !== 0) && eight[0] !== 0x64);
@@ -227,28 +227,28 @@ describe("ipKey", () => {
     );
   });
 
-  it("groups a subscriber's addresses and keeps neighbours apart", () => {
+  it("groups the addresses of one subscriber, and separates neighbours", () => {
     expect(ipKey("2001:db8:0:1ff:1:2:3:4", 56)).toBe("2001:db8:0:100::/56");
     expect(ipKey("2001:db8:0:100::", 56)).toBe("2001:db8:0:100::/56");
     expect(ipKey("2001:db8:0:200::", 56)).toBe("2001:db8:0:200::/56");
     expect(ipKey("2001:db8::1", 128)).toBe("2001:db8::1/128");
     expect(ipKey("2001:db8::1", 0)).toBe("::/0");
-    // A wide prefix never joins IPv4 clients.
+    // A short prefix never groups IPv4 clients.
     expect(ipKey("::ffff:203.0.113.9", 32)).not.toBe(ipKey("::ffff:203.0.113.8", 32));
     expect(ipKey("64:ff9b::203.0.113.9", 32)).not.toBe(ipKey("64:ff9b::203.0.113.8", 32));
-    // NAT64's local prefixes and what merely resembles the well-known one are plain IPv6.
+    // NAT64 local prefixes, and prefixes that resemble the well-known one, are plain IPv6.
     expect(ipKey("64:ff9b:1::203.0.113.9", 56)).toBe("64:ff9b:1::/56");
     expect(ipKey("64:ff9b::1:203.0.113.9", 128)).toBe("64:ff9b::1:cb00:7109/128");
   });
 });
 
 describe("parseCidr and contains", () => {
-  it("holds what net.BlockList holds", () => {
+  it("contains the same addresses as net.BlockList", () => {
     const range = fc.oneof(
       fc.tuple(quad, fc.integer({ min: 0, max: 32 }), fc.constant("ipv4" as const)),
       fc.tuple(groups.map(plain), fc.integer({ min: 0, max: 128 }), fc.constant("ipv6" as const)),
     );
-    // The other address is random, or the range's own with one bit flipped, so that it lies on either side of the edge.
+    // The other address is random, or the range's base with one bit flipped, to test both sides of the edge.
     fc.assert(
       fc.property(range, address, fc.integer({ min: 0, max: 128 }), ([base, prefix, family], random, flip) => {
         const list = new BlockList();
@@ -266,7 +266,7 @@ describe("parseCidr and contains", () => {
     );
   });
 
-  it("judges by range, not by notation", () => {
+  it("compares addresses, not notations", () => {
     const within = (range: string, text: string) =>
       contains(parseCidr(range) as NonNullable<ReturnType<typeof parseCidr>>, parseIp(text) as IpAddress);
     for (const text of ["10.1.2.3", "::ffff:10.1.2.3", "::ffff:a01:203", "0:0:0:0:0:FFFF:0A01:0203", "[::ffff:10.1.2.3]:443"]) {
@@ -280,7 +280,7 @@ describe("parseCidr and contains", () => {
       expect(within("10.1.2.4", text), text).toBe(false);
     }
     expect(within("0.0.0.0/0", "::1")).toBe(false);
-    // NAT64 carries a stranger's IPv4, so it is none of one's own.
+    // A NAT64 address embeds a client's IPv4, so it is not a private address.
     expect(within("10.0.0.0/8", "64:ff9b::10.0.0.1")).toBe(false);
     expect(within("10.0.0.0/8", "::10.0.0.1")).toBe(false);
     expect(within("fe80::/10", "fe80::1%eth0")).toBe(true);
@@ -290,7 +290,7 @@ describe("parseCidr and contains", () => {
     expect(within("::/0", "2001:db8::")).toBe(true);
   });
 
-  it.each(NO_RANGE)("refuses the range %j", (text) => {
+  it.each(NO_RANGE)("rejects the range %j", (text) => {
     expect(parseCidr(text)).toBeUndefined();
   });
 });
