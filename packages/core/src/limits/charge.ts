@@ -1,5 +1,5 @@
 import type { Cells } from "../algorithms/algorithm.js";
-import type { Policy } from "../algorithms/policy.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Mode, Store } from "../stores/store.js";
 import type { Tally } from "../stores/tallies.js";
 import type { Decision } from "./decision.js";
@@ -197,9 +197,9 @@ export const asCharge: (made: Decision) => Charge = MadeDecision.asCharge;
  */
 export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number, made: Decision): boolean {
   const { algorithm, policy } = limit;
-  const isLogged = policy.algorithm === "sliding-window-log" && policy.countRejected;
   // Nearly always enough, and quick: more than this charge is missing.
-  if (made.remaining !== Math.max(made.limit - made.cost, 0) || !(made.allowed || isLogged)) return false;
+  if (made.remaining !== Math.max(made.limit - made.cost, 0)) return false;
+  if (!made.allowed && algorithm.countsRejected?.(policy) !== true) return false;
   const size = algorithm.size(policy, noCells, 0);
   const begun = size <= scratch.length ? scratch : new Float64Array(size);
   algorithm.decide(limit, begun, 0, nowMs, made.cost, true);

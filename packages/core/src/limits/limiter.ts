@@ -1,4 +1,5 @@
-import { type Policy, type PolicyOptions, toPolicy } from "../algorithms/policy.js";
+import { toPolicy } from "../algorithms/policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import { type FailureOptions, failureWords } from "../stores/failure-options.js";
 import { guardStore, StoreGuard } from "../stores/guard.js";
 import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";

@@ -1,4 +1,4 @@
-import type { Policy, PolicyOptions } from "../algorithms/policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import type { KeyOption } from "../requests/key-source.js";
 import type { Duration } from "../support/duration.js";
 import type { Promised } from "../support/promises.js";

@@ -1,4 +1,4 @@
-import { shareOf } from "../algorithms/share.js";
+import { shareOf } from "../algorithms/registry.js";
 import { isCharged, passesAll } from "../limits/all-or-nothing.js";
 import { type ChargeRecord, charged, restated } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
@@ -139,9 +139,9 @@ export class FallbackLimits implements Substitute {
     this.#tallies.handOver(idOf(share, key), charge, used);
     const rest = units - charge.cost;
     if (rest === 0) return;
-    const { policy } = limit;
     const tally = this.#tallies.open(idOf(share, key), limit);
-    if ("flow" in policy) tally.owed = { units: rest, untilMs: used.atMs + Math.ceil((policy.full + rest * policy.unit) / policy.flow) };
+    const recoveryMs = limit.algorithm.recoveryMs?.(limit.policy, rest);
+    if (recoveryMs !== undefined) tally.owed = { units: rest, untilMs: used.atMs + recoveryMs };
     this.#counts(this.#fallback.consume(share, key, rest), tally.owed?.untilMs);
   }
 

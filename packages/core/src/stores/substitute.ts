@@ -1,4 +1,5 @@
 import { decision } from "../algorithms/algorithm.js";
+import { algorithmOf } from "../algorithms/registry.js";
 import { type ChargeRecord, restated } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
@@ -54,8 +55,7 @@ export class Blind implements Substitute {
   handOver(): void {}
 }
 
-/** The units that still count of a key's. A queue with a longest wait has nothing left before it is full. */
-export function unitsOf({ limit, remaining, resetAfterMs, policy }: Decision): number {
-  const units = limit - remaining;
-  return policy.algorithm === "leaky-bucket" ? Math.min(units, Math.ceil((resetAfterMs * policy.flow) / policy.unit)) : units;
+/** The units of a key that still count, by a look at it. */
+export function unitsOf(look: Decision): number {
+  return algorithmOf(look.policy).used?.(look.policy, look) ?? look.limit - look.remaining;
 }

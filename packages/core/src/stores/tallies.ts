@@ -1,8 +1,7 @@
-import type { Policy } from "../algorithms/policy.js";
 import { asCharge, type Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
-import { type AskedStore, unitsOf } from "./substitute.js";
+import type { AskedStore } from "./substitute.js";
 
 /** Of so many keys at most is known what the store has not been told of yet; the one that was first goes first. */
 const mostKeys = 100_000;
@@ -100,23 +99,13 @@ export class HandedOver {
 /** What a settlement would have changed when so much was used, in whole units, of a charge that is alone: rather too much than too little. */
 function changeThen(share: Limit, { atMs, cost: reserved }: Charge, cost: number, used: Decision): number {
   const { algorithm, policy } = share;
-  const cells = new Float64Array(algorithm.size(policy, new Float64Array(3), 0));
-  algorithm.decide(share, cells, 0, refilledMs(policy, atMs, used), reserved, true);
+  const cells = new Float64Array(algorithm.size(policy, new Float64Array(algorithm.cells.length), 0));
+  const refilledMs = algorithm.refilledMs?.(policy, atMs, used.atMs + used.resetAfterMs) ?? atMs;
+  algorithm.decide(share, cells, 0, refilledMs, reserved, true);
   const change = algorithm.settle(policy, cells, 0, used.atMs, atMs, reserved, cost);
   if (change > 0) return Math.ceil(change);
+  // Rejected requests that were counted may have pushed the charge out.
+  if (algorithm.countsRejected?.(policy)) return 0;
   const back = Math.floor(-change);
-  // Rejected requests that were logged may have pushed the charge out.
-  if (policy.algorithm === "sliding-window-log" && policy.countRejected) return 0;
-  if (policy.algorithm !== "sliding-window-counter") return -back;
-  // What is leaving a sliding window counted only in part.
-  cells.fill(0);
-  algorithm.decide(share, cells, 0, atMs, back, true);
-  return -unitsOf(algorithm.decide(share, cells, 0, used.atMs, 1, false));
-}
-
-/** When the charge's bucket was last refilled: by interval, at a whole number of them before it is full; else it always is. */
-function refilledMs(policy: Policy, chargedMs: number, used: Decision): number {
-  if (policy.algorithm !== "token-bucket" || policy.style !== "interval") return chargedMs;
-  const fullMs = used.atMs + used.resetAfterMs;
-  return fullMs - Math.ceil((fullMs - chargedMs) / policy.everyMs) * policy.everyMs;
+  return -(algorithm.weight?.(policy, back, atMs, used.atMs) ?? back);
 }
