@@ -7,7 +7,7 @@ import type { HeadersOption } from "../responses/headers.js";
 import type { CostFunction } from "../rules/cost.js";
 import { type LimitOptions, limitWords, type Rule } from "../rules/rule.js";
 import type { RuleSource } from "../rules/source.js";
-import { type FailureOptions, failureWords } from "../stores/failure-options.js";
+import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
 import type { Store } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
@@ -52,7 +52,7 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Limit
 const words = [
   "name",
   ...limitWords,
-  ...failureWords,
+  ...failureOptionNames,
   "rules",
   "keys",
   "costs",

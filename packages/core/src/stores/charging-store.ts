@@ -4,7 +4,7 @@ import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import { type Check, type Store, scopeOf } from "./store.js";
 
-/** A synchronous store without a guard. Each decision that charges a key gets its charge. */
+/** Adds charges to the decisions of a synchronous store, without a deadline or breaker. */
 export class ChargingStore implements Store<"sync"> {
   readonly mode = "sync";
   readonly scope: object;

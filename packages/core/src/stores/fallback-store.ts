@@ -6,23 +6,23 @@ import type { Limit } from "../limits/limit.js";
 import type { Breaker } from "./breaker.js";
 import type { Check, Store } from "./store.js";
 
-/** The store as long as somebody waits for it: what it is asked fails when that is over. */
-export type AskedStore = Pick<Store, "consume" | "settle">;
+/** A store whose calls all share one deadline, and fail after it. */
+export type DeadlineStore = Pick<Store, "consume" | "settle">;
 
-/** Who decides what the store cannot. Each decision is `degraded`, and has a charge where something was charged here. */
-export interface Substitute extends Omit<Store<"sync">, "settle"> {
-  /** Whether there may be something that the store has to be told once it is back. */
-  readonly owes: boolean;
-  /** Tells the store, if there is something to tell, what these keys have used meanwhile; a fault of it is one of this too. */
-  handOver(checks: readonly Check[], store: () => AskedStore): void | PromiseLike<void>;
-  /** Settles a charge of its own, in the store if that has been told of it. */
-  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: AskedStore): number | PromiseLike<number>;
+/** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
+export interface FallbackStore extends Omit<Store<"sync">, "settle"> {
+  /** Whether there may be usage to report when the store returns. */
+  readonly hasUnreported: boolean;
+  /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
+  handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void>;
+  /** Settles a charge made here. If its usage was reported, it is settled in the store. */
+  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: DeadlineStore): number | PromiseLike<number>;
 }
 
-/** Decides without knowing anything: all pass, or none does. */
-export class Blind implements Substitute {
+/** Decides without counting: allows every request, or rejects every request. */
+export class NoFallback implements FallbackStore {
   readonly mode = "sync";
-  readonly owes = false;
+  readonly hasUnreported = false;
   readonly #allows: boolean;
   readonly #breaker: Breaker;
 
@@ -55,7 +55,7 @@ export class Blind implements Substitute {
   handOver(): void {}
 }
 
-/** The units of a key that still count, by a look at it. */
-export function unitsOf(look: Decision): number {
-  return algorithmOf(look.policy).used?.(look.policy, look) ?? look.limit - look.remaining;
+/** The units of a key that still count, from a peek. */
+export function unitsOf(peeked: Decision): number {
+  return algorithmOf(peeked.policy).used?.(peeked.policy, peeked) ?? peeked.limit - peeked.remaining;
 }
