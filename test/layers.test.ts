@@ -65,7 +65,7 @@ function imports(folder: string): Set<string> {
   for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     if (!/(?<!\.test)\.m?ts$/.test(file)) continue;
     const code = readFileSync(join(folder, file), "utf8").replace(/^\s*(?:\/\/|\/?\*).*$/gm, "");
-    for (const [, specifier = ""] of code.matchAll(/\b(?:from|import|require)\b\s*\(?\s*["'`]([^"'`]+)/g)) found.add(specifier);
+    for (const [, specifier = ""] of code.matchAll(/(?<!["'`])\b(?:from|import|require)\b\s*\(?\s*["'`]([^"'`]+)/g)) found.add(specifier);
   }
   return found;
 }

@@ -7,6 +7,10 @@ export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
 export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
 export { toPolicy } from "./algorithms/policy.js";
+export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
+export type { OptionDescription, OptionDescriptions } from "./algorithms/options.js";
+export { algorithms, describePolicy } from "./algorithms/registry.js";
+export { formatDuration } from "./support/duration.js";
 export { holdEverybody } from "./requests/everybody.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./limits/events.js";
 

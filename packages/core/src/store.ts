@@ -9,6 +9,7 @@ export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
 export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
+export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
 
 // Several limits in one atomic step
 export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js";

@@ -1,3 +1,4 @@
+import { algorithms, type OptionDescription } from "@floodgate/core/rules";
 import { z } from "zod";
 
 /**
@@ -53,52 +54,33 @@ function map(shape: Shape, example: string, description: string, meta: Meta = {}
   return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
 
-const limit = whole("limit: 100", "The maximum number of units in a window. 0 rejects every request.", 0);
-const window = duration("window", "1m", "The length of a window.");
-const buckets = whole("buckets: 6", "How many equal parts the window is divided into: more parts are more exact. Default 1.");
-const burst = whole("burst: 20", "The maximum number of units at once. Default: the limit.");
-const every = duration("every", "1s", "The period of `refill` or `leak`.");
-const refill = whole("refill: 10", "The number of tokens added per `every`.");
-const leak = whole("leak: 5", "The number of requests that leave the queue per `every`.");
-const maxDelayMs = whole("maxDelayMs: 5000", "The maximum wait in milliseconds. A request that would wait longer is rejected.", 0);
-const capacity = whole(
-  "capacity: 20",
-  "The maximum number of tokens in the bucket, or of requests in the queue. 0 rejects every request.",
-  0,
-);
-const style = text("style: interval", "smooth adds tokens continuously; interval adds them at the end of each `every`. Default smooth.", {
-  enum: ["smooth", "interval"],
-});
-const countRejected = flag("countRejected: true", "Whether rejected requests count too. Default false.");
+/** How an option of an algorithm is written. */
+function optionSchema(option: string, { type, least, example, description }: OptionDescription): z.ZodType {
+  const written = `${option}: ${example}`;
+  if (type === "whole number") return whole(written, description, least);
+  if (type === "duration") return duration(option, example, description);
+  if (type === "flag") return flag(written, description);
+  return text(written, description, { enum: type });
+}
 
-const algorithms = {
-  "fixed-window": {
-    of: { limit, window },
-    description: "A count that restarts with each window. The cheapest algorithm.",
-  },
-  "sliding-window-log": {
-    of: { limit, window, countRejected: countRejected.optional() },
-    description: "A log of all units in the window. Exact, but uses the most memory.",
-  },
-  "sliding-window-counter": {
-    of: { limit, window, buckets: buckets.optional() },
-    description: "Counts of sub-windows. Estimates a sliding window with little memory.",
-  },
-  "token-bucket": {
-    of: { capacity, refill, every, style: style.optional() },
-    description: "A bucket that refills at a constant rate. A burst may use all its tokens at once.",
-  },
-  "leaky-bucket": {
-    of: { capacity, leak, every, maxDelayMs: maxDelayMs.optional() },
-    description: "A queue that drains at a constant rate. It delays requests, and rejects them when it is full.",
-  },
-  gcra: { of: { limit, window, burst: burst.optional() }, description: "A constant rate with room for a burst." },
-} as const satisfies Record<string, { of: Shape; description: string }>;
+/** The options of each algorithm, as core describes them. */
+const shapes = Object.entries(algorithms).map(([algorithm, { description, options }]) => {
+  const entries = Object.entries<OptionDescription>(options);
+  const shape = entries.map(([option, described]) => {
+    const schema = optionSchema(option, described);
+    return [option, described.optional === true ? schema.optional() : schema] as const;
+  });
+  return { algorithm, description, entries, shape: Object.fromEntries(shape) };
+});
+
+const { limit: limitOption, window: windowOption } = algorithms["sliding-window-counter"].options;
+const limit = optionSchema("limit", limitOption);
+const window = optionSchema("window", windowOption);
 
 const example = "{ algorithm: fixed-window, limit: 100, window: 1m }";
 
-const policies = Object.entries(algorithms).map(([algorithm, { of, description }]) => {
-  const named = { algorithm: z.literal(algorithm).meta({ description }), ...of };
+const policies = shapes.map(({ algorithm, description, shape }) => {
+  const named = { algorithm: z.literal(algorithm).meta({ description }), ...shape };
   return map(named, `policy: ${example}`, description);
 });
 
@@ -107,17 +89,15 @@ function algorithmOf(options: readonly z.ZodObject[], word: string, description:
   return expect(choice, "a map", `${word}: ${example}`, { description });
 }
 
+const planNumbers = shapes.flatMap(({ entries }) =>
+  entries
+    .filter(([, { type }]) => type === "whole number" || type === "duration")
+    .map(([option, described]) => [option, optionSchema(option, described).optional()] as const),
+);
+
 /** A plan without an `algorithm` overrides numbers of the rule's own policy. */
 const numbers = map(
-  {
-    algorithm: z.undefined().optional(),
-    ...Object.fromEntries(
-      Object.entries({ limit, window, buckets, burst, capacity, refill, leak, every, maxDelayMs }).map(([word, schema]) => [
-        word,
-        schema.optional(),
-      ]),
-    ),
-  },
+  { algorithm: z.undefined().optional(), ...Object.fromEntries(planNumbers) },
   "pro: { limit: 1000 }",
   "Overrides numbers of the rule's policy.",
 );

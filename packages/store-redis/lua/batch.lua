@@ -28,11 +28,9 @@ local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 local policies = {}
 local arg = 5
 for i = 1, tonumber(ARGV[4]) do
-  local parameters, decide, settle = algorithm(tonumber(ARGV[arg]))
-  local policy = { nil, nil, nil, nil, decide = decide, settle = settle }
-  for j = 1, parameters do policy[j] = tonumber(ARGV[arg + j]) end
-  arg = arg + parameters + 1
+  local policy, parameters = policy_at(arg)
   policies[i] = policy
+  arg = arg + 1 + parameters
 end
 
 local read_only

@@ -1,6 +1,5 @@
 -- Fixed window: a count that restarts at every whole multiple of the window. The twin of core's fixed-window.ts.
 --
--- Parameters  limit, window in ms
 -- State       layout 1: the window's start, the units taken in it
 local layout, state_size, fields = 1, 15, '>Bi7i7'
 
@@ -15,7 +14,7 @@ local function load(key, window)
 end
 
 local function decide(key, policy, cost, commit)
-  local limit, window = policy[1], policy[2]
+  local limit, window = policy.limit, policy.windowMs
   local start, found = load(key, window)
   local count = found
   local allowed = cost <= limit - count
@@ -32,12 +31,12 @@ local function decide(key, policy, cost, commit)
   local remaining = max(limit - count, 0)
   if count == 0 then reset = 0 end
   local retry = cost <= remaining and 0 or cost > limit and -1 or reset
-  local state = wants_state and not (allowed and commit) and { start, found } or nil
+  local state = wants_state and not (allowed and commit) and { [START] = start, [COUNT] = found } or nil
   return allowed, remaining, retry, reset, 0, max(start - now, 0), state
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local window = policy[2]
+  local window = policy.windowMs
   local start, count = load(key, window)
   if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
   local change = max(-count, min(window_change_of(reserved, cost), largest - count))
@@ -48,5 +47,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return change
 end
-
-return 2, decide, settle

@@ -1,6 +1,5 @@
 -- Interval token bucket: tokens are added at each whole `every` after the last refill. The twin of core's interval-bucket.ts.
 --
--- Parameters  capacity, refill, every in ms
 -- State       layout 5: the tokens after the last charge (negative: a debt), the last refill before it, the state's capacity, its refill
 local layout, state_size, fields = 5, 29, '>Bi7i7i7i7'
 
@@ -12,7 +11,7 @@ end
 -- Returns the tokens now, the time at which the state's bucket is full (nil: no state), the refills since the state's last one, and
 -- the stored numbers (zeros if nothing is stored).
 local function load(key, policy)
-  local capacity, refill, every = policy[1], policy[2], policy[3]
+  local capacity, refill, every = policy.capacity, policy.refill, policy.everyMs
   local value = read(key, layout, state_size)
   if not value then return capacity, nil, 0, 0, 0, 0, 0 end
   local _, stored, last, most, fastest = unpack(fields, value, first)
@@ -31,10 +30,10 @@ local function load(key, policy)
 end
 
 local function decide(key, policy, cost, commit)
-  local capacity, refill, every = policy[1], policy[2], policy[3]
+  local capacity, refill, every = policy.capacity, policy.refill, policy.everyMs
   local tokens, end_ms, count, stored, stored_last, most, fastest = load(key, policy)
   local allowed = cost <= tokens
-  local state = wants_state and not (allowed and commit) and { stored, stored_last, most, fastest } or nil
+  local state = wants_state and not (allowed and commit) and { [TOKENS] = stored, [LAST] = stored_last, [CAPACITY] = most, [REFILL] = fastest } or nil
   most, fastest = noted_numbers(capacity, refill, end_ms and most, fastest)
   -- The refill schedule restarts only when the largest plan's bucket is full.
   local last = end_ms and tokens < most and stored_last + count * every or now
@@ -56,7 +55,7 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local capacity, refill, every = policy[1], policy[2], policy[3]
+  local capacity, refill, every = policy.capacity, policy.refill, policy.everyMs
   local tokens, exists, count, stored, last, most, fastest = load(key, policy)
   local more = cost > reserved
   -- A charge later than the next refill belongs to a state that a clock jump made void.
@@ -82,5 +81,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return -change
 end
-
-return 3, decide, settle

@@ -1,6 +1,5 @@
 -- Leaky bucket: a queue that drains at a constant rate. The twin of core's leaky-bucket.ts.
 --
--- Parameters  capacity, parts of a unit, parts that drain each ms, common divisor of both, longest delay in ms (-1: any)
 -- State       layout 6: the backlog after the last charge, that charge's time, the state's quota, its amount. A larger plan or a debt
 --             can make the backlog exceed a queue: that queue is full until the excess has drained.
 local layout, state_size, fields = 6, 29, '>Bi7i7i7i7'
@@ -23,14 +22,14 @@ local function load(key, policy)
   if now >= end_ms or since < 0 and -since > shared_span(policy, quota, amount) then
     return 0, nil, stored, time, quota, amount
   end
-  local backlog = rescale_up(stored, parts, policy[2])
+  local backlog = rescale_up(stored, parts, policy.unit)
   -- A product above 2^53 is inexact, but still more than the backlog.
-  if since > 0 then backlog = max(backlog - since * policy[3], 0) end
+  if since > 0 then backlog = max(backlog - since * policy.flow, 0) end
   return backlog, end_ms, stored, time, quota, amount
 end
 
 local function decide(key, policy, cost, commit)
-  local capacity, unit, flow, longest = policy[1], policy[2], policy[3], policy[5]
+  local capacity, unit, flow, longest = policy.quota, policy.unit, policy.flow, policy.maxDelayMs
   local full = capacity * unit
   if longest < 0 then longest = math.huge end
   local backlog, end_ms, stored, time, quota, amount = load(key, policy)
@@ -39,7 +38,7 @@ local function decide(key, policy, cost, commit)
   -- drained at this plan's pace.
   local drain = backlog == 0 and 0 or min(ceil(backlog / flow), end_ms - at)
   local allowed = cost <= capacity and cost * unit <= full - backlog and drain <= longest
-  local state = wants_state and not (allowed and commit) and { stored, time, quota, amount } or nil
+  local state = wants_state and not (allowed and commit) and { [LEVEL] = stored, [TIME] = time, [QUOTA] = quota, [AMOUNT] = amount } or nil
   local delay = allowed and drain or 0
   if allowed and commit then
     if not end_ms then birth = nil end
@@ -80,5 +79,3 @@ local function settle(key, policy, _, reserved, cost)
   write(key, pack(fields, layout, stored, time, quota, amount), time + shared_takes(policy, quota, amount, stored) - now)
   return units * parts, parts
 end
-
-return 5, decide, settle

@@ -7,8 +7,12 @@
 -- ARGV[1]  the time in milliseconds since the epoch, or '' for this server's own
 -- ARGV[2]  not after: past this server time in milliseconds the batch does nothing, because its callers have timed out
 -- ARGV[3]  '1' to return the state with each rejection, for the client's deny cache
--- ARGV[4]  the number of policies that follow, each as its algorithm's number and its parameters
+-- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names
 -- ARGV...  the steps: see batch.lua
+--
+-- Between this file and batch.lua stand the algorithms, the twins of core's, each defining `decide` and `settle` (see src/script.ts).
+-- A policy has core's names for its parameters. Core's names for the cells are constants: the places of the cells in a state that is
+-- returned, as in { [START] = start }.
 --
 -- Returns a flat list: the server's time in microseconds and, unless that is past ARGV[2], the replies of the steps.
 local KEYS, ARGV = KEYS, ARGV
@@ -101,7 +105,7 @@ local function rescale(parts, from, to)
 end
 
 -- A bucket's state keeps the largest quota and the largest amount of all plans that charged it: see core's shared.ts. A plan is
--- { quota, parts of a unit, parts that flow each ms, common divisor of both }.
+-- a policy: it has a quota, the parts of a unit, the parts that flow each ms, and the common divisor of both.
 local function gcd(a, b)
   while b ~= 0 do a, b = b, a % b end
   return a
@@ -114,20 +118,20 @@ local function divisor_of(quota, amount, every)
 end
 
 local function is_own(plan, quota, amount)
-  return quota == plan[1] and amount == plan[3] * plan[4]
+  return quota == plan.quota and amount == plan.flow * plan.divisor
 end
 
 -- The parts per unit of a state.
 local function shared_unit(plan, quota, amount)
-  if is_own(plan, quota, amount) then return plan[2] end
-  local every = plan[2] * plan[4]
+  if is_own(plan, quota, amount) then return plan.unit end
+  local every = plan.unit * plan.divisor
   return every / divisor_of(quota, amount, every)
 end
 
 -- The milliseconds in which a number of a state's parts flows.
 local function shared_takes(plan, quota, amount, parts)
-  if is_own(plan, quota, amount) then return ceil(parts / plan[3]) end
-  local every = plan[2] * plan[4]
+  if is_own(plan, quota, amount) then return ceil(parts / plan.flow) end
+  local every = plan.unit * plan.divisor
   local divisor = divisor_of(quota, amount, every)
   return amount % divisor == 0 and ceil(parts / (amount / divisor)) or ceil(parts / amount) * every
 end
@@ -135,14 +139,14 @@ end
 -- The deepest debt, in parts.
 local function shared_deepest(plan, quota, amount)
   if is_own(plan, quota, amount) then return deepest end
-  local every = plan[2] * plan[4]
+  local every = plan.unit * plan.divisor
   return amount % divisor_of(quota, amount, every) == 0 and deepest or most_missing(amount, every)
 end
 
 -- The milliseconds until the missing parts have flowed in; nil if nothing is missing or the numbers cannot be valid.
 local function shared_rest(plan, quota, amount, missing)
   if missing <= 0 or missing > deepest then return nil end
-  if is_own(plan, quota, amount) then return ceil(missing / plan[3]) end
+  if is_own(plan, quota, amount) then return ceil(missing / plan.flow) end
   if quota < 1 or amount < 1 or amount > deepest or quota * shared_unit(plan, quota, amount) > deepest then return nil end
   local rest = shared_takes(plan, quota, amount, missing)
   return rest <= deepest and rest or nil
@@ -155,12 +159,12 @@ local function noted_numbers(plan_quota, plan_amount, quota, amount)
 end
 
 local function noted(plan, quota, amount)
-  return noted_numbers(plan[1], plan[3] * plan[4], quota, amount)
+  return noted_numbers(plan.quota, plan.flow * plan.divisor, quota, amount)
 end
 
 -- What has flowed under a plan since `time`, in units of `parts` parts, rounded down.
 local function flowed(plan, parts, time)
-  return now > time and rescale((now - time) * plan[3], plan[2], parts) or 0
+  return now > time and rescale((now - time) * plan.flow, plan.unit, parts) or 0
 end
 
 -- How far ahead of the clock a state may be when this plan charges it.
@@ -170,5 +174,5 @@ local function shared_span(plan, quota, amount)
 end
 
 local function fastest_flow(plan, amount)
-  return max(plan[3], ceil(amount / plan[4]))
+  return max(plan.flow, ceil(amount / plan.divisor))
 end

@@ -1,13 +1,12 @@
 -- Sliding window counter: one count per sub-window; the oldest is weighted by the part of it that is still in the window. The twin of
 -- core's sliding-window-counter.ts.
 --
--- Parameters  limit, window in ms, buckets
 -- State       layout 2: the start of the newest counted sub-window, its count, and those of the `buckets` before it, newest first
 local layout, count_fields, zero = 2, '>i7', ('\0'):rep(7)
 
 -- Unpacks a state: its start, and the counts.
 local function cells_of(value, policy)
-  local buckets = policy[3]
+  local buckets = policy.buckets
   -- A Lua function can return only some thousand values, so counts beyond a hundred are read one by one.
   local fields = policy.fields or '>i7' .. ('i7'):rep(min(buckets + 1, 100))
   policy.fields = fields
@@ -20,33 +19,33 @@ end
 -- Returns the state as of now (the current sub-window's start, and the counts by age), the stored value, and its age in sub-windows
 -- (`buckets` + 1 if nothing of it counts any more).
 local function load(key, policy)
-  local window, buckets = policy[2], policy[3]
+  local window, buckets = policy.windowMs, policy.buckets
   local width = window / buckets
   local value, past = read(key, layout, 15 + 7 * buckets), buckets + 1
   if value then
     value = value:sub(first)
     local cells = cells_of(value, policy)
-    local away = now - cells[1]
+    local away = now - cells[START]
     if -away <= window then past = away < width and 0 or min(floor(away / width), past) end
     if past == 0 then return cells, value, past end
     if past <= buckets then
-      cells[1] = cells[1] + past * width
-      for i = buckets + 2, 2, -1 do cells[i] = i - past >= 2 and cells[i - past] or 0 end
+      cells[START] = cells[START] + past * width
+      for i = COUNTS + buckets, COUNTS, -1 do cells[i] = i - past >= COUNTS and cells[i - past] or 0 end
       return cells, value, past
     end
   end
   birth = nil
-  local cells = { floor(now / width) * width }
-  for i = 2, buckets + 2 do cells[i] = 0 end
+  local cells = { [START] = floor(now / width) * width }
+  for i = COUNTS, COUNTS + buckets do cells[i] = 0 end
   return cells, '', past
 end
 
 -- The time after which no count is in the window.
 local function reset_of(policy, cells)
-  local window, buckets = policy[2], policy[3]
+  local window, buckets = policy.windowMs, policy.buckets
   local width = window / buckets
   for age = 0, buckets do
-    if cells[age + 2] ~= 0 then return cells[1] - now + window + (1 - age) * width end
+    if cells[COUNTS + age] ~= 0 then return cells[START] - now + window + (1 - age) * width end
   end
   return 0
 end
@@ -54,39 +53,39 @@ end
 -- The wait after which a rejected request passes. In each coming sub-window one count leaves the window; `room` is the weight that
 -- it may still have.
 local function retry_of(policy, cells, newer, cost)
-  local limit, buckets = policy[1], policy[3]
-  local width = policy[2] / buckets
-  local ahead, leaving, room = 0, counted(cells[buckets + 2], limit), limit - cost - newer
+  local limit, buckets = policy.limit, policy.buckets
+  local width = policy.windowMs / buckets
+  local ahead, leaving, room = 0, counted(cells[COUNTS + buckets], limit), limit - cost - newer
   while room < 0 do
     ahead = ahead + 1
-    leaving = counted(cells[buckets + 2 - ahead], limit)
+    leaving = counted(cells[COUNTS + buckets - ahead], limit)
     room = room + leaving
   end
-  return cells[1] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
+  return cells[START] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
 end
 
 local function decide(key, policy, cost, commit)
-  local limit, buckets = policy[1], policy[3]
-  local width = policy[2] / buckets
+  local limit, buckets = policy.limit, policy.buckets
+  local width = policy.windowMs / buckets
   local cells, value, past = load(key, policy)
-  local start, newest = cells[1], cells[2]
+  local start, newest = cells[START], cells[COUNTS]
   local newer = 0
-  for i = 2, buckets + 1 do newer = newer + counted(cells[i], limit) end
-  local weighted = floor(counted(cells[buckets + 2], limit) * (width - max(now - start, 0)) / width)
+  for i = COUNTS, COUNTS + buckets - 1 do newer = newer + counted(cells[i], limit) end
+  local weighted = floor(counted(cells[COUNTS + buckets], limit) * (width - max(now - start, 0)) / width)
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then
     -- Keep the sign: a debt stays a debt.
-    cells[2] = newest < 0 and newest - cost or newest + cost
+    cells[COUNTS] = newest < 0 and newest - cost or newest + cost
     newer = newer + cost
     remaining = remaining - cost
     -- Within a sub-window the expiry does not change.
     if newest ~= 0 and steady then
-      call('SETRANGE', key, '15', pack(count_fields, cells[2]))
+      call('SETRANGE', key, '15', pack(count_fields, cells[COUNTS]))
     else
       -- Shift the counts by the sub-windows that have passed.
       local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))
-      write(key, pack('>Bi7i7', layout, start, cells[2]) .. older, reset_of(policy, cells))
+      write(key, pack('>Bi7i7', layout, start, cells[COUNTS]) .. older, reset_of(policy, cells))
     end
   end
   remaining = max(remaining, 0)
@@ -96,20 +95,20 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local limit, buckets = policy[1], policy[3]
-  local width = policy[2] / buckets
+  local limit, buckets = policy.limit, policy.buckets
+  local width = policy.windowMs / buckets
   local cells, value, past = load(key, policy)
-  local age = ceil((cells[1] - charged_at) / width)
+  local age = ceil((cells[START] - charged_at) / width)
   if age < past or age > buckets then return 0 end
-  local count = cells[age + 2]
+  local count = cells[COUNTS + age]
   if count == 0 then return 0 end
   -- The sum of all counts times the width must stay below 2^53.
   local room = floor(largest / width)
-  for i = 2, buckets + 2 do room = room - math.abs(cells[i]) end
+  for i = COUNTS, COUNTS + buckets do room = room - math.abs(cells[i]) end
   local change = max(-math.abs(count), min(change_of(reserved, cost), max(room, 0)))
   if change == 0 then return 0 end
   count = settled(count, change, limit)
-  cells[age + 2] = count
+  cells[COUNTS + age] = count
   local before = 8 + 7 * (age - past)
   value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)
   -- Sub-windows outside the window do not count as state either.
@@ -121,5 +120,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return change
 end
-
-return 3, decide, settle

@@ -1,6 +1,5 @@
 -- Sliding window log: the times of the units taken. The twin of core's sliding-window-log.ts.
 --
--- Parameters  limit, window in ms, whether rejected requests are logged (1) or not (0)
 -- State       layout 3: the units logged before the first entry that counts; the index of that entry, from 0; then the entries in
 --             order of time, each a time and the running total of units up to and including it
 --
@@ -74,13 +73,13 @@ end
 -- The state as core's cells. Of a long log only the eight oldest entries, the one that is waited for and the newest are exact. Entries
 -- between are merged into one with the oldest time, so a computed wait may be too short, never too long.
 local function cells_of(key, from, to, base, waited)
-  local cells, done = { base, 0, 0 }, from
+  local cells, done = { [BASE] = base, [FROM] = 0, [TO] = 0 }, from
   local function add_up_to(i)
-  if i < done or i >= to then return end
+    if i < done or i >= to then return end
     local size = #cells
     cells[size + 1] = entry(key, done)
     cells[size + 2] = units_of(key, i)
-    cells[3] = cells[3] + 1
+    cells[TO] = cells[TO] + 1
     done = i + 1
   end
   for i = done, done + 7 do add_up_to(i) end
@@ -94,7 +93,7 @@ local function cells_of(key, from, to, base, waited)
 end
 
 local function decide(key, policy, cost, commit)
-  local limit, window, counts_rejected = policy[1], policy[2], policy[3] == 1
+  local limit, window, counts_rejected = policy.limit, policy.windowMs, policy.countRejected == 1
   local to, oldest, stored, newest, total = open(key)
   local at, from, dropped = now, to, 0
   if to > 0 and newest - now <= window then
@@ -150,7 +149,7 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local window = policy[2]
+  local window = policy.windowMs
   local to, from, base, newest, total = open(key)
   if to == 0 then return 0 end
   local left_ms = max(now, newest) - window
@@ -181,5 +180,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return change
 end
-
-return 3, decide, settle

@@ -1,13 +1,12 @@
 -- Smooth token bucket and GCRA: a level that rises continuously. The twin of core's smooth-bucket.ts.
 --
--- Parameters  quota, parts of a unit, parts that flow in each ms, common divisor of both
 -- State       layout 4: the level after the last charge (negative: a debt), that charge's time, the state's quota, its amount
 local layout, state_size, fields = 4, 29, '>Bi7i7i7i7'
 
 -- Returns the level now in this policy's parts, the time at which the state's bucket is full (nil: no state), and the stored numbers
 -- (zeros if nothing is stored).
 local function load(key, policy)
-  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local quota, unit, flow = policy.quota, policy.unit, policy.flow
   local full = quota * unit
   local value = read(key, layout, state_size)
   if not value then return full, nil, 0, 0, 0, 0 end
@@ -27,12 +26,12 @@ local function load(key, policy)
 end
 
 local function decide(key, policy, cost, commit)
-  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local quota, unit, flow = policy.quota, policy.unit, policy.flow
   local full = quota * unit
   local level, end_ms, stored, time, largest_quota, amount = load(key, policy)
   local at = end_ms and time > now and time or now
   local allowed = cost <= quota and cost * unit <= level
-  local state = wants_state and not (allowed and commit) and { stored, time, largest_quota, amount } or nil
+  local state = wants_state and not (allowed and commit) and { [LEVEL] = stored, [TIME] = time, [QUOTA] = largest_quota, [AMOUNT] = amount } or nil
   if allowed and commit then
     if not end_ms then birth = nil end
     level = level - cost * unit
@@ -55,7 +54,7 @@ local function decide(key, policy, cost, commit)
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local quota, unit, flow = policy[1], policy[2], policy[3]
+  local quota, unit, flow = policy.quota, policy.unit, policy.flow
   local full = quota * unit
   local level, exists, stored, time, largest_quota, amount = load(key, policy)
   local more = cost > reserved
@@ -88,5 +87,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return -change, parts
 end
-
-return 4, decide, settle

@@ -1,12 +1,11 @@
 -- Sliding window counter with one bucket, the library's default policy, without loops and tables. The twin of core's
 -- sliding-window-counter.ts; sliding-window-counter.lua does the same for any number of buckets.
 --
--- Parameters  limit, window in ms
 -- State       layout 2: the start of the newest counted window, its count, and that of the window before it
 local layout, state_size, fields = 2, 22, '>Bi7i7i7'
 
 local function decide(key, policy, cost, commit)
-  local limit, window = policy[1], policy[2]
+  local limit, window = policy.limit, policy.windowMs
   local value = read(key, layout, state_size)
   -- The state as of now: the current window's start, its count, and that of the window before it.
   local _, start, newest, oldest
@@ -60,12 +59,12 @@ local function decide(key, policy, cost, commit)
     if room < 0 then leaving, room, ends = newer, limit - cost, ends + window end
     retry = ends + 1 - ceil((room + 1) * window / leaving)
   end
-  local state = wants_state and not (allowed and commit) and { start, newest, oldest } or nil
+  local state = wants_state and not (allowed and commit) and { [START] = start, [COUNTS] = newest, [COUNTS + 1] = oldest } or nil
   return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
 end
 
 local function settle(key, policy, charged_at, reserved, cost)
-  local limit, window = policy[1], policy[2]
+  local limit, window = policy.limit, policy.windowMs
   local value = read(key, layout, state_size)
   if not value then return 0 end
   local _, start, newest, oldest = unpack(fields, value, first)
@@ -89,5 +88,3 @@ local function settle(key, policy, charged_at, reserved, cost)
   end
   return change
 end
-
-return 2, decide, settle

@@ -1,5 +1,26 @@
-import type { LeakyBucketPolicy, Policy } from "@floodgate/core";
-import { algorithms } from "./script.js";
+import type { Policy } from "@floodgate/core";
+import { algorithmOf, allAlgorithms } from "@floodgate/core/store";
+
+/** The Lua file of an algorithm, in lua/ under the same name: the twin of core's. */
+export interface Twin {
+  readonly name: string;
+  /** The fields of a policy that it computes with, in the order in which they are sent. */
+  readonly parameters: readonly string[];
+  /** Core's cells, in the order in which the twin returns a state. */
+  readonly cells: readonly string[];
+}
+
+const general: readonly Twin[] = allAlgorithms();
+
+/** The sliding window counter with one bucket is the default policy, and has a second twin without loops and tables. */
+const twoCounters: Twin = {
+  ...(general.find(({ name }) => name === "sliding-window-counter") as Twin),
+  name: "two-counters",
+  parameters: ["limit", "windowMs"],
+};
+
+/** All twins. The script refers to them by their index here, from 1. */
+export const twins: readonly Twin[] = [...general, twoCounters];
 
 /** A policy as script arguments: its algorithm's number and its parameters. */
 export interface AlgorithmArguments {
@@ -7,32 +28,18 @@ export interface AlgorithmArguments {
   readonly parameters: readonly string[];
 }
 
-/** Converts a policy to script arguments. The header of each file in lua/ lists the parameters. */
+/** Converts a policy to script arguments. */
 export function argumentsOf(policy: Policy): AlgorithmArguments {
-  switch (policy.algorithm) {
-    case "fixed-window":
-      return withNumber("fixed-window", policy.limit, policy.windowMs);
-    case "sliding-window-counter":
-      if (policy.buckets === 1) return withNumber("two-counters", policy.limit, policy.windowMs);
-      return withNumber("sliding-window-counter", policy.limit, policy.windowMs, policy.buckets);
-    case "sliding-window-log":
-      return withNumber("sliding-window-log", policy.limit, policy.windowMs, policy.countRejected ? 1 : 0);
-    case "token-bucket":
-      if (policy.style === "interval") return withNumber("interval-bucket", policy.capacity, policy.refill, policy.everyMs);
-      return withNumber("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
-    case "gcra":
-      return withNumber("smooth-bucket", policy.quota, policy.unit, policy.flow, policy.divisor);
-    case "leaky-bucket":
-      return withNumber("leaky-bucket", policy.capacity, policy.unit, policy.flow, policy.divisor, longestOf(policy));
-  }
+  const isTwoCounters = policy.algorithm === "sliding-window-counter" && policy.buckets === 1;
+  const { name } = isTwoCounters ? twoCounters : algorithmOf(policy);
+  const index = twins.findIndex((twin) => twin.name === name);
+  const fields = policy as unknown as Readonly<Record<string, number | boolean>>;
+  return { number: index + 1, parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])) };
 }
 
-function longestOf({ maxDelayMs }: LeakyBucketPolicy): number {
-  return Number.isFinite(maxDelayMs) ? maxDelayMs : -1;
-}
-
-function withNumber(twin: (typeof algorithms)[number], ...parameters: readonly number[]): AlgorithmArguments {
-  return { number: algorithms.indexOf(twin) + 1, parameters: parameters.map(String) };
+/** A parameter as an argument: 1 and 0 for true and false, -1 for Infinity. */
+function textOf(value: number | boolean | undefined): string {
+  return String(value === Number.POSITIVE_INFINITY ? -1 : Number(value));
 }
 
 /** A policy's `stateKind` as it appears in keys, its words cut to initials: `swc-60000-1`. Unique for each kind. */

@@ -43,8 +43,8 @@ export class KnownLimits {
   }
 
   /** With countRejected there is no cache, because each rejection must reach Redis. */
-  #deniedOf({ policy }: Limit, suffix: string): DenyCache | undefined {
-    if (this.#denyCache === undefined || (policy.algorithm === "sliding-window-log" && policy.countRejected)) return undefined;
+  #deniedOf({ policy, algorithm }: Limit, suffix: string): DenyCache | undefined {
+    if (this.#denyCache === undefined || algorithm.countsRejected?.(policy)) return undefined;
     const known = this.#denied.get(suffix)?.deref();
     if (known !== undefined) return known;
     const denied = new DenyCache(this.#denyCache);

@@ -124,7 +124,7 @@ export class Reply {
     if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetMs = this.number("the wait until the reset", 0, largest);
-    const delayMs = this.number("the delay", 0, allowed && limit.policy.algorithm === "leaky-bucket" ? spanMs : 0);
+    const delayMs = this.number("the delay", 0, allowed && limit.algorithm.delays ? spanMs : 0);
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);

@@ -1,25 +1,36 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-
-/** The Lua files of the algorithms. The script refers to them by their index here, from 1. */
-export const algorithms = [
-  "fixed-window",
-  "two-counters",
-  "sliding-window-counter",
-  "sliding-window-log",
-  "smooth-bucket",
-  "interval-bucket",
-  "leaky-bucket",
-] as const;
+import { type Twin, twins } from "./algorithms.js";
 
 const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
 
-/** Wrapped in functions, so that a run creates only the algorithms that it uses: creating all costs more than a decision. */
-const dispatcher = algorithms.map((name, i) => `${i === 0 ? "" : "else"}if number == ${i + 1} then\n${lua(name)}`).join("");
+/** Wrapped in branches, so that a run creates only the algorithms that it uses: creating all costs more than a decision. */
+const branches = twins.map((twin, i) => `${i === 0 ? "" : "else"}if number == ${i + 1} then\n${branch(twin)}`).join("");
+
+/**
+ * A twin between the names that tie it to core's algorithm: `policy` has a field for each parameter, and each cell's name is a constant,
+ * its place in a returned state (`START` for `start`). A name that core does not have is an error in Lua.
+ */
+function branch({ name, parameters, cells }: Twin): string {
+  const fields = parameters.map((parameter, i) => `${parameter} = tonumber(ARGV[at + ${i + 1}])`);
+  return `local policy = { ${fields.join(", ")}, decide = false, settle = false }
+local ${cells.map((cell) => cell.toUpperCase()).join(", ")} = ${cells.map((_, i) => i + 1).join(", ")}
+${lua(name)}
+policy.decide, policy.settle = decide, settle
+return policy, ${parameters.length}
+`;
+}
 
 /** The whole script: prelude, algorithms, batch. */
-export const source: string = `${lua("prelude")}\nlocal function algorithm(number)\n${dispatcher}end\nend\n\n${lua("batch")}`;
+export const source: string = `${lua("prelude")}
+-- Returns the policy whose arguments begin at an index of ARGV, and how many parameters it has.
+local function policy_at(at)
+local number = tonumber(ARGV[at])
+${branches}end
+end
+
+${lua("batch")}`;
 
 /** The hash for EVALSHA. */
 export const sha: string = createHash("sha1").update(source).digest("hex");

@@ -1,7 +1,8 @@
+import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
 import type { BanState, KeyState, PlanState } from "../key-state.js";
 import type { Target } from "../target.js";
-import { count, duration, localTime, policyText, waitText } from "./format.js";
+import { count, localTime, policyText, waitText } from "./format.js";
 import { table } from "./table.js";
 import { sanitize } from "./terminal.js";
 
@@ -39,7 +40,7 @@ function verdict(io: Io, plans: readonly PlanState[]): string {
 function banText(io: Io, { ban, leftMs, rejections }: BanState, atMs: number): string {
   if (leftMs > 0) return paint(io, "red", `  banned for ${waitText(leftMs)} more, until ${localTime(atMs + leftMs)}\n`);
   const { quota, spanMs } = ban.rejections.policy;
-  return `  not banned: ${count(rejections, "rejection")} of ${quota} within ${duration(spanMs)} for a ban of ${duration(ban.forMs)}\n`;
+  return `  not banned: ${count(rejections, "rejection")} of ${quota} within ${formatDuration(spanMs)} for a ban of ${formatDuration(ban.forMs)}\n`;
 }
 
 function when(ms: number, atMs: number): string {

@@ -1,16 +1,41 @@
 import { MadeDecision } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
 import { FloodgateError } from "../support/errors.js";
+import type { OptionDescriptions } from "./options.js";
 
 /** Numbers of many keys side by side: exact integers below 2^53. */
 export type Cells = Float64Array;
 
+/** A limit, as far as an algorithm has to know it: the decision bears its name. */
+export interface NamedPolicy<P> {
+  readonly name: string;
+  readonly policy: P;
+}
+
 /**
- * An algorithm: pure functions over one key's state, a few numbers from `cells[at]` on. All zeros are no state.
- * It knows no clock, no storage and no framework, so that any store can host it.
+ * How requests under a policy are decided: pure functions over one key's state, a few numbers from `cells[at]` on. All zeros are no
+ * state. It knows no clock, no storage and no framework, so that any store can host it.
  */
 export interface Algorithm<P> {
+  /** Its name, and that of its twin in another language: `smooth-bucket` for `tokenBucket` and `gcra`. */
+  readonly name: string;
+  /** The fields of a policy that it computes with: a twin is handed these. */
+  readonly parameters: readonly (keyof P & string)[];
+  /** What the cells hold, in their order; the last may begin a list. A twin hands states over in this order. */
+  readonly cells: readonly string[];
+  /** Whether an allowed request may have to wait for its turn. */
+  readonly delays?: true;
+  /** Whether a rejected request changes the state. Default: it never does. */
+  readonly countsRejected?: (policy: P) => boolean;
+  /** The units of a key that still count, as a look at it tells. Default: those missing from the limit. */
+  readonly used?: (policy: P, look: Pick<Decision, "limit" | "remaining" | "resetAfterMs">) => number;
+  /** What so many units of a charge weigh at `nowMs`, as far as they still count. Default: as many. */
+  readonly weight?: (policy: P, units: number, chargedAtMs: number, nowMs: number) => number;
+  /** The time in which a bucket is full again that lacks so many units more than it holds; not in windows, which end. */
+  readonly recoveryMs?: (policy: P, units: number) => number;
+  /** The time of a charge, moved to the last refill before it, for a bucket that is full at `fullAtMs`. Default: unmoved. */
+  readonly refilledMs?: (policy: P, chargedAtMs: number, fullAtMs: number) => number;
+
   /** How many cells the state may take once one more request has been decided. */
   size(policy: P, cells: Cells, at: number): number;
 
@@ -18,7 +43,7 @@ export interface Algorithm<P> {
    * Decides a request of `cost` units at `nowMs`. With `commit` an allowed request is charged (and a rejected one
    * logged, where the policy counts those); without, nothing is written and the decision describes the state as it is.
    */
-  decide(limit: Limit<P>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): Decision;
+  decide(limit: NamedPolicy<P>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): Decision;
 
   /**
    * Changes what a decision of `reserved` units at `chargedAtMs` charged to its real `cost`, from 0 on. What is less is given back
@@ -30,6 +55,31 @@ export interface Algorithm<P> {
    * @returns the units charged in addition, or below 0 those given back, a fraction where a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
+}
+
+/**
+ * One algorithm as users know it: what its policies are called, read from and described by. Everything that is said of the algorithm
+ * elsewhere (rules files and their schema, the command line, what a fallback allows) comes from here.
+ */
+export interface AlgorithmDefinition<P extends PolicyBase, Options> {
+  /** One sentence for editors and docs. */
+  readonly description: string;
+  readonly options: OptionDescriptions<Options>;
+  /** The factory. */
+  readonly make: (options: Options) => P;
+  /** The options that make the policy anew, without those that were left to their default. */
+  readonly optionsOf: (policy: P) => { readonly [Option in keyof Options]: Options[Option] | undefined };
+  /**
+   * The policy for each of so many processes that count apart. Together they allow no more than the whole, where there is a unit for each.
+   * @param part a count rounded down to one process's share, at least 1. An even pace is slowed exactly instead.
+   */
+  readonly share: (policy: P, part: (units: number) => number, processes: number) => P;
+  /** The policy's numbers in words: `100 per 1m`. */
+  readonly describe: (policy: P) => string;
+  /** How its policies are decided: one way, or several. */
+  readonly algorithms: readonly [Algorithm<P>, ...Algorithm<P>[]];
+  /** The way that a policy is decided. Default: the only one. */
+  readonly algorithmOf?: (policy: P) => Algorithm<P>;
 }
 
 /** What every policy tells besides its parameters. */
@@ -44,7 +94,7 @@ export interface PolicyBase {
 
 /** One writer for all algorithms: V8 gives every decision the same shape. It has no charge until `charged` gives it one. */
 export function decision<P>(
-  limit: Limit<P>,
+  limit: NamedPolicy<P>,
   quota: number,
   allowed: boolean,
   remaining: number,

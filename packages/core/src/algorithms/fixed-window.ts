@@ -1,7 +1,8 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import { type Algorithm, decision, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, decision, type PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
+import { limitOption, windowOption } from "./options.js";
 
 /** A count that starts anew at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -10,11 +11,18 @@ export interface FixedWindowPolicy extends PolicyBase {
   readonly windowMs: number;
 }
 
+export interface FixedWindowOptions {
+  /** The most units in a window; 0 rejects every request. */
+  limit: number;
+  /** How long a window is: `"1m"`. */
+  window: Duration;
+}
+
 /**
  * At most `limit` units in each window; windows start at whole multiples of `window` since the epoch.
  * The cheapest algorithm; across a window's edge up to twice the limit can pass within one window's time.
  */
-export function fixedWindow(options: { limit: number; window: Duration }): FixedWindowPolicy {
+export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');
   const limit = quotaNumber("fixedWindow", "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
@@ -29,11 +37,16 @@ export function fixedWindow(options: { limit: number; window: Duration }): Fixed
 }
 
 /** The window's start, and how many units were taken in it: more than the limit where it was higher, or where they are owed. */
-const START = 0;
-const COUNT = 1;
+const layout = ["start", "count"] as const;
+const START = layout.indexOf("start");
+const COUNT = layout.indexOf("count");
 
-export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
-  size: () => 2,
+const algorithm: Algorithm<FixedWindowPolicy> = {
+  name: "fixed-window",
+  parameters: ["limit", "windowMs"],
+  cells: layout,
+
+  size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { limit: quota, windowMs } = limit.policy;
@@ -66,4 +79,14 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowPolicy> = {
     if (count + change === 0) cells[at + START] = 0;
     return change;
   },
+};
+
+export const fixedWindowDefinition: AlgorithmDefinition<FixedWindowPolicy, FixedWindowOptions> = {
+  description: "A count that restarts with each window. The cheapest algorithm.",
+  options: { limit: limitOption, window: windowOption },
+  make: fixedWindow,
+  optionsOf: ({ limit, windowMs }) => ({ limit, window: durationText(windowMs) }),
+  share: ({ limit, windowMs }, part) => fixedWindow({ limit: part(limit), window: durationText(windowMs) }),
+  describe: ({ limit, windowMs }) => `${limit} per ${formatDuration(windowMs)}`,
+  algorithms: [algorithm],
 };

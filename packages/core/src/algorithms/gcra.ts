@@ -1,11 +1,12 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import type { PolicyBase } from "./algorithm.js";
-import { rateOf } from "./rate.js";
-import type { SmoothBucketParts } from "./smooth-bucket.js";
+import type { AlgorithmDefinition, PolicyBase } from "./algorithm.js";
+import { limitOption, windowOption } from "./options.js";
+import { type Rate, rateOf } from "./rate.js";
+import { smoothBucket } from "./smooth-bucket.js";
 
 /** The generic cell rate algorithm: an even pace with room for a burst. */
-export interface GcraPolicy extends PolicyBase, SmoothBucketParts {
+export interface GcraPolicy extends PolicyBase, Rate {
   readonly algorithm: "gcra";
   readonly limit: number;
   readonly windowMs: number;
@@ -15,16 +16,20 @@ export interface GcraPolicy extends PolicyBase, SmoothBucketParts {
 /** Policies whose burst was left to the limit, and is another where a plan has another limit. */
 const withoutBurst = new WeakSet<GcraPolicy>();
 
-/** The burst as it was given. */
-export function burstOption(policy: GcraPolicy): number | undefined {
-  return withoutBurst.has(policy) ? undefined : policy.burst;
+export interface GcraOptions {
+  /** The most units in a window in the long run; 0 rejects every request. */
+  limit: number;
+  /** How long a window is: `"1m"`. */
+  window: Duration;
+  /** The most units at once. Default: the limit. */
+  burst?: number;
 }
 
 /**
  * `limit` units a `window` at an even pace, and up to `burst` (default: `limit`) at once. It decides exactly as a smooth
  * token bucket of capacity `burst` does. Source: ITU-T I.371, ATM Forum TM 4.0.
  */
-export function gcra(options: { limit: number; window: Duration; burst?: number }): GcraPolicy {
+export function gcra(options: GcraOptions): GcraPolicy {
   checkOptions("gcra", options, ["limit", "window", "burst"], 'gcra({ limit: 100, window: "1m", burst: 20 })');
   const limit = quotaNumber("gcra", "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
@@ -42,3 +47,20 @@ export function gcra(options: { limit: number; window: Duration; burst?: number 
   if (options.burst === undefined) withoutBurst.add(policy);
   return policy;
 }
+
+export const gcraDefinition: AlgorithmDefinition<GcraPolicy, GcraOptions> = {
+  description: "A constant rate with room for a burst.",
+  options: {
+    limit: limitOption,
+    window: windowOption,
+    burst: { type: "whole number", example: "20", description: "The maximum number of units at once. Default: the limit.", optional: true },
+  },
+  make: gcra,
+  optionsOf(policy) {
+    const { limit, windowMs, burst } = policy;
+    return { limit, window: durationText(windowMs), burst: withoutBurst.has(policy) ? undefined : burst };
+  },
+  share: ({ limit, windowMs, burst }, part, processes) => gcra({ limit, window: durationText(windowMs * processes), burst: part(burst) }),
+  describe: ({ limit, windowMs, burst }) => `${limit} per ${formatDuration(windowMs)}${burst === limit ? "" : ` and ${burst} at once`}`,
+  algorithms: [smoothBucket],
+};

@@ -1,15 +1,18 @@
-import { type Algorithm, type Cells, decision } from "./algorithm.js";
+import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given, mostMissing } from "./debt.js";
-import type { TokenBucketPolicy } from "./token-bucket.js";
+
+/** What a bucket by interval computes with. */
+type IntervalPolicy = PolicyBase & { readonly capacity: number; readonly refill: number; readonly everyMs: number };
 
 /**
  * The tokens after the last charge, below 0 in debt, and the last refill before it; then the state's numbers: see shared.ts.
  * A capacity of 0 is no state.
  */
-const TOKENS = 0;
-const LAST = 1;
-const CAPACITY = 2;
-const REFILL = 3;
+const layout = ["tokens", "last", "capacity", "refill"] as const;
+const TOKENS = layout.indexOf("tokens");
+const LAST = layout.indexOf("last");
+const CAPACITY = layout.indexOf("capacity");
+const REFILL = layout.indexOf("refill");
 
 /** The time in which so many tokens come in. */
 function takesMs(tokens: number, refill: number, everyMs: number): number {
@@ -17,7 +20,7 @@ function takesMs(tokens: number, refill: number, everyMs: number): number {
 }
 
 /** When the state's own bucket is full; -Infinity where there is no state, or one from too far ahead. */
-function endOf({ capacity, refill, everyMs }: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+function endOf({ capacity, refill, everyMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
   const most = cells[at + CAPACITY] as number;
   const fastest = cells[at + REFILL] as number;
   const aheadMs = (cells[at + LAST] as number) - nowMs;
@@ -27,14 +30,20 @@ function endOf({ capacity, refill, everyMs }: TokenBucketPolicy, cells: Cells, a
 }
 
 /** Whole refills since the state's last one. */
-function refills({ everyMs }: TokenBucketPolicy, cells: Cells, at: number, nowMs: number): number {
+function refills({ everyMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
   const last = cells[at + LAST] as number;
   return nowMs <= last ? 0 : Math.floor((nowMs - last) / everyMs);
 }
 
 /** Token bucket, by interval: `refill` tokens at each whole `every`; a full bucket has no memory. */
-export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
-  size: () => 4,
+export const intervalBucket: Algorithm<IntervalPolicy> = {
+  name: "interval-bucket",
+  parameters: ["capacity", "refill", "everyMs"],
+  cells: layout,
+  recoveryMs: ({ capacity, refill, everyMs }, units) => takesMs(capacity + units, refill, everyMs),
+  refilledMs: ({ everyMs }, chargedAtMs, fullAtMs) => fullAtMs - Math.ceil((fullAtMs - chargedAtMs) / everyMs) * everyMs,
+
+  size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, refill, everyMs, spanMs } = limit.policy;
@@ -100,7 +109,7 @@ export const intervalBucketAlgorithm: Algorithm<TokenBucketPolicy> = {
     if (back === 0) return 0;
     (cells[at + TOKENS] as number) += back;
     // Full again: no state.
-    if (endOf(policy, cells, at, nowMs) <= Math.max(nowMs, last)) cells.fill(0, at, at + 4);
+    if (endOf(policy, cells, at, nowMs) <= Math.max(nowMs, last)) cells.fill(0, at, at + layout.length);
     return -back;
   },
 };

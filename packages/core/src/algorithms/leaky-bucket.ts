@@ -1,10 +1,11 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import { type Rate, rateOf, rescale } from "./rate.js";
-import { AMOUNT, deepestAt, flowed, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { capacityOption, everyOption } from "./options.js";
+import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
+import { AMOUNT, LEVEL as BACKLOG, bucketCells, deepestAt, flowed, note, QUOTA, spanAt, TIME, takesAt, unitAt } from "./shared.js";
 
 /** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -16,6 +17,17 @@ export interface LeakyBucketPolicy extends PolicyBase, Rate {
   readonly maxDelayMs: number;
 }
 
+export interface LeakyBucketOptions {
+  /** How many requests the queue holds; 0 rejects every request. */
+  capacity: number;
+  /** Requests that leave the queue every `every`. */
+  leak: number;
+  /** How long one leak takes: `"1s"`. */
+  every: Duration;
+  /** A request that would wait longer, in milliseconds, is rejected. Default: only a full queue rejects. */
+  maxDelayMs?: number;
+}
+
 /** The longest wait that a JavaScript timer holds. */
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -23,7 +35,7 @@ const longestTimerMs = 2 ** 31 - 1;
  * A queue of `capacity` places, drained by `leak` every `every`. An accepted request has `delayMs` to wait until its turn;
  * with `maxDelayMs`, one that would wait longer is rejected.
  */
-export function leakyBucket(options: { capacity: number; leak: number; every: Duration; maxDelayMs?: number }): LeakyBucketPolicy {
+export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   const where = "leakyBucket";
   checkOptions(where, options, ["capacity", "leak", "every", "maxDelayMs"], `${where}({ capacity: 10, leak: 5, every: "1s" })`);
   const capacity = quotaNumber(where, "capacity", options.capacity, 10);
@@ -51,12 +63,10 @@ export function leakyBucket(options: { capacity: number; leak: number; every: Du
   });
 }
 
-/**
- * The backlog after the last charge, in the state's own parts, and that charge's time; then the state's numbers. The backlog may be more
- * than a queue holds: what a larger one has let in, or a debt. That queue is full until as much has drained.
+/*
+ * The state's level is the backlog after the last charge. It may be more than a queue holds: what a larger one has let in, or a debt.
+ * That queue is full until as much has drained.
  */
-const BACKLOG = 0;
-const TIME = 1;
 
 /** When the state's own queue is empty; -Infinity where there is no state, or one from too far ahead. */
 function endOf(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
@@ -82,8 +92,16 @@ function drained(backlog: number, time: number, nowMs: number, flow: number): nu
   return nowMs > time ? Math.max(backlog - (nowMs - time) * flow, 0) : backlog;
 }
 
-export const leakyBucketAlgorithm: Algorithm<LeakyBucketPolicy> = {
-  size: () => 4,
+const algorithm: Algorithm<LeakyBucketPolicy> = {
+  name: "leaky-bucket",
+  parameters: ["quota", "unit", "flow", "divisor", "maxDelayMs"],
+  cells: bucketCells,
+  delays: true,
+  // A queue with a longest wait has nothing left before it is full.
+  used: ({ flow, unit }, { limit, remaining, resetAfterMs }) => Math.min(limit - remaining, Math.ceil((resetAfterMs * flow) / unit)),
+  recoveryMs,
+
+  size: () => bucketCells.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, maxDelayMs, unit, flow, divisor, full, spanMs } = limit.policy;
@@ -151,4 +169,34 @@ function keep(policy: LeakyBucketPolicy, cells: Cells, at: number, backlog: numb
   note(policy, cells, at, begins);
   cells[at + BACKLOG] = rescaleUp(backlog, policy.unit, unitAt(policy, cells, at));
   cells[at + TIME] = time;
+}
+
+export const leakyBucketDefinition: AlgorithmDefinition<LeakyBucketPolicy, LeakyBucketOptions> = {
+  description: "A queue that drains at a constant rate. It delays requests, and rejects them when it is full.",
+  options: {
+    capacity: capacityOption,
+    leak: { type: "whole number", example: "5", description: "The number of requests that leave the queue per `every`." },
+    every: everyOption,
+    maxDelayMs: {
+      type: "whole number",
+      least: 0,
+      example: "5000",
+      description: "The maximum wait in milliseconds. A request that would wait longer is rejected.",
+      optional: true,
+    },
+  },
+  make: leakyBucket,
+  optionsOf,
+  share: (policy, part, processes) =>
+    leakyBucket({ ...optionsOf(policy), capacity: part(policy.capacity), every: durationText(policy.everyMs * processes) }),
+  describe({ capacity, leak, everyMs, maxDelayMs }) {
+    const maxWait = maxDelayMs === Number.POSITIVE_INFINITY ? "" : `, waiting at most ${formatDuration(maxDelayMs)}`;
+    return `${leak} every ${formatDuration(everyMs)} from a queue of ${capacity}${maxWait}`;
+  },
+  algorithms: [algorithm],
+};
+
+function optionsOf({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): LeakyBucketOptions {
+  const queue = { capacity, leak, every: durationText(everyMs) };
+  return maxDelayMs === Number.POSITIVE_INFINITY ? queue : { ...queue, maxDelayMs };
 }

@@ -28,6 +28,11 @@ export function rateOf(where: string, quota: number, amount: number, everyMs: nu
   return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
 }
 
+/** The time in which a bucket is full again that lacks so many units more than it holds. */
+export function recoveryMs({ full, unit, flow }: Rate, units: number): number {
+  return Math.ceil((full + units * unit) / flow);
+}
+
 /** What divides `amount` and `everyMs`. A shared state may have numbers that no divisor keeps exact: then its parts are whole units. */
 export function divisorOf(quota: number, amount: number, everyMs: number): number {
   if (quota * everyMs <= undivided) return 1;

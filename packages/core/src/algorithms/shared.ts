@@ -8,9 +8,15 @@ import { divisorOf, type Rate, rescale, takesMs } from "./rate.js";
  * plan, and a store may forget it. So they are never let in more than that plan would be alone: by then, it would have forgotten as well.
  */
 
-/** Where a continuous bucket's state keeps those numbers. A quota of 0 is no state. */
-export const QUOTA = 2;
-export const AMOUNT = 3;
+/**
+ * The state of a smooth bucket or a queue: its level (a queue's backlog) after the last charge, in the state's own parts; the time of
+ * that charge; and the largest quota and amount. A quota of 0 is no state.
+ */
+export const bucketCells: readonly ["level", "time", "quota", "amount"] = ["level", "time", "quota", "amount"];
+export const LEVEL: number = bucketCells.indexOf("level");
+export const TIME: number = bucketCells.indexOf("time");
+export const QUOTA: number = bucketCells.indexOf("quota");
+export const AMOUNT: number = bucketCells.indexOf("amount");
 
 type Plan = Rate & { readonly quota: number };
 

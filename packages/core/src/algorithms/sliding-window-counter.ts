@@ -1,8 +1,9 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
+import { limitOption, windowOption } from "./options.js";
 
 /** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
@@ -14,16 +15,20 @@ export interface SlidingWindowCounterPolicy extends PolicyBase {
   readonly bucketMs: number;
 }
 
+export interface SlidingWindowCounterOptions {
+  /** About the most units in any window; 0 rejects every request. */
+  limit: number;
+  /** How long a window is: `"1m"`. */
+  window: Duration;
+  /** Sub-windows that the window is cut into; it must divide evenly. Default 1. */
+  buckets?: number;
+}
+
 /**
  * About `limit` units in any window, from `buckets` + 1 counts. With one bucket (the default) these are the two
  * classic counters; more buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
  */
-export function slidingWindowCounter(options: {
-  limit: number;
-  window: Duration;
-  /** Sub-windows that the window is cut into; it must divide evenly. Default 1. */
-  buckets?: number;
-}): SlidingWindowCounterPolicy {
+export function slidingWindowCounter(options: SlidingWindowCounterOptions): SlidingWindowCounterPolicy {
   const where = "slidingWindowCounter";
   checkOptions(where, options, ["limit", "window", "buckets"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
@@ -57,8 +62,9 @@ function nearestDivisor(windowMs: number, wanted: number): number {
 }
 
 /** The start of the newest sub-window; then its count, then those of the ones before it, newest first, each below 0 where it is a debt. */
-const START = 0;
-const COUNTS = 1;
+const layout = ["start", "counts"] as const;
+const START = layout.indexOf("start");
+const COUNTS = layout.indexOf("counts");
 
 /** The units that a count stands for. Those above the limit are cut, for the limit was higher; a debt is not. */
 function counted(count: number, limit: number): number {
@@ -82,7 +88,16 @@ function passed(policy: SlidingWindowCounterPolicy, start: number, nowMs: number
   return away < policy.bucketMs ? 0 : Math.floor(away / policy.bucketMs);
 }
 
-export const slidingWindowCounterAlgorithm: Algorithm<SlidingWindowCounterPolicy> = {
+const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
+  name: "sliding-window-counter",
+  parameters: ["limit", "windowMs", "buckets"],
+  cells: layout,
+  weight({ buckets, bucketMs }, units, chargedAtMs, nowMs) {
+    const elapsedMs = nowMs - Math.floor(chargedAtMs / bucketMs) * bucketMs;
+    const leftMs = (buckets + 1) * bucketMs - elapsedMs;
+    return leftMs > bucketMs ? units : Math.floor((units * Math.max(leftMs, 0)) / bucketMs);
+  },
+
   size: (policy) => policy.buckets + 2,
 
   decide(limit, cells, at, nowMs, cost, commit) {
@@ -196,3 +211,22 @@ function wait(
   const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
   return (ahead + 1) * bucketMs - rest;
 }
+
+export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCounterPolicy, SlidingWindowCounterOptions> = {
+  description: "Counts of sub-windows. Estimates a sliding window with little memory.",
+  options: {
+    limit: limitOption,
+    window: windowOption,
+    buckets: {
+      type: "whole number",
+      example: "6",
+      description: "How many equal parts the window is divided into: more parts are more exact. Default 1.",
+      optional: true,
+    },
+  },
+  make: slidingWindowCounter,
+  optionsOf: ({ limit, windowMs, buckets }) => ({ limit, window: durationText(windowMs), buckets }),
+  share: ({ limit, windowMs, buckets }, part) => slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets }),
+  describe: ({ limit, windowMs, buckets }) => `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}`,
+  algorithms: [algorithm],
+};

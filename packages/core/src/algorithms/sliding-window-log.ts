@@ -1,7 +1,8 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
-import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
+import { limitOption, windowOption } from "./options.js";
 
 /** The times of the units taken: the one algorithm that is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -11,11 +12,20 @@ export interface SlidingWindowLogPolicy extends PolicyBase {
   readonly countRejected: boolean;
 }
 
+export interface SlidingWindowLogOptions {
+  /** The most units in any window; 0 rejects every request. */
+  limit: number;
+  /** How long a window is: `"1m"`. */
+  window: Duration;
+  /** Whether rejected requests count too. Default false. */
+  countRejected?: boolean;
+}
+
 /**
  * At most `limit` units in any window whatever. It remembers each time at which units were taken: memory grows with the
  * traffic of a key, up to `limit` times. With `countRejected` a rejected request is logged too, so that a client must stay away to be let in again.
  */
-export function slidingWindowLog(options: { limit: number; window: Duration; countRejected?: boolean }): SlidingWindowLogPolicy {
+export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindowLogPolicy {
   const where = "slidingWindowLog";
   checkOptions(where, options, ["limit", "window", "countRejected"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
@@ -37,10 +47,11 @@ export function slidingWindowLog(options: { limit: number; window: Duration; cou
  * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`. They may be
  * more units than the limit, where it was higher or they are owed: none is let in until the newest `limit` have become fewer.
  */
-const BASE = 0;
-const FROM = 1;
-const TO = 2;
-const ENTRIES = 3;
+const layout = ["base", "from", "to", "entries"] as const;
+const BASE = layout.indexOf("base");
+const FROM = layout.indexOf("from");
+const TO = layout.indexOf("to");
+const ENTRIES = layout.indexOf("entries");
 
 /** The first entry from `from` on whose number in `column` (0: time, 1: units) is above `bound`; `to` if none is. */
 function firstAbove(cells: Cells, entries: number, from: number, to: number, column: number, bound: number): number {
@@ -54,7 +65,12 @@ function firstAbove(cells: Cells, entries: number, from: number, to: number, col
   return low;
 }
 
-export const slidingWindowLogAlgorithm: Algorithm<SlidingWindowLogPolicy> = {
+const algorithm: Algorithm<SlidingWindowLogPolicy> = {
+  name: "sliding-window-log",
+  parameters: ["limit", "windowMs", "countRejected"],
+  cells: layout,
+  countsRejected: ({ countRejected }) => countRejected,
+
   size: (_policy, cells, at) => ENTRIES + 2 * ((cells[at + TO] as number) + 1),
 
   decide(limit, cells, at, nowMs, cost, commit) {
@@ -155,3 +171,24 @@ function append(cells: Cells, at: number, from: number, to: number, base: number
   cells[at + TO] = last + 1;
   return last + 1;
 }
+
+export const slidingWindowLogDefinition: AlgorithmDefinition<SlidingWindowLogPolicy, SlidingWindowLogOptions> = {
+  description: "A log of all units in the window. Exact, but uses the most memory.",
+  options: {
+    limit: limitOption,
+    window: windowOption,
+    countRejected: {
+      type: "flag",
+      example: "true",
+      description: "Whether rejected requests count too. Default false.",
+      optional: true,
+    },
+  },
+  make: slidingWindowLog,
+  optionsOf: ({ limit, windowMs, countRejected }) => ({ limit, window: durationText(windowMs), countRejected }),
+  share: ({ limit, windowMs, countRejected }, part) =>
+    slidingWindowLog({ limit: part(limit), window: durationText(windowMs), countRejected }),
+  describe: ({ limit, windowMs, countRejected }) =>
+    `${limit} per ${formatDuration(windowMs)}${countRejected ? " including rejected requests" : ""}`,
+  algorithms: [algorithm],
+};

@@ -1,16 +1,24 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given } from "./debt.js";
-import { type Rate, rescale } from "./rate.js";
-import { AMOUNT, deepestAt, fastestFlow, flowed, fullAt, note, QUOTA, spanAt, takesAt, unitAt } from "./shared.js";
+import { type Rate, recoveryMs, rescale } from "./rate.js";
+import {
+  AMOUNT,
+  bucketCells,
+  deepestAt,
+  fastestFlow,
+  flowed,
+  fullAt,
+  LEVEL,
+  note,
+  QUOTA,
+  spanAt,
+  TIME,
+  takesAt,
+  unitAt,
+} from "./shared.js";
 
-/** The whole numbers that a smooth bucket computes with. */
-export type SmoothBucketParts = Rate;
-
-type SmoothPolicy = PolicyBase & SmoothBucketParts;
-
-/** The level after the last charge, in the state's own parts, below 0 in debt; and that charge's time. Then the state's numbers. */
-const LEVEL = 0;
-const TIME = 1;
+/** A policy of a smooth bucket. The state's level is below 0 in debt. */
+type SmoothPolicy = PolicyBase & Rate;
 
 /** When the state's own bucket is full; -Infinity where there is no state, or one from too far ahead. */
 function endOf(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
@@ -35,8 +43,13 @@ function risen(level: number, time: number, nowMs: number, flow: number, full: n
 }
 
 /** Token bucket, smooth, and GCRA: one algorithm in two notations. */
-export const smoothBucketAlgorithm: Algorithm<SmoothPolicy> = {
-  size: () => 4,
+export const smoothBucket: Algorithm<SmoothPolicy> = {
+  name: "smooth-bucket",
+  parameters: ["quota", "unit", "flow", "divisor"],
+  cells: bucketCells,
+  recoveryMs,
+
+  size: () => bucketCells.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const { quota, unit, flow, divisor, full, spanMs } = limit.policy;
@@ -115,7 +128,7 @@ function giveBack(
   if (back === 0) return 0;
   (cells[at + LEVEL] as number) += back;
   // Full again: no state.
-  if (endOf(policy, cells, at, atMs) <= atMs) cells.fill(0, at, at + 4);
+  if (endOf(policy, cells, at, atMs) <= atMs) cells.fill(0, at, at + bucketCells.length);
   return -back / parts;
 }
 

@@ -1,11 +1,13 @@
-import { type Duration, parseDuration } from "../support/duration.js";
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
-import { checkExact, type PolicyBase } from "./algorithm.js";
-import { rateOf } from "./rate.js";
-import type { SmoothBucketParts } from "./smooth-bucket.js";
+import { type AlgorithmDefinition, checkExact, type PolicyBase } from "./algorithm.js";
+import { intervalBucket } from "./interval-bucket.js";
+import { capacityOption, everyOption } from "./options.js";
+import { type Rate, rateOf } from "./rate.js";
+import { smoothBucket } from "./smooth-bucket.js";
 
 /** Tokens that come in at a steady rate, up to the capacity; a request takes as many as it costs. */
-export interface TokenBucketPolicy extends PolicyBase, SmoothBucketParts {
+export interface TokenBucketPolicy extends PolicyBase, Rate {
   readonly algorithm: "token-bucket";
   readonly capacity: number;
   readonly refill: number;
@@ -13,16 +15,22 @@ export interface TokenBucketPolicy extends PolicyBase, SmoothBucketParts {
   readonly style: "smooth" | "interval";
 }
 
+export interface TokenBucketOptions {
+  /** How many tokens the bucket holds, and so the most units at once; 0 rejects every request. */
+  capacity: number;
+  /** Tokens that come in every `every`. */
+  refill: number;
+  /** How long one refill takes: `"1s"`. */
+  every: Duration;
+  /** Whether tokens come in evenly, or all at once at the end of each `every`. Default `"smooth"`. */
+  style?: "smooth" | "interval";
+}
+
 /**
  * Bursts of up to `capacity` units, and `refill` units every `every` in the long run. `"smooth"` (the default) lets the
  * level rise continuously; `"interval"` adds `refill` tokens at each whole `every` after the last refill.
  */
-export function tokenBucket(options: {
-  capacity: number;
-  refill: number;
-  every: Duration;
-  style?: "smooth" | "interval";
-}): TokenBucketPolicy {
+export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
   const where = "tokenBucket";
   checkOptions(where, options, ["capacity", "refill", "every", "style"], `${where}({ capacity: 20, refill: 10, every: "1s" })`);
   const capacity = quotaNumber(where, "capacity", options.capacity, 20);
@@ -36,3 +44,30 @@ export function tokenBucket(options: {
   checkExact(where, Math.max(capacity + refill, spanMs), "Lower the capacity or the refill, or shorten `every`.");
   return Object.freeze({ ...base, unit: 1, flow: refill, divisor: 1, full: capacity, spanMs });
 }
+
+export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, TokenBucketOptions> = {
+  description: "A bucket that refills at a constant rate. A burst may use all its tokens at once.",
+  options: {
+    capacity: capacityOption,
+    refill: { type: "whole number", example: "10", description: "The number of tokens added per `every`." },
+    every: everyOption,
+    style: {
+      type: ["smooth", "interval"],
+      example: "interval",
+      description: "smooth adds tokens continuously; interval adds them at the end of each `every`. Default smooth.",
+      optional: true,
+    },
+  },
+  make: tokenBucket,
+  optionsOf: ({ capacity, refill, everyMs, style }) => ({ capacity, refill, every: durationText(everyMs), style }),
+  share({ capacity, refill, everyMs, style }, part, processes) {
+    if (style === "smooth") return tokenBucket({ capacity: part(capacity), refill, every: durationText(everyMs * processes) });
+    // Tokens come at one moment, so fewer each time; where there is less than one for each process, more seldom.
+    const every = durationText(everyMs * Math.ceil(processes / refill));
+    return tokenBucket({ capacity: part(capacity), refill: part(refill), every, style });
+  },
+  describe: ({ capacity, refill, everyMs, style }) =>
+    `${refill} every ${formatDuration(everyMs)}${style === "interval" ? " in steps" : ""} and ${capacity} at once`,
+  algorithms: [smoothBucket, intervalBucket],
+  algorithmOf: ({ style }) => (style === "interval" ? intervalBucket : smoothBucket),
+};

@@ -1,7 +1,7 @@
 import type { Cells } from "../algorithms/algorithm.js";
-import type { Policy } from "../algorithms/policy.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Mode, Store } from "../stores/store.js";
-import type { Tally } from "../stores/tallies.js";
+import type { LocalUsage } from "../stores/unreported-usage.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
@@ -36,7 +36,7 @@ export class ChargeRecord implements Charge {
   /** The guard that decided: it settles too. */
   guard: Store<Mode> | undefined;
   /** Where a fallback charged: the fallback's account of the key. */
-  readonly tally: Tally | undefined;
+  readonly localUsage: LocalUsage | undefined;
   fate: Fate = undefined;
   /** The mark of its receipt, once one was issued; and as the store is handed it. */
   issued: ReceiptMark | undefined = undefined;
@@ -49,7 +49,7 @@ export class ChargeRecord implements Charge {
     limit: Limit,
     key: string,
     guard: Store<Mode> | undefined,
-    tally: Tally | undefined,
+    localUsage: LocalUsage | undefined,
   ) {
     this.cost = cost;
     this.atMs = atMs;
@@ -57,7 +57,7 @@ export class ChargeRecord implements Charge {
     this.limit = limit;
     this.key = key;
     this.guard = guard;
-    this.tally = tally;
+    this.localUsage = localUsage;
   }
 }
 
@@ -112,13 +112,13 @@ export class MadeDecision implements Decision {
     return own;
   }
 
-  static charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally): Decision {
+  static charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, localUsage?: LocalUsage): Decision {
     // One made by another copy of this package, or by hand, or handed out twice.
     const own = #charged in made && made.#charged === undefined ? made : MadeDecision.restated(made, {});
     own.#limit = limit;
     own.#guard = guard;
     own.#charged = key;
-    if (tally !== undefined) MadeDecision.#recordOf(own, tally);
+    if (localUsage !== undefined) MadeDecision.#recordOf(own, localUsage);
     return own;
   }
 
@@ -131,10 +131,10 @@ export class MadeDecision implements Decision {
   }
 
   // Static: a private method of each decision would take a field of each.
-  static #recordOf(made: MadeDecision, tally?: Tally): ChargeRecord | undefined {
+  static #recordOf(made: MadeDecision, localUsage?: LocalUsage): ChargeRecord | undefined {
     const charged = made.#charged;
     if (typeof charged !== "string") return charged;
-    const record = new ChargeRecord(made.#cost, made.#atMs, made.#state, made.#limit as Limit, charged, made.#guard, tally);
+    const record = new ChargeRecord(made.#cost, made.#atMs, made.#state, made.#limit as Limit, charged, made.#guard, localUsage);
     made.#charged = record;
     return record;
   }
@@ -183,7 +183,8 @@ export const inState: (made: Decision, state: number) => Decision = MadeDecision
 export const owned: (made: Decision) => MadeDecision = MadeDecision.owned;
 
 /** A decision that has charged a key of a limit, with its charge. */
-export const charged: (made: Decision, limit: Limit, key: string, guard?: Store<Mode>, tally?: Tally) => Decision = MadeDecision.charged;
+export const charged: (made: Decision, limit: Limit, key: string, guard?: Store<Mode>, localUsage?: LocalUsage) => Decision =
+  MadeDecision.charged;
 
 /** What a decision charged; undefined if it charged nothing, `"copy"` if it is no decision of ours. */
 export const chargeOf: (given: unknown) => ChargeRecord | undefined | "copy" = MadeDecision.chargeOf;
@@ -197,9 +198,9 @@ export const asCharge: (made: Decision) => Charge = MadeDecision.asCharge;
  */
 export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number, made: Decision): boolean {
   const { algorithm, policy } = limit;
-  const isLogged = policy.algorithm === "sliding-window-log" && policy.countRejected;
   // Nearly always enough, and quick: more than this charge is missing.
-  if (made.remaining !== Math.max(made.limit - made.cost, 0) || !(made.allowed || isLogged)) return false;
+  if (made.remaining !== Math.max(made.limit - made.cost, 0)) return false;
+  if (!made.allowed && algorithm.countsRejected?.(policy) !== true) return false;
   const size = algorithm.size(policy, noCells, 0);
   const begun = size <= scratch.length ? scratch : new Float64Array(size);
   algorithm.decide(limit, begun, 0, nowMs, made.cost, true);

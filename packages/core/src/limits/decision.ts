@@ -1,4 +1,4 @@
-import type { Policy } from "../algorithms/policy.js";
+import type { Policy } from "../algorithms/registry.js";
 
 /** What a check answers. Times are whole milliseconds from the reading of the store's clock. */
 export interface Decision {

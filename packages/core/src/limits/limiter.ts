@@ -1,5 +1,6 @@
-import { type Policy, type PolicyOptions, toPolicy } from "../algorithms/policy.js";
-import { type FailureOptions, failureWords } from "../stores/failure-options.js";
+import { toPolicy } from "../algorithms/policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/registry.js";
+import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
 import { guardStore } from "../stores/guard.js";
 import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -87,7 +88,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   checkOptions(
     where,
     options,
-    ["name", "policy", "store", ...failureWords, "onEvent", "receiptSecret"],
+    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret"],
     'createLimiter({ name: "api", policy, store: memoryStore() })',
   );
   const name = checkName(where, options.name);

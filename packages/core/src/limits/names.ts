@@ -1,5 +1,5 @@
-import { FallbackLimits } from "../stores/fallback.js";
 import type { Guard } from "../stores/guard.js";
+import { LocalFallback } from "../stores/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**
@@ -80,7 +80,7 @@ function checkClaim({ where, scope, name, meaning, at }: PlacedClaim): void {
 }
 
 function otherOf(known: Meaning, meaning: Meaning): string {
-  if (known instanceof FallbackLimits || meaning instanceof FallbackLimits) return "a limit of another store, or another share of it,";
+  if (known instanceof LocalFallback || meaning instanceof LocalFallback) return "a limit of another store, or another share of it,";
   return typeof known === "string" || typeof meaning === "string" ? "another policy" : "rules of another source, or another function,";
 }
 

@@ -49,7 +49,7 @@ export class Receipts {
     const { stateKind, spanMs } = limit.policy;
     charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
     const { id, untilMs } = charge.issued;
-    if (store.sharedAs === undefined || charge.tally !== undefined || state === undefined) {
+    if (store.sharedAs === undefined || charge.localUsage !== undefined || state === undefined) {
       if (local.size >= mostLocal) local.delete(local.keys().next().value as string);
       local.set(id, charge);
       return this.#signed(["", name, stateKind, key], `l.${id}`);

@@ -3,7 +3,7 @@ import type { ReceiptSecret } from "../limits/receipt.js";
 import type { RefundWhen } from "../responses/afterwards.js";
 import type { HeadersOption } from "../responses/headers.js";
 import { limitWords, type RulesOptions } from "../rules/rule.js";
-import { type FailureOptions, failureWords } from "../stores/failure-options.js";
+import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
 import type { Store } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
@@ -29,7 +29,7 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Rules
 const words = [
   "name",
   ...limitWords,
-  ...failureWords,
+  ...failureOptionNames,
   "rules",
   "keys",
   "costs",

@@ -1,4 +1,5 @@
-import { factoryName, type Policy, toPolicy } from "../algorithms/policy.js";
+import { factoryName, toPolicy } from "../algorithms/policy.js";
+import type { Policy } from "../algorithms/registry.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import { checkName, createLimit, type Limit } from "../limits/limit.js";

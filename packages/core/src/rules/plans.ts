@@ -1,20 +1,16 @@
-import { optionsOf, type Policy, type PolicyOptions, toPolicy } from "../algorithms/policy.js";
+import { toPolicy } from "../algorithms/policy.js";
+import { definitionOf, optionsOf, type Policy, type PolicyOptions } from "../algorithms/registry.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 
-/** The numbers of a policy that a plan may say anew; those that it leaves out are the rule's own. */
-export interface PlanNumbers {
-  readonly limit?: number;
-  readonly window?: Duration;
-  readonly buckets?: number;
-  readonly burst?: number;
-  readonly capacity?: number;
-  readonly refill?: number;
-  readonly leak?: number;
-  readonly every?: Duration;
-  readonly maxDelayMs?: number;
-}
+type AnyOptions<Options = PolicyOptions> = Options extends unknown ? keyof Options : never;
+type ValueOf<Option extends PropertyKey, Options = PolicyOptions> = Options extends { [Name in Option]?: infer Value } ? Value : never;
+type NumberOf<Option extends PropertyKey> = [ValueOf<Option>] extends [Duration | undefined] ? Option : never;
+type NumberOptions<Option extends PropertyKey = AnyOptions> = Option extends unknown ? NumberOf<Option> : never;
+
+/** The numbers and durations of a policy that a plan may say anew; those that it leaves out are the rule's own. */
+export type PlanNumbers = { readonly [Option in NumberOptions]?: ValueOf<Option> };
 
 /** What a plan says: other numbers for the rule's policy, or a policy of its own. */
 export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
@@ -32,8 +28,9 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     );
   }
   const usual = optionsOf(base);
-  // In what is no number the plans of a rule are alike.
-  const numbers = Object.keys(usual).filter((word) => !["algorithm", "style", "countRejected"].includes(word));
+  // The plans of a rule differ in numbers and durations only.
+  const descriptions = Object.entries(definitionOf(base).options);
+  const numbers = descriptions.filter(([, { type }]) => type === "whole number" || type === "duration").map(([option]) => option);
   const compiled = new Map<string, Policy>();
   for (const [name, plan] of Object.entries(plans)) {
     const place = `${where}: plans.${name}`;

@@ -1,4 +1,4 @@
-import type { Policy } from "../algorithms/policy.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../limits/decision.js";
 import type { EventListener } from "../limits/events.js";
 import type { LimiterKey } from "../limits/key.js";

@@ -1,4 +1,4 @@
-import type { Policy, PolicyOptions } from "../algorithms/policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import type { CostFunction, KeyFunction } from "../requests/functions.js";
 import type { RequestOptions } from "../requests/request-options.js";
 import type { Duration } from "../support/duration.js";

@@ -4,36 +4,36 @@ import { steadyMs } from "../support/runtime.js";
 import { warn } from "../support/warn.js";
 import { type Store, scopeOf } from "./store.js";
 
-/** `closed`: the store is asked. `open`: it is not. `half-open`: one request tries whether it is back. */
+/** The state of a circuit breaker. `closed`: the store is used. `open`: it is not. `half-open`: one request probes it. */
 export type BreakerState = "closed" | "open" | "half-open";
 
-/** So many faults in a row, and the store counts as dead. */
-const mostFaults = 5;
+/** The breaker opens after this many failures in a row. */
+const maxFaults = 5;
 
-/** The pause before a try, more or less a quarter of it, so that many processes do not try at the same moment. */
+/** The pause before a probe. It varies by a quarter, so that many processes do not probe at the same moment. */
 const pauseMs = 300;
 
-/** A store that comes and goes must not flood the console. */
+/** At most one outage per minute is reported on the console. */
 const consolePauseMs = 60_000;
 
-/** Stops asking a store that is dead, so that no request waits for it, and notices when it is back. */
+/** A circuit breaker: stops calling a store that fails, so that requests do not wait for it, and probes for its return. */
 export class Breaker {
   #state: BreakerState = "closed";
-  /** Counts the changes: what was asked in an earlier period says nothing of this one. */
+  /** Incremented with each change. The outcome of a call from an earlier period is ignored. */
   #period = 1;
   #faults = 0;
-  #tryAtMs = 0;
-  /** Whether the console has been told of this outage. */
-  #isTold = false;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #probeAtMs = 0;
+  /** Whether this outage was reported on the console. */
+  #isReported = false;
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
   readonly #listeners = new Set<{ readonly onEvent: EventListener }>();
 
-  /** Milliseconds until the store is tried again, at least 1; 0 where it is asked. */
+  /** Milliseconds until the next probe, at least 1; 0 if the breaker is closed. */
   get waitMs(): number {
-    return this.#state === "closed" ? 0 : Math.max(1, Math.ceil(this.#tryAtMs - steadyMs()));
+    return this.#state === "closed" ? 0 : Math.max(1, Math.ceil(this.#probeAtMs - steadyMs()));
   }
 
-  /** Tells of each change from now on, to one listener once however often it is given. Answers how to stop. */
+  /** Sends each change to a listener, once even if the listener was added several times. Returns a function that removes it. */
   listen(onEvent: EventListener): () => void {
     const listening = { onEvent: listenerOf(onEvent) };
     this.#listeners.add(listening);
@@ -41,30 +41,30 @@ export class Breaker {
   }
 
   /**
-   * Whether to ask the store now, for an answer within `timeoutMs`: 0 for no, else the period that the outcome is to be reported
-   * with. The first request after the pause is the one that tries; one of which nothing is heard in time has failed.
+   * Whether a call within `timeoutMs` may go to the store. Returns 0 for no, else the period to pass to `succeeded` or `failed`. The first
+   * request after the pause is the probe. If it reports nothing in time, the next request probes.
    */
   admits(timeoutMs: number): number {
     if (this.#state === "closed") return this.#period;
     const nowMs = steadyMs();
-    if (nowMs < this.#tryAtMs) return 0;
-    this.#tryAtMs = nowMs + timeoutMs + pauseMs;
+    if (nowMs < this.#probeAtMs) return 0;
+    this.#probeAtMs = nowMs + timeoutMs + pauseMs;
     this.#become("half-open");
     return this.#period;
   }
 
-  /** The store has answered. */
+  /** Reports that the store answered. */
   succeeded(period: number): void {
     if (period !== this.#period) return;
     this.#faults = 0;
     if (this.#state !== "closed") this.#become("closed");
   }
 
-  /** The store has failed, or has not answered in time. */
+  /** Reports that the store failed, or did not answer in time. */
   failed(period: number, error?: unknown): void {
     if (period !== this.#period) return;
-    if (this.#state === "closed" && ++this.#faults < mostFaults) return;
-    this.#tryAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
+    if (this.#state === "closed" && ++this.#faults < maxFaults) return;
+    this.#probeAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
     this.#become("open", error);
   }
 
@@ -74,32 +74,32 @@ export class Breaker {
     this.#state = state;
     const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
     for (const onEvent of listeners) onEvent({ type: "breaker", state });
-    if (state === "open" && listeners.size === 0) this.#tellOutage(error);
-    if (state === "closed") this.#tellReturn();
+    if (state === "open" && listeners.size === 0) this.#reportOutage(error);
+    if (state === "closed") this.#reportReturn();
   }
 
-  /** Tells the console once an outage and at most once a minute. A second outage within the minute is told after it, if it still lasts. */
-  #tellOutage(error: unknown): void {
+  /** Reports an outage once, and at most one outage a minute. A second one within the minute is reported later, if it still lasts. */
+  #reportOutage(error: unknown): void {
     const nowMs = steadyMs();
-    if (this.#isTold || nowMs - this.#toldAtMs < consolePauseMs) return;
-    this.#isTold = true;
-    this.#toldAtMs = nowMs;
+    if (this.#isReported || nowMs - this.#reportedAtMs < consolePauseMs) return;
+    this.#isReported = true;
+    this.#reportedAtMs = nowMs;
     const fault = error === undefined ? "" : ` The last fault: ${reasonOf(error).why}`;
     warn(
       "FLOODGATE_STORE_DOWN",
-      `The store has failed ${mostFaults} times in a row and is not asked for now, except to see whether it is back. Each limit does what its \`onStoreError\` says: without one, requests pass uncounted. \`onEvent\` hears of every fault.${fault}`,
+      `The store failed ${maxFaults} times in a row, so it is only probed now, until it is back. Each limit applies its \`onStoreError\`; by default, requests pass uncounted. \`onEvent\` reports every fault.${fault}`,
     );
   }
 
-  /** Whoever has read of an outage on the console reads of its end there too, even if somebody listens by then. */
-  #tellReturn(): void {
-    if (!this.#isTold) return;
-    this.#isTold = false;
-    warn("FLOODGATE_STORE_BACK", "The store answers again, and is asked again.");
+  /** If the outage was reported on the console, its end is too, even if there is a listener by then. */
+  #reportReturn(): void {
+    if (!this.#isReported) return;
+    this.#isReported = false;
+    warn("FLOODGATE_STORE_BACK", "The store is back and decides again.");
   }
 }
 
-/** Of all who ask a store one breaker: what one learns of it the others need not learn again. */
+/** One breaker for each store, shared by all its users. */
 const breakers = new WeakMap<object, Breaker>();
 
 export function breakerOf(store: Store): Breaker {

@@ -1,42 +1,42 @@
 import { afterReading, startTimer, steadyMs, stopTimer } from "../support/runtime.js";
 import { runningMs, tick, tickMs, unwatch, watch } from "./running-clock.js";
 
-/** Somebody who waits no longer than this. */
+/** A pending operation with a deadline. */
 export interface Waiter {
-  /** By the running clock (`runningMs`), which stands still while the event loop does not run. It may become later. */
+  /** The deadline by the running clock (`runningMs`), which stops while the event loop is blocked. It may be extended. */
   readonly deadlineMs: number;
-  /** By the steady clock: whatever the event loop does, nobody waits longer (`latestMs`). */
+  /** The hard deadline by the steady clock (`latestMs`), which applies even if the event loop is blocked. */
   readonly latestMs: number;
-  /** Where it waits; kept by `Deadlines`. */
+  /** Its index in `Deadlines`, which maintains it. */
   place: number;
-  /** Is called once, when the deadline has passed. */
+  /** Called once, after the deadline. */
   expire(): void;
 }
 
-/** How much longer than its timeout anyone waits, however long the event loop did not run. */
-const mostExtraMs = 10_000;
+/** The maximum extension of a timeout by time in which the event loop was blocked. */
+const maxExtraMs = 10_000;
 
 /** The hard deadline of a wait of `timeoutMs` that begins now, by the steady clock. */
 export function latestMs(timeoutMs: number, nowMs: number = steadyMs()): number {
-  return nowMs + timeoutMs + mostExtraMs;
+  return nowMs + timeoutMs + maxExtraMs;
 }
 
-/** How long a waiter still waits, in milliseconds, if the event loop keeps running. */
+/** Milliseconds until a waiter's deadline, if the event loop is not blocked. */
 export function msLeft(waiter: Waiter, nowMs: number = steadyMs()): number {
   return Math.min(waiter.deadlineMs - runningMs(nowMs), waiter.latestMs - nowMs);
 }
 
 /**
- * Waiters and one timer for all of them: one each would cost as much as the decisions that they wait for. They stand in an array, each
- * knowing its place: the tables that a Set leaves behind as it grows keep what it held alive until the next full collection.
- * Replies that have arrived are read before a waiter expires.
+ * Waiters with one timer for all: a timer each would cost as much as a decision. They are in an array and know their index. A Set would
+ * leave old tables behind as it grows, which keep their entries alive until a full garbage collection. Replies that have arrived are
+ * read before a waiter expires.
  */
 export class Deadlines {
   readonly #waiting: Waiter[] = [];
   #timer: unknown;
-  /** When the timer fires, by the steady clock; infinite where none runs. */
+  /** When the timer fires, by the steady clock; infinite if there is no timer. */
   #firesMs = Number.POSITIVE_INFINITY;
-  /** No deadline is before these: by the running clock, and by the steady one. */
+  /** Lower bounds of all deadlines, by the running clock and by the steady clock. */
   #dueMs = Number.POSITIVE_INFINITY;
   #latestMs = Number.POSITIVE_INFINITY;
 
@@ -48,7 +48,7 @@ export class Deadlines {
     this.#arm();
   }
 
-  /** Has no more to wait for. The timer may fire for nothing: to stop it each time would cost more. */
+  /** Removes a waiter. The timer may fire for nothing, which is cheaper than stopping it each time. */
   delete(waiter: Waiter): void {
     if (!this.#waits(waiter)) return;
     const last = this.#waiting.at(-1) as Waiter;
@@ -102,7 +102,7 @@ export class Deadlines {
     for (const waiter of over) {
       if (!this.#waits(waiter)) continue;
       this.delete(waiter);
-      // A reply that was read may have extended its deadline.
+      // Reading a reply may have extended the deadline.
       if (msLeft(waiter) > 0) this.add(waiter);
       else expired.push(waiter);
     }
@@ -110,7 +110,7 @@ export class Deadlines {
   }
 }
 
-/** What is left of a time by the running clock, at least 1 ms. */
+/** Milliseconds until a time of the running clock, at least 1. */
 export function msUntil(deadlineMs: number): number {
   return Math.max(1, deadlineMs - runningMs());
 }

@@ -2,36 +2,36 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, nearest, wholeNumber } from "../support/options.js";
 import { checkStore, isRedisClient, type Store, scopeOf } from "./store.js";
 
-/** A store of this process that limits while the other is away. */
+/** A store in this process that decides while the main store is down. */
 export interface Fallback {
   readonly store: Store<"sync">;
-  /** The part of each limit that this process may use on its own: `1 / n`, for n processes that share it. Default 1. */
+  /** The part of each limit that this process may use: `1 / n` for n processes. Default 1. */
   readonly share?: number;
 }
 
 /**
- * What happens to a request that the store cannot decide: it passes, it is turned away (503), or another store decides, which
- * must answer at once (a memory store does).
+ * What happens to a request that the store cannot decide: `"allow"` lets it pass, `"deny"` answers 503, and a fallback store decides by
+ * itself. A fallback store must be synchronous, like `memoryStore()`.
  */
 export type OnStoreError = "allow" | "deny" | Store<"sync"> | Fallback;
 
-/** What a limiter and a middleware are told of a store that fails. */
+/** The options of limiters and middlewares for a store that fails. */
 export interface FailureOptions {
   /**
-   * How many milliseconds a decision may take where the store answers by promise; default 100. Time in which this process's event loop
-   * does not run (a handler computes) does not count, up to 10 seconds for each decision.
+   * The maximum time of a decision in milliseconds, for asynchronous stores. Default 100. Time in which the event loop of this process is
+   * blocked does not count, up to 10 seconds for each decision.
    */
   timeoutMs?: number;
   /**
-   * What happens to a request that the store cannot decide; default `"allow"`. A store that answers at once is no server that
-   * can be away: left out, a fault of it is an error of the request.
+   * What happens to a request that the store cannot decide. Default `"allow"`. Without this option, an error of a synchronous store is an
+   * error of the request.
    */
   onStoreError?: OnStoreError;
 }
 
-export const failureWords: readonly string[] = ["timeoutMs", "onStoreError"];
+export const failureOptionNames: readonly string[] = ["timeoutMs", "onStoreError"];
 
-/** @throws FloodgateError where it is no time that a timer holds. */
+/** @throws FloodgateError if the timeout is invalid, or too long for a timer. */
 export function checkTimeout(where: string, timeoutMs: number | undefined): number {
   if (timeoutMs === undefined) return 100;
   if (wholeNumber(where, "timeoutMs", timeoutMs) < 2 ** 31) return timeoutMs;
@@ -41,11 +41,11 @@ export function checkTimeout(where: string, timeoutMs: number | undefined): numb
   );
 }
 
-/** What happens where a store fails, checked. */
-export type WhenStoreFails = "allow" | "deny" | { readonly store: Store<"sync">; readonly processes: number };
+/** A checked `onStoreError`. */
+export type FailureMode = "allow" | "deny" | { readonly store: Store<"sync">; readonly processes: number };
 
-/** @throws FloodgateError where it is none of the choices. */
-export function checkOnStoreError(where: string, option: OnStoreError | undefined, failing: Store): WhenStoreFails {
+/** @throws FloodgateError if the option is invalid. */
+export function checkOnStoreError(where: string, option: OnStoreError | undefined, failing: Store): FailureMode {
   if (option === undefined || option === "allow") return "allow";
   if (option === "deny") return "deny";
   const what = `${where}: onStoreError`;
@@ -69,18 +69,15 @@ function checkFallback(what: string, store: Store<"sync">, failing: Store): Stor
     );
   }
   if (scopeOf(store) !== scopeOf(failing)) return store;
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${what} takes another store than the one that fails. Write onStoreError: memoryStore().`,
-  );
+  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${what} must be another store than \`store\`. Write onStoreError: memoryStore().`);
 }
 
-/** How many processes share a limit of which each has this part. */
+/** The number of processes, from the share of each. */
 function processesOf(what: string, share: unknown): number {
   const processes = typeof share === "number" ? Math.round(1 / share) : 0;
   if (processes >= 1 && Math.abs((share as number) * processes - 1) < 1e-9) return processes;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${what}: \`share\` must be one part of a whole number of parts, but was ${shown(share)}. Write share: 1 / 4 where four processes share a limit.`,
+    `${what}: \`share\` must be 1 / n for n processes, but was ${shown(share)}. Write share: 1 / 4 for four processes.`,
   );
 }

@@ -9,10 +9,10 @@ import { type Breaker, breakerOf } from "./breaker.js";
 import { ChargingStore } from "./charging-store.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
-import { FallbackLimits } from "./fallback.js";
+import { type DeadlineStore, type FallbackStore, NoFallback } from "./fallback-store.js";
+import { LocalFallback } from "./local-fallback.js";
 import { runningMs } from "./running-clock.js";
 import { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
-import { type AskedStore, Blind, type Substitute } from "./substitute.js";
 import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
 
 /** How limiters and middlewares ask a store. */
@@ -21,7 +21,7 @@ export interface Guard<M extends Mode = Mode> extends Store<M> {
   /** How long a decision waits for the store; 0 if the store answers at once. */
   readonly timeoutMs: number;
   /** What decides while the store is away, if it is another store. */
-  readonly fallback: FallbackLimits | undefined;
+  readonly fallback: LocalFallback | undefined;
   /** Tells the listener about the circuit breaker. Call it after setup: a failed setup would leak it. */
   listen(): void;
   /** Stops telling. */
@@ -31,20 +31,19 @@ export interface Guard<M extends Mode = Mode> extends Store<M> {
 }
 
 /**
- * Asks a store so that a decision comes in time whatever becomes of it: what the store cannot decide, or not within
- * `timeoutMs`, its substitute decides. What is no decision (a refund, a settlement, a reset) fails as the store does, in time too, and is
- * asked whatever the breaker says.
+ * Calls a store with a deadline and a circuit breaker. If the store fails, or does not answer within `timeoutMs`, the fallback decides.
+ * Refunds, settlements and resets are not decisions: they ignore the breaker, and fail if the store fails.
  */
 export class StoreGuard<M extends Mode> implements Guard<M> {
   readonly mode: M;
   readonly scope: object;
   readonly sharedAs: string | undefined;
-  /** What limits where the store fails, if anything does. */
-  readonly fallback: FallbackLimits | undefined;
+  /** The local limits that apply if the store fails; undefined without a fallback store. */
+  readonly fallback: LocalFallback | undefined;
   readonly #store: Store<M>;
   readonly timeoutMs: number;
   readonly #breaker: Breaker;
-  readonly #substitute: Substitute;
+  readonly #fallbackStore: FallbackStore;
   readonly #onEvent: EventListener | undefined;
   readonly #deadlines = new Deadlines();
   #leave: () => void = () => undefined;
@@ -52,7 +51,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
   constructor(
     store: Store<M>,
     breaker: Breaker,
-    options: { timeoutMs: number; substitute: Substitute; onEvent: EventListener | undefined },
+    options: { timeoutMs: number; fallbackStore: FallbackStore; onEvent: EventListener | undefined },
   ) {
     this.mode = store.mode;
     this.scope = scopeOf(store);
@@ -60,17 +59,17 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     this.#store = store;
     this.timeoutMs = options.timeoutMs;
     this.#breaker = breaker;
-    this.#substitute = options.substitute;
-    this.fallback = options.substitute instanceof FallbackLimits ? options.substitute : undefined;
+    this.#fallbackStore = options.fallbackStore;
+    this.fallback = options.fallbackStore instanceof LocalFallback ? options.fallbackStore : undefined;
     this.#onEvent = listenerOf(options.onEvent);
   }
 
-  /** Tells of the breaker until it is closed. To be called once the set-up is through: who is refused has nobody to close it. */
+  /** Sends the breaker's events to `onEvent` until `close`. Call after setup; a failed setup would leak it. */
   listen(): void {
     if (this.#onEvent !== undefined) this.#leave = this.#breaker.listen(this.#onEvent);
   }
 
-  /** Listens to the breaker no more. */
+  /** Stops the breaker's events. */
   close(): void {
     this.#leave();
   }
@@ -80,7 +79,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.#decide(
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
-      (substitute) => substitute.consume(limit, key, cost),
+      (fallback) => fallback.consume(limit, key, cost),
       (made) => (made.allowed ? charged(made, limit, key, this) : owned(made)),
     );
   }
@@ -90,7 +89,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.#decide(
       checks,
       (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
-      (substitute) => substitute.consumeAll(checks),
+      (fallback) => fallback.consumeAll(checks),
       (made) => chargedAll(checks, made, this),
     );
   }
@@ -100,32 +99,32 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.#decide(
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
-      (substitute) => substitute.peek(limit, key),
+      (fallback) => fallback.peek(limit, key),
       owned,
     );
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
-    if (charge instanceof ChargeRecord && charge.tally !== undefined) {
-      const store = this.#until(runningMs() + this.timeoutMs);
-      return this.#answer(() => this.#waited(this.#substitute.settle(limit, key, charge, cost, store)));
+    if (charge instanceof ChargeRecord && charge.localUsage !== undefined) {
+      const store = this.#withDeadline(runningMs() + this.timeoutMs);
+      return this.#answer(() => this.#bounded(this.#fallbackStore.settle(limit, key, charge, cost, store)));
     }
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {
-    this.#substitute.reset(limit, key);
+    this.#fallbackStore.reset(limit, key);
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
   }
 
   #decide<T extends Decision | Decision[]>(
     checks: readonly Check[],
     ask: (timeoutMs: number) => Answer<T, M>,
-    decide: (substitute: Substitute) => T,
+    decide: (fallbackStore: FallbackStore) => T,
     charge: (made: T) => T,
   ): Answer<T, M> {
     const period = this.#breaker.admits(this.timeoutMs);
-    if (period === 0) return this.#answer(() => this.#instead(decide));
+    if (period === 0) return this.#answer(() => this.#fallBack(decide));
     const done = (value: T): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
       this.#breaker.succeeded(period);
@@ -133,7 +132,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     };
     const fault = (error: unknown): T => {
       this.#failed(period, error);
-      return this.#instead(decide);
+      return this.#fallBack(decide);
     };
     let answer: T | PromiseLike<T>;
     try {
@@ -144,16 +143,16 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Answer<T, M>;
   }
 
-  /** Asks the store, once it has been told what these keys have used while it was away: all of that in time. */
+  /** Calls the store after the hand-over of these keys, both within one timeout. */
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
-    if (!this.#substitute.owes) return this.#inTime(this.timeoutMs, ask);
+    if (!this.#fallbackStore.hasUnreported) return this.#inTime(this.timeoutMs, ask);
     const deadlineMs = runningMs() + this.timeoutMs;
-    const told = this.#substitute.handOver(checks, () => this.#until(deadlineMs));
-    return andThen<void, T>(this.#waited(told), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+    const handOver = this.#fallbackStore.handOver(checks, () => this.#withDeadline(deadlineMs));
+    return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
   }
 
-  /** The store for somebody who waits until then, however often it is asked. */
-  #until(deadlineMs: number): AskedStore {
+  /** The store, with one deadline for all calls. */
+  #withDeadline(deadlineMs: number): DeadlineStore {
     return {
       consume: (limit, key, cost) => this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs)),
       settle: (limit, key, charge, cost) =>
@@ -161,8 +160,8 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     };
   }
 
-  /** What may wait for a store that is being told already, by a limiter that waits longer. */
-  #waited<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
+  /** Bounds a shared hand-over by our timeout. */
+  #bounded<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
     return isPromise(answer) ? this.atMost(this.timeoutMs, answer) : answer;
   }
 
@@ -172,7 +171,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
   }
 
-  /** Waits for an answer of the store, no longer than this. */
+  /** Waits for a promise of the store, at most `timeoutMs`. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiter = {
@@ -192,10 +191,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     });
   }
 
-  /** Where the substitute fails too, the request passes: two faults of ours are none of its. */
-  #instead<T extends Decision | Decision[]>(decide: (substitute: Substitute) => T): T {
+  /** Decides without the store. If the fallback fails too, the request passes. */
+  #fallBack<T extends Decision | Decision[]>(decide: (fallbackStore: FallbackStore) => T): T {
     try {
-      const made = decide(this.#substitute);
+      const made = decide(this.#fallbackStore);
       for (const decision of [made].flat() as Decision[]) {
         const charge = chargeOf(decision);
         if (charge instanceof ChargeRecord) charge.guard = this;
@@ -203,7 +202,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
       return made;
     } catch (error) {
       this.#onEvent?.({ type: "store-error", error });
-      return decide(new Blind(true, this.#breaker));
+      return decide(new NoFallback(true, this.#breaker));
     }
   }
 
@@ -215,7 +214,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     else if (code !== "FLOODGATE_QUEUE_TIMEOUT") this.#breaker.failed(period, error);
   }
 
-  /** What is made in this process, and how that fails, as the store would answer it. */
+  /** Returns a value made here, or throws, in the store's mode: at once or by promise. */
   #answer<T>(make: () => T | PromiseLike<T>): Answer<T, M> {
     return (this.mode === "sync" ? make() : new Promise<T>((resolve) => resolve(make()))) as Answer<T, M>;
   }
@@ -224,11 +223,11 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 function timeoutError(timeoutMs: number): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_STORE_TIMEOUT",
-    `The store did not answer within ${timeoutMs} ms. Look at what it runs on, or raise \`timeoutMs\`.`,
+    `The store did not answer within ${timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`,
   );
 }
 
-/** Whether a store of somebody else's has decided at all. */
+/** Whether the answer of a third-party store is a decision at all. */
 function isDecided(answer: unknown): boolean {
   return Array.isArray(answer) ? answer.every(isDecision) : isDecision(answer);
 }
@@ -241,11 +240,11 @@ function isDecision(answer: unknown): boolean {
 function wrongAnswer(answer: unknown): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_STORE_FAULT",
-    `The store answered ${shown(answer)}, which is no decision. Run the suite of @floodgate/conformance on it.`,
+    `The store answered ${shown(answer)}, which is not a decision. Run the suite of @floodgate/conformance on it.`,
   );
 }
 
-/** A store that answers at once is asked as it is, unless somebody says what to do where it fails. */
+/** Wraps a store for calls. A synchronous store gets no deadline and no breaker unless `onStoreError` is given. */
 export function guardStore<M extends Mode>(
   where: string,
   store: Store<M>,
@@ -256,7 +255,7 @@ export function guardStore<M extends Mode>(
   const when = checkOnStoreError(where, onStoreError, store);
   if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Guard<Mode> as Guard<M>;
   const breaker = breakerOf(store);
-  const substitute =
-    typeof when === "string" ? new Blind(when === "allow", breaker) : FallbackLimits.of(when.store, when.processes, breaker);
-  return new StoreGuard(store, breaker, { timeoutMs, substitute, onEvent });
+  const fallbackStore =
+    typeof when === "string" ? new NoFallback(when === "allow", breaker) : LocalFallback.of(when.store, when.processes, breaker);
+  return new StoreGuard(store, breaker, { timeoutMs, fallbackStore, onEvent });
 }

@@ -1,29 +1,29 @@
 import { steadyMs } from "../support/runtime.js";
 
-/** How often the event loop is looked at while somebody waits. */
+/** How often the event loop is checked while there are watchers. */
 export const tickMs = 2;
 
-/** What one turn of the event loop counts at most. An idle process looks more often than that, so its time counts in full. */
-const mostMs = 4;
+/** The most that one turn of the event loop counts. An idle process ticks more often, so its time counts in full. */
+const maxTurnMs = 4;
 
 let watchers = 0;
-let seenMs = 0;
-/** The time in which the event loop did not run, as far as it was seen. */
-let stoodMs = 0;
+let tickedMs = 0;
+/** The total time in which the event loop was blocked, while there were watchers. */
+let blockedMs = 0;
 
 /**
- * A clock that stands still while the event loop does not run: a handler computes, or the machine is busy. Deadlines are measured by it,
- * because an unread reply in the socket is not a fault of the store. It works only while somebody watches.
+ * A clock that stops while the event loop is blocked by a handler or a busy machine. Deadlines use it, because an unread reply in the
+ * socket is not a fault of the store. It only stops while there are watchers.
  */
 export function runningMs(nowMs: number = steadyMs()): number {
-  return (watchers === 0 ? nowMs : Math.min(nowMs, seenMs + mostMs)) - stoodMs;
+  return (watchers === 0 ? nowMs : Math.min(nowMs, tickedMs + maxTurnMs)) - blockedMs;
 }
 
 /** Watchers call it every `tickMs`. */
 export function tick(): void {
   const nowMs = steadyMs();
-  if (watchers > 0) stoodMs += Math.max(0, nowMs - seenMs - mostMs);
-  seenMs = nowMs;
+  if (watchers > 0) blockedMs += Math.max(0, nowMs - tickedMs - maxTurnMs);
+  tickedMs = nowMs;
 }
 
 export function watch(): void {

@@ -4,80 +4,79 @@ import type { Limit } from "../limits/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
 
-/** Whether a store answers at once or by promise; its limiters and middlewares answer the same way. */
+/** Whether a store returns values or promises. Its limiters and middlewares do the same. */
 export type Mode = "sync" | "async";
 
-/** A plain value from a store that answers at once, a promise from one that does not. */
+/** A plain value from a synchronous store, a promise from an asynchronous one. */
 export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
 
 /** One limit that a request must pass. */
 export interface Check {
   readonly limit: Limit;
-  /** Whom the limit counts, as `encodeKey` writes it: any string, of any length. */
+  /** The key, as `encodeKey` writes it: any string, of any length. */
   readonly key: string;
   /** A whole number of at least 1. */
   readonly cost: number;
-  /** A shadow limit is counted like any other, but what it says rejects nothing. */
+  /** A shadow limit is counted but never rejects the request. */
   readonly shadow?: boolean;
-  /** A limit that is only looked at: it must allow like any other, but is never charged. */
+  /** A limit that may reject the request but is never charged. */
   readonly look?: boolean;
 }
 
 /**
- * Where state lives, and where a decision is made in one atomic step.
+ * Holds state, and makes each decision in one atomic step.
  *
- * State belongs to a limit's name, its policy's `stateKind` and a key: limits that share all three share a count, and a
- * policy with other numbers takes the state over, and reads it clamped. An expired state and none at all are indistinguishable. What
- * is decided is the business of `limit.algorithm`; a store keeps its cells, serialises access to them, and tells the time.
- * A rejection is a result: only faults throw.
+ * A state is identified by the limit's name, its policy's `stateKind` and a key. Limits that share all three share a count. A policy with
+ * other numbers keeps the state, clamped to its limit. An expired state is the same as no state. `limit.algorithm` decides; the store keeps
+ * the algorithm's cells, serialises access to them, and provides the time. A rejection is a result: only faults throw.
  *
- * `timeoutMs` is how long the answer is waited for. A store that answers by promise had better charge nothing after that.
+ * `timeoutMs` is how long the caller waits. An asynchronous store should charge nothing after that.
  */
 export interface Store<M extends Mode = Mode> {
-  /** Whether it answers at once. */
+  /** Whether it returns values or promises. */
   readonly mode: M;
 
   /**
-   * What the counts belong to, where several store objects share them: the same object in each of them. They are one store then, of
-   * which a name is one count, and of which each knows what another has learned of its faults. Default: the store itself.
+   * Identity shared by stores over the same data: the same object in each of them. They then count as one store, with one set of names
+   * and one circuit breaker. Default: the store itself.
    */
   readonly scope?: object;
 
   /**
-   * Where other processes reach the same counts: a text that is the same in each of them and for no other counts, such as a key prefix.
-   * Receipts are bound to it. Default: no other process does.
+   * Identity shared by processes over the same data: a string that is the same in each process and unique to the data, such as a key
+   * prefix. Receipts are bound to it. Default: no other process shares the data.
    */
   readonly sharedAs?: string | undefined;
 
-  /** Whether each answer settles within the `timeoutMs` that it was asked with; where not, the limiter sees to it. */
+  /** Whether each promise settles within its `timeoutMs`. If not, the caller adds a timer. */
   readonly keepsDeadlines?: boolean;
 
   /** Decides one request, and charges it if it is allowed. */
   consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Answer<Decision, M>;
 
   /**
-   * Decides a request under several limits in one atomic step: where every check but the shadow ones allows, all that
-   * allow are charged, except those that are only looked at; else none is. One decision a check, in order, each saying whether that limit alone would allow.
+   * Decides a request under several limits in one atomic step. If all checks except shadow ones allow, every check that allows is charged,
+   * except `look` ones. Else none is charged. Returns a decision for each check, in order, which says whether that limit alone would allow.
    * No two checks share both limit and key.
    */
   consumeAll(checks: readonly Check[], timeoutMs?: number): Answer<Decision[], M>;
 
-  /** What a request of cost 1 would be told; takes nothing and leaves no trace. */
+  /** The decision that a request of cost 1 would get. Changes nothing. */
   peek(limit: Limit, key: string, timeoutMs?: number): Answer<Decision, M>;
 
   /**
-   * Changes a charge to the real `cost`, a whole number of at least 0: gives back what is less, as far as it still counts, and
-   * charges what is more, even into debt. It gives back nothing unless the key still has the state that was charged (`charge.state`).
-   * The limiter settles each decision once; a charge with a receipt may arrive again from another process, and the store settles that once.
-   * @returns the units charged in addition, or below 0 those given back.
+   * Changes a charge to the real `cost`, a whole number of at least 0. A lower cost refunds the units that still count, if the key still
+   * has the state that was charged (`charge.state`). A higher cost charges more, even into debt.
+   * The limiter settles each decision once. A charge with a receipt may arrive again from another process: the store deduplicates it.
+   * @returns the additional units, or a negative number of refunded units.
    */
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;
 
-  /** Forgets the state of exactly this limit and key. */
+  /** Deletes the state of this limit and key. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
 }
 
-/** The same for all store objects that share their counts. */
+/** The identity of a store's data. */
 export function scopeOf(store: Store): object {
   return store.scope ?? store;
 }

@@ -44,3 +44,15 @@ function parseText(text: string): number | undefined {
   if (match === null) return undefined;
   return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
 }
+
+/** Formats milliseconds exactly: `1m 30s`. */
+export function formatDuration(ms: number): string {
+  const parts: string[] = [];
+  let rest = ms;
+  for (const [unit, lengthMs] of Object.entries(unitMs).reverse()) {
+    const count = Math.floor(rest / lengthMs);
+    if (count > 0) parts.push(`${count}${unit}`);
+    rest -= count * lengthMs;
+  }
+  return parts.length === 0 ? "0ms" : parts.join(" ");
+}

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { mostIn } from "../../../conformance/src/store/bounds.js";
 import { policies } from "../../../conformance/src/store/scripts.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { shareOf } from "../../src/algorithms/share.js";
+import { shareOf } from "../../src/algorithms/registry.js";
 import { type Decision, fixedWindow, gcra, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";
 import { createLimit } from "../../src/store.js";
 

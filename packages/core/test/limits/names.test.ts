@@ -30,7 +30,7 @@ describe("on stores that share their counts, a name", () => {
 
   it("cannot use one of these stores as the fallback of another", () => {
     expect(() => createLimiter({ name: "b", policy: five, store: one as Store<"sync">, onStoreError: other as Store<"sync"> })).toThrow(
-      /takes another store than the one that fails/,
+      /must be another store than `store`/,
     );
   });
 });

@@ -36,7 +36,7 @@ test.each<[string, object, RegExp]>([
   [
     "a share of 0",
     { onStoreError: { store: memory, share: 0 } },
-    /`share` must be one part of a whole number of parts, but was 0. Write share: 1 \/ 4/,
+    /`share` must be 1 \/ n for n processes, but was 0. Write share: 1 \/ 4 for four processes/,
   ],
   ["a share above 1", { onStoreError: { store: memory, share: 4 } }, /`share`.*but was 4/],
   ["two thirds", { onStoreError: { store: memory, share: 2 / 3 } }, /`share`.*but was 0.66/],
@@ -54,7 +54,7 @@ test.each<[string, object, RegExp]>([
 
 test("a store cannot be its own fallback", () => {
   expect(() => createLimiter({ name: "api", policy, store: memory, onStoreError: { store: memory } })).toThrow(
-    /takes another store than the one that fails/,
+    /must be another store than `store`/,
   );
 });
 

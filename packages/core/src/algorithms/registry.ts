@@ -1,0 +1,73 @@
+import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
+import { fixedWindowDefinition } from "./fixed-window.js";
+import { gcraDefinition } from "./gcra.js";
+import { leakyBucketDefinition } from "./leaky-bucket.js";
+import { slidingWindowCounterDefinition } from "./sliding-window-counter.js";
+import { slidingWindowLogDefinition } from "./sliding-window-log.js";
+import { tokenBucketDefinition } from "./token-bucket.js";
+
+/** The algorithms by the name under which a rules file asks for them. Whoever needs to know them all reads this list. */
+export const algorithms: {
+  readonly "fixed-window": typeof fixedWindowDefinition;
+  readonly "sliding-window-log": typeof slidingWindowLogDefinition;
+  readonly "sliding-window-counter": typeof slidingWindowCounterDefinition;
+  readonly "token-bucket": typeof tokenBucketDefinition;
+  readonly "leaky-bucket": typeof leakyBucketDefinition;
+  readonly gcra: typeof gcraDefinition;
+} = {
+  "fixed-window": fixedWindowDefinition,
+  "sliding-window-log": slidingWindowLogDefinition,
+  "sliding-window-counter": slidingWindowCounterDefinition,
+  "token-bucket": tokenBucketDefinition,
+  "leaky-bucket": leakyBucketDefinition,
+  gcra: gcraDefinition,
+};
+
+type Algorithms = typeof algorithms;
+
+export type AlgorithmName = keyof Algorithms;
+
+/** An algorithm with its parameters: plain frozen data, made by one of the factories. */
+export type Policy = ReturnType<Algorithms[AlgorithmName]["make"]>;
+
+/** A policy as a rules file writes it: the algorithm's name beside the options of its factory. */
+export type PolicyOptions = { [Name in AlgorithmName]: { algorithm: Name } & Parameters<Algorithms[Name]["make"]>[0] }[AlgorithmName];
+
+type AnyOptions = Record<string, unknown>;
+
+/** What the library knows of a policy's algorithm. */
+export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): AlgorithmDefinition<Policy, AnyOptions> {
+  return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
+}
+
+/** The pure functions that decide a policy. */
+export function algorithmOf(policy: Policy): Algorithm<Policy> {
+  const { algorithms, algorithmOf } = definitionOf(policy);
+  return algorithmOf === undefined ? algorithms[0] : algorithmOf(policy);
+}
+
+/** Every way to decide a policy, each once. */
+export function allAlgorithms(): Algorithm<Policy>[] {
+  const names = Object.keys(algorithms) as AlgorithmName[];
+  return [...new Set(names.flatMap((algorithm) => definitionOf({ algorithm }).algorithms))];
+}
+
+/** The options that make a policy anew, without those that were left to their default. */
+export function optionsOf(policy: Policy): { readonly algorithm: AlgorithmName; readonly [option: string]: unknown } {
+  return { algorithm: policy.algorithm, ...definitionOf(policy).optionsOf(policy) };
+}
+
+/**
+ * The part of a policy that each of so many processes may use on its own. Counts are rounded down, so that all of them together
+ * never pass the whole, but none below one unit, so that no process is shut; an even pace is slowed exactly.
+ * @throws FloodgateError where a time, multiplied by the processes, is more than a duration can be.
+ */
+export function shareOf(policy: Policy, processes: number): Policy {
+  const part = (units: number): number => Math.max(1, Math.floor(units / processes));
+  return definitionOf(policy).share(policy, part, processes);
+}
+
+/** A policy's numbers in words: `100 per 1m`. */
+export function describePolicy(policy: Policy): string {
+  return definitionOf(policy).describe(policy);
+}

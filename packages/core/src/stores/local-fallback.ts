@@ -1,0 +1,203 @@
+import { shareOf } from "../algorithms/registry.js";
+import { isCharged, passesAll } from "../limits/all-or-nothing.js";
+import { type ChargeRecord, charged, restated } from "../limits/charge.js";
+import type { Decision } from "../limits/decision.js";
+import { createLimit, type Limit } from "../limits/limit.js";
+import { abandon, andThen, isPromise } from "../support/promises.js";
+import type { Breaker } from "./breaker.js";
+import { type DeadlineStore, type FallbackStore, unitsOf } from "./fallback-store.js";
+import { type Check, type Store, scopeOf } from "./store.js";
+import { UnreportedUsage } from "./unreported-usage.js";
+
+/**
+ * Shared by all guards with the same store, fallback and share, so that any of them can report the usage of the others. Weak: a store that
+ * is garbage collected leaves nothing here.
+ */
+const instances = new WeakMap<object, WeakMap<Breaker, Map<number, LocalFallback>>>();
+
+/**
+ * Limits in this process while the store is down, with this process's share of each limit. When the store is back, the first request of
+ * a key reports the key's usage to it (the hand-over). What the store has no room for keeps counting here.
+ */
+export class LocalFallback implements FallbackStore {
+  readonly mode = "sync";
+  readonly #fallback: Store<"sync">;
+  readonly #processes: number;
+  readonly #breaker: Breaker;
+  readonly #shares = new WeakMap<Limit, Limit>();
+  /** Hand-overs in flight. A key that is used meanwhile is removed, because its report is outdated. */
+  readonly #handingOver = new Map<string, Promise<void>>();
+  readonly #unreported = new UnreportedUsage();
+  /** When the last unreported usage expires, by the fallback's clock. */
+  #unreportedUntilMs = Number.NEGATIVE_INFINITY;
+
+  static of(fallback: Store<"sync">, processes: number, breaker: Breaker): LocalFallback {
+    const ofFallback = instances.get(scopeOf(fallback)) ?? new WeakMap<Breaker, Map<number, LocalFallback>>();
+    instances.set(scopeOf(fallback), ofFallback);
+    const ofStore = ofFallback.get(breaker) ?? new Map<number, LocalFallback>();
+    ofFallback.set(breaker, ofStore);
+    const instance = ofStore.get(processes) ?? new LocalFallback(fallback, processes, breaker);
+    ofStore.set(processes, instance);
+    return instance;
+  }
+
+  private constructor(fallback: Store<"sync">, processes: number, breaker: Breaker) {
+    this.#fallback = fallback;
+    this.#processes = processes;
+    this.#breaker = breaker;
+  }
+
+  /** The identity of the counts here. */
+  get scope(): object {
+    return scopeOf(this.#fallback);
+  }
+
+  get hasUnreported(): boolean {
+    return this.#unreportedUntilMs > Number.NEGATIVE_INFINITY;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decision {
+    const made = this.#fallback.consume(this.#changing(limit, key), key, cost);
+    return made.allowed ? this.#charged(limit, key, made) : this.#counted(limit, made);
+  }
+
+  consumeAll(checks: readonly Check[]): Decision[] {
+    const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
+    const passes = passesAll(checks, made);
+    return made.map((decision, i) => {
+      const check = checks[i] as Check;
+      return isCharged(check, decision, passes) ? this.#charged(check.limit, check.key, decision) : this.#counted(check.limit, decision);
+    });
+  }
+
+  peek(limit: Limit, key: string): Decision {
+    return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
+  }
+
+  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: DeadlineStore): number | PromiseLike<number> {
+    const share = this.#shareOf(limit);
+    const settle = (): number | PromiseLike<number> => {
+      const handedOver = charge.localUsage?.handedOver;
+      if (handedOver !== undefined) return handedOver.settle(limit, share, key, charge, cost, store);
+      const units = this.#fallback.settle(share, key, charge, cost);
+      if (units > 0) this.#counts(this.#fallback.peek(share, key));
+      return units;
+    };
+    // Wait for a hand-over in flight, because it decides where the charge is.
+    const inFlight = this.#handingOver.get(idOf(share, key));
+    return inFlight === undefined ? settle() : inFlight.then(settle, settle);
+  }
+
+  reset(limit: Limit, key: string): void {
+    const share = this.#changing(limit, key);
+    this.#fallback.reset(share, key);
+    this.#unreported.forget(idOf(share, key));
+  }
+
+  handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void> {
+    const reports = checks.map(({ limit, key }) => this.#report(limit, key, store));
+    if (reports.some(isPromise)) return Promise.all(reports).then(() => undefined);
+  }
+
+  #report(requested: Limit, key: string, store: () => DeadlineStore): void | Promise<void> {
+    const id = idOf(this.#shareOf(requested), key);
+    const inFlight = this.#handingOver.get(id);
+    if (inFlight !== undefined) return inFlight;
+    const limit = this.#unreported.limitOf(id) ?? requested;
+    const used = this.#fallback.peek(this.#shareOf(limit), key);
+    const units = Math.max(unitsOf(used), this.#unreported.owedBy(id, used.atMs));
+    if (units === 0) {
+      if (used.atMs > this.#unreportedUntilMs) this.#unreportedUntilMs = Number.NEGATIVE_INFINITY;
+      return;
+    }
+    const target = store();
+    const charging = chargeUpTo(units, (units) => target.consume(limit, key, units));
+    if (!isPromise(charging)) {
+      this.#reported(limit, key, used, units, charging);
+      return;
+    }
+    const settled = async (): Promise<void> => {
+      try {
+        const charge = await charging;
+        // If the key was used meanwhile, all its usage is reported again later: too much is safer than too little.
+        if (this.#handingOver.get(id) === report) this.#reported(limit, key, used, units, charge);
+      } finally {
+        if (this.#handingOver.get(id) === report) this.#handingOver.delete(id);
+      }
+    };
+    const report = settled();
+    abandon([report]);
+    this.#handingOver.set(id, report);
+    return report;
+  }
+
+  /** Moves usage to the store: only what it had no room for keeps counting here. */
+  #reported(limit: Limit, key: string, used: Decision, units: number, charge: Decision | undefined): void {
+    if (charge === undefined) return;
+    const share = this.#shareOf(limit);
+    this.#fallback.reset(share, key);
+    this.#unreported.handOver(idOf(share, key), charge, used);
+    const rest = units - charge.cost;
+    if (rest === 0) return;
+    const usage = this.#unreported.open(idOf(share, key), limit);
+    const recoveryMs = limit.algorithm.recoveryMs?.(limit.policy, rest);
+    if (recoveryMs !== undefined) usage.owed = { units: rest, untilMs: used.atMs + recoveryMs };
+    this.#counts(this.#fallback.consume(share, key, rest), usage.owed?.untilMs);
+  }
+
+  /** Keeps `hasUnreported` true until this decision's state expires, or until `untilMs`. */
+  #counts({ atMs, resetAfterMs }: Decision, untilMs = Number.NEGATIVE_INFINITY): void {
+    this.#unreportedUntilMs = Math.max(this.#unreportedUntilMs, atMs + resetAfterMs, untilMs);
+  }
+
+  /** The share of a limit, for a call that changes the key. It outdates a hand-over in flight. */
+  #changing(limit: Limit, key: string): Limit {
+    const share = this.#shareOf(limit);
+    if (this.#handingOver.size > 0) this.#handingOver.delete(idOf(share, key));
+    return share;
+  }
+
+  #shareOf(limit: Limit): Limit {
+    if (this.#processes === 1) return limit;
+    let share = this.#shares.get(limit);
+    if (share === undefined) {
+      share = createLimit(limit.name, shareOf(limit.policy, this.#processes));
+      this.#shares.set(limit, share);
+    }
+    return share;
+  }
+
+  /** Makes the result of a decision that charged the key. */
+  #charged(limit: Limit, key: string, decision: Decision): Decision {
+    const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
+    return charged(this.#counted(limit, decision), limit, key, undefined, usage);
+  }
+
+  #counted(limit: Limit, decision: Decision): Decision {
+    this.#counts(decision);
+    return this.#degraded(limit, decision);
+  }
+
+  #degraded(limit: Limit, decision: Decision): Decision {
+    // A cost above this share's limit may pass when the store is back.
+    const never = decision.retryAfterMs === Number.POSITIVE_INFINITY && decision.cost <= limit.policy.quota;
+    const retryAfterMs = never ? this.#breaker.waitMs : decision.retryAfterMs;
+    return restated(decision, { retryAfterMs, policy: limit.policy, degraded: true });
+  }
+}
+
+/** Unique, because names and state kinds contain no line breaks. */
+function idOf({ name, policy }: Limit, key: string): string {
+  return `${name}\n${policy.stateKind}\n${key}`;
+}
+
+type MaybeCharged = Decision | undefined;
+
+/** Charges these units, or as many as there is room for. Undefined if there is no room. */
+function chargeUpTo(units: number, charge: (units: number) => Decision | PromiseLike<Decision>): MaybeCharged | PromiseLike<MaybeCharged> {
+  return andThen<Decision, MaybeCharged>(charge(units), (whole) => {
+    if (whole.allowed) return whole;
+    if (whole.remaining === 0) return undefined;
+    return andThen<Decision, MaybeCharged>(charge(whole.remaining), (part) => (part.allowed ? part : undefined));
+  });
+}
