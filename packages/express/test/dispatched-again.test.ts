@@ -8,10 +8,10 @@ import { type ExpressModule, listening } from "./express-app.js";
 
 const login: RequestHandler = (_request, response) => void response.json({ ok: true });
 
-/** How an app serves `/login` by what is behind `/v1/login`. */
+/** Ways to serve `/login` with the handler of `/v1/login`. */
 const rewrites: [string, (app: Express, limit: RateLimitMiddleware) => unknown][] = [
   [
-    "dispatches anew",
+    "a request that the app dispatches again",
     (app, limit) => {
       app.use(limit).get("/login", (request, response) => {
         request.url = "/v1/login";
@@ -20,7 +20,7 @@ const rewrites: [string, (app: Express, limit: RateLimitMiddleware) => unknown][
     },
   ],
   [
-    "rewrites before it meets the limit again",
+    "a request that is rewritten before it passes the limit again",
     (app, limit) => {
       app.use(limit).use((request, _response, next) => {
         request.url = "/v1/login";
@@ -35,7 +35,7 @@ describe.each<[string, ExpressModule]>([
   ["Express 5", express5],
   ["Express 4", express4 as unknown as ExpressModule],
 ])("a request that an app of %s", (_, express) => {
-  it.each(rewrites)("%s is limited by the rules for its new path too, and counted once by the others", async (_how, rewrite) => {
+  it.each(rewrites)("%s counts under the rules for its new path, and once under all others", async (_how, rewrite) => {
     const limit = rateLimit({
       rules: [
         { name: "all", policy: fixedWindow({ limit: 5, window: "365d" }), key: "global" },

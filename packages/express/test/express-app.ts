@@ -17,7 +17,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import type { Express, NextFunction, Request, Response, Router } from "express";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
 
-/** What of Express 4 and 5 an app is built of. */
+/** The part of Express 4 and 5 that builds an app. */
 export interface ExpressModule {
   (): Express;
   Router(): Router;
@@ -109,7 +109,7 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
   };
 }
 
-/** An app on a spare port of 127.0.0.1, or of another host. */
+/** Serves an app on a free port of 127.0.0.1 or another host. */
 export async function listening(app: Express, host = "127.0.0.1"): Promise<Server> {
   const server = app.listen(0, host);
   await once(server, "listening");

@@ -21,7 +21,7 @@ for (const [name, express] of versions) adapterConformance({ describe, it }, exp
 const policy = fixedWindow({ limit: 1, window: "365d" });
 const ok = (_request: Request, response: Response): void => void response.json({ ok: true });
 
-/** Runs a test against an app that listens, on 127.0.0.1 unless said. */
+/** Runs a test against a listening app, by default on 127.0.0.1. */
 async function serving(app: Express, run: (url: string) => Promise<void>, host?: string): Promise<void> {
   const server = await listening(app, host);
   try {
@@ -38,7 +38,7 @@ async function status(url: string, headers: Record<string, string> = {}): Promis
   return response.statusCode ?? 0;
 }
 
-/** An app that tells the codes of its errors. */
+/** An app that records the codes of its errors. */
 function appOf(express: ExpressModule): { app: Express; codes: unknown[]; end: () => Express } {
   const app = express();
   const codes: unknown[] = [];
@@ -50,7 +50,7 @@ function appOf(express: ExpressModule): { app: Express; codes: unknown[]; end: (
   return { app, codes, end };
 }
 
-describe.each(versions)("%s's own", (_, express) => {
+describe.each(versions)("%s", (_, express) => {
   it.each([
     ["its prototype", (app: Express) => Object.defineProperty(app.request, "ip", { get: () => "203.0.113.9" })],
     [
@@ -61,7 +61,7 @@ describe.each(versions)("%s's own", (_, express) => {
           next();
         }),
     ],
-  ])("an app's own req.ip, defined on %s, is the one that counts", async (_where, define) => {
+  ])("a req.ip that the app defines on %s is used as the client's address", async (_where, define) => {
     const { app, end } = appOf(express);
     define(app);
     const limit = rateLimit({ policy });
@@ -76,7 +76,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("an IPv4 client of a server that listens on :: is counted as IPv4, not with all others in one bucket", async () => {
+  it("IPv4 clients of a server on :: are counted separately, as IPv4", async () => {
     const { app, end } = appOf(express);
     const seen: (string | undefined)[] = [];
     const limit = rateLimit<Request>({
@@ -97,7 +97,7 @@ describe.each(versions)("%s's own", (_, express) => {
     );
   });
 
-  it("a mounted sub-app is limited by the proxy setting that it has, and by paths in full", async () => {
+  it("a mounted sub-app uses its own proxy setting and matches full paths", async () => {
     const { app, end } = appOf(express);
     app.set("trust proxy", 1);
     const sub = express();
@@ -110,7 +110,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("one middleware in an app, its sub-app and a router of that charges once", async () => {
+  it("one middleware in an app, its sub-app and the sub-app's router charges once", async () => {
     const { app, end } = appOf(express);
     const limit = rateLimit({ policy: fixedWindow({ limit: 2, window: "365d" }) });
     const sub = express();
@@ -124,7 +124,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("the key route is the route's pattern; where there is none, or it is no text, it is an error", async () => {
+  it("the key route is the route's pattern; without one, or with a RegExp, it is an error", async () => {
     const { app, codes, end } = appOf(express);
     const limit = rateLimit({ policy, key: "route" });
     app.get("/users/:id", limit, ok);
@@ -137,7 +137,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("a decision has any name that requests do not have already, in each of several apps", async () => {
+  it("decisionName can be any name that requests do not have yet, separately in each app", async () => {
     for (const [decisionName, expected] of [
       ["quota", [200, []]],
       ["quota", [200, []]],
@@ -152,7 +152,7 @@ describe.each(versions)("%s's own", (_, express) => {
     }
   });
 
-  it("a proxy setting of addresses is followed, and whatever trusts everyone is refused", async () => {
+  it("a proxy setting with addresses is followed, and one that trusts everyone is refused", async () => {
     const forgeable = "FLOODGATE_FORGEABLE_CLIENT_IP";
     for (const [setting, codeOf] of [
       ["loopback", undefined],
@@ -177,7 +177,7 @@ describe.each(versions)("%s's own", (_, express) => {
     }
   });
 
-  it("nobody is told of a missing proxy setting where the app defines `req.ip` itself", async () => {
+  it("there is no proxy warning if the app defines `req.ip` itself", async () => {
     for (const define of [
       (app: Express) => Object.defineProperty(app.request, "ip", { get: () => "127.0.0.1" }),
       (app: Express) =>
@@ -196,7 +196,7 @@ describe.each(versions)("%s's own", (_, express) => {
     }
   });
 
-  it("a URL that was rewritten is matched as the routers then see it", async () => {
+  it("a rewritten URL is matched as the routers see it", async () => {
     const { app, end } = appOf(express);
     app.use((request: Request, _response: Response, next: NextFunction) => {
       request.url = request.url.replace("/v1/", "/");
@@ -209,7 +209,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("a request that was answered while its key was looked up is left alone", async () => {
+  it("a request that was answered during the key lookup is not touched", async () => {
     const { app, end } = appOf(express);
     let look: (key: string) => void = () => undefined;
     const key = (): Promise<string> =>
@@ -238,7 +238,7 @@ describe.each(versions)("%s's own", (_, express) => {
     });
   });
 
-  it("onLimited may answer with the framework's own means, type and all", async () => {
+  it("onLimited may use Express's response methods, including the content type", async () => {
     const { app, end } = appOf(express);
     app.use(rateLimit<Request, Response>({ policy, onLimited: (_request, response) => response.send("<p>Slow down") }), ok);
     await serving(end(), async (url) => {
@@ -254,7 +254,7 @@ describe.each(versions)("%s's own", (_, express) => {
 });
 
 describe("without a server", () => {
-  it("a request that Express did not make shows its decision, and no other object does", () => {
+  it("a mock request gets its decision, and no other object does", () => {
     const request = { ip: "203.0.113.9", method: "GET", headers: {}, socket: {}, app: { get: () => false } } as unknown as Request;
     const response = { getHeader() {}, setHeader() {} } as unknown as Response;
     rateLimit({ policy })(request, response, () => undefined);
@@ -290,7 +290,7 @@ describe("without a server", () => {
     };
   };
 
-  it("where all functions are synchronous, so is the middleware: next is called before it returns", () => {
+  it("with synchronous functions the middleware is synchronous: it calls next before it returns", () => {
     const limit = rateLimit({ policy, key: () => "k", cost: () => 1, skip: () => false });
     const [first, second] = [response(), response()];
     const calls: unknown[][] = [];
@@ -306,7 +306,7 @@ describe("without a server", () => {
     ]);
   });
 
-  it("a fault of a synchronous function is handed to next before the middleware returns", () => {
+  it("an error in a synchronous function is passed to next before the middleware returns", () => {
     const fault = new Error("key");
     const limit = rateLimit({
       policy,
@@ -319,7 +319,7 @@ describe("without a server", () => {
     expect(calls).toEqual([[fault]]);
   });
 
-  it("a limiter on the memory store answers plain values", () => {
+  it("a limiter on the memory store returns plain values", () => {
     const { limiter } = rateLimit({ policy, store: memoryStore() });
     const decision = limiter.consume("k");
     expect(isPromise(decision)).toBe(false);

@@ -8,7 +8,7 @@ import { listening } from "./express-app.js";
 const policy = fixedWindow({ limit: 1, window: "365d" });
 
 describe("onLimited", () => {
-  /** The answer to a second request, and what the console was told. */
+  /** The response to a second request, and the console output. */
   async function limited(onLimited: (...args: never[]) => unknown): Promise<[number, string | null, string]> {
     const app = express();
     app.use(
@@ -36,14 +36,14 @@ describe("onLimited", () => {
     expect([status, type]).toEqual([429, "application/problem+json"]);
   });
 
-  it("may answer some time after it has returned", async () => {
+  it("may respond some time after it has returned", async () => {
     const later = (_request: Request, response: Response) => {
       setTimeout(() => response.send("Slow down"), 20);
     };
     expect(await limited(later as (...args: never[]) => unknown)).toEqual([429, "text/html; charset=utf-8", "Slow down"]);
   });
 
-  it("that takes the response and does not answer is told of once, and the limit answers", async () => {
+  it("that takes the response but does not answer warns once, and the limit answers", async () => {
     const warned = vi.spyOn(console, "warn").mockReturnValue();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {

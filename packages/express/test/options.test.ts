@@ -59,7 +59,7 @@ test.each<[string, unknown, string, RegExp]>([
     /cannot define "ip" anew/,
   ],
   [
-    "keys that are no functions",
+    "keys that are not functions",
     { limit: 1, window: "1m", keys: { user: "id" } },
     "FLOODGATE_INVALID_OPTION",
     /`keys.user` must be a function/,
@@ -73,32 +73,32 @@ test.each<[string, unknown, string, RegExp]>([
     /must be one of "ip", "skip", "reject", "error"/,
   ],
   [
-    "an address in place of an address",
+    'onMissingKey: "ip" with key: "ip"',
     { limit: 1, window: "1m", onMissingKey: "ip" },
     "FLOODGATE_CONFLICTING_OPTIONS",
     /cannot stand in for `key: "ip"`/,
   ],
   ["a prefix beyond an address", { limit: 1, window: "1m", ipv6Prefix: 129 }, "FLOODGATE_INVALID_OPTION", /1 to 128 bits, but was 129/],
   [
-    "a name for the decision that is none",
+    "an invalid decisionName",
     { limit: 1, window: "1m", decisionName: "rate-limit" },
     "FLOODGATE_INVALID_OPTION",
     /`decisionName` must be a word that can name a property, but was "rate-limit"/,
   ],
   [
-    "a time that is none",
+    "an invalid timeoutMs",
     { limit: 1, window: "1m", timeoutMs: "1s" },
     "FLOODGATE_INVALID_OPTION",
     /rateLimit: `timeoutMs` must be a whole number.*but was "1s". Write timeoutMs: 100/,
   ],
   [
-    "a misspelt word for when the store fails",
+    "a misspelt onStoreError",
     { limit: 1, window: "1m", onStoreError: "dney" },
     "FLOODGATE_INVALID_OPTION",
     /rateLimit: `onStoreError` must be "allow", "deny" or a store.*but was "dney". Did you mean "deny"/,
   ],
   [
-    "a share that is none",
+    "an invalid share",
     { limit: 1, window: "1m", onStoreError: { store: memoryStore(), share: 4 } },
     "FLOODGATE_INVALID_OPTION",
     /rateLimit: onStoreError: `share`.*but was 4. Write share: 1 \/ 4/,
@@ -153,14 +153,14 @@ test.each<[string, unknown, string, RegExp]>([
     /above the limit, 20,/,
   ],
   [
-    "skip that is no function",
+    "a skip that is not a function",
     { limit: 1, window: "1m", skip: true },
     "FLOODGATE_INVALID_OPTION",
     /`skip` must be a function, but was true/,
   ],
   ["unknown headers", { limit: 1, window: "1m", headers: "draft-9" }, "FLOODGATE_INVALID_OPTION", /Did you mean "draft-7"|must be one of/],
   [
-    "a regular expression in place of what matches",
+    "a regular expression as match",
     { rules: [{ ...rule, match: /^\/posts/ }] },
     "FLOODGATE_INVALID_OPTION",
     /match takes an object of options, but was given a RegExp. Write match: \{ method: "POST", path: "\/posts" \}/,
@@ -187,7 +187,7 @@ test("a cost that some plan allows is accepted, and so is any cost of a limit of
   expect(() => rateLimit({ limit: 0, window: "1m", cost: 20, onEvent: () => undefined })).not.toThrow();
 });
 
-test("one name on one store is one count: the same policy shares it, another is refused", () => {
+test("one name on one store is one count: the same policy shares it, another policy is refused", () => {
   const store = memoryStore();
   createLimiter({ name: "api", policy, store });
   expect(() => createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), store })).not.toThrow();
@@ -199,7 +199,7 @@ test("one name on one store is one count: the same policy shares it, another is 
   );
 });
 
-test.each([0, -1, 1.5, Number.NaN, "1"])("a limiter refuses the cost %o", (cost) => {
+test.each([0, -1, 1.5, Number.NaN, "1"])("a limiter rejects the cost %o", (cost) => {
   const limiter = createLimiter({ name: "api", policy, store: memoryStore() });
   expect(() => limiter.consume("k", { cost: cost as number })).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_COST" }));
   expect(limiter.peek("k").remaining).toBe(5);

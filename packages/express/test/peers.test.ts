@@ -15,14 +15,14 @@ import supertest from "supertest";
 import { expect, test, vi } from "vitest";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
 
-// Behaviour that rate limiters have got wrong, a row of the table of defects each.
+// Bugs of other rate limiters, by their number in the table of defects.
 
 let nowMs = 1_789_948_815_000;
 const clock = (): number => nowMs;
 const store = () => memoryStore({ clock });
 const ok = (_request: Request, response: Response): void => void response.json({ ok: true });
 
-/** An app with these middlewares before a handler, and the messages of its errors. */
+/** An app with these middlewares and a handler, and the messages of its errors. */
 function appOf(...middlewares: RateLimitMiddleware[]): { app: Express; errors: Error[] } {
   const app = express();
   const errors: Error[] = [];
@@ -41,7 +41,7 @@ async function statuses(app: Express, count: number, headers: Record<string, str
   return all;
 }
 
-test("2: a refund that comes too late leaves no key behind", () => {
+test("2: a late refund creates no key", () => {
   const own = store();
   const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1s" }), store: own });
   const decision = limiter.consume("k");
@@ -51,7 +51,7 @@ test("2: a refund that comes too late leaves no key behind", () => {
   expect([limiter.refund("k", decision), own.size, limiter.peek("k").remaining]).toEqual([0, 0, 5]);
 });
 
-test("3: two limits on one store share a count only if they have one name, and then they must be one policy", async () => {
+test("3: limits on one store share a count only under one name, and then need the same policy", async () => {
   const shared = store();
   const minute = rateLimit({ name: "minute", policy: fixedWindow({ limit: 2, window: "1m" }), store: shared });
   const day = rateLimit({ name: "day", policy: fixedWindow({ limit: 10, window: "1d" }), store: shared });
@@ -62,7 +62,7 @@ test("3: two limits on one store share a count only if they have one name, and t
   );
 });
 
-/** Ways not to decide. */
+/** Ways in which a store can fail. */
 const faults: Record<string, () => Promise<never>> = {
   "never answers": () => new Promise(() => undefined),
   rejects: () => Promise.reject(new Error("store")),
@@ -71,20 +71,20 @@ const faults: Record<string, () => Promise<never>> = {
   },
 };
 
-/** A limit of one request on a store that does not decide. */
+/** A limit of one request on a failing store. */
 function undecided(fault: () => Promise<never>, onStoreError?: "allow" | "deny"): RateLimitMiddleware {
   const broken: Store<"async"> = { mode: "async", consume: fault, consumeAll: fault, peek: fault, settle: fault, reset: fault };
   const options = { limit: 1, window: "1m", store: broken, timeoutMs: 10 } as const;
   return rateLimit(onStoreError === undefined ? options : { ...options, onStoreError });
 }
 
-test.each(Object.entries(faults))("4, 15: a store that %s holds no request and fails none", async (_, fault) => {
+test.each(Object.entries(faults))("4, 15: a store that %s neither delays nor fails requests", async (_, fault) => {
   const { app, errors } = appOf(undecided(fault));
   expect(await statuses(app, 8)).toEqual(Array.from({ length: 8 }, () => 200));
   expect(errors).toEqual([]);
 });
 
-test.each([undefined, null, Number.NaN, 0])("5: a policy function that answers %s is an error, never unlimited", async (answer) => {
+test.each([undefined, null, Number.NaN, 0])("5: a policy function that returns %s is an error, never unlimited", async (answer) => {
   const limit = rateLimit({ policy: () => answer as never });
   for (const headers of ["standard", false] as const) {
     const { app, errors } = appOf(limit, rateLimit({ policy: () => answer as never, headers }));
@@ -99,7 +99,7 @@ test("5: a limit of 0 rejects every request", async () => {
   expect(await statuses(app, 2)).toEqual([429, 429]);
 });
 
-test("6: of two rules, one that rejects leaves the other uncharged, and both stand in the headers", async () => {
+test("6: a rule that rejects leaves the other rule uncharged, and both are in the headers", async () => {
   const limit = rateLimit({
     store: store(),
     key: "global",
@@ -115,7 +115,7 @@ test("6: of two rules, one that rejects leaves the other uncharged, and both sta
   expect(parseList(headers["ratelimit"] as string).map(([name]) => name)).toEqual(["outer", "inner"]);
 });
 
-test.each(["30d", "365d", "36500d"] as const)("7: a window of %s limits, with no timer for the key", (window) => {
+test.each(["30d", "365d", "36500d"] as const)("7: a window of %s works, without a timer per key", (window) => {
   const timers = vi.spyOn(globalThis, "setTimeout");
   try {
     const limiter = createLimiter({ name: "api", policy: slidingWindowLog({ limit: 2, window }), store: store() });
@@ -131,7 +131,7 @@ test.each(["30d", "365d", "36500d"] as const)("7: a window of %s limits, with no
   }
 });
 
-test.each([500, 1_900])("8: a window of %d ms is that long, to the millisecond", (windowMs) => {
+test.each([500, 1_900])("8: a window of %d ms is exact to the millisecond", (windowMs) => {
   const limiter = createLimiter({ name: "api", policy: slidingWindowLog({ limit: 1, window: `${BigInt(windowMs)}ms` }), store: store() });
   limiter.consume("k");
   nowMs += windowMs - 1;
@@ -140,7 +140,7 @@ test.each([500, 1_900])("8: a window of %d ms is that long, to the millisecond",
   expect(limiter.consume("k").allowed).toBe(true);
 });
 
-test("9: of several limits all are charged or none is", () => {
+test("9: several limits are all charged, or none is", () => {
   const own = store();
   const a = createLimiter({ name: "a", policy: fixedWindow({ limit: 10, window: "1m" }), store: own });
   const b = createLimiter({ name: "b", policy: fixedWindow({ limit: 1, window: "1m" }), store: own });
@@ -153,7 +153,7 @@ test("9: of several limits all are charged or none is", () => {
   expect(a.peek("k").remaining).toBe(9);
 });
 
-test("9: a store's fault does not read as a 429", async () => {
+test("9: a store error does not become a 429", async () => {
   const fail = (): never => {
     throw new Error("store");
   };
@@ -173,7 +173,7 @@ test.each([
   expect(answers).toEqual([200, 429, 200, 200, 429]);
 });
 
-test("12: what two routes share by name, or by one middleware, is one count", async () => {
+test("12: two routes share one count by a name, or by one middleware", async () => {
   const shared = store();
   const group = () => rateLimit({ name: "group", policy: fixedWindow({ limit: 2, window: "1m" }), store: shared, key: "global" });
   const app = express();
@@ -184,7 +184,7 @@ test("12: what two routes share by name, or by one middleware, is one count", as
   ]);
 });
 
-test("14: a spray of fresh keys frees no client that is blocked", async () => {
+test("14: spraying fresh keys unblocks no blocked client", async () => {
   const limit = rateLimit({
     policy: fixedWindow({ limit: 2, window: "1m" }),
     store: memoryStore({ clock, maxKeys: 100 }),
@@ -214,20 +214,20 @@ test.each([
   for (const status of order) {
     const [got] = await statuses(app, 1, { "x-status": `${status === 429 ? order[3] : status}` });
     seen.push(got as number);
-    // The refund follows the response's close, which the client may see first.
+    // The refund happens after the response closes, which the client may see earlier.
     while (got !== 429 && refundWhen(got as number) && refunds < seen.filter(refundWhen).length) await new Promise(setImmediate);
   }
   expect([seen, refunds]).toEqual([order, 3]);
 });
 
-test("17: there is no set-up that limits nothing: the store may be left out, the limit may not", async () => {
+test("17: no setup silently limits nothing: the store is optional, the limit is not", async () => {
   const { app } = appOf(rateLimit({ limit: 1, window: "1d" }));
   expect((await statuses(app, 5)).slice(1)).toEqual([429, 429, 429, 429]);
   for (const options of [{}, { limit: 1 }, { window: "1m" }, { rules: [] }])
     expect(() => rateLimit(options as never)).toThrow(/FLOODGATE|rateLimit/);
 });
 
-test("18: memory is bounded, whatever number of clients comes", () => {
+test("18: memory is bounded for any number of clients", () => {
   const own = memoryStore({ clock, maxKeys: 100 });
   const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 2, window: "1m" }), store: own });
   for (let i = 0; i < 1_000; i++) limiter.consume(i);
@@ -249,7 +249,7 @@ test.each(["standard", "draft-7", "draft-6", "legacy"] as const)(
   },
 );
 
-test("23: a reset is of exactly one key", () => {
+test("23: a reset clears exactly one key", () => {
   const { limiter } = rateLimit({ policy: fixedWindow({ limit: 1, window: "1m" }), store: store() });
   const keys = ["user", "user:2", "*", "user*"];
   for (const key of keys) limiter.consume(key);
@@ -266,7 +266,7 @@ test.each([
     expect(await statuses(appOf(undecided(fault, onStoreError)).app, 8)).toEqual(Array.from({ length: 8 }, () => status));
 });
 
-test("25: what the default limit remembers of a key does not grow with the limit", () => {
+test("25: the default policy's memory per key does not grow with the limit", () => {
   const cells = (limit: number): number => {
     const { limit: made } = rateLimit({ limit, window: "1m" }).limiter;
     return made.algorithm.size(made.policy, new Float64Array(8), 0);
@@ -274,7 +274,7 @@ test("25: what the default limit remembers of a key does not grow with the limit
   expect(cells(10_000_000)).toBe(cells(10));
 });
 
-test("26: there is one Retry-After, under its own name, however many limits reject", async () => {
+test("26: there is exactly one Retry-After header when several limits reject", async () => {
   const policy = fixedWindow({ limit: 1, window: "1m" });
   const { app } = appOf(
     rateLimit({
@@ -292,7 +292,7 @@ test("26: there is one Retry-After, under its own name, however many limits reje
   expect(headers["retry-after"]).toMatch(/^\d+$/);
 });
 
-test("27: a client that forges its address anew with each request is one client", async () => {
+test("27: a client that forges a new address with each request is counted as one client", async () => {
   const { app } = appOf(rateLimit({ policy: fixedWindow({ limit: 1, window: "1m" }), store: store(), onEvent: () => undefined }));
   const answers: number[] = [];
   for (let i = 0; i < 20; i++)
@@ -323,7 +323,7 @@ test.each([
   }
 });
 
-test("29: a key function that throws lets nobody through", async () => {
+test("29: a key function that throws lets no request through", async () => {
   const { app, errors } = appOf(
     rateLimit({
       limit: 1,
@@ -337,7 +337,7 @@ test("29: a key function that throws lets nobody through", async () => {
   expect(errors).toHaveLength(10);
 });
 
-test("30: a parser of structured fields reads back our headers, and our Retry-After is a number of seconds", async () => {
+test("30: a structured-fields parser reads the headers, and Retry-After is a number of seconds", async () => {
   const { app } = appOf(rateLimit({ name: "api", policy: fixedWindow({ limit: 1, window: "1m" }), store: store() }));
   await supertest(app).get("/");
   const { headers } = await supertest(app).get("/");
@@ -346,7 +346,7 @@ test("30: a parser of structured fields reads back our headers, and our Retry-Af
   expect(Number(headers["retry-after"])).toBeGreaterThan(0);
 });
 
-test("31: the edge of a window lets no second helping through the default limit", () => {
+test("31: the default policy allows no second quota at a window's edge", () => {
   const { limiter } = rateLimit({ limit: 10, window: "1m", store: store() });
   const windowMs = 60_000;
   nowMs = Math.ceil(nowMs / windowMs) * windowMs - 20;
@@ -355,6 +355,6 @@ test("31: the edge of a window lets no second helping through the default limit"
     if ((limiter.consume("k") as Decision).allowed) allowed++;
     nowMs += 1;
   }
-  // Ten, and the one that the formula lets in as soon as the first window begins to leave; a fixed window lets twenty in.
+  // Ten, plus one that the formula allows as soon as the first window begins to leave. A fixed window would allow twenty.
   expect(allowed).toBe(11);
 });

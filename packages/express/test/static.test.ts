@@ -21,7 +21,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** Spellings under which a file is served, or else refused. */
+/** Spellings of the file's path: each is served or rejected. */
 const spellings = [
   ...["/downloads/big.zip", "/DOWNLOADS/big.zip", "//downloads//big.zip", "/downloads/big%2Ezip", "/%64ownloads/big.zip"],
   ...["/downloads%2Fbig.zip", "/%2Fdownloads%2fbig.zip", "/downloads%5Cbig.zip", "/downloads\\big.zip", "/downloads%252Fbig.zip"],
@@ -35,7 +35,7 @@ describe.each<[string, { (): Express; static(root: string): ReturnType<typeof ex
   ["Express 5", express5],
   ["Express 4", express4 as never],
 ])("express.static of %s", (_, express) => {
-  it("serves no file past its limit, however the path to it is spelt", async () => {
+  it("limits a file under every spelling of its path", async () => {
     const rules = [{ name: "downloads", policy: fixedWindow({ limit: 1, window: "365d" }), match: { path: "/downloads/*" } }];
     const limit = rateLimit({ rules, key: "global" });
     const server = await listening(express().use(limit, express.static(root)));

@@ -19,39 +19,39 @@ interface AppRequest extends express5.Request {
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
 
-test("Express 5: req.params stays as the route says it, and req.rateLimit is typed", () => {
+test("Express 5: req.params keeps the route's type, and req.rateLimit is typed", () => {
   const app = express5();
   app.get("/users/:id", rateLimit({ limit: 1, window: "1m" }), (req, res) => {
     expectTypeOf(req.params.id).toEqualTypeOf<string>();
     expectTypeOf(req.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(req.query).not.toBeAny();
-    // @ts-expect-error no parameter of the route has that name
+    // @ts-expect-error the route has no such parameter
     res.json(req.params.name);
   });
   app.use(rateLimit({ policy, key: (req, { ip }) => [ip, String(req.body?.user)] }));
   app.use("/api", rateLimit({ policy }), express5.Router().use(rateLimit({ policy })));
 });
 
-test("Express 4: req.params stays as the route says it, and req.rateLimit is typed", () => {
+test("Express 4: req.params keeps the route's type, and req.rateLimit is typed", () => {
   const app = express4();
   app.get("/users/:id", rateLimit({ limit: 1, window: "1m" }), (req, res) => {
     expectTypeOf(req.params.id).toEqualTypeOf<string>();
     expectTypeOf(req.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(req.query).not.toBeAny();
-    // @ts-expect-error no parameter of the route has that name
+    // @ts-expect-error the route has no such parameter
     res.json(req.params.name);
   });
   app.use(rateLimit({ policy, key: (req, { ip }) => [ip, String(req.body?.user)] }));
   app.use("/api", rateLimit({ policy }), express4.Router().use(rateLimit({ policy })));
 });
 
-test("a decisionName that the app declares is typed in both", () => {
+test("a declared decisionName is typed in both versions", () => {
   const limit = rateLimit({ policy, decisionName: "quota" });
   express5().get("/users/:id", limit, (req) => expectTypeOf(req.quota).toEqualTypeOf<Decision | undefined>());
   express4().get("/users/:id", limit, (req) => expectTypeOf(req.quota).toEqualTypeOf<Decision | undefined>());
 });
 
-test("functions may say the request and response of the app's own Express", () => {
+test("functions may annotate the request and response types of the app's Express", () => {
   express5().use(
     rateLimit({ policy, key: (req: express5.Request) => req.get("x-user"), onLimited: (_req, res: express5.Response) => res.send("no") }),
   );
@@ -60,7 +60,7 @@ test("functions may say the request and response of the app's own Express", () =
   );
 });
 
-test("with the app's request as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+test("with the app's request as type argument, all options are typed, and keys and costs may have any names", () => {
   const source = {} as RuleSource;
   const options = [
     () =>
@@ -87,17 +87,17 @@ test("with the app's request as type argument, all options are typed, and keys a
       }),
     () => rateLimit<AppRequest>({ rules: source, key: "user", keys: { user: (req) => req.user?.id } }),
     () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
-    // @ts-expect-error no property of that name
+    // @ts-expect-error requests have no such property
     () => rateLimit<AppRequest>({ policy, keys: { user: (req) => req.usr } }),
     // @ts-expect-error a cost is a number
     () => rateLimit<AppRequest>({ policy, costs: { tokens: (req) => req.user?.id } }),
-    // @ts-expect-error a settled cost is one, too
+    // @ts-expect-error a settled cost is a number
     () => rateLimit<AppRequest>({ policy, settle: (req) => req.user?.id }),
     // @ts-expect-error a plan is a name
     () => rateLimit<AppRequest>({ policy, plan: (req) => req.path.length }),
     // @ts-expect-error a plan's numbers are numbers
     () => rateLimit<AppRequest>({ policy, plans: { pro: { limit: "1000" } } }),
-    // @ts-expect-error a ban lasts for a time
+    // @ts-expect-error a ban needs a duration
     () => rateLimit<AppRequest>({ policy, ban: { after: 10, within: "1m" } }),
     // @ts-expect-error ranges are a list
     () => rateLimit<AppRequest>({ policy, exempt: { ips: "10.0.0.0/8" } }),
@@ -105,7 +105,7 @@ test("with the app's request as type argument, all options are typed, and keys a
   expectTypeOf(options).toBeArray();
 });
 
-test("a misspelt key name is an error, in rules on that rule", () => {
+test("a misspelt key name is a type error, in rules on that rule", () => {
   const keys = { user: () => "u", tenant: () => "t" };
   rateLimit({
     keys,
@@ -123,7 +123,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
       keys,
       rules: [
         { name: "a", key: "user", policy },
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "b", key: "usr", policy },
       ],
     });
@@ -131,7 +131,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "a", key: "secret:usr", policy },
       ],
     });
@@ -139,7 +139,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "tenat" is no key
+        // @ts-expect-error "tenat" is not a key
         { name: "a", key: ["ip", "tenat"], policy },
       ],
     });
@@ -148,21 +148,21 @@ test("a misspelt key name is an error, in rules on that rule", () => {
   expectTypeOf([misspelt, misspeltSecret, inTuple, undefinedKey]).toBeArray();
 });
 
-test("misspelt words and durations are errors", () => {
+test("misspelt words and durations are type errors", () => {
   const wrong = [
-    // @ts-expect-error a word that is no option
+    // @ts-expect-error not an option
     () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
-    // @ts-expect-error a duration without a unit that is known
+    // @ts-expect-error a duration with an unknown unit
     () => rateLimit({ limit: 1, window: "1 minute" }),
     // @ts-expect-error an unknown mode
     () => rateLimit({ policy, mode: "watch" }),
     // @ts-expect-error an unknown format
     () => rateLimit({ policy, headers: "draft-9" }),
-    // @ts-expect-error legacy stands second
+    // @ts-expect-error "legacy" must be second
     () => rateLimit({ policy, headers: ["legacy", "standard"] }),
-    // @ts-expect-error a policy function that answers nothing
+    // @ts-expect-error a policy function must return a policy
     () => rateLimit({ policy: () => undefined }),
-    // @ts-expect-error an object is no key
+    // @ts-expect-error an object is not a key
     () => rateLimit({ policy, key: () => ({ id: 1 }) }),
   ];
   expectTypeOf(wrong).toBeArray();

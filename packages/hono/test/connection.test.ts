@@ -9,11 +9,11 @@ const socket = { remoteAddress: "192.0.2.1" };
 interface Asked {
   readonly env?: unknown;
   readonly headers?: Record<string, string>;
-  /** What workerd knows of the request. */
+  /** The request's `cf` object from workerd. */
   readonly cf?: object;
 }
 
-/** Sends a request as a runtime hands it over: whom it was counted for, the code of its error, and the codes of warnings. */
+/** Sends a request as a runtime passes it. Returns the counted client, the error code, and the codes of warnings. */
 async function ask({ env, headers = {}, cf }: Asked): Promise<{ counted: unknown; error: unknown; warnings: unknown[] }> {
   let counted: unknown;
   let error: unknown;
@@ -32,7 +32,7 @@ async function ask({ env, headers = {}, cf }: Asked): Promise<{ counted: unknown
   return { counted, error, warnings };
 }
 
-/** Headers that anyone can send. */
+/** Headers that any client can send. */
 const forged = Object.fromEntries(
   ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip"].map((name) => [name, "198.51.100.1"]),
 );
@@ -54,25 +54,25 @@ const edges: [string, Asked][] = [
   ["Netlify", { env: { context: { ip: "192.0.2.1" } } }],
 ];
 
-describe("the client's address is that of the runtime, whatever headers say", () => {
+describe("the client's address comes from the runtime, not from headers", () => {
   it.each([...sockets, ...edges])("%s", async (_, asked) => {
     expect(await ask({ ...asked, headers: { ...forged, ...asked.headers } })).toMatchObject({ counted: "192.0.2.1", error: undefined });
   });
 });
 
-describe("a forwarded address though no proxy is trusted", () => {
+describe("a forwarded address without a trusted proxy", () => {
   const headers = { "x-forwarded-for": "198.51.100.1" };
 
-  it.each(sockets)("is noticed where the address is a socket's: %s", async (_, asked) => {
+  it.each(sockets)("causes a warning if the address is a socket's: %s", async (_, asked) => {
     expect((await ask({ ...asked, headers })).warnings).toEqual(["FLOODGATE_MISSING_PROXY_SETTING"]);
   });
 
-  it.each(edges)("is no sign of a missing setting where a platform tells the address: %s", async (_, asked) => {
+  it.each(edges)("causes no warning if the platform provides the address: %s", async (_, asked) => {
     expect((await ask({ ...asked, headers: { ...headers, ...asked.headers } })).warnings).toEqual([]);
   });
 });
 
-describe("where nothing is known of the client, nobody is let through or counted, whatever headers say", () => {
+describe("without a client address, requests fail, whatever headers say", () => {
   it.each<[string, Asked]>([
     ["app.request() without an environment", {}],
     ["an environment of the app's own bindings", { env: { DB: {}, TOKEN: "secret" } }],
@@ -81,26 +81,26 @@ describe("where nothing is known of the client, nobody is let through or counted
     ["an upgraded connection without a socket", { env: { incoming: {}, outgoing: undefined } }],
     ["a request that Bun does not know", { env: { requestIP: () => null } }],
     ["a Unix socket of Deno's", { env: { remoteAddr: { transport: "unix", path: "/run/app.sock" } } }],
-    ["a load balancer before AWS Lambda, whose word stands in a header", { env: { requestContext: { elb: {} } } }],
+    ["AWS Lambda behind a load balancer, which sends the address only in a header", { env: { requestContext: { elb: {} } } }],
     ["an edge of Cloudflare's without its header", { cf: { colo: "AMS" } }],
   ])("%s", async (_, asked) => {
     const headers = asked.cf === undefined ? forged : { "x-forwarded-for": "198.51.100.1" };
     expect(await ask({ ...asked, headers })).toMatchObject({ counted: undefined, error: "FLOODGATE_NO_CLIENT_IP" });
   });
 
-  it("workerd behind a Unix socket, whatever cf-connecting-ip says", async () => {
+  it("workerd behind a Unix socket ignores cf-connecting-ip", async () => {
     expect(await ask({ cf: { clientPid: 1, clientUid: 1 }, headers: forged })).toMatchObject({ error: "FLOODGATE_NO_CLIENT_IP" });
   });
 });
 
-it("on Workers c.env holds bindings, whatever they are called", async () => {
+it("Workers bindings in c.env are ignored, whatever their names", async () => {
   const answersAnything: object = new Proxy(() => undefined, { get: () => answersAnything });
   const env = { server: answersAnything, incoming: answersAnything, requestIP: answersAnything, context: { ip: "198.51.100.1" } };
   const { counted, error } = await ask({ env, cf: { colo: "AMS" }, headers: { "cf-connecting-ip": "192.0.2.1" } });
   expect([counted, error]).toEqual(["192.0.2.1", undefined]);
 });
 
-it("clientIp reads proxies' headers, as the app sees them", async () => {
+it("clientIp can read proxy headers", async () => {
   const limit = rateLimit({ policy, clientIp: { trustedHops: 1 } });
   const app = new Hono();
   app.use(async (c, next) => {

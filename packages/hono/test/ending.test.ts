@@ -8,22 +8,22 @@ import { rateLimit } from "../src/index.js";
 
 interface Ended {
   readonly response: Response;
-  /** The status of each time that the end was told. */
-  readonly told: number[];
+  /** The reported statuses. */
+  readonly statuses: number[];
 }
 
-/** An app whose limit asks for the status, on a runtime that does not tell when a response has been sent. */
+/** An app whose limit uses the status, on a runtime that does not report when a response was sent. */
 async function answered(handler: MiddlewareHandler, outer: MiddlewareHandler[] = [], init: RequestInit = {}): Promise<Ended> {
-  const told: number[] = [];
+  const statuses: number[] = [];
   const policy = fixedWindow({ limit: 9, window: "365d" });
-  const limit = rateLimit({ policy, key: "global", refundWhen: (status) => told.push(status) < 0 });
+  const limit = rateLimit({ policy, key: "global", refundWhen: (status) => statuses.push(status) < 0 });
   const app = new Hono().onError((_, c) => c.text("no", 500));
   app.use(...outer, async (_, next) => next()).get("/", limit, handler);
   const response = await app.request("/", { headers: { "accept-encoding": "gzip" }, ...init });
-  return { response, told };
+  return { response, statuses };
 }
 
-/** A body that is written piece by piece, and what its reader told it. */
+/** A streamed body, and the reason with which its reader cancelled it. */
 function written(): { body: ReadableStream; write: (text: string) => void; end: () => void; fail: () => void; cancelled: unknown[] } {
   let controller = {} as ReadableStreamDefaultController;
   const cancelled: unknown[] = [];
@@ -42,90 +42,90 @@ function written(): { body: ReadableStream; write: (text: string) => void; end: 
   };
 }
 
-const ended = ({ told }: Ended) => vi.waitUntil(() => told.length > 0, { interval: 1 });
+const ended = ({ statuses }: Ended) => vi.waitUntil(() => statuses.length > 0, { interval: 1 });
 
-describe("where the runtime does not tell when a response has been sent, its end", () => {
+describe("on runtimes that do not report when a response was sent, its end", () => {
   it.each<[string, MiddlewareHandler, number]>([
     ["is that of its body", async (c) => c.text("ok", 202), 202],
-    ["is that of a body that is empty", async (c) => c.text("", 203), 203],
-    ["is at once where it has no body", async () => new Response(null, { status: 204 }), 204],
-    ["is at once where it is a failure of the network", async () => Response.error(), 0],
+    ["is that of an empty body", async (c) => c.text("", 203), 203],
+    ["is immediate without a body", async () => new Response(null, { status: 204 }), 204],
+    ["is immediate for Response.error()", async () => Response.error(), 0],
     ["is that of an error's body", () => Promise.reject(new Error("handler")), 500],
   ])("%s", async (_, handler, status) => {
     const app = await answered(handler);
     await app.response.text();
     await ended(app);
-    expect(app.told).toEqual([status]);
+    expect(app.statuses).toEqual([status]);
   });
 
-  it("is at once where there is none, for the handler threw what is no error", async () => {
-    const told: number[] = [];
+  it("is immediate without a response, after the handler threw a non-error", async () => {
+    const statuses: number[] = [];
     const policy = fixedWindow({ limit: 9, window: "1m" });
-    const limit = rateLimit({ policy, key: "global", refundWhen: (status) => told.push(status) < 0 });
+    const limit = rateLimit({ policy, key: "global", refundWhen: (status) => statuses.push(status) < 0 });
     const app = new Hono().get("/", limit, () => Promise.reject("text"));
     await expect(app.request("/")).rejects.toBe("text");
-    expect(told).toEqual([500]);
+    expect(statuses).toEqual([500]);
   });
 
-  it("is that of a stream, which passes piece by piece", async () => {
+  it("is the end of a stream, which is passed on chunk by chunk", async () => {
     const { body, write, end } = written();
-    const { response, told } = await answered(async (c) => c.body(body, 201));
+    const { response, statuses } = await answered(async (c) => c.body(body, 201));
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     for (const text of ["one", "two", "three"]) {
       write(text);
       expect(new TextDecoder().decode((await reader.read()).value)).toBe(text);
     }
-    expect(told).toEqual([]);
+    expect(statuses).toEqual([]);
     end();
     expect((await reader.read()).done).toBe(true);
-    await ended({ response, told });
-    expect(told).toEqual([201]);
+    await ended({ response, statuses });
+    expect(statuses).toEqual([201]);
   });
 
-  it("is 499 where the client hangs up in the middle of a stream, which is told to stop", async () => {
+  it("is 499 if the client disconnects during a stream, which is cancelled", async () => {
     const { body, write, cancelled } = written();
     const app = await answered(async (c) => c.body(body));
     write("one");
     await app.response.body?.cancel("gone");
     await ended(app);
-    expect([app.told, cancelled]).toEqual([[499], ["gone"]]);
+    expect([app.statuses, cancelled]).toEqual([[499], ["gone"]]);
   });
 
-  it("is 499 once where the client hangs up and nobody reads on", async () => {
+  it("is reported as 499 once if the client disconnects and reading stops", async () => {
     const { body, write, end } = written();
     const client = new AbortController();
-    const { response, told } = await answered(async (c) => c.body(body), [], { signal: client.signal });
+    const { response, statuses } = await answered(async (c) => c.body(body), [], { signal: client.signal });
     write("one");
     write("two");
     client.abort();
-    expect(told).toEqual([499]);
+    expect(statuses).toEqual([499]);
     end();
     await response.text();
-    expect(told).toEqual([499]);
+    expect(statuses).toEqual([499]);
   });
 
-  it("is 499 where the stream fails, which the client hears of", async () => {
+  it("is 499 if the stream fails, and the client gets the failure", async () => {
     const { body, write, fail } = written();
     const app = await answered(async (c) => c.body(body));
     write("one");
     fail();
     await expect(app.response.text()).rejects.toThrow("stream");
     await ended(app);
-    expect(app.told).toEqual([499]);
+    expect(app.statuses).toEqual([499]);
   });
 
-  it("is 499 where the client has hung up before there is a response", async () => {
-    const { told } = await answered(async (c) => c.text("late"), [], { signal: AbortSignal.abort() });
-    expect(told).toEqual([499]);
+  it("is 499 if the client disconnects before there is a response", async () => {
+    const { statuses } = await answered(async (c) => c.text("late"), [], { signal: AbortSignal.abort() });
+    expect(statuses).toEqual([499]);
   });
 
-  it("is at once for HEAD, whose body nobody reads", async () => {
+  it("is immediate for HEAD, whose body is not read", async () => {
     const { body } = written();
-    const { response, told } = await answered(async (c) => c.body(body), [], { method: "HEAD" });
-    expect([response.status, response.body, told]).toEqual([200, null, [200]]);
+    const { response, statuses } = await answered(async (c) => c.body(body), [], { method: "HEAD" });
+    expect([response.status, response.body, statuses]).toEqual([200, null, [200]]);
   });
 
-  it("leaves status, headers and cookies as they are, also of a response that nobody may change", async () => {
+  it("does not change status, headers or cookies, also of an immutable response", async () => {
     const cookies = (c: Context): void => {
       c.header("set-cookie", "a=1", { append: true });
       c.header("set-cookie", "b=2", { append: true });
@@ -143,21 +143,21 @@ describe("where the runtime does not tell when a response has been sent, its end
     await ended(fetched);
   });
 
-  it("is the same where a middleware further out sends the body in another form", async () => {
+  it("is the same if an outer middleware transforms the body", async () => {
     const { body, write, end } = written();
     const app = await answered(async (c) => c.body(body, 200, { "content-type": "text/plain" }), [compress({ threshold: 0 })]);
     expect(app.response.headers.get("content-encoding")).toBe("gzip");
     const text = new Response(app.response.body?.pipeThrough(new DecompressionStream("gzip"))).text();
     write("one");
     write("two");
-    expect(app.told).toEqual([]);
+    expect(app.statuses).toEqual([]);
     end();
     expect(await text).toBe("onetwo");
     await ended(app);
-    expect(app.told).toEqual([200]);
+    expect(app.statuses).toEqual([200]);
   });
 
-  it("comes also where a middleware further out answers another in its place", async () => {
+  it("is reported even if an outer middleware replaces the response", async () => {
     const replace: MiddlewareHandler = async (c, next) => {
       await next();
       c.res = new Response("not here", { status: 418 });
@@ -165,21 +165,21 @@ describe("where the runtime does not tell when a response has been sent, its end
     const app = await answered(async (c) => c.text("missing", 404), [replace]);
     expect(await app.response.text()).toBe("not here");
     await ended(app);
-    expect(app.told).toEqual([404]);
+    expect(app.statuses).toEqual([404]);
   });
 
-  it("comes once for each of several limits", async () => {
-    const told: string[] = [];
+  it("is reported once to each of several limits", async () => {
+    const statuses: string[] = [];
     const named = (name: string): MiddlewareHandler =>
-      rateLimit({ name, limit: 9, window: "365d", key: "global", refundWhen: () => told.push(name) < 0 });
+      rateLimit({ name, limit: 9, window: "365d", key: "global", refundWhen: () => statuses.push(name) < 0 });
     const response = await new Hono().get("/", named("outer"), named("inner"), (c) => c.text("ok")).request("/");
     expect(await response.text()).toBe("ok");
-    await vi.waitUntil(() => told.length > 1, { interval: 1 });
-    expect(told.sort()).toEqual(["inner", "outer"]);
+    await vi.waitUntil(() => statuses.length > 1, { interval: 1 });
+    expect(statuses.sort()).toEqual(["inner", "outer"]);
   });
 });
 
-it("settle charges what is counted while the response streams", async () => {
+it("settle charges a cost that is counted while the response streams", async () => {
   const app = new Hono<{ Variables: { tokens: number } }>();
   const policy = tokenBucket({ capacity: 1000, refill: 1, every: "365d" });
   const settled = new Promise((resolve) => {
@@ -204,22 +204,22 @@ it("settle charges what is counted while the response streams", async () => {
   expect(await settled).toBe(500);
 });
 
-describe("where a runtime ends what nobody waits for", () => {
-  it("it is asked to wait until the store has been told what a response has cost", async () => {
+describe("on runtimes that kill unawaited work", () => {
+  it("settlements are passed to waitUntil", async () => {
     const waitedFor: Promise<unknown>[] = [];
     const runtime = {
       waitUntil: (work: Promise<unknown>) => void waitedFor.push(work),
       passThroughOnException: () => undefined,
       props: {},
     };
-    const told: number[] = [];
+    const statuses: number[] = [];
     const memory = memoryStore();
     const store: Store<"async"> = {
       mode: "async",
       consume: async (limit, key, cost) => memory.consume(limit, key, cost),
       peek: async (limit, key) => memory.peek(limit, key),
       consumeAll: async (checks) => memory.consumeAll(checks),
-      settle: async (_limit, _key, _decision, cost) => sleep(5).then(() => told.push(cost)),
+      settle: async (_limit, _key, _decision, cost) => sleep(5).then(() => statuses.push(cost)),
       reset: async (limit, key) => memory.reset(limit, key),
     };
     const policy = tokenBucket({ capacity: 1000, refill: 1, every: "365d" });
@@ -230,6 +230,6 @@ describe("where a runtime ends what nobody waits for", () => {
     expect(waitedFor).toHaveLength(1);
     expect(await response.text()).toBe("ok");
     await Promise.all(waitedFor);
-    expect(told).toEqual([25]);
+    expect(statuses).toEqual([25]);
   });
 });

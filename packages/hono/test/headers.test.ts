@@ -10,7 +10,7 @@ import { parseList } from "structured-headers";
 import { describe, expect, it } from "vitest";
 import { type HonoRateLimitOptions, rateLimit } from "../src/index.js";
 
-// Hono has many ways to answer, and hands what was set before `next()` to those alone that it made itself.
+// Hono has many ways to respond, and applies headers that were set before `next()` only to responses that it made itself.
 
 const policy = fixedWindow({ limit: 1_000_000, window: "365d" });
 const store = memoryStore();
@@ -20,7 +20,7 @@ const names = (response: Response, header = "ratelimit"): unknown[] => parseList
 const immutable = (): Promise<Response> => fetch("data:text/plain,raw");
 const nothing = new Response(null, { status: 204 });
 
-/** Ways to answer, as a route's handlers. */
+/** Ways to respond, as route handlers. */
 const answers: [string, ...MiddlewareHandler[]][] = [
   ["c.json()", async (c) => c.json({ ok: true })],
   ["c.body() with headers", async (c) => c.body("ok", 201, { "x-own": "1" })],
@@ -60,22 +60,22 @@ const answers: [string, ...MiddlewareHandler[]][] = [
   ["nothing, so that there is no such page", async (_c, next) => next()],
 ];
 
-/** Error handling and missing pages: Hono's own, the app's by `c`, and the app's with raw responses. */
+/** Error and not-found handlers: Hono's, the app's with `c`, and the app's with raw responses. */
 const handlings: [string, (app: Hono) => void][] = [
   ["Hono's own", (app) => void app.onError((error, c) => ("getResponse" in error ? error.getResponse() : c.text("no", 500)))],
   ["by c", (app) => app.onError((_, c) => c.json({ error: true }, 500)).notFound((c) => c.json({ found: false }, 404))],
   ["raw", (app) => app.onError(() => new Response("no", { status: 500 })).notFound(() => new Response("none", { status: 404 }))],
 ];
 
-/** What may stand around limits and answers. */
+/** Middlewares that may surround limits and handlers. */
 const around: [string, MiddlewareHandler][] = [
   ["nothing", (_c, next) => next()],
   ["cors, which looks at the response before there is one", cors()],
   ["etag, which makes a new one", etag()],
 ];
 
-describe("every response has the headers of all limits that it passed, in their order, once", () => {
-  it("whatever makes it, wherever the limits are", { timeout: 60_000 }, async () => {
+describe("every response has the headers of all limits that it passed, in order, once", () => {
+  it("for every way to respond and every position of the limits", { timeout: 60_000 }, async () => {
     const anyOf = <T>(all: readonly T[]) => fc.constantFrom(...all);
     const place = fc.constantFrom("app", "sub-app", "route");
     await fc.assert(
@@ -116,7 +116,7 @@ describe("every response has the headers of all limits that it passed, in their 
     );
   });
 
-  it.each(answers)("of a route that Hono answers with nothing around it: %s", async (_, ...handlers) => {
+  it.each(answers)("for a single route without other middlewares: %s", async (_, ...handlers) => {
     const app = new Hono().onError(() => new Response("no", { status: 500 })).get("/", limit("a"), ...(handlers as [MiddlewareHandler]));
     expect(names(await app.request("/"))).toEqual(["a"]);
   });
@@ -127,7 +127,7 @@ describe("a response with headers of the same names", () => {
   const proxied = (options: Partial<HonoRateLimitOptions<object>>) =>
     new Hono().get("/", limit("a", options), limit("b", options), () => new Response("raw", { headers: upstream })).request("/");
 
-  it("keeps its list items, behind those of the limits", async () => {
+  it("keeps its list items after those of the limits", async () => {
     const response = await proxied({});
     expect(names(response)).toEqual(["a", "b", "upstream"]);
     expect(names(response, "ratelimit-policy")).toEqual(["a", "b", "upstream"]);
@@ -137,7 +137,7 @@ describe("a response with headers of the same names", () => {
     expect((await proxied({ headers: "legacy" })).headers.get("x-ratelimit-limit")).toBe("5");
   });
 
-  it("may have an item that begins as a limit's does", async () => {
+  it("may have an item that begins like a limit's", async () => {
     const items = '"a";r=99;t=10, "b"';
     const raw = () => new Response("raw", { headers: { ratelimit: items } });
     const own = memoryStore({ clock: () => 0 });
@@ -148,13 +148,13 @@ describe("a response with headers of the same names", () => {
   });
 });
 
-it("a response that no one may copy is left as it is", async () => {
+it("a response that cannot be copied is not changed", async () => {
   const app = new Hono().get("/", limit("a"), () => Response.error());
   const response = await app.request("/");
   expect([response.type, response.headers.get("ratelimit")]).toEqual(["error", null]);
 });
 
-it("a body that is sent raw arrives whole, once", async () => {
+it("a raw body arrives complete, once", async () => {
   const body = new ReadableStream({
     start(controller) {
       controller.enqueue(new TextEncoder().encode("whole"));
@@ -170,7 +170,7 @@ it("headers: false sets none, on any response", async () => {
   expect([...(await app.request("/")).headers.keys()]).toEqual(["content-type"]);
 });
 
-it("a limit that did not apply leaves the response as the handler made it", async () => {
+it("a limit that did not apply does not change the response", async () => {
   const made = new Response("raw");
   const app = new Hono().get("/", limit("a", { skip: () => true }), () => made);
   expect(await app.request("/")).toBe(made);

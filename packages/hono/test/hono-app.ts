@@ -36,7 +36,7 @@ async function send(c: Context, { status, body, chunks, raw }: Reply): Promise<R
   return body === undefined ? c.body(null) : c.json(body as object);
 }
 
-/** A response with headers that nobody may change, unless its status is one that only a server could give it. */
+/** A response with immutable headers, unless its status cannot come from `fetch`. */
 async function immutable(body: unknown, status: number | undefined): Promise<Response> {
   const text = JSON.stringify(body);
   if (status === undefined) return await fetch(`data:application/json,${encodeURIComponent(text)}`);
@@ -87,7 +87,7 @@ function build(
   }
 }
 
-/** Describes Hono to the conformance suite, on a server of some runtime. */
+/** Describes Hono on a runtime's server to the conformance suite. */
 export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Server, http2ServerOf?: typeof serverOf): Adapter {
   return {
     name,
@@ -119,14 +119,14 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
   };
 }
 
-/** Starts a server on a spare port of 127.0.0.1, or of another host. */
+/** Starts a server on a free port of 127.0.0.1 or another host. */
 export async function listening(server: Server, host = "127.0.0.1"): Promise<Server> {
   server.listen(0, host);
   await once(server, "listening");
   return server;
 }
 
-/** Runs a test against a server that listens. */
+/** Runs a test against a listening server. */
 export async function serving(server: Server, run: (url: string) => Promise<void>): Promise<void> {
   await listening(server);
   try {

@@ -15,12 +15,12 @@ async function statuses(app: Pick<Hono, "request">, paths: readonly string[], en
   return all;
 }
 
-/** What a server on Node hands over with each request. */
+/** The bindings that a Node server passes with each request. */
 const node = () => ({ incoming: { socket: { remoteAddress: "192.0.2.1" } }, outgoing: { once: () => undefined } });
 
 describe("the key route", () => {
   const byRoute = () => rateLimit({ policy: fixedWindow({ limit: 1, window: "365d" }), key: "route" });
-  /** The patterns that requests were counted for. */
+  /** The patterns that requests were counted by. */
   async function counted(build: (app: Hono, limit: MiddlewareHandler) => void, paths: readonly string[]): Promise<unknown[]> {
     const keys: unknown[] = [];
     const app = new Hono();
@@ -34,25 +34,25 @@ describe("the key route", () => {
     ["of a route", (app, limit) => app.get("/users/:id", limit, ok), ["/users/1", "/users/2?x"], ["/users/:id", "/users/:id"]],
     ["of a handler behind a limit for all", (app, limit) => app.use(limit).get("/users/:id", ok), ["/users/1"], ["/users/:id"]],
     [
-      "of a handler before a limit for all",
+      "of a handler behind a limit for all routes",
       (app, limit) => app.get("/users/:id", async (_c, next) => next()).use(limit),
       ["/users/1"],
       ["/users/:id"],
     ],
     [
-      "of a handler with a catch-all behind it",
+      "of a handler before a catch-all",
       (app, limit) => app.use(limit).get("/users/:id", ok).get("*", ok),
       ["/users/1", "/x"],
       ["/users/:id", "/*"],
     ],
     [
-      "of a handler that takes all below a path",
+      "of a handler for everything below a path",
       (app, limit) => app.use(limit).get("/files/*", ok).get("*", ok),
       ["/files/a/b"],
       ["/files/*"],
     ],
     [
-      "of a handler behind a cache for all",
+      "of a handler behind a cache for all routes",
       (app, limit) =>
         app
           .use(limit)
@@ -69,7 +69,7 @@ describe("the key route", () => {
       ["/:tenant/users/:id"],
     ],
     [
-      "of a sub-app with error handling of its own",
+      "of a sub-app with its own error handler",
       (app, limit) =>
         app.route(
           "/v1",
@@ -88,13 +88,13 @@ describe("the key route", () => {
     expect(await counted(build, paths)).toEqual(patterns);
   });
 
-  it("of pages that are missing is one, so that they are limited and no error", async () => {
+  it("is the same for all unknown pages, so they are limited", async () => {
     expect(await statuses(new Hono().use(byRoute()), ["/nowhere", "/elsewhere"])).toEqual([404, 429]);
   });
 });
 
 describe("an app that is mounted by app.mount()", () => {
-  it("is a limit's own world, with its own context, paths and patterns", async () => {
+  it("has its own context, paths and patterns", async () => {
     const seen: unknown[] = [];
     const inner = new Hono();
     const rules = [
@@ -107,7 +107,7 @@ describe("an app that is mounted by app.mount()", () => {
     expect(seen).toEqual(["/items/:id"]);
   });
 
-  it("adds its list items to those around it", async () => {
+  it("adds its list items to those of the outer app", async () => {
     const named = (name: string) => rateLimit({ name, policy, key: "global" });
     const inner = new Hono().use(named("inner")).get("/", ok);
     const app = new Hono().use(named("outer")).mount("/v1", inner.fetch);
@@ -115,7 +115,7 @@ describe("an app that is mounted by app.mount()", () => {
     expect(response.headers.get("ratelimit-policy")).toBe('"outer";q=2;w=31536000, "inner";q=2;w=31536000');
   });
 
-  it("is charged beside the app around it by a limit that both have", async () => {
+  it("is charged separately from the outer app by a limit that both use", async () => {
     const limit = rateLimit({ policy: fixedWindow({ limit: 4, window: "365d" }) });
     const app = new Hono().use(limit).mount("/v1", new Hono().use(limit).get("/", ok).fetch);
     expect(await statuses(app, ["/v1", "/v1", "/v1"], node)).toEqual([200, 200, 429]);
@@ -123,7 +123,7 @@ describe("an app that is mounted by app.mount()", () => {
 });
 
 describe("one request is charged once", () => {
-  it("by a limit that it meets again after its body was limited, which makes a new Request of it", async () => {
+  it("by a limit that it passes again after bodyLimit, which replaces the Request", async () => {
     const limit = rateLimit({ policy, key: "global" });
     const app = new Hono().use(limit, bodyLimit({ maxSize: 10 }));
     app.post("/", limit, ok);
@@ -131,14 +131,14 @@ describe("one request is charged once", () => {
     expect([(await post()).status, (await post()).status, (await post()).status]).toEqual([200, 200, 429]);
   });
 
-  it("by a limit behind what has the app handle it anew, as another method", async () => {
+  it("by a limit behind methodOverride, which dispatches it again", async () => {
     const app = new Hono();
     app.use(methodOverride({ app, header: "x-method" }), rateLimit({ policy })).delete("/", ok);
     const remove = () => app.request("/", { method: "POST", headers: { "x-method": "DELETE" } }, node());
     expect([(await remove()).status, (await remove()).status, (await remove()).status]).toEqual([200, 200, 429]);
   });
 
-  it("and each that the app sends to itself is another", async () => {
+  it("and requests that the app sends to itself are charged separately", async () => {
     const rules = [{ name: "login", policy, match: { path: "/login" } }];
     const app = new Hono().use(rateLimit({ rules })).get("/login", ok);
     app.get("/batch/*", async (c) => c.json(await statuses(app, ["/login", "/login", "/login"], () => c.env as object)));
@@ -150,7 +150,7 @@ describe("one request is charged once", () => {
     }
   });
 
-  it("and tests may hand over one address for all requests", async () => {
+  it("and tests may pass the same bindings with all requests", async () => {
     const env = { incoming: { socket: { remoteAddress: "192.0.2.1" } } };
     const app = new Hono().use(rateLimit({ policy }));
     expect(await statuses(app, ["/", "/", "/"], () => env)).toEqual([404, 404, 429]);
@@ -158,7 +158,7 @@ describe("one request is charged once", () => {
 });
 
 describe("a request that is held", () => {
-  /** An app whose queue moves once an hour, with one request through and one that waits. */
+  /** An app whose queue releases one request an hour: one was served, one is held. */
   async function queue(): Promise<{
     held: Promise<Response>;
     hangUp: () => void;
@@ -174,7 +174,7 @@ describe("a request that is held", () => {
     return { held: Promise.resolve(held), hangUp: () => client.abort(), served: () => served, limit };
   }
 
-  it("is not served once its client has hung up, and leaves no timer behind", async () => {
+  it("is not served after its client disconnects, and leaves no timer", async () => {
     vi.useFakeTimers();
     try {
       const { held, hangUp, served, limit } = await queue();
@@ -189,13 +189,13 @@ describe("a request that is held", () => {
     }
   });
 
-  it("is let go when the limit is closed", async () => {
+  it("is released when the limit is closed", async () => {
     const { held, served, limit } = await queue();
     limit.close();
     expect([(await held).status, served()]).toEqual([200, 2]);
   });
 
-  it("is not held at all where its client is gone already", async () => {
+  it("is not held if its client has already disconnected", async () => {
     const limit = rateLimit({ policy: slow, key: async () => "k" });
     const app = new Hono().get("/", limit, ok);
     await app.request("/");
@@ -204,8 +204,8 @@ describe("a request that is held", () => {
   });
 });
 
-describe("where nothing answers by promise", () => {
-  it("a rejection is a response at once", async () => {
+describe("with synchronous functions", () => {
+  it("a rejection returns its response synchronously", async () => {
     const app = new Hono().use(rateLimit({ policy, key: () => "k", skip: () => false, cost: () => 2 }));
     await app.request("/");
     const limited = app.request("/");

@@ -4,12 +4,12 @@ import { HTTPException } from "hono/http-exception";
 import { describe, expect, it } from "vitest";
 import { type HonoRateLimitOptions, rateLimit } from "../src/index.js";
 
-// What `onLimited` may do in Hono, and what the client gets of it.
+// The ways in which `onLimited` may respond in Hono, and what the client gets.
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 type OnLimited = NonNullable<HonoRateLimitOptions<object>["onLimited"]>;
 
-/** An app with a limit that is used up, and its answer to the next request. */
+/** An app with an exhausted limit, and its response to the next request. */
 async function limitedBy(onLimited: OnLimited, prepare: (app: Hono) => void = () => undefined): Promise<Response> {
   const app = new Hono();
   prepare(app);
@@ -29,7 +29,7 @@ function expectHeaders({ headers }: Response): void {
 
 describe("onLimited answers", () => {
   it.each<[string, OnLimited, number, string]>([
-    ["a response that c makes, 429 without a word", (c) => c.text("slow"), 429, "slow"],
+    ["a response from c, 429 by default", (c) => c.text("slow"), 429, "slow"],
     ["a response that c makes with a status", (c) => c.json({ slow: true }, 503), 503, '{"slow":true}'],
     ["a redirect", (c) => c.redirect("/plans"), 302, ""],
     ["a raw response", () => new Response("raw", { status: 429 }), 429, "raw"],
@@ -57,7 +57,7 @@ describe("onLimited answers", () => {
     expect(response.headers.get("retry-after")).toBe("7");
   });
 
-  it("with the decision at hand, as context variable too", async () => {
+  it("with the decision, also as context variable", async () => {
     const response = await limitedBy((c, decision) => c.json([decision?.name, c.get("rateLimit")?.allowed]));
     expect(await response.json()).toEqual(["default", false]);
   });
@@ -85,11 +85,11 @@ describe("onLimited throws", () => {
   ];
   const handlings: [string, (app: Hono) => void][] = [
     [
-      "the response of the exception as it is",
+      "the exception's own response",
       (app) => app.onError((error) => (error instanceof HTTPException ? error.getResponse() : new Response("handled", { status: 500 }))),
     ],
     [
-      "another that c makes of it",
+      "another response from c",
       (app) =>
         app.onError((error, c) =>
           error instanceof HTTPException ? c.newResponse(error.getResponse().body, error.status) : c.text("handled", 500),
@@ -105,7 +105,7 @@ describe("onLimited throws", () => {
     });
   }
 
-  it("an HTTPException: Hono's own error handling answers it with the headers, also of a limit that is all there is", async () => {
+  it("an HTTPException: Hono's error handler responds with the headers, also of a single limit", async () => {
     const onLimited: OnLimited = () => {
       throw new HTTPException(429, { message: "slow" });
     };
@@ -117,7 +117,7 @@ describe("onLimited throws", () => {
     }
   });
 
-  it("one and the same exception time and again, without a trace of one request in the other's answer", async () => {
+  it("the same exception object repeatedly, without mixing headers of different requests", async () => {
     const exception = new HTTPException(429, { message: "slow" });
     const app = new Hono().onError((error) => (error as HTTPException).getResponse());
     const onLimited: OnLimited = () => {
@@ -133,7 +133,7 @@ describe("onLimited throws", () => {
   });
 });
 
-it("the 429 has what earlier middlewares have prepared, and they see it", async () => {
+it("the 429 has the headers that earlier middlewares prepared, and they see it", async () => {
   let seen: string | null = null;
   const prepare = (app: Hono): void => {
     app.use(async (c: Context, next) => {

@@ -19,7 +19,7 @@ adapterConformance({ describe, it }, honoAdapter("Hono on Node", serverOf, http2
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 
-/** A promise and what keeps it. */
+/** A promise, and the function that resolves it. */
 function gate(): { opened: Promise<void>; open: () => void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -29,7 +29,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
 }
 
 describe("on Node", () => {
-  it("a response that the handler has sent through Node itself is left alone", async () => {
+  it("a response that the handler sent through Node itself is not touched", async () => {
     const faults = vi.spyOn(console, "error").mockReturnValue();
     const app = new Hono<{ Bindings: HttpBindings }>();
     app.get("/", rateLimit({ policy }), (c) => {
@@ -43,7 +43,7 @@ describe("on Node", () => {
     }).finally(() => faults.mockRestore());
   });
 
-  it("the bindings may stand under c.env.server, beside the app's own", async () => {
+  it("the bindings may be under c.env.server, beside the app's own", async () => {
     const limit = rateLimit({ policy });
     const app = new Hono().use(limit).get("/", limit, (c) => c.text("ok"));
     await serving(serverOf({ fetch: (request, env) => app.fetch(request, { server: env, DB: {} }) }), async (url) => {
@@ -52,7 +52,7 @@ describe("on Node", () => {
     });
   });
 
-  it("a header that a middleware has put on the request is one that a key may name", async () => {
+  it("a key may use a header that a middleware added to the request", async () => {
     const app = new Hono();
     app.use(async (c, next) => {
       c.req.raw.headers.set("x-user", c.req.query("user") ?? "nobody");
@@ -67,7 +67,7 @@ describe("on Node", () => {
     });
   });
 
-  it("refundWhen is told the status that the client got, also where a later hand has changed it", async () => {
+  it("refundWhen receives the final status, even if an outer middleware changed it", async () => {
     const app = new Hono();
     app.use(async (c, next) => {
       await next();
@@ -86,7 +86,7 @@ describe("on Node", () => {
     });
   });
 
-  it("a request whose client hung up while its key was looked up is not held", async () => {
+  it("a request whose client disconnected during the key lookup is not held", async () => {
     let served = 0;
     const [asked, gone] = [gate(), gate()];
     const key = async (): Promise<string> => {
@@ -115,7 +115,7 @@ describe("on Node", () => {
     });
   });
 
-  it("HTTP/2 is limited as HTTP/1 is", async () => {
+  it("HTTP/2 is limited like HTTP/1", async () => {
     const told: number[] = [];
     const limit = rateLimit({ policy, refundWhen: (status) => told.push(status) < 0 });
     const app = new Hono().get("/", limit, () => new Response("raw"));

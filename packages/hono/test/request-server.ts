@@ -5,7 +5,7 @@ import type { ReadableStream } from "node:stream/web";
 import { clientClosedRequest, whenEnded } from "@floodgate/core/adapter";
 import type { Hono } from "hono";
 
-/** A plain server that knows nothing of Hono: each request becomes one `app.request()`, with an address as Deno hands it over. */
+/** A server without Hono's Node adapter: each request becomes one `app.request()`, with an address in Deno's form. */
 export function requestServer(app: Pick<Hono, "request">): Server {
   return createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
@@ -19,7 +19,7 @@ export function requestServer(app: Pick<Hono, "request">): Server {
     }
     const response = await app.request(request, undefined, { remoteAddr: { hostname: incoming.socket.remoteAddress } });
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    // A client that hangs up ends the pipeline, and nobody else minds.
+    // A disconnecting client ends the pipeline; that is no error.
     await pipeline(response.body === null ? [] : Readable.fromWeb(response.body as ReadableStream), outgoing).catch(() => undefined);
   });
 }

@@ -11,7 +11,7 @@ interface AppEnv {
   Variables: { user: { id: string } };
 }
 
-test("the decision is a context variable that any handler knows", () => {
+test("the decision is a context variable that every handler knows", () => {
   new Hono().use(rateLimit({ policy })).get("/", (c) => {
     expectTypeOf(c.var.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(c.get("rateLimit")).toEqualTypeOf<Decision | undefined>();
@@ -23,19 +23,19 @@ test("the decision is a context variable that any handler knows", () => {
   });
 });
 
-test("under a name of its own it is known to handlers after the limit, and to no others", () => {
+test("with decisionName it is known only to handlers after the limit", () => {
   const app = new Hono<AppEnv>();
   app.get("/:id", rateLimit({ policy, decisionName: "quota" }), (c) => {
     expectTypeOf(c.var.quota).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(c.get("quota")).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(c.req.param("id")).toEqualTypeOf<string>();
     expectTypeOf(c.var.user.id).toEqualTypeOf<string>();
-    // @ts-expect-error no variable of that name
+    // @ts-expect-error no such variable
     return c.text(c.get("qouta"));
   });
   app.use(rateLimit({ policy, decisionName: "quota" })).get("/chained", (c) => c.json(c.var.quota?.remaining));
   app.get("/", (c) => {
-    // @ts-expect-error there is no limit of that name before it
+    // @ts-expect-error no earlier limit has that name
     return c.json(c.get("quota"));
   });
   new Hono<{ Variables: RateLimitVariables<"daily"> }>().get("/", (c) => {
@@ -44,7 +44,7 @@ test("under a name of its own it is known to handlers after the limit, and to no
   });
 });
 
-test("functions take the context of the app's own environment", () => {
+test("functions get the app's own context type", () => {
   const app = new Hono<AppEnv>();
   app.use(
     rateLimit<AppEnv>({
@@ -59,21 +59,21 @@ test("functions take the context of the app's own environment", () => {
       clientIp: (c) => c.req.header("x-real-ip"),
     }),
   );
-  // @ts-expect-error no variable of that name
+  // @ts-expect-error no such variable
   rateLimit<AppEnv>({ policy, key: (c) => c.var.usr.id });
   app.use(rateLimit({ policy, keys: { user: (c: Context<AppEnv>) => c.var.user.id }, key: "user" }));
   createFactory<AppEnv>().createHandlers(rateLimit({ policy }), (c) => c.text(c.var.user.id));
 });
 
-test("onLimited answers a response, at once or later, or leaves it to the limit", () => {
+test("onLimited returns a response or a promise of it, or nothing", () => {
   rateLimit({ policy, onLimited: (c) => c.text("slow") });
   rateLimit({ policy, onLimited: async (c) => c.redirect("/plans") });
   rateLimit({ policy, onLimited: () => undefined });
-  // @ts-expect-error a text is no response
+  // @ts-expect-error a string is not a response
   rateLimit({ policy, onLimited: () => "slow" });
 });
 
-test("with the app's environment as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+test("with the app's environment as type argument, all options are typed, and keys and costs may have any names", () => {
   const source = {} as RuleSource;
   const options = [
     () =>
@@ -100,17 +100,17 @@ test("with the app's environment as type argument, all options are typed, and ke
       }),
     () => rateLimit<AppEnv>({ rules: source, key: "user", keys: { user: (c) => c.var.user.id } }),
     () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
-    // @ts-expect-error no variable of that name
+    // @ts-expect-error no such variable
     () => rateLimit<AppEnv>({ policy, keys: { user: (c) => c.var.usr.id } }),
     // @ts-expect-error a cost is a number
     () => rateLimit<AppEnv>({ policy, costs: { tokens: (c) => c.var.user.id } }),
-    // @ts-expect-error a settled cost is one, too
+    // @ts-expect-error a settled cost is a number
     () => rateLimit<AppEnv>({ policy, settle: (c) => c.var.user.id }),
     // @ts-expect-error a plan is a name
     () => rateLimit<AppEnv>({ policy, plan: (c) => c.req.path.length }),
     // @ts-expect-error a plan's numbers are numbers
     () => rateLimit<AppEnv>({ policy, plans: { pro: { limit: "1000" } } }),
-    // @ts-expect-error a ban lasts for a time
+    // @ts-expect-error a ban needs a duration
     () => rateLimit<AppEnv>({ policy, ban: { after: 10, within: "1m" } }),
     // @ts-expect-error ranges are a list
     () => rateLimit<AppEnv>({ policy, exempt: { ips: "10.0.0.0/8" } }),
@@ -118,7 +118,7 @@ test("with the app's environment as type argument, all options are typed, and ke
   expectTypeOf(options).toBeArray();
 });
 
-test("a misspelt key name is an error, in rules on that rule", () => {
+test("a misspelt key name is a type error, in rules on that rule", () => {
   const keys = { user: () => "u", tenant: () => "t" };
   rateLimit({
     keys,
@@ -136,7 +136,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
       keys,
       rules: [
         { name: "a", key: "user", policy },
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "b", key: "usr", policy },
       ],
     });
@@ -144,7 +144,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "a", key: "secret:usr", policy },
       ],
     });
@@ -152,7 +152,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "tenat" is no key
+        // @ts-expect-error "tenat" is not a key
         { name: "a", key: ["ip", "tenat"], policy },
       ],
     });
@@ -161,19 +161,19 @@ test("a misspelt key name is an error, in rules on that rule", () => {
   expectTypeOf([misspelt, misspeltSecret, inTuple, undefinedKey]).toBeArray();
 });
 
-test("misspelt words and durations are errors", () => {
+test("misspelt words and durations are type errors", () => {
   const wrong = [
-    // @ts-expect-error a word that is no option
+    // @ts-expect-error not an option
     () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
-    // @ts-expect-error a duration without a unit that is known
+    // @ts-expect-error a duration with an unknown unit
     () => rateLimit({ limit: 1, window: "1 minute" }),
     // @ts-expect-error an unknown mode
     () => rateLimit({ policy, mode: "watch" }),
     // @ts-expect-error an unknown format
     () => rateLimit({ policy, headers: "draft-9" }),
-    // @ts-expect-error a policy function that answers nothing
+    // @ts-expect-error a policy function must return a policy
     () => rateLimit({ policy: () => undefined }),
-    // @ts-expect-error an object is no key
+    // @ts-expect-error an object is not a key
     () => rateLimit({ policy, key: () => ({ id: 1 }) }),
   ];
   expectTypeOf(wrong).toBeArray();

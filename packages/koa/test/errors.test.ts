@@ -7,7 +7,7 @@ import { appOf, ok, serving, statuses, versions } from "./serving.js";
 const policy = fixedWindow({ limit: 100, window: "365d" });
 
 describe.each(versions)("an error in %s", (_, koa) => {
-  it("keeps the headers of the limit beside its own, and no others", async () => {
+  it("keeps the rate limit headers and its own headers, and no others", async () => {
     const { app } = appOf(koa);
     app.use((ctx, next) => {
       ctx.set({ "X-Other": "yes", "Cache-Control": "public" });
@@ -23,7 +23,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     });
   });
 
-  it("that is thrown to several clients has nothing of one for another", async () => {
+  it("that is thrown for several clients shows no client another's headers", async () => {
     const { app } = appOf(koa);
     const gone = Object.assign(new Error("gone"), { status: 410, headers: { "X-Gone": "yes" } });
     const fail = (): never => {
@@ -44,7 +44,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     });
   });
 
-  it("that is no error is one with the headers of the limit", async () => {
+  it("that is not an Error object still gets the rate limit headers", async () => {
     const { app } = appOf(koa);
     app.use(rateLimit({ policy })).use(() => {
       throw "text";
@@ -55,7 +55,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     });
   });
 
-  it("that a middleware further out answers, and tells of, has lost no header", async () => {
+  it("that an outer middleware handles keeps all headers", async () => {
     const { app, errors } = appOf(koa);
     let names: string[] = [];
     app.use(async (ctx, next) => {
@@ -79,7 +79,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     });
   });
 
-  it("that an app emits without a request is no concern of the limit's", async () => {
+  it("that an app emits without a request is ignored by the limit", async () => {
     const { app, errors } = appOf(koa);
     app.use(rateLimit({ policy })).use(ok);
     await serving(app, async (ask) => {
@@ -89,7 +89,7 @@ describe.each(versions)("an error in %s", (_, koa) => {
     });
   });
 
-  it("is told once to the app, whose own logging is as it was", async () => {
+  it("reaches the app's error event once, and the app's logging does not change", async () => {
     const app = new koa();
     const limits = ["a", "b"].map((name) => rateLimit({ name, policy }));
     for (const limit of limits) app.use(limit);

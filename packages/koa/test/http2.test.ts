@@ -33,7 +33,7 @@ describe.each(versions)("over HTTP/2, %s", (_, koa) => {
         stream.resume();
         await once(stream, "close");
       }
-      // A path that no route serves is no way to one.
+      // No spelling without a route may reach one.
       expect(statuses).toEqual(statuses[0] === 404 ? [404, 404] : [200, 429]);
     } finally {
       session.close();

@@ -20,7 +20,7 @@ import type Koa from "koa";
 import mount from "koa-mount";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
 
-/** What Koa 2 and 3 both are. */
+/** The common part of Koa 2 and 3. */
 export type KoaModule = new () => Koa;
 
 const view = (ctx: Koa.Context): RequestView => ({
@@ -31,7 +31,7 @@ const view = (ctx: Koa.Context): RequestView => ({
   decision: (name) => ctx.state[name],
 });
 
-/** With what other parsers refuse, a `__proto__`. */
+/** Parses JSON; unlike other parsers it keeps `__proto__`. */
 const parseJson: Koa.Middleware = async (ctx, next) => {
   if (ctx.is("json")) Object.assign(ctx.request, { body: JSON.parse(await text(ctx.req)) });
   await next();
@@ -72,7 +72,7 @@ function rewriting({ rewrite, to }: { rewrite: string; to: string }): Koa.Middle
 
 /** Describes Koa to the conformance suite. */
 export function koaAdapter(name: string, koa: KoaModule): Adapter {
-  /** A step as a middleware of an app. Limits are the app's own, for those of a router run only where one of its routes matches. */
+  /** A step as app middleware. Limits are mounted on the app, because a router runs its middlewares only if a route matches. */
   function inApp(step: Step, limits: readonly Koa.Middleware[], fallback: Handler): Koa.Middleware {
     if ("limit" in step) return step.path === undefined ? of(limits, step.limit) : mount(step.path, of(limits, step.limit));
     if ("rewrite" in step) return rewriting(step);
@@ -135,7 +135,7 @@ function of(limits: readonly Koa.Middleware[], index: number): Koa.Middleware {
   return limits[index] as Koa.Middleware;
 }
 
-/** An app on a spare port of 127.0.0.1, or of another host. */
+/** Serves an app on a free port of 127.0.0.1 or another host. */
 export async function listening(app: Koa, host = "127.0.0.1", http2 = false): Promise<Server> {
   const server = http2 ? (createHttp2Server(app.callback()).listen(0, host) as unknown as Server) : app.listen(0, host);
   await once(server, "listening");

@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 import { rateLimit } from "../src/index.js";
 import { appOf, gate, serving, versions } from "./serving.js";
 
-describe.each(versions)("a client that hangs up while it waits, in %s", (_, koa) => {
-  it("is not served, and the middlewares further out come to their end", async () => {
+describe.each(versions)("a client that disconnects while it is held, in %s", (_, koa) => {
+  it("is not served, and the outer middlewares finish", async () => {
     const { app, errors } = appOf(koa);
     const served: string[] = [];
     const [waiting, ended] = [gate(), gate<number>()];
@@ -38,60 +38,57 @@ describe.each(versions)("a client that hangs up while it waits, in %s", (_, koa)
 });
 
 describe.each(versions)("over HTTP/2, %s", (_, koa) => {
-  it.each(["its handler works", "its key is looked up"])(
-    "limits, and gives back what a client took that goes away while %s",
-    async (when) => {
-      const { app } = appOf(koa);
-      const [reached, go, judged] = [gate(), gate(), gate<number>()];
-      const work = async (ctx: { path: string }, where: string): Promise<void> => {
-        if (ctx.path !== "/slow" || where !== when) return;
-        reached.open();
-        await go.opened;
-      };
-      app.use(
-        rateLimit({
-          policy: fixedWindow({ limit: 2, window: "365d" }),
-          key: async (ctx, { ip }) => {
-            await work(ctx, "its key is looked up");
-            return ip;
-          },
-          refundWhen: (status) => {
-            judged.open(status);
-            return status === 499;
-          },
-        }),
-      );
-      app.use(async (ctx) => {
-        await work(ctx, "its handler works");
-        ctx.body = "served";
-      });
-      const server = createServer(app.callback()).listen(0, "127.0.0.1");
-      await once(server, "listening");
-      const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-      const ask = async (): Promise<unknown[]> => {
-        const [headers] = await once(session.request({ ":path": "/" }).resume(), "response");
-        return [headers[":status"], headers["ratelimit"]?.replace(/;t=.*/, "")];
-      };
-      try {
-        const slow = session.request({ ":path": "/slow" });
-        slow.on("error", () => undefined);
-        await reached.opened;
-        const closed = once(slow, "close");
-        slow.close(constants.NGHTTP2_CANCEL);
-        await closed;
-        // The server has heard of it when it answers a ping.
-        await new Promise((resolve) => session.ping(resolve));
-        go.open();
-        expect(await judged.opened).toBe(499);
-        expect([await ask(), await ask(), await ask()]).toEqual([
-          [200, '"default";r=1'],
-          [200, '"default";r=0'],
-          [429, '"default";r=0'],
-        ]);
-      } finally {
-        session.destroy();
-        server.close();
-      }
-    },
-  );
+  it.each(["while its handler works", "during its key lookup"])("a request is refunded if its client disconnects %s", async (when) => {
+    const { app } = appOf(koa);
+    const [reached, go, judged] = [gate(), gate(), gate<number>()];
+    const work = async (ctx: { path: string }, where: string): Promise<void> => {
+      if (ctx.path !== "/slow" || where !== when) return;
+      reached.open();
+      await go.opened;
+    };
+    app.use(
+      rateLimit({
+        policy: fixedWindow({ limit: 2, window: "365d" }),
+        key: async (ctx, { ip }) => {
+          await work(ctx, "its key is looked up");
+          return ip;
+        },
+        refundWhen: (status) => {
+          judged.open(status);
+          return status === 499;
+        },
+      }),
+    );
+    app.use(async (ctx) => {
+      await work(ctx, "its handler works");
+      ctx.body = "served";
+    });
+    const server = createServer(app.callback()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const ask = async (): Promise<unknown[]> => {
+      const [headers] = await once(session.request({ ":path": "/" }).resume(), "response");
+      return [headers[":status"], headers["ratelimit"]?.replace(/;t=.*/, "")];
+    };
+    try {
+      const slow = session.request({ ":path": "/slow" });
+      slow.on("error", () => undefined);
+      await reached.opened;
+      const closed = once(slow, "close");
+      slow.close(constants.NGHTTP2_CANCEL);
+      await closed;
+      // When the server answers a ping, it has seen the disconnect.
+      await new Promise((resolve) => session.ping(resolve));
+      go.open();
+      expect(await judged.opened).toBe(499);
+      expect([await ask(), await ask(), await ask()]).toEqual([
+        [200, '"default";r=1'],
+        [200, '"default";r=0'],
+        [429, '"default";r=0'],
+      ]);
+    } finally {
+      session.destroy();
+      server.close();
+    }
+  });
 });

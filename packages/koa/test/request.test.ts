@@ -10,7 +10,7 @@ import { appOf, ok, serving, statuses, versions } from "./serving.js";
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 
-/** A middleware that sees to something and goes on. */
+/** A middleware that does something and calls next. */
 const first =
   (act: (ctx: Koa.Context) => void): Koa.Middleware =>
   (ctx, next) => {
@@ -18,7 +18,7 @@ const first =
     return next();
   };
 
-describe.each(versions)("who is counted in %s", (_, koa) => {
+describe.each(versions)("the client in %s", (_, koa) => {
   it.each<[string, (app: Koa) => unknown]>([
     ["defined for the app", (app) => Object.defineProperty(app.request, "ip", { get: () => "203.0.113.9" })],
     ["defined on a request", (app) => app.use(first((ctx) => Object.defineProperty(ctx, "ip", { value: "203.0.113.9" })))],
@@ -41,7 +41,7 @@ describe.each(versions)("who is counted in %s", (_, koa) => {
     ["two proxies", { maxIpsCount: 2 }, { "x-forwarded-for": "6.6.6.6, 192.0.2.1, 192.0.2.2" }, "192.0.2.1"],
     ["a header with one address", { maxIpsCount: 1, proxyIpHeader: "X-Real-IP" }, { "x-real-ip": "192.0.2.1" }, "192.0.2.1"],
     [
-      "a header with one address, and others that say more",
+      "a header with one address, and other headers with more",
       { maxIpsCount: 1, proxyIpHeader: "X-Real-IP" },
       { "x-real-ip": "192.0.2.1", "x-forwarded-for": "6.6.6.6" },
       "192.0.2.1",
@@ -59,7 +59,7 @@ describe.each(versions)("who is counted in %s", (_, koa) => {
   });
 
   it.each([{}, { maxIpsCount: 0 }, { maxIpsCount: 1000 }, { maxIpsCount: Number.POSITIVE_INFINITY }, { proxyIpHeader: "X-Real-IP" }])(
-    "nobody where app.proxy is true and %o: the error says what to set",
+    "is an error if app.proxy is true with %o: the message says what to set",
     async (settings) => {
       const { app } = appOf(koa);
       const messages: string[] = [];
@@ -73,7 +73,7 @@ describe.each(versions)("who is counted in %s", (_, koa) => {
     },
   );
 
-  it("a user whom a body parser has read", async () => {
+  it("can be a user from the parsed body", async () => {
     const { app } = appOf(koa);
     const limit = rateLimit({ policy, key: (ctx, { ip }) => [ip, String(ctx.request.body?.user)] });
     app
@@ -140,7 +140,7 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
     return mount(prefix, app);
   };
 
-  it("is that of a segment with a colon alone", async () => {
+  it("treats a segment with a colon as text", async () => {
     const { app } = appOf(koa);
     app.use(limitOf("/v1/items", "/v1/items/cancel", "/v1/items/:id/reset")).use(ok);
     await serving(app, async (ask) => {
@@ -151,33 +151,29 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
   const again = limitOf("/items");
 
   it.each<[string, Koa.Middleware[], string[]]>([
-    ["of an app in an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1/items"), ok))], ["/api/v1/items", "/api/v1/items/"]],
-    ["of the root of an app in an app", [mounted("/api", mounted("/v1", limitOf("/api/v1"), ok))], ["/api/v1", "/api/v1/"]],
-    ["of an app under a path with a slash", [mounted("/api/", limitOf("/api/items"), ok)], ["/api/items", "/api/items?x"]],
+    ["in three nested apps", [mounted("/api", mounted("/v1", limitOf("/api/v1/items"), ok))], ["/api/v1/items", "/api/v1/items/"]],
+    ["at the root of a nested app", [mounted("/api", mounted("/v1", limitOf("/api/v1"), ok))], ["/api/v1", "/api/v1/"]],
+    ["in an app mounted with a trailing slash", [mounted("/api/", limitOf("/api/items"), ok)], ["/api/items", "/api/items?x"]],
+    ["if it repeats its mount path", [mounted("/api", limitOf("/api/api/items"), ok)], ["/api/api/items", "/api/api/items"]],
+    ["if a mount path with a trailing slash leaves a URL", [limitOf("/api/login"), mounted("/api/", ok)], ["/api/login", "/api/x:/login"]],
     [
-      "of a path that reads like the one it is under",
-      [mounted("/api", limitOf("/api/api/items"), ok)],
-      ["/api/api/items", "/api/api/items"],
-    ],
-    ["of a URL that a mount path with a slash leaves", [limitOf("/api/login"), mounted("/api/", ok)], ["/api/login", "/api/x:/login"]],
-    [
-      "of a URL with a host that a mount path with a slash leaves",
+      "if a mount path with a trailing slash leaves a URL with a host",
       [limitOf("/api/login"), mounted("/api/", ok)],
       ["/api/login", "/api/a:pi/login"],
     ],
     [
-      "of a URL that a mount path with many schemes and a slash leaves",
+      "if a mount path with many schemes leaves a URL",
       [limitOf("/a:/b:/c:/d:/e:/login"), mounted("/a:/b:/c:/d:/e:/", ok)],
       ["/a:/b:/c:/d:/e:/login", "/a:/b:/c:/d:/e:/x:/login"],
     ],
-    ["of an absolute target", [mounted("/api", limitOf("/api/items"), ok)], ["http://elsewhere.example/api/items?x", "/api/items"]],
+    ["for an absolute target", [mounted("/api", limitOf("/api/items"), ok)], ["http://elsewhere.example/api/items?x", "/api/items"]],
     [
-      "behind an app that has let it pass",
+      "behind a mounted app that called next",
       [mounted("/api", (_ctx, next) => next()), limitOf("/api/items"), ok],
       ["/api/items", "/api/items"],
     ],
     [
-      "behind an app in an app that has let it pass",
+      "behind a nested app that called next",
       [
         mounted(
           "/api",
@@ -188,16 +184,20 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
       ],
       ["/api/v1/items", "/api/v1/items"],
     ],
-    ["that was rewritten", [rewritten("/v1/", "/"), limitOf("/items"), ok], ["/v1/items", "/items"]],
-    ["that was rewritten before it meets the limit again", [again, rewritten("/v1/", "/"), again, ok], ["/v1/items", "/items"]],
+    ["after a rewrite", [rewritten("/v1/", "/"), limitOf("/items"), ok], ["/v1/items", "/items"]],
+    ["after a rewrite between two passes of the limit", [again, rewritten("/v1/", "/"), again, ok], ["/v1/items", "/items"]],
     [
-      "that was rewritten for an app",
+      "after a rewrite before a mounted app",
       [rewritten("/old/", "/api/"), mounted("/api", limitOf("/api/items"), ok)],
       ["/old/items", "/api/items"],
     ],
-    ["that was rewritten in an app", [mounted("/api", rewritten("/v1/", "/"), limitOf("/api/items"), ok)], ["/api/v1/items", "/api/items"]],
     [
-      "that was rewritten for an app that has let it pass",
+      "after a rewrite in a mounted app",
+      [mounted("/api", rewritten("/v1/", "/"), limitOf("/api/items"), ok)],
+      ["/api/v1/items", "/api/items"],
+    ],
+    [
+      "after a rewrite before a mounted app that called next",
       [rewritten("/old/", "/api/"), mounted("/api", (_ctx, next) => next()), limitOf("/api/items"), ok],
       ["/old/items", "/api/items"],
     ],
@@ -210,7 +210,7 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
     });
   });
 
-  it.each(["/x:", "/x:host", "/x:/..", "/x://host/y"])("may be one of a few only, however many %s a client writes", async (segments) => {
+  it.each(["/x:", "/x:host", "/x:/..", "/x://host/y"])("has only a few candidates, however many %s a client sends", async (segments) => {
     const { app } = appOf(koa);
     const counts: number[] = [];
     app.use(first((ctx) => counts.push(koaReader.path(ctx).length))).use(ok);
@@ -220,7 +220,7 @@ describe.each(versions)("the path of a rule in %s", (_, koa) => {
     expect(counts[0]).toBeLessThanOrEqual(12);
   });
 
-  it("is not the one within an app", async () => {
+  it("is not the path relative to a mounted app", async () => {
     const { app } = appOf(koa);
     app.use(mounted("/api", limitOf("/items"), mounted("/v1", limitOf("/v1/items"), limitOf("/items"), ok), ok));
     await serving(app, async (ask) => {

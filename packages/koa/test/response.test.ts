@@ -7,7 +7,7 @@ import { appOf, gate, ok, serving, versions } from "./serving.js";
 const policy = fixedWindow({ limit: 1, window: "365d" });
 
 describe.each(versions)("a response of %s", (_, koa) => {
-  it("that has no body keeps the headers of the limit", async () => {
+  it("without a body keeps the rate limit headers", async () => {
     const { app } = appOf(koa);
     app.use(rateLimit({ policy })).use((ctx) => {
       ctx.body = null;
@@ -18,7 +18,7 @@ describe.each(versions)("a response of %s", (_, koa) => {
     });
   });
 
-  it("has a list's items joined to those of an earlier middleware, one header line or several", async () => {
+  it("joins list items to those of an earlier middleware, in one header line or several", async () => {
     const { app } = appOf(koa);
     app.use((ctx, next) => {
       for (const name of ["a", "b"]) ctx.append("RateLimit-Policy", `"${name}";q=1`);
@@ -31,7 +31,7 @@ describe.each(versions)("a response of %s", (_, koa) => {
     });
   });
 
-  it("that is limited is a 429 also where a middleware further out has left the response to others", async () => {
+  it("to a limited request is a 429 even if an outer middleware set ctx.respond to false", async () => {
     const { app } = appOf(koa);
     app.use((ctx, next) => {
       ctx.respond = false;
@@ -46,21 +46,15 @@ describe.each(versions)("a response of %s", (_, koa) => {
   });
 
   it.each<[string, (ctx: Koa.Context) => unknown, number, string, string]>([
-    ["sets a text", (ctx) => Object.assign(ctx, { body: "Slow down" }), 429, "text/plain; charset=utf-8", "Slow down"],
+    ["sets a string", (ctx) => Object.assign(ctx, { body: "Slow down" }), 429, "text/plain; charset=utf-8", "Slow down"],
     ["sets an object", (ctx) => Object.assign(ctx, { body: { slow: "down" } }), 429, "application/json; charset=utf-8", '{"slow":"down"}'],
     ["sets a status too", (ctx) => Object.assign(ctx, { status: 503, body: "Later" }), 503, "text/plain; charset=utf-8", "Later"],
     ["sets nothing", () => undefined, 429, "application/problem+json", "quota-exceeded"],
-    [
-      "sets nothing but another status",
-      (ctx) => Object.assign(ctx, { status: 503 }),
-      503,
-      "text/plain; charset=utf-8",
-      "Service Unavailable",
-    ],
+    ["sets only another status", (ctx) => Object.assign(ctx, { status: 503 }), 503, "text/plain; charset=utf-8", "Service Unavailable"],
     ["sets no body on purpose", (ctx) => Object.assign(ctx, { body: null }), 204, undefined as never, ""],
     ["throws", (ctx) => ctx.throw(429, "Slow down"), 429, "text/plain; charset=utf-8", "Slow down"],
     ["redirects", (ctx) => ctx.redirect("/slow"), 302, "text/html; charset=utf-8", "Redirecting to /slow."],
-  ])("is the answer of onLimited that %s, with the headers of the limit", async (_how, onLimited, status, type, body) => {
+  ])("is onLimited's if it %s, with the rate limit headers", async (_how, onLimited, status, type, body) => {
     const { app } = appOf(koa);
     app.use(rateLimit({ policy, onLimited: (ctx: Koa.Context) => onLimited(ctx) })).use(ok);
     await serving(app, async (ask) => {
@@ -76,13 +70,13 @@ describe.each(versions)("a response of %s", (_, koa) => {
     });
   });
 
-  it("that was sent while a key was looked up is left alone", async () => {
+  it("that was sent during the key lookup is not touched", async () => {
     const { app, errors } = appOf(koa);
     const looked = gate<string>();
     const limit = rateLimit({ policy, key: () => looked.opened, onLimited: (ctx) => ctx.throw(429) });
     limit.limiter.consume("k");
     const after: Promise<unknown>[] = [];
-    // A timeout that does not wait for what it has given up.
+    // A timeout middleware that does not wait for the rest.
     app.use((ctx, next) => {
       after.push(next());
       ctx.status = 503;

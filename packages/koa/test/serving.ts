@@ -17,10 +17,10 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Asks for a target, which stands in the request as it is given. */
+/** Sends a request with exactly this target. */
 export type Ask = (target?: string, headers?: Record<string, string>) => Promise<Answer>;
 
-/** Runs a test against an app that listens. */
+/** Runs a test against a listening app. */
 export async function serving(app: Koa, run: (ask: Ask, port: number) => Promise<void>): Promise<void> {
   const server = await listening(app);
   const { port } = server.address() as AddressInfo;
@@ -44,7 +44,7 @@ export async function statuses(ask: Ask, ...targets: string[]): Promise<number[]
   return found;
 }
 
-/** An app that tells the codes of its errors, or else their messages. */
+/** An app that records the codes of its errors, or their messages. */
 export function appOf(koa: KoaModule): { app: Koa; errors: string[] } {
   const app = new koa();
   const errors: string[] = [];
@@ -57,7 +57,7 @@ export const ok: Koa.Middleware = (ctx) => {
   ctx.body = { ok: true };
 };
 
-/** A promise and what keeps it. */
+/** A promise, and the function that resolves it. */
 export function gate<T = void>(): { opened: Promise<T>; open: (value: T) => void } {
   let open: (value: T) => void = () => undefined;
   const opened = new Promise<T>((resolve) => {

@@ -10,7 +10,7 @@ import { versions } from "./serving.js";
 
 const policy = fixedWindow({ limit: 1, window: "1d" });
 
-describe.each(versions)("where all functions are synchronous, in %s", (_, koa) => {
+describe.each(versions)("with synchronous functions, in %s", (_, koa) => {
   const app = new koa();
   const context = (): Koa.Context => {
     const request = Object.assign(new IncomingMessage(new Socket()), { method: "GET", url: "/" });
@@ -19,7 +19,7 @@ describe.each(versions)("where all functions are synchronous, in %s", (_, koa) =
   const passed = Promise.resolve("passed");
   const next = (): Promise<string> => passed;
 
-  it("what next answers is what the middleware answers, and a rejection is complete when it returns", () => {
+  it("the middleware returns next's result, and a rejection is complete when it returns", () => {
     const limit = rateLimit({ policy, key: () => "k", cost: () => 1, skip: () => false });
     const [first, second] = [context(), context()];
     expect(limit(first, next)).toBe(passed);
@@ -30,7 +30,7 @@ describe.each(versions)("where all functions are synchronous, in %s", (_, koa) =
     expect(second.response.get("Retry-After")).toMatch(/^\d+$/);
   });
 
-  it("a fault of a function is thrown before anything is set", () => {
+  it("an error in a function is thrown before any header is set", () => {
     const fault = new Error("key");
     const limit = rateLimit({
       policy,
@@ -43,7 +43,7 @@ describe.each(versions)("where all functions are synchronous, in %s", (_, koa) =
     expect([ctx.state, ctx.response.headers]).toEqual([{}, {}]);
   });
 
-  it("a request that meets a middleware twice goes on at once, with the decision that it has", () => {
+  it("a request that passes a middleware twice continues at once with its first decision", () => {
     const limit = rateLimit({ policy, key: () => "k", decisionName: "quota" });
     const ctx = context();
     limit(ctx, next);
@@ -53,7 +53,7 @@ describe.each(versions)("where all functions are synchronous, in %s", (_, koa) =
   });
 });
 
-it("a limiter on the memory store answers plain values", () => {
+it("a limiter on the memory store returns plain values", () => {
   const { limiter } = rateLimit({ policy, store: memoryStore() });
   const decision = limiter.consume("k");
   expect(isPromise(decision)).toBe(false);

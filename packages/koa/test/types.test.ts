@@ -17,7 +17,7 @@ interface Context {
 }
 type Ctx = Koa.ParameterizedContext<State, Context>;
 
-test("Koa 3: ctx.state.rateLimit is typed in what comes after, and the app's own types stay as they are", () => {
+test("Koa 3: ctx.state.rateLimit is typed in later middlewares, and the app's own types do not change", () => {
   new Koa().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
     expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
   });
@@ -25,14 +25,14 @@ test("Koa 3: ctx.state.rateLimit is typed in what comes after, and the app's own
     expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(ctx.state.user).toEqualTypeOf<{ id: string } | undefined>();
     expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
-    // @ts-expect-error nothing has come out as any
+    // @ts-expect-error not any
     ctx.state.usr;
-    // @ts-expect-error nor here
+    // @ts-expect-error not any
     ctx.bd;
   });
 });
 
-test("Koa 2: ctx.state.rateLimit is typed in what comes after, and the app's own types stay as they are", () => {
+test("Koa 2: ctx.state.rateLimit is typed in later middlewares, and the app's own types do not change", () => {
   new Koa2().use(rateLimit({ limit: 1, window: "1m" })).use((ctx) => {
     expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
   });
@@ -40,17 +40,17 @@ test("Koa 2: ctx.state.rateLimit is typed in what comes after, and the app's own
     expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(ctx.state.user).toEqualTypeOf<{ id: string } | undefined>();
     expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
-    // @ts-expect-error nothing has come out as any
+    // @ts-expect-error not any
     ctx.state.usr;
-    // @ts-expect-error nor here
+    // @ts-expect-error not any
     ctx.bd;
   });
 });
 
-test("a decisionName of the app's own is typed in place of it", () => {
+test("a decisionName replaces rateLimit in the types", () => {
   new Koa<State>().use(rateLimit({ policy, decisionName: "quota" })).use((ctx) => {
     expectTypeOf(ctx.state.quota).toEqualTypeOf<Decision | undefined>();
-    // @ts-expect-error it has another name
+    // @ts-expect-error the property has another name
     ctx.state.rateLimit;
   });
   new Koa2<State>()
@@ -62,20 +62,20 @@ test("a decisionName of the app's own is typed in place of it", () => {
     });
 });
 
-test("a router's routes: the decision is typed, and so is what the router knows", () => {
+test("in router routes the decision and the route's parameters are typed", () => {
   const router = new Router<State, Context>();
   router.get("/users/:id", rateLimit({ policy }), (ctx) => {
     expectTypeOf(ctx.state.rateLimit).toEqualTypeOf<Decision | undefined>();
     expectTypeOf(ctx.params).toEqualTypeOf<Record<string, string>>();
     expectTypeOf(ctx.db).toEqualTypeOf<Context["db"]>();
-    // @ts-expect-error nothing has come out as any
+    // @ts-expect-error not any
     ctx.state.usr;
   });
   router.use(rateLimit({ policy })).use("/users", rateLimit({ policy }));
   new Koa<State, Context>().use(router.routes()).use(mount("/users", rateLimit({ policy })));
 });
 
-test("it is a middleware wherever one is asked for", () => {
+test("the result fits every middleware type", () => {
   expectTypeOf(rateLimit({ policy })).toExtend<Koa.Middleware>();
   expectTypeOf(rateLimit({ policy })).toExtend<Koa.Middleware<State, Context>>();
   expectTypeOf(rateLimit({ policy, decisionName: "quota" })).toExtend<Koa2.Middleware<State, Context>>();
@@ -83,7 +83,7 @@ test("it is a middleware wherever one is asked for", () => {
   expectTypeOf(several).toBeArray();
 });
 
-test("functions may say the context of the app's own Koa, by annotation or by type argument", () => {
+test("functions may use the app's context type, by annotation or by type argument", () => {
   rateLimit({
     policy,
     key: (ctx: Ctx) => ctx.state.user?.id,
@@ -95,7 +95,7 @@ test("functions may say the context of the app's own Koa, by annotation or by ty
   });
   rateLimit<Ctx>({
     policy: (ctx) => {
-      // @ts-expect-error of the app's own state
+      // @ts-expect-error not in the app's state
       ctx.state.usr;
       return policy;
     },
@@ -106,7 +106,7 @@ test("functions may say the context of the app's own Koa, by annotation or by ty
   rateLimit({ policy, key: (ctx: RouterContext<State, Context>) => ctx.params["id"] });
 });
 
-test("functions that say no context are given what every Koa has, and what the app has added", () => {
+test("functions without a context type get Koa's own members, and untyped additions", () => {
   rateLimit({
     policy,
     key: (ctx, { ip }) => {
@@ -122,7 +122,7 @@ test("functions that say no context are given what every Koa has, and what the a
   });
 });
 
-test("with the app's context as type argument, all options are typed, and keys and costs have names of the app's own", () => {
+test("with the app's context as type argument, all options are typed, and keys and costs may have any names", () => {
   const source = {} as RuleSource;
   const options = [
     () =>
@@ -149,17 +149,17 @@ test("with the app's context as type argument, all options are typed, and keys a
       }),
     () => rateLimit<Ctx>({ rules: source, key: "user", keys: { user: (ctx) => ctx.state.user?.id } }),
     () => rateLimit({ rules: source, keys: { user: () => "u" }, costs: { tokens: () => 1 }, plan: () => "pro" }),
-    // @ts-expect-error of the app's own state
+    // @ts-expect-error not in the app's state
     () => rateLimit<Ctx>({ policy, keys: { user: (ctx) => ctx.state.usr } }),
     // @ts-expect-error a cost is a number
     () => rateLimit<Ctx>({ policy, costs: { tokens: (ctx) => ctx.state.user?.id } }),
-    // @ts-expect-error a settled cost is one, too
+    // @ts-expect-error a settled cost is a number
     () => rateLimit<Ctx>({ policy, settle: (ctx) => ctx.state.user?.id }),
     // @ts-expect-error a plan is a name
     () => rateLimit<Ctx>({ policy, plan: (ctx) => ctx.path.length }),
     // @ts-expect-error a plan's numbers are numbers
     () => rateLimit<Ctx>({ policy, plans: { pro: { limit: "1000" } } }),
-    // @ts-expect-error a ban lasts for a time
+    // @ts-expect-error a ban needs a duration
     () => rateLimit<Ctx>({ policy, ban: { after: 10, within: "1m" } }),
     // @ts-expect-error ranges are a list
     () => rateLimit<Ctx>({ policy, exempt: { ips: "10.0.0.0/8" } }),
@@ -167,7 +167,7 @@ test("with the app's context as type argument, all options are typed, and keys a
   expectTypeOf(options).toBeArray();
 });
 
-test("a misspelt key name is an error, in rules on that rule", () => {
+test("a misspelt key name is a type error, in rules on that rule", () => {
   const keys = { user: () => "u", tenant: () => "t" };
   rateLimit({
     keys,
@@ -185,7 +185,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
       keys,
       rules: [
         { name: "a", key: "user", policy },
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "b", key: "usr", policy },
       ],
     });
@@ -193,7 +193,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "usr" is no key
+        // @ts-expect-error "usr" is not a key
         { name: "a", key: "secret:usr", policy },
       ],
     });
@@ -201,7 +201,7 @@ test("a misspelt key name is an error, in rules on that rule", () => {
     rateLimit({
       keys,
       rules: [
-        // @ts-expect-error "tenat" is no key
+        // @ts-expect-error "tenat" is not a key
         { name: "a", key: ["ip", "tenat"], policy },
       ],
     });
@@ -210,19 +210,19 @@ test("a misspelt key name is an error, in rules on that rule", () => {
   expectTypeOf([misspelt, misspeltSecret, inTuple, undefinedKey]).toBeArray();
 });
 
-test("misspelt words and durations are errors", () => {
+test("misspelt words and durations are type errors", () => {
   const wrong = [
-    // @ts-expect-error a word that is no option
+    // @ts-expect-error not an option
     () => rateLimit({ limit: 1, window: "1m", onLimitted: () => undefined }),
-    // @ts-expect-error a duration without a unit that is known
+    // @ts-expect-error a duration with an unknown unit
     () => rateLimit({ limit: 1, window: "1 minute" }),
     // @ts-expect-error an unknown mode
     () => rateLimit({ policy, mode: "watch" }),
-    // @ts-expect-error a name is a text
+    // @ts-expect-error a name is a string
     () => rateLimit({ policy, decisionName: 1 }),
-    // @ts-expect-error a policy function that answers nothing
+    // @ts-expect-error a policy function must return a policy
     () => rateLimit({ policy: () => undefined }),
-    // @ts-expect-error an object is no key
+    // @ts-expect-error an object is not a key
     () => rateLimit({ policy, key: () => ({ id: 1 }) }),
   ];
   expectTypeOf(wrong).toBeArray();
