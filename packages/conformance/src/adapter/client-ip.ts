@@ -65,7 +65,13 @@ export function clientIpCases({ adapter, describe, it }: AdapterSuite): void {
         assert.deepEqual(app.codes, ["FLOODGATE_FORGEABLE_CLIENT_IP", "FLOODGATE_FORGEABLE_CLIENT_IP"]);
       });
 
-      it("is not checked for limits with another key or their own clientIp", async (web) => {
+      it("is checked at the first request, also for a limit with another key that falls back to the address", async (web) => {
+        const app = await web.start({ limits: [{ policy, key: "header:x-user" }], proxy: "forgeable" });
+        assert.equal((await app.get("/", { "x-user": "ann" })).status, 500);
+        assert.deepEqual(app.codes, ["FLOODGATE_FORGEABLE_CLIENT_IP"]);
+      });
+
+      it("is not checked for limits that never count by it, or with their own clientIp", async (web) => {
         const limits = [
           { policy, clientIp: { trustedHops: 1 } },
           { name: "all", policy, key: "global" as const },

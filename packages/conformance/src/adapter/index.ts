@@ -5,6 +5,7 @@ import { clientIpCases } from "./client-ip.js";
 import { decisionCases } from "./decisions.js";
 import { exemptCases } from "./exempt.js";
 import { faultCases } from "./faults.js";
+import { functionCases } from "./functions.js";
 import { headerCases } from "./headers.js";
 import { hookCases } from "./hooks.js";
 import { hostileCases } from "./hostile.js";
@@ -29,6 +30,7 @@ import { spoofingCases } from "./spoofing.js";
 import { storeFaultCases } from "./store-faults.js";
 import { waitingCases } from "./waiting.js";
 import { warningCases } from "./warnings.js";
+import { watchedCases } from "./watched.js";
 import { type AdapterRunner, type AdapterSuite, Web } from "./web.js";
 
 export type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Reply, RequestView, Running, Setup, Step } from "./adapter.js";
@@ -65,6 +67,8 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     pathCases(suite);
     keyCases(suite);
     secretKeyCases(suite);
+    functionCases(suite);
+    watchedCases(suite);
     routeCases(suite);
     clientIpCases(suite);
     spoofingCases(suite);
