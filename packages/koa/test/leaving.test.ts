@@ -50,7 +50,7 @@ describe.each(versions)("over HTTP/2, %s", (_, koa) => {
       rateLimit({
         policy: fixedWindow({ limit: 2, window: "365d" }),
         key: async (ctx, { ip }) => {
-          await work(ctx, "its key is looked up");
+          await work(ctx, "during its key lookup");
           return ip;
         },
         refundWhen: (status) => {
@@ -60,7 +60,7 @@ describe.each(versions)("over HTTP/2, %s", (_, koa) => {
       }),
     );
     app.use(async (ctx) => {
-      await work(ctx, "its handler works");
+      await work(ctx, "while its handler works");
       ctx.body = "served";
     });
     const server = createServer(app.callback()).listen(0, "127.0.0.1");

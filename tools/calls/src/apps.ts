@@ -11,7 +11,7 @@ import Koa from "koa";
 
 type Options = RateLimitOptions<unknown>;
 
-/** Each middleware is made anew for each case. */
+/** Each case makes its own middleware. */
 const limits: Readonly<Record<string, (limit: number) => Options>> = {
   "one line": (limit) => ({ limit, window: "1h" }),
   "three rules with a ban": (limit) => ({
@@ -48,7 +48,7 @@ const frameworks: Readonly<Record<string, (options: Options) => RequestListener>
   },
 };
 
-/** A request to count: an app, and the status that the request gets once it is warm. */
+/** A request to count: an app, and the expected status of the warm request. */
 export interface Case {
   readonly status: number;
   make(): RequestListener;

@@ -2,13 +2,13 @@ import { Session } from "node:inspector/promises";
 import inject from "light-my-request";
 import type { Case } from "./apps.js";
 
-/** How often each function of a module ran, by the module's path from `packages` on. */
+/** The calls of each function, by module path below `packages`. */
 export type Calls = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** More than V8 needs to optimise, so that what runs only at first is over. */
+/** Enough for V8 to optimise, so that one-time work is over. */
 const warmUp = 300;
 
-/** What one warm request runs of the packages' built code. */
+/** Counts the calls of one warm request in the packages' built code. */
 export async function countCalls({ make, status }: Case): Promise<Calls> {
   const handle = make();
   const request = { method: "GET", url: "/", remoteAddress: "127.0.0.1" } as const;
@@ -17,7 +17,7 @@ export async function countCalls({ make, status }: Case): Promise<Calls> {
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  // Coverage throws optimised code away, so the first request after that is not the one to count.
+  // Starting coverage discards optimised code, so the first request after it is not counted.
   await inject(handle, request);
   await session.post("Profiler.takePreciseCoverage");
   const { statusCode } = await inject(handle, request);

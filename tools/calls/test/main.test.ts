@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
-// As it is built: only built code is counted.
+// Runs the built tool, because only built code is counted.
 const main = join(import.meta.dirname, "../dist/main.js");
 const run = promisify(execFile);
 
@@ -14,7 +14,7 @@ it("counts the calls and modules of one request, and lists them", async () => {
   expect(stdout).toContain("core/dist/");
 });
 
-it("refuses an option that it does not know, with its usage", async () => {
+it("rejects an unknown option and prints its usage", async () => {
   await expect(run(process.execPath, [main, "--onyl", "koa"])).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining("Usage:"),

@@ -10,7 +10,7 @@ import express from "express";
 import { Hono } from "hono";
 import Koa from "koa";
 
-/** What is the same in every framework. */
+/** The framework-independent part of an app. */
 export type Limits = RateLimitOptions<unknown>;
 
 export type Framework = "Express" | "Koa" | "Hono";
@@ -19,7 +19,7 @@ export type Framework = "Express" | "Koa" | "Hono";
 export interface App {
   /** Does not listen yet. */
   readonly server: Server;
-  /** Lets go the requests that its limit holds. */
+  /** Closes the limit, which releases held requests. */
   release(): void;
 }
 
@@ -51,9 +51,9 @@ export const appOf: Readonly<Record<Framework, (limits: Limits) => App>> = {
   },
 };
 
-/** Has a server listen on a spare port of 127.0.0.1, and answers which. */
+/** Starts a server on a free port of 127.0.0.1, and returns the port. */
 export async function listen(server: Server): Promise<number> {
-  // An idle connection that the server closes while the next request is on its way would be a request lost.
+  // If the server closed an idle connection while a request is in flight, that request would be lost.
   server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -6,19 +6,19 @@ export interface Answer {
   readonly body: string;
 }
 
-/** A request of which nothing is heard for so long hangs. */
+/** A request without a response for this long hangs. */
 const longestMs = 5000;
 
 /** Sends requests. */
 export class Browser {
   readonly #agent = new Agent({ keepAlive: true });
 
-  /** A request of a client's. */
+  /** Sends a client's request. */
   get(port: number, client: string, patienceMs?: number): Promise<Answer | string> {
     return this.send({ port, headers: { "x-client": client } }, patienceMs);
   }
 
-  /** Answers what went wrong where there is no answer: a connection that broke, or nothing heard for longer than the patience. */
+  /** The response, or what went wrong: the connection broke, or the request hung. */
   send(options: RequestOptions & { port: number }, patienceMs: number = longestMs): Promise<Answer | string> {
     return new Promise((resolve) => {
       const message = request({ host: "127.0.0.1", agent: this.#agent, ...options });

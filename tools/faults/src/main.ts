@@ -32,7 +32,7 @@ interface Options {
   readonly seed: number;
 }
 
-/** Each answers what is wrong, in words. */
+/** Each part returns what is wrong, in words. */
 const parts: Readonly<Record<string, (options: Options) => Promise<readonly string[]>>> = {
   async faults({ only }) {
     const reports = new Map<string, Report>();

@@ -18,7 +18,7 @@ describe("limits in several slots of a Cluster", () => {
     await cluster?.stop();
   });
 
-  it("are decided within `timeoutMs` though a node falls silent before it could give back what it charged", async () => {
+  it("are decided within `timeoutMs` even if a node hangs before its refund", async () => {
     const store = redisStore(redis, { denyCache: false });
     const limiterOf = (name: string, timeoutMs: number): Limiter<"async"> =>
       createLimiter({ name, policy: tokenBucket({ capacity: 1, refill: 1, every: "30d" }), store, timeoutMs });
@@ -39,7 +39,7 @@ describe("limits in several slots of a Cluster", () => {
     await sleep(400);
     fresh.pause();
     used.resume();
-    // Ends 200 ms after the whole should, and 200 ms before what would begin anew with the second round trip.
+    // 200 ms after the decision's deadline, and 200 ms before a deadline that restarted with the second round trip.
     const later = limiterOf("hasty", 700).consume(`fresh-${n}`);
     const first = await Promise.race([whole, later]);
     fresh.resume();

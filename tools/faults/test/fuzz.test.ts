@@ -1,10 +1,10 @@
 import { describe, it } from "vitest";
 import { fuzzed } from "../src/fuzz/fuzz.js";
 
-/** In all. */
+/** The total of all kinds. */
 const count = 40_000;
 
-describe("forty thousand hostile things bring no crash, nothing that is no number, and no more memory than there may be", () => {
+describe("forty thousand hostile inputs cause no crash, no invalid number and no unbounded memory", () => {
   it.each(Object.entries(fuzzed))("%s", { timeout: 240_000 }, async (_, { share, run }) => {
     await run(Math.round(share * count));
   });

@@ -3,7 +3,7 @@ import { tryTargets } from "../src/routing/differential.js";
 
 const targets = 10_000;
 
-it(`of ${targets} random targets, each that reaches a handler is counted under its rule`, { timeout: 240_000 }, async () => {
+it(`each of ${targets} random targets that reaches a handler is counted under its rule`, { timeout: 240_000 }, async () => {
   const tallies = Object.values(await tryTargets(targets, Date.now() % 2 ** 32));
   expect(tallies.length).toBe(9);
   for (const { reached } of tallies) expect(reached).toBeGreaterThan(0);

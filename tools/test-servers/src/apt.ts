@@ -7,15 +7,15 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * Installs a package of Debian, or of a system like it, from the machine's own sources and the backports beside them: as root,
- * or with sudo in CI. Several processes may ask at once: apt's own lock has them take turns, and the later find it installed.
- * @throws Error where that cannot be.
+ * Installs a package on Debian or a similar system, from the machine's sources and their backports: as root, or with sudo in CI.
+ * Concurrent calls are safe: apt's lock makes them take turns.
+ * @throws Error if the package cannot be installed.
  */
 export async function aptInstall(name: string): Promise<void> {
   if (!existsSync("/usr/bin/apt-get")) throw new Error("this system has no apt-get");
   if (!isRoot() && process.env["CI"] === undefined) throw new Error("installing it takes root");
 
-  // Its own lists of packages, so that those of the machine stay as they are.
+  // Separate package lists, so that the machine's lists do not change.
   const dir = mkdtempSync(join(tmpdir(), "floodgate-apt-"));
   const lists = join(dir, "lists");
   mkdirSync(join(lists, "partial"), { recursive: true });
@@ -29,13 +29,13 @@ export async function aptInstall(name: string): Promise<void> {
       "DPkg::Lock::Timeout": "300",
     });
     const apt = (...words: string[]) => asRoot("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", ...options, ...words);
-    // One source that cannot be reached need not be the one that matters: what is missing shows in the next step.
+    // An unreachable source may not matter. If the package is missing, the next step fails.
     await apt("update").catch(() => {});
     await apt("install", "--yes", "--no-install-recommends", name);
   } catch (error) {
     throw new Error(`apt-get said: ${lastLine((error as { stderr?: string }).stderr || String(error))}`);
   } finally {
-    // Some of it is root's by now, unless nothing came of it.
+    // Some files belong to root now.
     await asRoot("rm", "-r", dir).catch(() => rmSync(dir, { recursive: true }));
   }
 }
@@ -57,7 +57,7 @@ function lastLine(text: string): string | undefined {
   return text.trim().split("\n").at(-1);
 }
 
-/** Copies the machine's sources, those of backports added. */
+/** Copies the machine's sources, and adds their backports. */
 function sourcesWithBackports(dir: string): string {
   const parts = join(dir, "sources");
   mkdirSync(parts);
@@ -74,7 +74,7 @@ function sourceFiles(): string[] {
   return ["/etc/apt/sources.list", ...names.map((name) => join(more, name))].filter((file) => existsSync(file));
 }
 
-/** Lets each source that offers a release offer the release's backports too, in either of apt's two formats. */
+/** Adds the backports to each source of a release, in both of apt's formats. */
 export function withBackports(sources: string, release: string): string {
   return sources
     .replace(new RegExp(`^(Suites:.*\\s${release})(?=\\s|$)`, "gm"), `$1 ${release}-backports`)

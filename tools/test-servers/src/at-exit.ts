@@ -1,6 +1,6 @@
 const cleanups = new Set<() => void>();
 
-/** Runs a cleanup when this process exits, unless it is called off before. */
+/** Runs a cleanup when this process exits, unless it is cancelled earlier. */
 export function atExit(cleanup: () => void): () => void {
   if (cleanups.size === 0) process.on("exit", cleanUp);
   cleanups.add(cleanup);

@@ -6,7 +6,7 @@ let redis: Promise<string> | undefined;
 let valkey: Promise<string | undefined> | undefined;
 
 /**
- * The program that `startRedis` runs: redis-server from the PATH, else installed where this process may (as root, or in CI).
+ * The program that `startRedis` runs: redis-server from the PATH, else installed if possible (as root, or in CI).
  * @throws Error that says what to install.
  */
 export function redisServer(): Promise<string> {
@@ -18,7 +18,7 @@ export function redisServer(): Promise<string> {
   return redis;
 }
 
-/** Likewise valkey-server, for `startRedis({ binary })`; undefined, and a warning that says why, where it cannot be had. */
+/** The same for valkey-server, for `startRedis({ binary })`. Undefined, with a warning that says why, if it is not available. */
 export function valkeyServer(): Promise<string | undefined> {
   valkey ??= serverOf("valkey").catch((error: Error) => {
     process.emitWarning(`There is no valkey-server on the PATH, and ${error.message}: what needs it is left out.`);
@@ -27,7 +27,7 @@ export function valkeyServer(): Promise<string | undefined> {
   return valkey;
 }
 
-/** Those of both that can be had, for tests that say the same of each. */
+/** The available ones of both, for tests that run on each. */
 export async function availableServers(): Promise<{ name: "Redis" | "Valkey"; binary: string }[]> {
   const binary = await valkeyServer();
   return [{ name: "Redis", binary: await redisServer() }, ...(binary === undefined ? [] : [{ name: "Valkey" as const, binary }])];
@@ -43,8 +43,8 @@ async function serverOf(kind: "redis" | "valkey"): Promise<string> {
 }
 
 /**
- * The package of tools holds the server too, under the name of a checker, and no service that installing it would start.
- * Which of both it is, the program tells by the name that it is run by.
+ * The tools package contains the server too, as a checker, and starts no service when installed. The program behaves as server or
+ * checker by the name that it is run under.
  */
 function find(kind: string): string | undefined {
   return onPath(`${kind}-server`) ?? onPath(`${kind}-check-rdb`);

@@ -1,18 +1,18 @@
 import type { RedisServer } from "./redis-server.js";
 
-/** A node as another one sees it. */
+/** A node, as seen by another node. */
 export interface NodeView {
   readonly id: string;
   readonly port: number;
-  /** Of a replica: the id of its master; else `-`. */
+  /** The id of a replica's master; `-` for a master. */
   readonly masterId: string;
-  /** Neither failed, nor feared to have, nor still being met. */
+  /** Whether the node is neither failed, nor suspected, nor in handshake. */
   readonly sound: boolean;
-  /** The first and last slot of each range that it serves. */
+  /** The first and last slot of each range that the node serves. */
   readonly slots: readonly (readonly [first: number, last: number])[];
 }
 
-/** The Cluster as one of its nodes sees it now (CLUSTER NODES). */
+/** The Cluster as one of its nodes currently sees it (CLUSTER NODES). */
 export async function viewOf(node: RedisServer): Promise<NodeView[]> {
   const answer = String(await node.command("CLUSTER", "NODES"));
   return answer.trim().split("\n").map(nodeView);
@@ -26,7 +26,7 @@ function nodeView(line: string): NodeView {
     port: Number(/:(\d+)@/.exec(address)?.[1]),
     masterId,
     sound: !/fail|handshake|noaddr/.test(flags),
-    // A slot that is on its way from or to another node stands in brackets.
+    // Slots in migration are in brackets.
     slots: ranges.filter((range) => !range.startsWith("[")).map(slotRange),
   };
 }
@@ -38,7 +38,7 @@ function slotRange(range: string): [number, number] {
 
 /**
  * The node that serves a slot.
- * @throws Error where nobody does.
+ * @throws Error if no node does.
  */
 export function masterIn(view: readonly NodeView[], slot: number): NodeView {
   const master = view.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));

@@ -14,16 +14,16 @@ export interface ClusterOptions extends Omit<RedisOptions, "port" | "replicaOf">
   replicasPerMaster?: number;
 }
 
-/** A Redis Cluster of servers of its own. `startCluster` makes one. */
+/** A Redis Cluster with its own servers. `startCluster` makes one. */
 export class RedisCluster {
-  /** All nodes: first those that began as masters, in the order of their slots. */
+  /** All nodes: first the original masters, in the order of their slots. */
   readonly nodes: readonly RedisServer[];
 
   constructor(nodes: readonly RedisServer[]) {
     this.nodes = nodes;
   }
 
-  /** The node that serves a slot, or last did, as a running one sees it. */
+  /** The node that serves (or last served) a slot, as a running node sees it. */
   async masterOf(slot: number): Promise<RedisServer> {
     return this.#nodeAt(masterIn(await this.#view(), slot).port);
   }
@@ -35,7 +35,7 @@ export class RedisCluster {
     return view.filter(({ masterId }) => masterId === id).map(({ port }) => this.#nodeAt(port));
   }
 
-  /** Has a replica take over all that a slot's master serves, and resolves with it when all nodes know. Both must be running. */
+  /** Promotes a replica of a slot's master, and resolves with it when all nodes know. Both must be running. */
   async failover(slot: number): Promise<RedisServer> {
     const replica = (await this.replicasOf(slot)).find(({ running }) => running);
     if (replica === undefined) throw new Error(`The master of slot ${slot} has no running replica.`);
@@ -46,8 +46,8 @@ export class RedisCluster {
   }
 
   /**
-   * Resolves when the running nodes agree on who serves what, each slot is served by one of them, and replicas are in sync:
-   * after a master was killed, once its replica has taken over.
+   * Resolves when the running nodes agree on all slots, each slot is served, and replicas are in sync. After a master was killed, that
+   * is when its replica has taken over.
    */
   async healthy(): Promise<void> {
     await until("the Cluster is healthy", async () => {
@@ -56,12 +56,12 @@ export class RedisCluster {
     });
   }
 
-  /** Ends all nodes for good. */
+  /** Stops all nodes permanently. */
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
   }
 
-  /** Who is what and serves what, as a node sees it; undefined while it sees a Cluster that is not whole, or lags behind its master. */
+  /** All roles and slots as a node sees them; undefined while it sees an incomplete Cluster or is not in sync with its master. */
   async #stateOf(node: RedisServer): Promise<string | undefined> {
     const { cluster_state: state } = fieldsOf(await node.command("CLUSTER", "INFO"));
     const { role, master_link_status: link } = await node.info("replication");
@@ -88,12 +88,12 @@ export class RedisCluster {
 const config: RedisConfig = {
   "cluster-enabled": "yes",
   "cluster-announce-ip": loopback,
-  // After this many milliseconds of silence a node counts as failed, and its replica takes over.
+  // After this many silent milliseconds a node counts as failed, and its replica takes over.
   "cluster-node-timeout": 1000,
   "cluster-allow-replica-migration": "no",
 };
 
-/** Starts a Redis Cluster, and resolves when all nodes agree on it and the replicas are in sync; that takes some seconds. */
+/** Starts a Redis Cluster, and resolves when all nodes agree and the replicas are in sync. Takes some seconds. */
 export async function startCluster(options: ClusterOptions = {}): Promise<RedisCluster> {
   const { masters = 3, replicasPerMaster = 1, ...rest } = options;
   const one = { ...rest, config: { ...config, ...rest.config } };
@@ -104,12 +104,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<RedisC
   });
 }
 
-/** Makes one Cluster of single nodes: the first serve the slots in equal shares, the others are their replicas in turn. */
+/** Joins single nodes to one Cluster: the first ones share the slots equally, the others become their replicas in turn. */
 async function join(nodes: readonly RedisServer[], masters: number): Promise<void> {
   const ids = await Promise.all(nodes.map(async (node) => String(await node.command("CLUSTER", "MYID"))));
   const firstSlot = (master: number): number => Math.round((slotCount * master) / masters);
   for (const [i, node] of nodes.entries()) {
-    // Nodes with the same epoch would have to settle that first.
+    // Nodes with equal epochs would have to resolve that first.
     await node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1);
     if (i < masters) await node.command("CLUSTER", "ADDSLOTSRANGE", firstSlot(i), firstSlot(i + 1) - 1);
     for (const other of nodes.slice(0, i)) await node.command("CLUSTER", "MEET", other.host, other.port);

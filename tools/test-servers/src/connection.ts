@@ -7,14 +7,14 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** A connection to a port of 127.0.0.1: a small client, for what tests ask of a server beside what they test. */
+/** A connection to a port of 127.0.0.1: a small client for tests' own commands. */
 export class Connection {
   readonly #socket: Socket;
   readonly #waiting: Waiting[] = [];
   readonly #onUnasked: (reply: Reply) => void;
   #bytes: Buffer = Buffer.alloc(0);
 
-  /** `onUnasked` gets what the server sends that answers no command: the lines of MONITOR, say. */
+  /** `onUnasked` gets messages that answer no command, such as MONITOR lines. */
   constructor(port: number, onUnasked: (reply: Reply) => void = () => {}) {
     this.#onUnasked = onUnasked;
     this.#socket = connect({ port, host: loopback, noDelay: true });
@@ -40,8 +40,8 @@ export class Connection {
   }
 
   /**
-   * Sends a command, word by word.
-   * @throws ReplyError where the server answers one, Error where it cannot be reached or the connection closes before it answers.
+   * Sends a command, one argument per word.
+   * @throws ReplyError if the server replies with an error, Error if it cannot be reached or closes the connection before it replies.
    */
   command(...words: readonly Word[]): Promise<Reply> {
     return new Promise((resolve, reject) => {

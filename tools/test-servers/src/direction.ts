@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 
 /**
- * What becomes of the bytes that go one way: they pass; are dropped, while the connection stays up; are held until the mode
- * changes; or pass with the highest bit of each flipped, which Redis' protocol does not survive.
+ * What happens to bytes in one direction: `pass`; `drop` while the connection stays open; `hold` until the mode changes; `corrupt` by
+ * flipping the highest bit of each byte, which breaks the Redis protocol.
  */
 export type ProxyMode = "pass" | "drop" | "hold" | "corrupt";
 
-/** One way through a proxy, of all its connections. Its switches may be turned at any time. */
+/** One direction of all connections of a proxy. Its settings may be changed at any time. */
 export class ProxyDirection {
-  /** How many milliseconds after they came the bytes go on that come from now on; default 0. Their order stays. */
+  /** The delay in milliseconds for bytes that arrive from now on; default 0. Their order does not change. */
   latencyMs = 0;
   readonly #lanes: Set<Lane> = new Set();
   #mode: ProxyMode = "pass";
@@ -24,12 +24,12 @@ export class ProxyDirection {
     for (const lane of this.#lanes) lane.advance();
   }
 
-  /** How many bytes have come, whatever became of them. */
+  /** The number of bytes that have arrived, in any mode. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @internal Carries what one socket receives, its end included, to another. */
+  /** @internal Forwards everything from one socket to another, including its end. */
   carry(from: Socket, to: Socket): void {
     const lane = new Lane(this, to);
     this.#lanes.add(lane);
@@ -47,7 +47,7 @@ interface Parcel {
   due: boolean;
 }
 
-/** The way of one connection: first in, first out. */
+/** One direction of one connection: first in, first out. */
 class Lane {
   readonly #direction: ProxyDirection;
   readonly #to: Socket;
@@ -66,7 +66,7 @@ class Lane {
     else setTimeout(() => this.#fallDue(parcel), latencyMs);
   }
 
-  /** Delivers what is due. */
+  /** Delivers the bytes that are due. */
   advance(): void {
     while (this.#direction.mode !== "hold" && this.#parcels[0]?.due) this.#deliver((this.#parcels.shift() as Parcel).content);
   }

@@ -1,6 +1,6 @@
 import type { RedisServer } from "./redis-server.js";
 
-/** Waits for servers that start at once. Where one does not, the others are stopped. */
+/** Waits for servers that start in parallel. If one fails, the others are stopped. */
 export async function startAll(starts: readonly Promise<RedisServer>[]): Promise<RedisServer[]> {
   try {
     return await Promise.all(starts);
@@ -10,7 +10,7 @@ export async function startAll(starts: readonly Promise<RedisServer>[]): Promise
   }
 }
 
-/** Makes servers that belong together ready. Where that fails, they are stopped. */
+/** Sets up a group of servers. If that fails, all are stopped. */
 export async function ready<Group extends { stop(): Promise<void> }>(
   group: Group,
   prepare: (group: Group) => Promise<void>,
@@ -24,7 +24,7 @@ export async function ready<Group extends { stop(): Promise<void> }>(
   }
 }
 
-/** Whether a replica has all that its master has. */
+/** Whether a replica is in sync with its master. */
 export async function follows(replica: RedisServer, master: { readonly port: number }): Promise<boolean> {
   const { master_port: port, master_link_status: link } = await replica.info("replication");
   return port === String(master.port) && link === "up";

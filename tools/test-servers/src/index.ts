@@ -1,4 +1,4 @@
-// biome-ignore-all assist/source/organizeImports: grouped by what is run
+// biome-ignore-all assist/source/organizeImports: grouped by topic
 
 // Redis and Valkey
 export { availableServers, redisServer, valkeyServer } from "./binary.js";
@@ -7,10 +7,10 @@ export type { RedisConfig, RedisServer } from "./redis-server.js";
 export type { Monitor } from "./monitor.js";
 export { decodeReply, type Reply, ReplyError } from "./resp.js";
 
-// Many of them
+// Groups of servers
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
 
-// What goes wrong between
+// Network faults
 export type { ProxyDirection, ProxyMode } from "./direction.js";
 export { startProxy, type TcpProxy } from "./proxy.js";

@@ -22,9 +22,9 @@ export class Monitor {
     return new Monitor(server, connection, lines);
   }
 
-  /** All that the server has executed until now, oldest first; what a script did in it too, marked `lua`. */
+  /** All commands so far, oldest first; those of scripts are marked `lua`. */
   async lines(): Promise<readonly string[]> {
-    // The lines come some time after the replies, but in order: those before a command of ours have come when its own has.
+    // Lines arrive later than the replies, but in order: when our command's own line is here, so are all earlier ones.
     const mark = randomUUID();
     await this.#server.command("ECHO", mark);
     const isMark = (line: string): boolean => line.includes(mark);
@@ -33,7 +33,7 @@ export class Monitor {
     return [...this.#lines];
   }
 
-  /** Ends it. */
+  /** Stops monitoring. */
   stop(): void {
     this.#connection.close();
   }

@@ -2,15 +2,15 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Where all servers of this package listen. */
+/** The address of all servers of this package. */
 export const loopback = "127.0.0.1";
 
 /** A Cluster node's bus listens this far above its port. */
 const busOffset = 10_000;
 
 /**
- * A port of 127.0.0.1 that is free now, as is the one 10,000 above it. It lies below those that systems give to outgoing
- * connections, so that a server that stopped finds it free again.
+ * A free port of 127.0.0.1; the port 10,000 above it is free too. It is below the ephemeral ports, so that it is still free when a
+ * server restarts.
  */
 export async function sparePort(): Promise<number> {
   for (;;) {

@@ -3,13 +3,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { ProxyDirection } from "./direction.js";
 import { loopback, sparePort } from "./port.js";
 
-/** A TCP proxy between clients and a server of this machine that misbehaves as it is told. `startProxy` makes one. */
+/** A TCP proxy to a local server that can simulate network faults. `startProxy` makes one. */
 export class TcpProxy {
   readonly host: string = loopback;
   readonly port: number;
-  /** What clients send. */
+  /** From clients to the server. */
   readonly requests: ProxyDirection = new ProxyDirection();
-  /** What the server sends. */
+  /** From the server to clients. */
   readonly replies: ProxyDirection = new ProxyDirection();
   readonly #targetPort: number;
   readonly #clients = new Map<Socket, Socket>();
@@ -21,17 +21,17 @@ export class TcpProxy {
     this.port = port;
   }
 
-  /** How many connections were accepted so far. */
+  /** The number of connections accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** How many connections are open now. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#clients.size;
   }
 
-  /** Accepts connections, as it does from the start and after `refuse`. */
+  /** Accepts connections: the default, and the opposite of `refuse`. */
   async accept(): Promise<void> {
     this.#server ??= createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#connect(client));
     if (this.#server.listening) return;
@@ -39,17 +39,17 @@ export class TcpProxy {
     await once(this.#server, "listening");
   }
 
-  /** Refuses new connections, as a port does where nobody listens. Those that are open stay so. */
+  /** Refuses new connections, like a closed port. Open connections stay open. */
   refuse(): void {
     this.#server?.close();
   }
 
-  /** Cuts all connections at once: both ends see a reset. */
+  /** Resets all connections, on both ends. */
   cut(): void {
     for (const [client, server] of this.#clients) breakOff(client, server);
   }
 
-  /** Ends all connections towards their clients, as a server does that has said its last word but would still listen. */
+  /** Half-closes all connections towards the clients: they see the end, but can still send. */
   halfClose(): void {
     for (const client of this.#clients.keys()) client.end();
   }
@@ -75,7 +75,7 @@ function breakOff(client: Socket, server: Socket): void {
   server.resetAndDestroy();
 }
 
-/** Starts a proxy before a port of 127.0.0.1. Where nobody listens there, its connections are reset. */
+/** Starts a proxy to a port of 127.0.0.1. If nothing listens there, its connections are reset. */
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   for (;;) {
     const proxy = new TcpProxy(targetPort, await sparePort());
@@ -83,7 +83,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       await proxy.accept();
       return proxy;
     } catch (error) {
-      // Somebody else was quicker to take the port: the next is tried.
+      // Another process took the port first: try the next.
       if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     }
   }

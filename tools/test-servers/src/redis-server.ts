@@ -9,13 +9,13 @@ import type { Reply, Word } from "./resp.js";
 import { ServerProcess } from "./server-process.js";
 import { until } from "./until.js";
 
-/** Directives of a server's config file with their values; an array for one that stands there several times. */
+/** Directives of a server's config file with their values; an array repeats a directive. */
 export type RedisConfig = Readonly<Record<string, string | number | readonly string[]>>;
 
-/** A server's port was taken before it could listen. */
+/** The server's port was already in use. */
 export class PortTakenError extends Error {}
 
-/** A redis-server (or valkey-server, or a sentinel) of its own, on 127.0.0.1, in a folder of its own. `startRedis` makes one. */
+/** A private redis-server (or valkey-server, or sentinel) on 127.0.0.1 with its own folder. `startRedis` makes one. */
 export class RedisServer {
   readonly host: string = loopback;
   readonly port: number;
@@ -29,7 +29,7 @@ export class RedisServer {
 
   constructor(binary: string, port: number, config: RedisConfig, flags: readonly string[]) {
     this.port = port;
-    // The program may have another name, and takes itself for a server only where it is run by a server's name.
+    // The program may have another name, but acts as a server only if it is run under a server's name.
     this.#program = join(this.#dir, basename(binary).replace("check-rdb", "server"));
     symlinkSync(binary, this.#program);
     const file = join(this.#dir, "server.conf");
@@ -38,29 +38,29 @@ export class RedisServer {
     this.#forgetExit = atExit(() => this.#remove());
   }
 
-  /** The process's id; another one after a restart. */
+  /** The process id; a restart changes it. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /** Whether it can answer: it was neither killed nor paused. */
+  /** Whether it is running: neither killed nor paused. */
   get running(): boolean {
     return this.#process?.running === true && !this.#paused;
   }
 
   /**
    * Starts the server, and resolves when it answers.
-   * @throws Error, with the end of the server's log, where it does not; PortTakenError where somebody else has its port.
+   * @throws Error with the end of the server's log if it does not start; PortTakenError if its port is in use.
    */
   async start(): Promise<void> {
-    // What a replication left there.
+    // Remove files that a replication left.
     rmSync(join(this.#dir, "dump.rdb"), { force: true });
     const server = new ServerProcess(this.#program, this.#args, this.#log);
     this.#process = server;
     this.#paused = false;
     await until(`the server answers on port ${this.port}`, async () => {
       if (!server.running) return true;
-      // Whatever listens on this port must be this very process.
+      // Make sure that this process is the one that listens on the port.
       const info = await Promise.race([this.info("server"), server.exited]);
       return info?.["process_id"] === String(server.pid);
     });
@@ -68,8 +68,8 @@ export class RedisServer {
   }
 
   /**
-   * Sends a command by a connection of the server's own, which counts as one client: `command("SCRIPT", "FLUSH")`.
-   * @throws ReplyError where the server answers one, Error where it cannot be reached.
+   * Sends a command over this object's own connection, which counts as one client: `command("SCRIPT", "FLUSH")`.
+   * @throws ReplyError if the server replies with an error, Error if it cannot be reached.
    */
   command(...words: readonly Word[]): Promise<Reply> {
     if (this.#control === undefined || this.#control.closed) this.#control = new Connection(this.port);
@@ -81,17 +81,17 @@ export class RedisServer {
     return fieldsOf(await this.command("INFO", section));
   }
 
-  /** Starts to note the commands that the server executes. */
+  /** Starts to record the commands that the server executes. */
   monitor(): Promise<Monitor> {
     return Monitor.start(this);
   }
 
-  /** Kills the server as a crash would (SIGKILL), and resolves when it is gone. `restart` brings it back. */
+  /** Kills the server like a crash (SIGKILL), and resolves when it is gone. `restart` brings it back. */
   async kill(): Promise<void> {
     await this.#process?.kill();
   }
 
-  /** Has the server hang (SIGSTOP): it stays connected, and silent until `resume`. */
+  /** Makes the server hang (SIGSTOP): it stays connected but silent until `resume`. */
   pause(): void {
     this.#paused = true;
     this.#process?.signal("SIGSTOP");
@@ -102,13 +102,13 @@ export class RedisServer {
     this.#process?.signal("SIGCONT");
   }
 
-  /** Starts the server again on the same port, killing it first where it runs, and resolves when it answers. It comes back empty. */
+  /** Restarts the server on the same port (killing it first if it runs), and resolves when it answers. It comes back empty. */
   async restart(): Promise<void> {
     await this.kill();
     await this.start();
   }
 
-  /** Ends the server for good, and removes what it left. */
+  /** Stops the server permanently, and removes its folder. */
   async stop(): Promise<void> {
     await this.kill();
     this.#control?.close();
@@ -126,7 +126,7 @@ export class RedisServer {
     return /address already in use/i.test(log) ? new PortTakenError(message) : new Error(message);
   }
 
-  /** At exit, too, where nothing can be waited for. */
+  /** Synchronous, for use at exit. */
   #remove(): void {
     this.#process?.signal("SIGKILL");
     rmSync(this.#dir, { recursive: true, force: true });
@@ -139,7 +139,7 @@ function configFile(config: RedisConfig): string {
     .join("");
 }
 
-/** The fields of an answer to INFO, or to CLUSTER INFO. */
+/** Parses the fields of an INFO or CLUSTER INFO reply. */
 export function fieldsOf(reply: Reply): Record<string, string> {
   const fields = String(reply).matchAll(/^([^#:\r\n]+):(.*)\r$/gm);
   return Object.fromEntries(Array.from(fields, ([, name, value]) => [name, value]));

@@ -1,15 +1,15 @@
-/** A word of a command. */
+/** A command's argument. */
 export type Word = string | number | Buffer;
 
-/** What a server answers. An error inside an array is a value; one that is the answer itself rejects the command. */
+/** A reply. An error inside an array is a value; an error as the whole reply rejects the command. */
 export type Reply = string | number | null | ReplyError | Reply[];
 
-/** An error that the server answered; its first word is the code. */
+/** An error reply; its first word is the code. */
 export class ReplyError extends Error {
   override readonly name: string = "ReplyError";
 }
 
-/** A command as Redis' protocol, version 2, writes it. */
+/** Encodes a command in the Redis protocol, version 2. */
 export function encodeCommand(words: readonly Word[]): Buffer {
   const parts: Buffer[] = [Buffer.from(`*${words.length}\r\n`)];
   for (const word of words) {
@@ -19,7 +19,7 @@ export function encodeCommand(words: readonly Word[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The reply that begins at an offset, and where it ends; undefined while it has not come whole. */
+/** Decodes the reply at an offset; returns it with its end, or undefined while it is incomplete. */
 export function decodeReply(bytes: Buffer, at: number): { reply: Reply; end: number } | undefined {
   const lineEnd = bytes.indexOf("\r\n", at);
   if (lineEnd === -1) return undefined;

@@ -5,18 +5,18 @@ import { type RedisOptions, startRedis, startServer } from "./start-redis.js";
 import { until } from "./until.js";
 
 export interface SentinelOptions extends Omit<RedisOptions, "port" | "replicaOf"> {
-  /** What clients ask the sentinel for; default `mymaster`. */
+  /** The master's name; default `mymaster`. */
   name?: string;
   /** At least 1, which is the default. */
   replicas?: number;
 }
 
-/** A master and its replicas, watched by a sentinel, which decides alone. `startSentinel` makes one. */
+/** A master and its replicas, watched by a single sentinel. `startSentinel` makes one. */
 export class RedisSentinel {
-  /** What clients ask the sentinel for. */
+  /** The master's name, which clients use. */
   readonly name: string;
   readonly sentinel: RedisServer;
-  /** The master and its replicas; the first began as master. */
+  /** All nodes; the first was the original master. */
   readonly nodes: readonly RedisServer[];
 
   constructor(name: string, sentinel: RedisServer, nodes: readonly RedisServer[]) {
@@ -25,13 +25,13 @@ export class RedisSentinel {
     this.nodes = nodes;
   }
 
-  /** The node that the sentinel says is the master. */
+  /** The current master according to the sentinel. */
   async master(): Promise<RedisServer> {
     const { port } = pairsOf(await this.sentinel.command("SENTINEL", "MASTER", this.name));
     return this.nodes.find((node) => String(node.port) === port) as RedisServer;
   }
 
-  /** Has a replica take over, and resolves with it when all know. The master must be running. */
+  /** Promotes a replica, and resolves with it when all know. The master must be running. */
   async failover(): Promise<RedisServer> {
     const before = await this.master();
     await this.sentinel.command("SENTINEL", "FAILOVER", this.name);
@@ -41,8 +41,8 @@ export class RedisSentinel {
   }
 
   /**
-   * Resolves when the sentinel names a master that is running and is one, and all other running nodes are its replicas, in
-   * sync: after the master was killed, once a replica has taken over.
+   * Resolves when the sentinel names a running master, and all other running nodes are its replicas and in sync. After the master was
+   * killed, that is when a replica has taken over.
    */
   async healthy(): Promise<void> {
     await until("the sentinel, the master and its replicas agree", async () => {
@@ -56,7 +56,7 @@ export class RedisSentinel {
     });
   }
 
-  /** Ends them all for good. */
+  /** Stops all of them permanently. */
   async stop(): Promise<void> {
     await Promise.all([this.sentinel, ...this.nodes].map((server) => server.stop()));
   }
@@ -72,8 +72,8 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Redi
   return ready(new RedisSentinel(name, sentinel, nodes), async (group) => {
     const [master, ...others] = nodes as [RedisServer, ...RedisServer[]];
     await Promise.all(others.map((replica) => replica.command("REPLICAOF", master.host, master.port)));
-    // In more of a hurry than elsewhere, but connecting anew (a ping's period) and a promoted replica's news (each second, good
-    // for five pings' periods) stay within the time after which a server counts as down or its news as stale.
+    // Faster than the defaults. But reconnecting (one ping period) and a promoted replica's status (each second, valid for five
+    // ping periods) must fit into the time after which a server counts as down or its status as stale.
     await sentinel.command("SENTINEL", "DEBUG", "info-period", 100, "publish-period", 100, "ping-period", 300);
     await sentinel.command("SENTINEL", "MONITOR", name, master.host, master.port, 1);
     await sentinel.command("SENTINEL", "SET", name, "down-after-milliseconds", 1000, "failover-timeout", 3000);
@@ -82,7 +82,7 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Redi
   });
 }
 
-/** A list of names, each followed by its value. */
+/** Converts a flat list of names and values to an object. */
 function pairsOf(list: Reply): Record<string, string> {
   const words = list as string[];
   return Object.fromEntries(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] as string]] : [])));

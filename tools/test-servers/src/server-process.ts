@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 
-/** Part of util-linux: has the kernel kill the server when this process (or worker thread) dies, however it does. */
+/** Part of util-linux: makes the kernel kill the server when this process (or worker thread) dies in any way. */
 const setpriv = "/usr/bin/setpriv";
 const dieWithParent = existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL", "--"] : [];
 
-/** A program that runs until it is killed, its output in a file. */
+/** A program that runs until it is killed, with its output in a file. */
 export class ServerProcess {
   readonly #child: ChildProcess;
   /** Resolves when it is gone. */
@@ -17,7 +17,7 @@ export class ServerProcess {
     const output = openSync(outputFile, "a");
     this.#child = spawn(command as string, rest, { stdio: ["ignore", output, output] });
     closeSync(output);
-    // Where it cannot be run at all, that is an error instead.
+    // If it cannot be started at all, there is an error event instead.
     const ended = (): void => {};
     this.exited = once(this.#child, "exit").then(ended, ended);
   }

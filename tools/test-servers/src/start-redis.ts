@@ -7,20 +7,20 @@ import { until } from "./until.js";
 export interface RedisOptions {
   /** The program; default `redisServer()`. */
   binary?: string | undefined;
-  /** Default: a spare one. */
+  /** Default: a free port. */
   port?: number;
-  /** Directives of the config file, over those that make it keep nothing on disk: `{ maxmemory: "2mb", maxclients: 10 }`. */
+  /** Directives of the config file, such as `{ maxmemory: "2mb", maxclients: 10 }`. They override the defaults, which disable persistence. */
   config?: RedisConfig;
-  /** The server whose replica it becomes: in sync when it is handed over. */
+  /** The server to replicate. The new server is in sync when the promise resolves. */
   replicaOf?: { readonly port: number };
 }
 
-/** Nothing stays on disk. A diskless synchronisation, though, may leave a replica for a second without what is written meanwhile. */
+/** No persistence. Diskless synchronisation is off, because it can leave a replica behind by a second. */
 const defaults: RedisConfig = { save: '""', appendonly: "no", "repl-diskless-sync": "no" };
 
 /**
- * Starts a redis-server, which ends with this process where nobody stops it before, and resolves when it answers.
- * @throws Error where it does not start, with what its log says.
+ * Starts a redis-server, and resolves when it answers. It ends with this process at the latest.
+ * @throws Error with the server's log if it does not start.
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const { replicaOf } = options;
@@ -30,7 +30,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   return server;
 }
 
-/** Starts a server of Redis' kind with just the directives it is given. */
+/** Starts a server with exactly these directives. */
 export async function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
   const binary = options.binary ?? (await redisServer());
   for (;;) {
@@ -40,7 +40,7 @@ export async function startServer(options: Omit<RedisOptions, "replicaOf">, flag
       return server;
     } catch (error) {
       await server.stop();
-      // Somebody else was quicker to take a spare port: the next is tried.
+      // Another process took the free port first: try the next.
       if (!(error instanceof PortTakenError) || options.port !== undefined) throw error;
     }
   }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 const limitMs = 15_000;
 
 /**
- * Asks again and again until the answer is yes. A question that fails has no answer yet: servers that change roles break connections.
- * @throws Error where it is not within 15 seconds.
+ * Polls a condition until it is true. Errors count as not yet: servers that change roles break connections.
+ * @throws Error after 15 seconds.
  */
 export async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
   const endMs = Date.now() + limitMs;

@@ -16,7 +16,7 @@ describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, 
     expect(masters.map((master) => cluster.nodes.indexOf(master))).toEqual([0, 0, 1, 1, 2, 2]);
   });
 
-  it("has a replica of each master, in sync", async () => {
+  it("has an in-sync replica for each master", async () => {
     for (const slot of [0, 8000, 16_000]) {
       const [replica] = await cluster.replicasOf(slot);
       const { master_port: port, master_link_status: link } = (await replica?.info("replication")) ?? {};
@@ -24,7 +24,7 @@ describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, 
     }
   });
 
-  it("sends a client that asks the wrong node to the right one", async () => {
+  it("redirects clients to the right node", async () => {
     const slot = Number(await cluster.nodes[0]?.command("CLUSTER", "KEYSLOT", "key"));
     const master = await cluster.masterOf(slot);
     expect(await master.command("SET", "key", "value")).toBe("OK");
@@ -35,7 +35,7 @@ describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, 
     );
   });
 
-  it("keeps its keys when a replica takes over, and again when the old master does", async () => {
+  it("keeps its keys when a replica takes over, and when the old master takes over again", async () => {
     const before = await cluster.masterOf(12_539);
     await before.command("SET", "key", "kept");
     const after = await cluster.failover(12_539);
@@ -44,7 +44,7 @@ describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, 
     expect(await cluster.failover(12_539)).toBe(before);
   });
 
-  it("heals by itself when a master is killed, and takes it back as a replica", async () => {
+  it("recovers when a master is killed, and takes it back as a replica", async () => {
     const master = await cluster.masterOf(0);
     const [replica] = await cluster.replicasOf(0);
     await master.kill();

@@ -1,4 +1,4 @@
-// A process that owns a server, and does not stop it.
+// Starts a server and does not stop it.
 import { startRedis } from "@floodgate/test-servers";
 
 const redis = await startRedis();

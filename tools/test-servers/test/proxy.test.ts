@@ -6,12 +6,12 @@ import { startProxy, type TcpProxy } from "../src/index.js";
 import { sparePort } from "../src/port.js";
 import { until } from "../src/until.js";
 
-/** One end of a connection, and what came there. */
+/** One end of a connection, and the bytes that arrived there. */
 interface End {
   readonly socket: Socket;
   readonly text: string;
   readonly ended: boolean;
-  /** The code of the error that closed it. */
+  /** The code of the error that closed the connection. */
   readonly error: string | undefined;
 }
 
@@ -47,7 +47,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** A connection through the proxy: its two ends. */
+/** Both ends of a connection through the proxy. */
 async function connection(): Promise<{ client: End; far: End }> {
   const accepted = once(server, "connection");
   const client = endOf(connect({ port: proxy.port, host: proxy.host, allowHalfOpen: true }));
@@ -58,7 +58,7 @@ async function connection(): Promise<{ client: End; far: End }> {
 
 const arrival = (end: End, text: string): Promise<void> => until(`${text} arrives`, async () => end.text === text);
 describe("a proxy", () => {
-  it("carries all bytes both ways, in order, whatever the latency and however they were held meanwhile", async () => {
+  it("forwards all bytes both ways, in order, with any latency and after holding", async () => {
     const steps = fc.array(
       fc.record({
         text: fc.string({ minLength: 1, unit: "grapheme-ascii" }),
@@ -90,7 +90,7 @@ describe("a proxy", () => {
     );
   });
 
-  it("is late by its latency, in each direction by its own", async () => {
+  it("delays each direction by its own latency", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout"] });
     proxy.requests.latencyMs = 50;
     const { client, far } = await connection();
@@ -104,7 +104,7 @@ describe("a proxy", () => {
     await arrival(far, "request");
   });
 
-  it("drops replies while the connection stays up", async () => {
+  it("drops replies while the connection stays open", async () => {
     const { client, far } = await connection();
     proxy.replies.mode = "drop";
     far.socket.write("lost");
@@ -116,7 +116,7 @@ describe("a proxy", () => {
     await arrival(client, "kept");
   });
 
-  it("holds replies, on all connections, until they are released", async () => {
+  it("holds replies on all connections until they are released", async () => {
     proxy.replies.mode = "hold";
     const pairs = [await connection(), await connection()];
     for (const { far } of pairs) far.socket.end("reply");
@@ -133,7 +133,7 @@ describe("a proxy", () => {
     }
   });
 
-  it("corrupts every byte of the replies, and of nothing else", async () => {
+  it("corrupts every byte of the replies and nothing else", async () => {
     const { client, far } = await connection();
     proxy.replies.mode = "corrupt";
     far.socket.write("+PONG\r\n");
@@ -142,7 +142,7 @@ describe("a proxy", () => {
     await arrival(far, "PING");
   });
 
-  it("cuts all connections with a reset at both ends, and accepts new ones", async () => {
+  it("resets all connections at both ends, and accepts new ones", async () => {
     const { client, far } = await connection();
     expect(proxy.connections).toBe(1);
     proxy.cut();
@@ -154,7 +154,7 @@ describe("a proxy", () => {
     expect(proxy.accepted).toBe(2);
   });
 
-  it("closes one half of a connection: the client sees its end, and is still heard", async () => {
+  it("half-closes a connection: the client sees its end and can still send", async () => {
     const { client, far } = await connection();
     proxy.halfClose();
     await until("the client sees the end", async () => client.ended);
@@ -164,7 +164,7 @@ describe("a proxy", () => {
     expect([client.text, client.error, far.ended]).toEqual(["", undefined, false]);
   });
 
-  it("refuses new connections while the open ones go on, and accepts again", async () => {
+  it("refuses new connections while open ones continue, and accepts again", async () => {
     const { client, far } = await connection();
     proxy.refuse();
     const refused = endOf(connect(proxy.port, proxy.host));
@@ -177,19 +177,19 @@ describe("a proxy", () => {
     await arrival(again.client, "reply");
   });
 
-  it("resets the connections of a server that is away", async () => {
+  it("resets connections if the server is down", async () => {
     server.close();
     const client = endOf(connect(proxy.port, proxy.host));
     await until("it is reset", async () => client.error === "ECONNRESET");
   });
 
-  it("passes on that a server is gone", async () => {
+  it("closes connections when the server closes them", async () => {
     const { client, far } = await connection();
     far.socket.resetAndDestroy();
     await until("the client sees it", async () => client.error === "ECONNRESET");
   });
 
-  it("is gone, with its connections, when it was stopped", async () => {
+  it("closes its port and its connections when it is stopped", async () => {
     const { client } = await connection();
     proxy.stop();
     await until("the client sees it", async () => client.error === "ECONNRESET");

@@ -29,12 +29,12 @@ async function answers(port: number): Promise<boolean> {
 
 describe("a server", async () => {
   describe.each(await availableServers())("of $name", ({ name, binary }) => {
-    it("is the one that was asked for", async () => {
+    it("is the requested program", async () => {
       const server = await start({ binary });
       expect((await server.info("server"))["server_name"] === "valkey").toBe(name === "Valkey");
     });
 
-    it("answers when it is handed over, and is gone when it was stopped", async () => {
+    it("answers after it was started, and is gone after it was stopped", async () => {
       const server = await start({ binary });
       expect(await server.command("PING")).toBe("PONG");
       await server.stop();
@@ -42,7 +42,7 @@ describe("a server", async () => {
       await expect(server.command("PING")).rejects.toThrow(`port ${server.port}`);
     });
 
-    it("is set up as the config says, and keeps nothing on disk", async () => {
+    it("uses its config and stores nothing on disk", async () => {
       const server = await start({ binary, config: { maxmemory: "2mb", "rename-command": ["FLUSHDB one", "FLUSHALL two"] } });
       expect(await server.command("CONFIG", "GET", "maxmemory")).toEqual(["maxmemory", String(2 * 1024 * 1024)]);
       expect(await server.command("one")).toBe("OK");
@@ -50,7 +50,7 @@ describe("a server", async () => {
       expect(await server.command("CONFIG", "GET", "save")).toEqual(["save", ""]);
     });
 
-    it("says what its log says where it cannot start", async () => {
+    it("reports its log if it cannot start", async () => {
       await expect(start({ binary, config: { maxmemory: "plenty" } })).rejects.toThrow("maxmemory plenty");
     });
 
@@ -67,14 +67,14 @@ describe("a server", async () => {
       expect(await server.command("DBSIZE")).toBe(0);
     });
 
-    it("takes over a port that it is given, and says so where the port is taken", async () => {
+    it("uses a given port, and reports if it is in use", async () => {
       const first = await start({ binary });
       await expect(start({ binary, port: first.port })).rejects.toThrow(`port ${first.port}`);
       await first.stop();
       expect((await start({ binary, port: first.port })).port).toBe(first.port);
     });
 
-    it("is silent while it is paused, and answers then", async () => {
+    it("is silent while it is paused, and answers afterwards", async () => {
       const server = await start({ binary });
       server.pause();
       let answered = false;
@@ -82,7 +82,7 @@ describe("a server", async () => {
         answered = true;
         return reply;
       });
-      // Another server's answer takes as long as this one's would have.
+      // When another server has answered, this one would have answered too.
       await (await start({ binary })).command("PING");
       expect(answered).toBe(false);
       expect(server.running).toBe(false);
@@ -90,7 +90,7 @@ describe("a server", async () => {
       expect(await answer).toBe("PONG");
     });
 
-    it("is in sync when it is handed over as a replica", async () => {
+    it("is in sync when it was started as a replica", async () => {
       const master = await start({ binary });
       await master.command("SET", "key", "value");
       const replica = await start({ binary, replicaOf: master });
@@ -101,7 +101,7 @@ describe("a server", async () => {
       expect(await replica.command("GET", "key")).toBe("other");
     });
 
-    it("counts what it executes", async () => {
+    it("counts its commands", async () => {
       const server = await start({ binary });
       await server.command("SET", "key", 1);
       await server.command("CONFIG", "GET", "port");
@@ -110,7 +110,7 @@ describe("a server", async () => {
       expect(counts["cmdstat_config|get"]).toMatch(/^calls=1,/);
     });
 
-    it("tells a monitor what it executes, scripts' commands included", async () => {
+    it("reports its commands to a monitor, including those of scripts", async () => {
       const server = await start({ binary });
       await server.command("SET", "before", 1);
       const monitor = await server.monitor();
@@ -124,7 +124,7 @@ describe("a server", async () => {
   });
 });
 
-describe("a server that nobody stops", () => {
+describe("a server that is not stopped", () => {
   const dir = mkdtempSync(join(tmpdir(), "floodgate-owner-"));
   afterAll(() => rmSync(dir, { recursive: true }));
 
@@ -136,13 +136,13 @@ describe("a server that nobody stops", () => {
     return { child, port };
   }
 
-  it.each(["SIGTERM", "SIGKILL"] as const)("ends with the process that started it, here by %s", async (signal) => {
+  it.each(["SIGTERM", "SIGKILL"] as const)("ends with the process that started it (%s)", async (signal) => {
     const { child, port } = await owner();
     child.kill(signal);
     await until("the server has ended", async () => !(await answers(port)));
   });
 
-  it("ends with it where an exception ends that, and leaves nothing behind", async () => {
+  it("ends when an exception ends that process, and leaves no files", async () => {
     const before = readdirSync(dir);
     const { child, port } = await owner();
     const exited = once(child, "exit");

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeReply, encodeCommand, type Reply, ReplyError } from "../src/resp.js";
 
-/** A reply and its bytes, as the protocol's description has them. */
+/** Replies and their bytes, from the protocol's specification. */
 interface Written {
   readonly reply: Reply;
   readonly bytes: Buffer;
@@ -33,7 +33,7 @@ const replies = fc.letrec<{ reply: Written }>((tie) => ({
   ),
 })).reply;
 
-test("a reply is read when it has come whole, and not before", () => {
+test("a reply is read only when it is complete", () => {
   fc.assert(
     fc.property(replies, fc.uint8Array({ maxLength: 5 }), ({ reply, bytes }, next) => {
       for (let length = 0; length < bytes.length; length++) expect(decodeReply(bytes.subarray(0, length), 0)).toBeUndefined();
@@ -50,6 +50,6 @@ test("a command is an array of bulk strings", () => {
   );
 });
 
-test("what is not the protocol is told apart", () => {
+test("bytes that are not the protocol are detected", () => {
   expect(() => decodeReply(Buffer.from("HTTP/1.1 400\r\n"), 0)).toThrow('begins with "H"');
 });

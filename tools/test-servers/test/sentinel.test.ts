@@ -17,7 +17,7 @@ describe("a master, its replica and a sentinel", { timeout: 30_000 }, async () =
     expect(await group.sentinel.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", group.name)).toEqual([master.host, String(master.port)]);
   });
 
-  it("have the replica take over with the keys it holds", async () => {
+  it("promote the replica with its keys", async () => {
     await group.nodes[0]?.command("SET", "key", "kept");
     await group.nodes[0]?.command("WAIT", 1, 0);
     const after = await group.failover();
@@ -26,7 +26,7 @@ describe("a master, its replica and a sentinel", { timeout: 30_000 }, async () =
     expect((await group.nodes[0]?.info("replication"))?.["master_port"]).toBe(String(after.port));
   });
 
-  it("heal by themselves when the master is killed", async () => {
+  it("recover when the master is killed", async () => {
     const before = await group.master();
     await before.kill();
     await group.healthy();

@@ -1,15 +1,15 @@
 import type { Decision } from "@floodgate/core";
 
-/** What one client was told, held against what it should have been told. */
+/** Compares the decisions for one client with the expected ones. */
 export class Account {
   readonly #limit: number;
-  /** What a fallback lets pass; 0 where there is none. */
+  /** The units that a fallback allows; 0 without a fallback. */
   readonly #share: number;
-  /** Units that Redis has charged, as it said itself. */
+  /** Units charged by Redis, according to its replies. */
   #charged = 0;
-  /** Units that the fallback has let pass, and that Redis has not been told of. */
+  /** Units that the fallback allowed and has not handed over to Redis. */
   #owed = 0;
-  /** Whether Redis may have charged more than it could say: then it may reject earlier, and must not let more pass. */
+  /** Whether Redis may have charged more than it could report. Then it may reject earlier, but must not allow more. */
   #doubtful = false;
 
   constructor(limit: number, share: number) {
@@ -17,7 +17,7 @@ export class Account {
     this.#share = share;
   }
 
-  /** Takes down a decision. Answers what is wrong with it. */
+  /** Records a decision. Returns what is wrong with it. */
   add(decision: Decision): string | undefined {
     return decision.degraded ? this.#addDegraded(decision) : this.#addCertain(decision);
   }
@@ -26,7 +26,7 @@ export class Account {
     this.#doubtful = true;
   }
 
-  /** What is wrong with what Redis says this client has left in the end. */
+  /** What is wrong with the client's remaining units in Redis at the end. */
   audit(remaining: number): string | undefined {
     const charged = this.#limit - remaining;
     const expected = this.#used;
@@ -41,7 +41,7 @@ export class Account {
 
   #addDegraded({ allowed }: Decision): string | undefined {
     if (this.#share === 0) return undefined;
-    // It may have handed over what it had let pass before Redis failed again.
+    // The fallback may have handed over its usage before Redis failed again.
     if (allowed !== this.#owed < this.#share && !this.#doubtful)
       return `the fallback ${said(allowed)} after ${this.#owed} of ${this.#share}`;
     if (allowed) this.#owed++;
@@ -49,7 +49,7 @@ export class Account {
   }
 
   #addCertain({ allowed, remaining }: Decision): string | undefined {
-    // Before it answered, Redis was told what the fallback has let pass.
+    // The fallback's usage was handed over before this answer.
     this.#charged += this.#owed;
     this.#owed = 0;
     const used = this.#used;

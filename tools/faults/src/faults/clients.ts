@@ -2,20 +2,20 @@ import type { AnyRedis } from "@floodgate/store-redis";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster, createSentinel } from "redis";
 
-/** A client of a library's, with the settings that the library itself has. */
+/** A library's client with the library's default settings. */
 export interface Client {
   readonly library: "ioredis" | "redis";
   readonly redis: AnyRedis;
-  /** How many commands wait in the library for an answer; undefined where it does not tell. */
+  /** The number of commands that wait for a reply in the library; undefined if it cannot tell. */
   readonly queued: number | undefined;
-  /** Asks Redis for a key by the library alone. */
+  /** Reads a key by the library alone. */
   get(key: string): Promise<unknown>;
   close(): unknown;
 }
 
 const host = "127.0.0.1";
 
-/** The same server by both libraries. Nobody waits for them to connect: an app does not either. */
+/** Clients of both libraries for one server. Does not wait for them to connect, as apps do not either. */
 export function connect(port: number): Client[] {
   const redis = createClient({ url: urlOf(port) });
   const clients = [fromIoredis(new Redis(port, host)), fromNodeRedis(redis)];
@@ -23,7 +23,7 @@ export function connect(port: number): Client[] {
   return clients;
 }
 
-/** The same Cluster by both libraries, connected. */
+/** Connected clients of both libraries for one Cluster. */
 export async function connectCluster(ports: readonly number[]): Promise<Client[]> {
   const redis = createCluster({ rootNodes: ports.map((port) => ({ url: urlOf(port) })) });
   const clients = [fromIoredis(new Cluster(ports.map((port) => ({ host, port })))), fromNodeRedis(redis)];
@@ -31,7 +31,7 @@ export async function connectCluster(ports: readonly number[]): Promise<Client[]
   return clients;
 }
 
-/** The same master by both libraries, found through a sentinel, connected. */
+/** Connected clients of both libraries for one master behind a sentinel. */
 export async function connectBySentinel(name: string, port: number): Promise<Client[]> {
   const sentinel = { host, port };
   const redis = createSentinel({ name, sentinelRootNodes: [sentinel] });
@@ -57,7 +57,7 @@ function fromIoredis(redis: Redis | Cluster): Client {
   };
 }
 
-/** What is used of what `createClient`, `createCluster` and `createSentinel` make. */
+/** The used part of node-redis clients, Clusters and Sentinels. */
 type NodeRedis = AnyRedis & {
   on(event: "error", listener: () => void): unknown;
   get(key: string): Promise<unknown>;
@@ -69,5 +69,5 @@ function fromNodeRedis(redis: NodeRedis): Client {
   return { library: "redis", redis, queued: undefined, get: (key) => redis.get(key), close: () => redis.destroy() };
 }
 
-/** Of a server that fails on purpose nobody needs to be told. */
+/** Errors are expected: the server fails on purpose. */
 function ignore(): void {}

@@ -1,28 +1,28 @@
 import type { Client } from "./clients.js";
 
-/** A key by which a client shows that it is connected; in a Cluster, what fails is the master of its slot. */
+/** A key that clients read to prove that they are connected. In a Cluster, the master of its slot is the one that fails. */
 export const probe = "probe";
 
-/** Something that befalls Redis, or the way to it. */
+/** A failure of Redis or of the connection to it. */
 export interface Fault {
   readonly name: string;
-  /** When Redis forgets what it has counted. */
+  /** When Redis loses its counts. */
   readonly forgets?: "when struck" | "when lifted";
-  /** Redis goes on deciding, or soon does again, although answers get lost: what it charges then it cannot tell. */
+  /** Whether Redis may keep charging while its replies are lost. */
   readonly decides?: boolean;
-  /** It is there before anybody has connected. */
+  /** Whether the fault begins before any client has connected. */
   readonly atBoot?: boolean;
-  /** It may be over before a decision could wait no longer. */
+  /** Whether the fault may end before a decision times out. */
   readonly brief?: boolean;
   start(): Promise<Scene>;
 }
 
-/** Servers, their clients, and what happens to them. */
+/** Servers, their clients, and the fault. */
 export interface Scene {
   readonly clients: readonly Client[];
-  /** Makes it fail: the fault is there when it has resolved. */
+  /** Starts the fault, and resolves when it is active. */
   strike(): unknown;
-  /** Makes it whole again. */
+  /** Ends the fault. */
   lift(): unknown;
   stop(): Promise<unknown>;
 }

@@ -10,7 +10,7 @@ function onRedis(name: string, acts: RedisActs, kind: Kind = {}): Fault {
   return { name, ...kind, start: () => redisScene(acts) };
 }
 
-/** Cuts the connections, and lets nobody connect. */
+/** Closes all connections and refuses new ones. */
 function sever({ proxy }: Servers): void {
   proxy.refuse();
   proxy.cut();
@@ -23,7 +23,7 @@ function setting(name: string, value: string | number, usual: string | number): 
   };
 }
 
-/** Nothing but its end lifts a pause of all commands: the command that would waits too. */
+/** CLIENT PAUSE for all commands. Only its end lifts it, because CLIENT UNPAUSE would wait too. */
 function pause(mode: "WRITE" | "ALL"): RedisActs {
   return {
     strike: ({ redis }) => redis.command("CLIENT", "PAUSE", 1000, mode),
@@ -31,7 +31,7 @@ function pause(mode: "WRITE" | "ALL"): RedisActs {
   };
 }
 
-/** What goes one way is lost or spoilt, until the connections are cut, as such connections are in the end. */
+/** Drops or corrupts one direction, until the connections are closed. */
 function mangle(way: "requests" | "replies", mode: ProxyMode): Acts<Servers> {
   return {
     strike({ proxy }) {
@@ -44,7 +44,7 @@ function mangle(way: "requests" | "replies", mode: ProxyMode): Acts<Servers> {
   };
 }
 
-/** Somebody else's script, which does not end. */
+/** Another client's script that never ends. */
 const busy: RedisActs = {
   config: { "lua-time-limit": 20 },
   async strike({ redis }) {
@@ -60,7 +60,7 @@ const busy: RedisActs = {
   lift: ({ redis }) => redis.command("SCRIPT", "KILL"),
 };
 
-/** A server that starts with many keys, slowly, after one that was killed right after it had saved them. */
+/** A server that restarts slowly because it loads many saved keys. */
 const loading: RedisActs = {
   config: { dbfilename: "kept.rdb", "key-load-delay": 300, "loading-process-events-interval-bytes": 1024 },
   async strike({ redis }) {
@@ -74,7 +74,7 @@ const loading: RedisActs = {
   },
 };
 
-/** In a Cluster one master fails while the others go on. */
+/** One master of a Cluster fails while the others work. */
 async function slotOf(cluster: RedisCluster): Promise<number> {
   return Number(await (cluster.nodes[0] as RedisServer).command("CLUSTER", "KEYSLOT", probe));
 }
@@ -156,7 +156,7 @@ const faults: readonly Fault[] = [
   },
 ];
 
-/** A fault, and what is to become of requests meanwhile. */
+/** A fault, and the onStoreError option during it. */
 export interface Trial {
   readonly name: string;
   readonly fault: Fault;

@@ -7,25 +7,25 @@ import type { Place } from "./stage.js";
 
 export interface LoadOptions {
   readonly apps: readonly Place[];
-  /** What a fallback lets pass of a client's requests; 0 where there is none. */
+  /** The number of a client's requests that a fallback allows; 0 without a fallback. */
   readonly share: number;
-  /** Whether a request that cannot be decided is turned away. */
+  /** Whether undecided requests are rejected. */
   readonly denies: boolean;
-  /** Whether Redis may have charged a request more than it has told, as far as is known when its response is there. */
+  /** Whether Redis may have charged more than it reported, as known when the response arrives. */
   doubtful(startMs: number, decision: Decision): boolean;
 }
 
 const visitors = 12;
-/** Between two requests of a visitor. */
+/** The pause between two requests of a visitor. */
 const paceMs = 15;
 
 /**
- * A steady load: visitors who come as one client after the other, each of which asks some times more than it may, of all apps in
- * turn. Every response is held against what was decided, and every decision against those before it.
+ * A steady load. Each visitor acts as one client after the other; a client sends a few more requests than its limit, to all apps in
+ * turn. Every response is compared with its decision, and every decision with the ones before it.
  */
 export class Load {
   readonly decisions = { all: 0, degraded: 0 };
-  /** Requests that got no response, another than they should have, or a verdict that was wrong: what was wrong. */
+  /** What went wrong: missing responses, wrong responses, wrong decisions. */
   readonly lost: string[] = [];
   readonly untrue: string[] = [];
   readonly wrong: string[] = [];
@@ -42,12 +42,12 @@ export class Load {
     this.#visitors = Array.from({ length: visitors }, () => this.#visit());
   }
 
-  /** Redis has forgotten everything: the clients until now are no longer followed. */
+  /** Stops following the current clients, because Redis has lost its counts. */
   forget(): void {
     this.#accounts = new Map();
   }
 
-  /** The clients that were followed to the end. */
+  /** The clients that were followed to their end. */
   get accounts(): ReadonlyMap<string, Account> {
     return this.#accounts;
   }
@@ -58,7 +58,7 @@ export class Load {
       const account = new Account(capacity, this.#options.share);
       const accounts = this.#accounts;
       accounts.set(client, account);
-      // What a fallback has let pass is not known to the apps of the other client.
+      // Each client library's apps have their own fallback, unknown to the others.
       const alone = this.#options.share > 0 ? this.#nextApp() : undefined;
       for (let i = 0; i < capacity + 3 && this.#running && accounts === this.#accounts; i++) {
         await this.#ask(alone ?? this.#nextApp(), client, account, accounts);
@@ -85,7 +85,7 @@ export class Load {
     if (wrong !== undefined && accounts === this.#accounts) this.wrong.push(`${app.name}, ${client}: ${wrong}`);
   }
 
-  /** Sends twice as many requests at once as a client may, to all apps. Answers whether Redis decided them all, and so exactly. */
+  /** Sends twice a client's limit at once, to all apps. Returns whether Redis decided all of them, exactly. */
   async burst(): Promise<boolean> {
     const client = `client-${this.#clients++}`;
     const asked = Array.from({ length: 2 * capacity }, () => this.#browser.get(this.#nextApp().port, client));
@@ -109,13 +109,13 @@ export class Load {
   }
 }
 
-/** What is wrong with a response to a request that was decided like this; undefined where it is as promised. */
+/** What is wrong with a response to a request with this decision; undefined if nothing is. */
 function falsehood(decision: Decision, { status, headers, body }: Answer, denies: boolean): string | undefined {
   const { allowed, degraded, remaining } = decision;
   const expected = allowed ? 200 : degraded && denies ? 503 : 429;
   if (status !== expected) return `status ${status} in place of ${expected}`;
-  const told = Object.keys(headers).filter((name) => /^(x-)?ratelimit/.test(name));
-  if (degraded && told.length > 0) return `${told} where nothing is known`;
+  const limitHeaders = Object.keys(headers).filter((name) => /^(x-)?ratelimit/.test(name));
+  if (degraded && limitHeaders.length > 0) return `${limitHeaders} where nothing is known`;
   if (!degraded && !`${headers["ratelimit"]},`.includes(`"client";r=${remaining};`))
     return `RateLimit: ${headers["ratelimit"]} where ${remaining} remain`;
   if (allowed) return undefined;

@@ -7,21 +7,21 @@ import { clientLimit, clientPolicy, type OnStoreErrorName, share } from "./limit
 import { Load } from "./load.js";
 import type { Stage } from "./stage.js";
 
-/** How long a fault lasts, at least. */
+/** The minimum duration of a fault. */
 const lastsMs = 600;
-/** Before the fault, and after it, so many decisions are watched. */
+/** How many decisions to watch before and after the fault. */
 const fewDecisions = 100;
-/** What does not come about within this time does not come about. */
+/** The longest wait for an expected condition. */
 const patienceMs = 10_000;
-/** Between the last decision that is certainly inside the fault and its end. */
+/** The margin between the last decision that is certainly inside the fault and the fault's end. */
 const marginMs = 50;
 
-/** What happens in the course of a fault, and when. */
+/** Runs one fault and records its times. */
 export class Play {
   readonly load: Load;
   readonly #fault: Fault;
   readonly #scene: Scene;
-  /** When it began and was there, and began to end and was over. */
+  /** When the fault was started and active, and when its end was started and done. */
   #strikingMs = Number.POSITIVE_INFINITY;
   #struckMs = Number.POSITIVE_INFINITY;
   #liftingMs = Number.POSITIVE_INFINITY;
@@ -38,7 +38,7 @@ export class Play {
     });
   }
 
-  /** Answers how long it took until limits were exact again. */
+  /** Returns how long it took until limits were exact again. */
   async perform(): Promise<number> {
     if (this.#fault.atBoot !== true) await this.#watch();
     this.#strikingMs = performance.now();
@@ -66,8 +66,8 @@ export class Play {
   }
 
   /**
-   * Whether Redis may have charged more than it told: where a decision got no answer although Redis could decide, and where a
-   * connection broke under one, for the library may have sent it again.
+   * Whether Redis may have charged more than it reported: after a decision without a reply that Redis could have made, and after a
+   * broken connection, because the library may have resent commands.
    */
   #doubtful(startMs: number, { degraded }: Decision): boolean {
     const endMs = performance.now();
@@ -77,10 +77,10 @@ export class Play {
     return during(this.#strikingMs, this.#struckMs) || during(this.#liftingMs, this.#liftedMs);
   }
 
-  /** What is wrong in the end, when nobody asks any more: with what Redis has counted, and with what still waits. */
+  /** What is wrong after the load: with the counts in Redis, and with commands that still wait. */
   async audit(): Promise<string[]> {
     const problems: string[] = [];
-    // Without a limiter: what the apps' breaker thinks of the store does not matter here.
+    // Calls the store directly, to bypass the apps' breaker.
     const store = redisStore((this.#scene.clients[0] as Client).redis);
     const limit = createLimit(clientLimit, clientPolicy);
     const { accounts } = this.load;
@@ -96,7 +96,7 @@ export class Play {
   }
 }
 
-/** Whether a client gets an answer, and soon, by its library alone: then it is connected again. */
+/** Whether a client's library gets a reply soon: then it is connected again. */
 function answers(client: Client): Promise<boolean> {
   const answered = client.get(probe).then(
     () => true,
@@ -105,7 +105,7 @@ function answers(client: Client): Promise<boolean> {
   return Promise.race([answered, sleep(200, false)]);
 }
 
-/** @throws Error where it does not come about. */
+/** @throws Error if the condition does not come true. */
 async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + patienceMs;
   while (!(await condition())) {

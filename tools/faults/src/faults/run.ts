@@ -4,21 +4,21 @@ import { Play } from "./play.js";
 import { Stage, timeoutMs } from "./stage.js";
 import { Stopwatch } from "./stopwatch.js";
 
-/** What came of a fault. */
+/** The result of a fault. */
 export interface Report {
   readonly decisions: number;
-  /** Of them, those that Redis did not make. */
+  /** Decisions that were made without Redis. */
   readonly degraded: number;
   readonly longestMs: number;
   readonly wrong: number;
   readonly lost: number;
-  /** From when the servers were whole and the clients connected until a limit was exact again. */
+  /** The time from when servers and clients were connected again until a limit was exact again. */
   readonly recoveryMs: number;
-  /** All that is not as promised, in words. */
+  /** All violations, in words. */
   readonly problems: readonly string[];
 }
 
-/** Puts a steady load on Express, Koa and Hono apps, has Redis fail and come back, and says what became of the requests. */
+/** Puts a steady load on Express, Koa and Hono apps, lets Redis fail and recover, and checks every request. */
 export async function run(fault: Fault, onStoreError: OnStoreErrorName): Promise<Report> {
   const unhandled: string[] = [];
   const onUnhandled = (reason: unknown): void => void unhandled.push(`unhandled rejection: ${reason}`);

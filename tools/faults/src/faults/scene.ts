@@ -25,7 +25,7 @@ export interface Acts<On> {
 
 export interface RedisActs extends Acts<Servers> {
   readonly config?: RedisConfig;
-  /** Happens before anybody connects. */
+  /** Runs before any client connects. */
   before?(on: Servers): unknown;
 }
 

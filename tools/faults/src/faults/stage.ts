@@ -8,14 +8,14 @@ import { Witness } from "./witness.js";
 
 export const timeoutMs = 100;
 
-/** An app that listens. */
+/** A listening app. */
 export interface Place {
   readonly name: string;
   readonly port: number;
   readonly witness: Witness;
 }
 
-/** An app of each framework for each client library, all in this process, on spare ports, under limits that count together in Redis. */
+/** One app per framework and client library, all in this process on free ports, with shared limits in Redis. */
 export class Stage {
   readonly apps: Place[] = [];
   readonly #servers: Server[] = [];

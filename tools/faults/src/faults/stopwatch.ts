@@ -1,16 +1,16 @@
 import type { Server } from "node:http";
 
 const tickMs = 2;
-/** What sockets, frameworks and timers take beside the decision. */
+/** The allowance for sockets, frameworks and timers, in addition to the decision. */
 const graceMs = 50;
 
 /**
- * Times requests from when a server gets them until their answers are out. While this process itself stands still (others have the
- * processor) no time passes by this watch: that is scheduling, and makes no decision late.
+ * Times requests in the server, from arrival to response. It stops while this process does not run (another process has the CPU):
+ * scheduling does not make a decision late.
  */
 export class Stopwatch {
   longestMs = 0;
-  /** Requests that took longer than they were allowed. */
+  /** Requests that took too long. */
   late = 0;
   readonly #timeoutMs: number;
   readonly #timer: NodeJS.Timeout;
@@ -41,7 +41,7 @@ export class Stopwatch {
     clearInterval(this.#timer);
   }
 
-  /** For how long, in all, the event loop has not turned when it should have. */
+  /** The total time for which the event loop was late. */
   #standstill(): number {
     return this.#stoodMs + Math.max(0, performance.now() - this.#tickedMs - 2 * tickMs);
   }

@@ -1,6 +1,6 @@
 import type { Report } from "./run.js";
 
-/** What came of faults, a line each. */
+/** Formats the results, one line per fault. */
 export function table(reports: ReadonlyMap<string, Report>): string {
   const columns = ["fault", "decisions", "of them degraded", "longest, ms", "wrong verdicts", "lost or hung", "recovered in, ms"];
   const rows = Array.from(reports, ([name, { decisions, degraded, longestMs, wrong, lost, recoveryMs }]) =>

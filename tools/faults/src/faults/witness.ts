@@ -2,7 +2,7 @@ import type { Decision, FloodgateEvent } from "@floodgate/core";
 import type { BreakerState } from "@floodgate/core/store";
 import { clientLimit } from "./limits.js";
 
-/** Listens to the limits of one store: what a client was told by HTTP is held against what was decided. */
+/** Listens to the limits of one store, to compare each HTTP response with its decision. */
 export class Witness {
   /** The state of the store's breaker. */
   breaker: BreakerState = "closed";
@@ -16,7 +16,7 @@ export class Witness {
     else known.push(event.decision);
   };
 
-  /** What was decided for a client since somebody asked last, oldest first. */
+  /** The decisions for a client since the last call, oldest first. */
   take(client: string): Decision[] {
     const decisions = this.#decisions.get(client) ?? [];
     this.#decisions.delete(client);

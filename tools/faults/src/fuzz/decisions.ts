@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { hostileCost, hostileKey, policyOptions } from "./hostile.js";
 import { checkDecision, unlessRefused } from "./verdict.js";
 
-/** What somebody does with a limiter, and how much later than what was done before. */
+/** One call of a limiter, some time after the previous one. */
 interface Step {
   readonly act: "consume" | "consumeAll" | "peek" | "refund" | "settle" | "reset";
   readonly key: Key;
@@ -23,14 +23,14 @@ const step = fc.record({
 }) as fc.Arbitrary<Step>;
 
 const run = fc.array(step, { maxLength: 100, size: "max" });
-/** How many runs there are between two looks at what has been reached. */
+/** Runs between two checks of the progress. */
 const runsAtOnce = 100;
-/** How many steps are asked for at the same time. */
+/** Steps in flight at once. */
 const atOnce = 5;
 
 /**
- * At least so many hostile decisions, in runs under policies of their own, each on a store of its own by a clock that jumps.
- * @throws Error with the smallest run of which something comes that must not.
+ * Makes at least `count` hostile decisions. Each run has its own policies, its own store and a clock that jumps.
+ * @throws Error with the smallest failing run.
  */
 export async function fuzzDecisions<S extends Store>(
   decisions: number,
@@ -57,7 +57,7 @@ export async function fuzzDecisions<S extends Store>(
   while (left > 0) await fc.assert(property, { numRuns: runsAtOnce });
 }
 
-/** Undefined where its numbers are too large. */
+/** Undefined if the policy's numbers are too large. */
 function limiterOf(store: Store, name: string, policy: PolicyOptions): Limiter | undefined {
   try {
     return createLimiter({ name, policy, store, timeoutMs: 60_000 });

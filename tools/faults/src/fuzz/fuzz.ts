@@ -6,7 +6,7 @@ import { fuzzDecisions } from "./decisions.js";
 import { fuzzOptions } from "./options.js";
 import { fuzzRequests } from "./requests.js";
 
-/** What is tried, and what part of all it is. */
+/** The kinds of fuzzing, and each one's share of the total. */
 export const fuzzed: Readonly<Record<string, { readonly share: number; run(count: number): Promise<void> }>> = {
   "decisions in memory": { share: 0.6, run: fuzzMemory },
   "decisions in Redis": { share: 0.25, run: fuzzRedis },
@@ -14,7 +14,7 @@ export const fuzzed: Readonly<Record<string, { readonly share: number; run(count
   requests: { share: 0.05, run: fuzzRequests },
 };
 
-/** Hostile decisions in memory, on a store that may hold few keys: it must not hold more. */
+/** Hostile decisions on a small memory store, which must not exceed its maxKeys. */
 function fuzzMemory(decisions: number): Promise<void> {
   const maxKeys = 5;
   return fuzzDecisions(
@@ -26,7 +26,7 @@ function fuzzMemory(decisions: number): Promise<void> {
   );
 }
 
-/** Hostile decisions in Redis: each key must be short and pass away. */
+/** Hostile decisions in Redis: each key must be short and expire. */
 async function fuzzRedis(decisions: number): Promise<void> {
   const server = await startRedis();
   const redis = new Redis(server.port);
@@ -43,7 +43,7 @@ async function fuzzRedis(decisions: number): Promise<void> {
   }
 }
 
-/** In bytes: 200 characters, each of which is escaped by five, with a prefix, a name and a policy. */
+/** The longest key in bytes: 200 characters, each escaped to five, plus prefix, name and policy. */
 const longestKey = 1100;
 
 async function checkKeys(server: RedisServer): Promise<void> {

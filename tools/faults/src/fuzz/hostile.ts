@@ -1,7 +1,7 @@
 import type { PolicyOptions } from "@floodgate/core";
 import fc from "fast-check";
 
-/** Strings that are names to a careless program, or end one thing and begin another. */
+/** Strings that trip careless programs: special property names, delimiters, control characters. */
 const names = [
   "__proto__",
   "constructor",
@@ -36,7 +36,7 @@ const part: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.boolean() },
 );
 
-/** What no type lets through, but JSON and JavaScript do. */
+/** Values that TypeScript forbids but JavaScript and JSON allow. */
 export const anything: fc.Arbitrary<unknown> = fc.oneof(
   {
     weight: 3,
@@ -81,7 +81,7 @@ export const hostileCost: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: anything },
 );
 
-/** Small mostly, and as large as there is. */
+/** Mostly small numbers, and the largest. */
 function upTo(max: number): fc.Arbitrary<number> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) },
@@ -90,7 +90,7 @@ function upTo(max: number): fc.Arbitrary<number> {
   );
 }
 
-/** Of the last few integers below 2^53 both client libraries make others: they add the character's code before they take off that of zero. */
+/** Excludes the last few integers below 2^53: both client libraries misread them by adding a character code before subtracting zero's. */
 const count = upTo(Number.MAX_SAFE_INTEGER - 48);
 const ms = upTo(2 ** 50);
 const textOf = (n: number): string => `${n}ms`;
@@ -103,7 +103,7 @@ function policy<A extends PolicyOptions["algorithm"], O>(
   return fc.record({ algorithm: fc.constant(algorithm), ...options }) as unknown as fc.Arbitrary<PolicyOptions>;
 }
 
-/** Policies as rules files write them; some are too large to be made. */
+/** Policies in rules file notation; some are too large to be valid. */
 export const policyOptions: fc.Arbitrary<PolicyOptions> = fc.oneof(
   policy("fixed-window", { limit: count, window: time }),
   policy("sliding-window-log", { limit: count, window: time, countRejected: fc.boolean() }),

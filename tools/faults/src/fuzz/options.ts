@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { anything } from "./hostile.js";
 import { unlessRefused } from "./verdict.js";
 
-/** What takes options: how it is called, the words that it knows, and what it needs in any case. */
+/** A function with options: how to call it, its option names, and its required options. */
 interface Maker {
   readonly make: (options: never) => unknown;
   readonly words: readonly string[];
@@ -67,7 +67,7 @@ const call = fc.constantFrom(...makers).chain(({ make, words, needs }) =>
 );
 
 /**
- * So many calls with hostile options: each makes something, or says by a coded error what is wrong.
+ * Makes `count` calls with hostile options. Each must succeed or throw a coded error.
  * @throws Error with the smallest call that does neither.
  */
 export async function fuzzOptions(calls: number): Promise<void> {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type App, appOf, close, type Limits, listen } from "../apps.js";
 import { type Answer, Browser } from "../http.js";
 
-/** What HTTP lets through in a header's value. */
+/** The characters that HTTP allows in a header value. */
 const headerText = fc.string({
   unit: fc
     .integer({ min: 0x20, max: 0xff })
@@ -46,7 +46,7 @@ const sent: fc.Arbitrary<Sent> = fc.record({
   ),
 });
 
-/** At once. */
+/** Requests in flight at once. */
 const burst = fc.array(sent, { minLength: 20, maxLength: 20 });
 
 function limits(): Limits {
@@ -69,8 +69,8 @@ function limits(): Limits {
 }
 
 /**
- * So many requests with hostile methods, paths and headers, to an app of each framework.
- * @throws Error with the smallest burst of them of which something comes that must not.
+ * Sends `count` requests with hostile methods, paths and headers to an app of each framework.
+ * @throws Error with the smallest failing burst.
  */
 export async function fuzzRequests(requests: number): Promise<void> {
   const apps: App[] = [appOf.Express(limits()), appOf.Koa(limits()), appOf.Hono(limits())];
@@ -88,7 +88,7 @@ export async function fuzzRequests(requests: number): Promise<void> {
   }
 }
 
-/** Both the list that the draft says, and the old single headers. */
+/** Checks the draft's list headers and the old single headers. */
 function checkAnswer(answer: Answer | string): void {
   if (typeof answer === "string") throw new Error(`No answer: ${answer}`);
   const { status, headers } = answer;

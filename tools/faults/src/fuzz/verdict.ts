@@ -1,6 +1,6 @@
 import { type Decision, type ErrorCode, FloodgateError } from "@floodgate/core";
 
-/** @throws Error where a decision says what none may say, whatever was asked. */
+/** @throws Error if a decision violates an invariant. */
 export function checkDecision(decision: Decision): void {
   const { allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs, degraded } = decision;
   const never = retryAfterMs === Number.POSITIVE_INFINITY;
@@ -27,7 +27,7 @@ function shown(decision: Decision): string {
 }
 
 /**
- * Lets a refusal of what was asked be, one with one of these codes, or with any.
+ * Accepts coded errors: any, or those with one of these codes.
  * @throws every other error.
  */
 export function unlessRefused(error: unknown, ...codes: readonly ErrorCode[]): void {

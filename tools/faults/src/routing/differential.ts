@@ -9,22 +9,22 @@ import { file, type Handler, type Level, limitedHandlers, randomPlan } from "./p
 import { Random } from "./random.js";
 import { mutated, plainPath } from "./targets.js";
 
-/** How many targets an app is asked for. */
+/** Targets per app. */
 const targetsOfAnApp = 100;
 
-/** What became of the targets. */
+/** The results. */
 export interface Tally {
   targets: number;
-  /** Of these, how many reached at least one handler behind the limit. */
+  /** The targets that reached at least one handler behind the limit. */
   reached: number;
 }
 
 const policy = fixedWindow({ limit: 1_000_000_000, window: "365d" });
 
 /**
- * Asks random apps for random targets: each request that reaches a handler must have been counted under that handler's rule, and a
- * request for a usual path under no other rule.
- * @throws Error with the app, the rule and the target of the first request that was counted wrongly.
+ * Sends random targets to random apps. A request that reaches a handler must be counted under that handler's rule; a request for a
+ * plain path must be counted under no other rule.
+ * @throws Error with the app, the rule and the target of the first wrongly counted request.
  */
 export async function tryTargets(count: number, seed: number): Promise<Record<string, Tally>> {
   const random = new Random(seed);
@@ -61,7 +61,7 @@ function randomRequest(random: Random, { http2 }: Framework, plan: Level): Sent 
   return { method, target: random.below(10) < 3 ? path : mutated(random, path) };
 }
 
-/** One app, and what a request meets in it. */
+/** One app, and the handlers that a request reaches in it. */
 class Trial {
   readonly listener: RequestListener | undefined;
   /** Handlers behind the limit. */
@@ -96,7 +96,7 @@ class Trial {
     this.listener = framework.build(plan, { limit, reach, root });
   }
 
-  /** Asks for each handler's usual path, as an app's first requests do: a Koa app only then tells that a mount path ends in a slash. */
+  /** Requests each handler's plain path first: only then a Koa app reveals that a mount path ends in a slash. */
   async visit(listener: RequestListener): Promise<void> {
     for (const { path, method } of this.#handlers.values()) {
       await exchange(listener, { method: method === "ALL" ? "GET" : method, target: path.replaceAll(/:\w+|\*/g, "1") });
@@ -104,7 +104,7 @@ class Trial {
     this.#isFirst = true;
   }
 
-  /** What is wrong with how a request was counted, if anything is. */
+  /** What is wrong with a request's counts, if anything. */
   async problemOf(listener: RequestListener, sent: Sent): Promise<string | undefined> {
     this.reached.clear();
     this.#counted.clear();
@@ -113,7 +113,7 @@ class Trial {
     for (const name of this.reached) {
       if (!this.#counted.has(name)) return `${request} reached ${this.#shown(name)} uncounted`;
     }
-    // The first request of a process may be counted under more rules: nothing is known of the mounts before it.
+    // The first request may be counted under more rules, because the mounts are not known yet.
     const isFirst = this.#isFirst;
     if (this.#counted.has("every")) this.#isFirst = false;
     if (isFirst || this.#isRewriting || !this.#counted.has("every") || !/^(?:\/[a-z\d]+)+$/i.test(sent.target)) return undefined;
@@ -129,7 +129,7 @@ class Trial {
   }
 }
 
-/** Whether a rule is for a usual path, by a model of its own. */
+/** Whether a rule matches a plain path, by an independent model. */
 function fits({ path, method }: Handler, sent: Sent): boolean {
   const segments = path.split("/").filter((segment) => segment !== "");
   const pattern = segments.map((segment) => (segment === "*" ? "(/.*)?" : `/${segment.startsWith(":") ? "[^/]+" : segment}`));

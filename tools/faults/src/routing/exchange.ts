@@ -2,13 +2,13 @@ import { EventEmitter } from "node:events";
 import { IncomingMessage, type RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** What a server hands to an app. A target is taken as it is, also one that only HTTP/2 lets through. */
+/** A request as a server passes it to an app. The target is not changed, even if only HTTP/2 allows it. */
 export interface Sent {
   readonly method: string;
   readonly target: string;
 }
 
-/** Hands a request to an app without a connection, and waits for its answer. */
+/** Sends a request to an app without a connection, and waits for the response. */
 export function exchange(listener: RequestListener, { method, target }: Sent): Promise<number> {
   const socket = Object.assign(new EventEmitter(), { remoteAddress: "127.0.0.1", encrypted: false, destroy: () => undefined });
   const request = new IncomingMessage(socket as unknown as Socket);

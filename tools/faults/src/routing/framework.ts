@@ -6,17 +6,17 @@ import { hono } from "./hono.js";
 import { koa, koaRouter } from "./koa.js";
 import type { Abilities, Level } from "./plan.js";
 
-/** Rules that fit every framework's requests. */
+/** Rules that work with every framework. */
 export type Rules = readonly Rule<unknown>[];
 
 export type Limit = RateLimitOptions<unknown>;
 
-/** What an app is built with. */
+/** The parts to build an app from. */
 export interface Parts {
   readonly limit: Limit;
-  /** To be told each handler that a request reaches, by its name. A handler passes the request on. */
+  /** Called with the name of each handler that a request reaches. Handlers pass the request on. */
   readonly reach: (name: string) => void;
-  /** Where files are. */
+  /** The folder with the files. */
   readonly root: string;
 }
 
@@ -25,7 +25,7 @@ export interface Framework {
   readonly abilities: Abilities;
   /** Whether requests come over HTTP/2 too. */
   readonly http2: boolean;
-  /** Undefined where the framework refuses such an app. */
+  /** Undefined if the framework cannot build such an app. */
   build(plan: Level, parts: Parts): RequestListener | undefined;
 }
 

@@ -36,7 +36,7 @@ function listenerOf(middlewares: readonly Middleware[]): RequestListener {
   return app.callback() as RequestListener;
 }
 
-/** Parts are mounted by koa-mount, and each has a router for its own routes. */
+/** Mounts parts with koa-mount; each part has a router for its routes. */
 export const koa: Framework = {
   name: "Koa with koa-mount",
   abilities: { mounts: ["/api", "/v1", "/users/42", "/items", "/api/", "/o'brien", "/en"], files: false, rewrites: true },
@@ -64,7 +64,7 @@ export const koa: Framework = {
   },
 };
 
-/** Routers in routers. A limit stands on each route: the router runs its own middlewares for a path in the case of its prefix alone. */
+/** Nested routers. Each route has the limit, because a router runs its middlewares only if the path has the exact case of its prefix. */
 export const koaRouter: Framework = {
   name: "Koa with @koa/router",
   abilities: { mounts: ["/api", "/users/:id", "/:x", "/v1", "/items"], files: false, rewrites: false },

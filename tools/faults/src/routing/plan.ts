@@ -1,36 +1,36 @@
 import type { Random } from "./random.js";
 
-/** A route, in the words of a rule. */
+/** A route, in rule notation. */
 export interface Route {
   readonly pattern: string;
   readonly method: "GET" | "POST" | "ALL";
 }
 
-/** What happens to a path before it meets the routes. */
+/** A rewrite of the path before the routes. */
 export type Rewrite =
-  /** The first segment is taken away. */
+  /** Removes the first segment. */
   | { readonly strip: string }
-  /** One beginning is put in place of another. */
+  /** Replaces one prefix by another. */
   | { readonly from: string; readonly to: string };
 
-/** An app or a part of one that is mounted. What stands in it comes in the order of these fields. */
+/** An app, or a mounted part of one. Its contents run in the order of these fields. */
 export interface Level {
-  /** In the words of a rule; "" for the whole app. */
+  /** The mount path in rule notation; "" for the whole app. */
   readonly mount: string;
-  /** Whether it is an app of its own, where the framework tells one from a router. */
+  /** Whether it is a sub-app instead of a router, in frameworks that have both. */
   readonly app: boolean;
-  /** Mounts that do something and let the request pass. */
+  /** Mounts that pass the request on. */
   readonly passed: readonly string[];
   readonly rewrites: readonly Rewrite[];
-  /** Whether the limit stands here, before all routes. */
+  /** Whether the limit is mounted here, before all routes. */
   readonly limited: boolean;
-  /** Files under a path: `downloads/big.zip`. Without a name there are none. */
+  /** Static files under a path, such as `downloads/big.zip`; none if left out. */
   readonly files: string | undefined;
   readonly routes: readonly Route[];
   readonly below: readonly Level[];
 }
 
-/** What a framework can express. */
+/** The paths that a framework supports. */
 export interface Abilities {
   /** Mount paths of parts. */
   readonly mounts: readonly string[];
@@ -48,7 +48,7 @@ const rewrites: readonly Rewrite[] = [
   { from: "/me", to: "/users/42" },
 ];
 
-/** A random app with one limit, which stands before all routes that it can be before. */
+/** A random app with one limit, mounted before as many routes as possible. */
 export function randomPlan(random: Random, abilities: Abilities): Level {
   const depth = random.below(4);
   const limitedAt = random.below(depth + 1);
@@ -71,19 +71,19 @@ export function randomPlan(random: Random, abilities: Abilities): Level {
   return level(0);
 }
 
-/** A handler with the rule that is for it. */
+/** A handler and its rule. */
 export interface Handler {
   readonly name: string;
   readonly path: string;
   readonly method: Route["method"];
 }
 
-/** The full path of a route, as a rule writes it. */
+/** The full path of a route, in rule notation. */
 export function joined(mount: string, pattern: string): string {
   return `${mount}${pattern}`.replace(/\/{2,}/g, "/") || "/";
 }
 
-/** The name of a handler, by how deep it is mounted. */
+/** The name of a handler, from its mount depth. */
 export function handlerName(depth: number, route: number | "files"): string {
   return `${depth}-${route}`;
 }
@@ -108,7 +108,7 @@ export function limitedHandlers(plan: Level): Handler[] {
   return handlers;
 }
 
-/** The file that is served. */
+/** The served file. */
 export const file = "downloads/big.zip";
 
 export function rewritten(url: string, rewrite: Rewrite): string {

@@ -9,7 +9,7 @@ const unusual = [
 
 const odd = [..."#'\"\\^`{|}<>\xa0\xe9\t\f\x01@:;.%?&=/ \ufeff", "//", "/./", "/../", "/x/../", "%2f", "%5c", "//a@b", "%2e%2e/", "/..;/"];
 
-/** The path of some route of an app, as a client would write it. */
+/** The plain path of a random route. */
 export function plainPath(random: Random, plan: Level): string {
   const pieces: string[] = [];
   const values = random.oneIn(2) ? usual : unusual;
@@ -31,12 +31,12 @@ export function plainPath(random: Random, plan: Level): string {
   return pieces.join("").replace(/\/{2,}/g, "/") || "/";
 }
 
-/** A target that is like a path, but not quite. */
+/** A mutation of a path. */
 export function mutated(random: Random, path: string): string {
   let target = path;
   for (let times = 1 + random.below(random.from([1, 2, 3])); times > 0; times--) target = mutate(random, target);
   target = target.replaceAll(" ", "%20");
-  // HTTP lets no others through.
+  // HTTP allows no other targets.
   return /^(?:\/|[a-z][a-z\d+.-]*:\/\/)/i.test(target) ? target : `/${target}`;
 }
 

@@ -5,7 +5,7 @@ import { appOf, close, type Framework, listen } from "../apps.js";
 import { type Client, connect } from "../faults/clients.js";
 import { Browser } from "../http.js";
 
-/** Longer than anybody waits for a process to end. */
+/** Longer than the test waits for a process to end. */
 const longMs = 600_000;
 
 function limiterOf(client: Client, timeoutMs: number): Limiter<"async"> {
@@ -16,7 +16,7 @@ async function ofEach(use: (framework: Framework) => Promise<void>): Promise<voi
   await Promise.all((["Express", "Koa", "Hono"] as const).map(use));
 }
 
-/** Two requests to an app that lets the first pass at once, and holds the second. */
+/** Two requests to an app that serves the first and holds the second. */
 async function held(
   framework: Framework,
 ): Promise<{ app: ReturnType<(typeof appOf)[Framework]>; second: Promise<unknown>; browser: Browser }> {
@@ -29,7 +29,7 @@ async function held(
   return { app, second, browser };
 }
 
-/** What a process does that then has nothing more to do: it must end by itself. Each is given the port of a Redis that does not answer. */
+/** What a process does before it must end by itself. Each case gets the port of a Redis that does not answer. */
 export const cases: Readonly<Record<string, (port: number) => Promise<void>>> = {
   async "has had decisions made without Redis"(port) {
     for (const client of connect(port)) {

@@ -1,6 +1,6 @@
 import { cases } from "./cases.js";
 
-// Does what a case says, tells so, and then ends by itself or never.
+// Runs a case and reports it. Then the process must end by itself.
 const [name, port] = process.argv.slice(2);
 await cases[name as string]?.(Number(port));
 console.log("nothing more to do");

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Sample } from "./soak.js";
 import { Traffic } from "./traffic.js";
 
-// A process of its own, so that its heap is that of the traffic alone. Makes a round whenever it is asked for one, and ends when it is
-// no longer wanted.
+// A separate process, so that its heap contains only the traffic. Runs a round per message, and ends when its parent disconnects.
 const traffic = await Traffic.start(Number(process.argv[2]));
 
 process.on("message", async (message) => {
@@ -18,7 +17,7 @@ process.on("message", async (message) => {
 process.send?.("ready");
 
 async function sample(): Promise<Sample> {
-  // Answers that came too late for anybody have come by now, and timers that fire for nothing have fired.
+  // By now late replies have arrived and pending timers have fired.
   await sleep(150);
   global.gc?.();
   await sleep(0);

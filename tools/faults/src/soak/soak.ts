@@ -4,28 +4,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 
-/** What there is after a round, when all that it asked for is done. */
+/** A sample after a round, when all its requests are done. */
 export interface Sample {
   readonly decisions: number;
-  /** The heap and what hangs on it (typed arrays), garbage collected. */
+  /** The heap and its typed arrays, after garbage collection. */
   readonly heapBytes: number;
   readonly rssBytes: number;
-  /** Of the process and the Redis clients. */
+  /** Listeners on the process and the Redis clients. */
   readonly listeners: number;
   readonly timers: number;
-  /** That the memory store remembers. */
+  /** Keys in the memory store. */
   readonly memoryKeys: number;
-  /** Requests of which nothing was heard. */
+  /** Requests without a response. */
   readonly lost: number;
 }
 
 export interface SoakReport {
   readonly samples: readonly Sample[];
-  /** In Redis, when all windows have passed. */
+  /** Keys in Redis after all windows have passed. */
   readonly keysLeft: number;
 }
 
-/** How the heap's median has changed from the second third of the samples, when everything is warm, to the last. */
+/** The growth of the heap's median from the second third of the samples (warm) to the last third. */
 export function heapGrowth(samples: readonly Sample[]): number {
   const third = Math.floor(samples.length / 3);
   const medianOf = (some: readonly Sample[]): number =>
@@ -34,9 +34,9 @@ export function heapGrowth(samples: readonly Sample[]): number {
 }
 
 /**
- * What a soak has left behind, in words.
- * @param mostGrowthBytes what the heap may grow by: more than garbage collection leaves by chance. The keys that were met while Redis was
- * away are remembered, up to 100,000 of them, so a long soak grows until then.
+ * What a soak has leaked, in words.
+ * @param mostGrowthBytes the allowed heap growth, above the noise of garbage collection. Fallback usage of up to 100,000 keys is kept,
+ * so a long soak grows until then.
  */
 export function leftBehind({ samples, keysLeft }: SoakReport, mostGrowthBytes: number): string[] {
   const [first, last] = [samples[0], samples.at(-1)];
@@ -51,10 +51,10 @@ export function leftBehind({ samples, keysLeft }: SoakReport, mostGrowthBytes: n
   ];
 }
 
-/** Rounds of mixed traffic in a process of its own, until they are enough. In every fifth round Redis falls silent for a moment or loses its clients. */
+/** Runs rounds of mixed traffic in a separate process. In every fifth round Redis hangs for a moment or drops its clients. */
 export async function soak(enough: (samples: readonly Sample[]) => boolean): Promise<SoakReport> {
   const redis = await startRedis();
-  // Built, for node runs no TypeScript.
+  // Uses the build, because node does not run TypeScript.
   const program = fileURLToPath(new URL("../../dist/soak/child.js", import.meta.url));
   const child = fork(program, [`${redis.port}`], { execArgv: ["--expose-gc"] });
   const ended = once(child, "exit");

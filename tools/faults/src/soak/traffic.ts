@@ -18,7 +18,7 @@ import { type App, appOf, close, type Framework, type Limits, listen } from "../
 import { type Client, connect } from "../faults/clients.js";
 import { Browser } from "../http.js";
 
-/** Every algorithm, with windows that pass many times while it runs. */
+/** Every algorithm, with windows much shorter than the soak. */
 const policies: readonly Policy[] = [
   fixedWindow({ limit: 10, window: "500ms" }),
   slidingWindowLog({ limit: 10, window: "500ms" }),
@@ -30,22 +30,22 @@ const policies: readonly Policy[] = [
   gcra({ limit: 10, window: "500ms" }),
 ];
 
-/** A policy of its own for each request, which says the same. */
+/** A policy function that returns an equal policy for each request. */
 const plan = async (): Promise<Policy> => fixedWindow({ limit: 1000, window: "500ms" });
 
-/** What is asked of each in a round, and how many wait for an answer at the same time. */
+/** Requests per limiter and round, and requests in flight. */
 const perRound = { memory: 10_000, redis: 3000, requests: 300, atOnce: 60 };
 
-/** What is bounded is full soon, so that what grows after that is a leak. */
+/** Small bounds fill up early, so later growth is a leak. */
 const few = { memory: 2000, fallback: 500, denied: 100 };
 
-/** Mixed traffic: all algorithms, in memory and in Redis, by limiters and through each framework, of a few clients and of ever new ones. */
+/** Mixed traffic: all algorithms, in memory and in Redis, by limiters and through each framework, from recurring and new clients. */
 export class Traffic {
   readonly memory: MemoryStore = memoryStore({ maxKeys: few.memory });
   readonly clients: readonly Client[];
-  /** Decisions asked for so far. */
+  /** Decisions so far. */
   decisions = 0;
-  /** Of all requests, those of which nothing was heard, although nobody had hung up. */
+  /** Requests without a response whose client had not disconnected. */
   lost = 0;
   readonly #inMemory: readonly Limiter<"sync">[];
   readonly #inRedis: readonly (readonly Limiter<"async">[])[];
@@ -86,7 +86,7 @@ export class Traffic {
     this.#ports.push(await listen(app.server));
   }
 
-  /** Asks for some 14,000 decisions, and resolves when all are made. */
+  /** Makes about 14,000 decisions. */
   async round(): Promise<void> {
     const redis = (): readonly Limiter<"async">[] => pick(this.#inRedis);
     await inParallel(perRound.memory, 1, () => this.#use(this.#inMemory));
@@ -106,7 +106,7 @@ export class Traffic {
     this.decisions++;
     const decision = await limiter.consume(key, { cost: 1 + Math.floor(3 * Math.random()) });
     if (chance(0.1)) await limiter.peek(key);
-    // Of a Redis that is away it fails, which is no harm.
+    // Fails while Redis is down, which is expected.
     if (chance(0.1)) await Promise.resolve(limiter.refund(key, decision)).catch(() => undefined);
     if (chance(0.1)) await Promise.resolve(limiter.settle(key, decision, Math.floor(5 * Math.random()))).catch(() => undefined);
     if (chance(0.05)) await Promise.resolve(limiter.reset(key)).catch(() => undefined);
@@ -126,13 +126,13 @@ export class Traffic {
     if (typeof answer === "string" && !impatient) this.lost++;
   }
 
-  /** One of a hundred, or one that is new. */
+  /** One of a hundred recurring clients, or a new one. */
   #key(): string {
     return chance(0.5) ? `client-${Math.floor(100 * Math.random())}` : `new-${this.decisions}`;
   }
 }
 
-/** A new one for each store: a name on it is a count of one store. */
+/** A separate fallback for each store, because a name on a fallback belongs to one store. */
 function fallback(): MemoryStore {
   return memoryStore({ maxKeys: few.fallback });
 }
@@ -142,7 +142,7 @@ function limitersOf<M extends Mode>(store: Store<M>): Limiter<M>[] {
   return policies.map((policy, i) => createLimiter({ name: `limit-${i}`, policy, store, onStoreError }));
 }
 
-/** Does something so many times, so many at once. */
+/** Runs `run` `times` times, with limited concurrency. */
 async function inParallel(times: number, atOnce: number, run: () => Promise<void>): Promise<void> {
   let left = times;
   const lane = async (): Promise<void> => {
