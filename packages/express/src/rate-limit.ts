@@ -15,7 +15,6 @@ import {
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
-import { showDecision } from "./prototype.js";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** What is used of a response. */
@@ -59,7 +58,6 @@ export function rateLimit<
   const waiting = new Waiting();
 
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
-    showDecision(request, limit.decisionName);
     if (!response.headersSent) setHeaders(response, outcome);
     if (outcome.action === "reject") {
       // Somebody answered while functions of the request were waited for: a timeout, say.

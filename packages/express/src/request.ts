@@ -1,6 +1,6 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
 import { parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core/adapter";
-import { prototypeOf } from "./prototype.js";
+import { prototypeOf, showDecision } from "./prototype.js";
 
 declare global {
   namespace Express {
@@ -45,6 +45,7 @@ export interface ExpressRequest extends ExpressMessage {
 export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
   app: (request) => request.app,
+  showDecision,
   method: (request) => request.method,
   // Some targets (`/\\a@#`, say) have no path, whatever the types say. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),

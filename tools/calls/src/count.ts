@@ -6,7 +6,7 @@ import type { Case } from "./apps.js";
 export type Calls = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** Enough for V8 to optimise, so that one-time work is over. */
-const warmUp = 300;
+const warmUp = 1500;
 
 /** Counts the calls of one warm request in the packages' built code. */
 export async function countCalls({ make, status }: Case): Promise<Calls> {

@@ -8,10 +8,6 @@ import { type CombinedDecision, type Decision, mostRestrictive } from "./decisio
  * other. Of a rejected whole nothing was charged, so nobody waits for a turn and nothing can be given back.
  */
 export function combine(checks: readonly Check[], decisions: readonly Decision[]): CombinedDecision {
-  if (decisions.length === 1) {
-    const decision = decisions[0] as Decision;
-    return { allowed: decision.allowed || checks[0]?.shadow === true, decision, all: decisions };
-  }
   const enforced = decisions.filter((_, i) => checks[i]?.shadow !== true);
   const allowed = passesAll(checks, decisions);
   if (allowed) return { allowed, decision: mostRestrictive(enforced.length > 0 ? enforced : decisions), all: decisions };

@@ -132,18 +132,20 @@ export class RateLimit<Req> {
 
   #meet(request: Req): Promised<Outcome> {
     const meeting = new Meeting(request, this, this.#settings);
+    this.#settings.reader.showDecision?.(request, this.decisionName);
     if (this.#late !== undefined) this.#notice(meeting);
     if (this.#proxyCheck !== undefined) this.#checkProxy(request);
-    if (this.#skip === undefined) return this.#find(meeting);
+    if (this.#skip === undefined) return this.#ask(meeting, this.#find(meeting));
     return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
-      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#find(meeting),
+      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#ask(meeting, this.#find(meeting)),
     );
   }
 
   /** One version of the rules decides all of a request, whatever becomes active while its functions are waited for. */
-  #find(meeting: Meeting<Req>): Promised<Outcome> {
-    const rules = this.#rules.current.rules.find(meeting);
-    return this.#ask(meeting, meeting.earlier === undefined ? rules : rules.filter(({ name }) => !meeting.wasCheckedUnder(name)));
+  #find(meeting: Meeting<Req>): readonly CompiledRule<Req>[] {
+    const { all, index } = this.#rules.current.rules;
+    const rules = index === undefined ? all : index.find(meeting);
+    return meeting.earlier === undefined ? rules : rules.filter(({ name }) => !meeting.wasCheckedUnder(name));
   }
 
   #ask(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[]): Promised<Outcome> {
@@ -175,8 +177,8 @@ export class RateLimit<Req> {
     if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
     const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
     return isPromise(decision)
-      ? decision.then((later) => this.#report(meeting, checks, [later]))
-      : this.#report(meeting, checks, [decision]);
+      ? decision.then((later) => this.#report(meeting, checks, alone(first, later)))
+      : this.#report(meeting, checks, alone(first, decision));
   }
 
   #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[]): Promised<Outcome> {
@@ -187,11 +189,10 @@ export class RateLimit<Req> {
     const decisions = andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(withLooks(checks)), (answers) =>
       applyBans(checks, answers, this.#client, deadlineMs),
     );
-    return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, decisions));
+    return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, combine(checks, decisions)));
   }
 
-  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], decisions: readonly Decision[]): Outcome {
-    const combined = combine(checks, decisions);
+  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
     if (this.#client.onEvent !== undefined) tellAll(checks, combined, this.#client.onEvent);
@@ -200,7 +201,8 @@ export class RateLimit<Req> {
     if (!allowed) return this.#reject(headers, enforced, decision);
     let delayMs = 0;
     for (const one of enforced) if (one.delayMs > delayMs) delayMs = one.delayMs;
-    const sent = afterwards(meeting.request, checks, all, this.#refundWhen, this.#client);
+    const mayChange = this.#refundWhen !== undefined || checks.some(({ rule }) => rule.settle !== undefined);
+    const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
     return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
   }
 
@@ -240,18 +242,18 @@ export class RateLimit<Req> {
 
   /** A rule that is only watched must not fail because of the proxy setting: it warns when it is asked. */
   #checkProxy(request: Req): void {
-    const { rules } = this.#rules.current;
-    if (!rules.all.some(({ readsAddress }) => readsAddress)) return;
+    const { readAddress, needAddress } = this.#rules.current.rules;
+    if (!readAddress) return;
     try {
       this.#proxyCheck?.look(request);
     } catch (fault) {
-      if (rules.all.some(({ readsAddress, shadow }) => readsAddress && !shadow)) throw fault;
+      if (needAddress) throw fault;
     }
     if (this.#proxyCheck?.isDone) this.#proxyCheck = undefined;
   }
 
   #fault(fault: unknown): Outcome {
-    if (!this.#rules.current.rules.all.every(({ shadow }) => shadow)) throwFault(fault);
+    if (!this.#rules.current.rules.areWatched) throwFault(fault);
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       const message = `All rules are only watched (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
@@ -265,6 +267,11 @@ export class RateLimit<Req> {
 function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
   for (const one of asked) if (typeof one === "string") return asked.filter((one) => typeof one !== "string");
   return asked as readonly RuleCheck<Req>[];
+}
+
+/** The outcome of one check. */
+function alone<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
+  return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
 }
 
 function tellAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {

@@ -8,6 +8,11 @@ export interface RequestReader<Req> {
   readonly plainIdentity?: boolean;
   /** An object that is the same for all requests of one app, and another for another app. */
   app?(request: Req): object | undefined;
+  /**
+   * Makes the decision show on the request under this name, where a framework needs that.
+   * @throws FloodgateError if requests have another property of that name.
+   */
+  showDecision?(request: Req, decisionName: string): void;
   method(request: Req): string;
   /** The full path that the routers follow, mounts included; each path that it may be if that is not certain. */
   path(request: Req): RequestPath;

@@ -17,15 +17,14 @@ export type Afterwards = (status: number) => Promise<unknown> | undefined;
 /** Whether to give back what a request took, by its response's status. */
 export type RefundWhen = (status: number) => Promised<boolean>;
 
-/** What is left to do for a request that may be refunded or settled; undefined for any other. */
+/** What is left to do for a request that may be refunded or settled. */
 export function afterwards<Req>(
   request: Req,
   checks: readonly RuleCheck<Req>[],
   all: readonly Decision[],
   refundWhen: RefundWhen | undefined,
   client: StoreClient,
-): Afterwards | undefined {
-  if (refundWhen === undefined && !hasSettle(checks)) return undefined;
+): Afterwards {
   const real = new RealCosts(request);
   const change = (status: number, refunds: boolean): Promise<unknown> | undefined => {
     const changes = checks.map((check, i) => {
@@ -39,11 +38,6 @@ export function afterwards<Req>(
     const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, client);
     return isPromise(refunds) ? refunds.then((answer) => change(status, answer)) : change(status, refunds);
   };
-}
-
-function hasSettle<Req>(checks: readonly RuleCheck<Req>[]): boolean {
-  for (const { rule } of checks) if (rule.settle !== undefined) return true;
-  return false;
 }
 
 /** The real costs of a request. Each function runs once, however many rules settle by it. */

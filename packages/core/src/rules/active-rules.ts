@@ -20,7 +20,8 @@ export interface Version<Req> {
 
 /** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
 export class ActiveRules<Req> {
-  #current!: Version<Req>;
+  /** The active version: read it once a request, for it may be replaced while a request waits. */
+  current!: Version<Req>;
   #leave: () => void = () => undefined;
   /** Releases the names of the active version. */
   #release: () => void = () => undefined;
@@ -40,7 +41,7 @@ export class ActiveRules<Req> {
       checkPlans(where, options, all);
       const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
       this.#release = claimNames(where, client.guard, claims);
-      this.#current = versionOf(all);
+      this.current = versionOf(all);
       return;
     }
     // The name of a live rule belongs to its source, which may change the rule in each version.
@@ -53,7 +54,7 @@ export class ActiveRules<Req> {
         const release = claimNames(where, client.guard, claimsOf(set));
         this.#release();
         this.#release = release;
-        this.#current = next;
+        this.current = next;
       };
     };
     try {
@@ -62,10 +63,6 @@ export class ActiveRules<Req> {
       throw rules.explain?.(error) ?? error;
     }
     this.#leave = rules.subscribe({ prepare, tell: client.onEvent });
-  }
-
-  get current(): Version<Req> {
-    return this.#current;
   }
 
   /** The active version stays active, but its names may be reused. */

@@ -64,6 +64,8 @@ export class CompiledRule<Req> {
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
+  /** Whether it counts each request that its match fits. */
+  readonly #isPlain: boolean;
   readonly #warn: Warn;
   #hasWarnedOfNothing = false;
   #hasWarnedOfFault = false;
@@ -114,6 +116,7 @@ export class CompiledRule<Req> {
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
       namedKeyText(key, this.#key.secrecy, this.#digests),
     );
+    this.#isPlain = this.#test === undefined && this.#exempt?.hasRanges !== true;
     const isByIpIfMissing = this.#onMissingKey === "ip" && this.#key.mayBeMissing;
     this.readsAddress = this.#key.readsAddress || isByIpIfMissing || this.#exempt?.hasRanges === true;
   }
@@ -143,7 +146,7 @@ export class CompiledRule<Req> {
 
   /** What this rule asks for a request that its match fits. A rule that is only watched never fails a request. */
   ask(meeting: Meeting<Req>): Promised<Asked<Req>> {
-    if (!this.shadow) return this.#ask(meeting);
+    if (!this.shadow) return this.#isPlain ? this.#askFor(meeting) : this.#ask(meeting);
     try {
       const asked = this.#ask(meeting);
       return isPromise(asked) ? asked.then(undefined, (error) => this.#watchedFault(error)) : asked;

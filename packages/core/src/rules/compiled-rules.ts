@@ -1,24 +1,27 @@
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
-import { MatchIndex, type RequestParts } from "./match-index.js";
+import { MatchIndex } from "./match-index.js";
 import { limitWords, type Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
 
 /** One version of a middleware's rules, made ready. */
 export class CompiledRules<Req> {
   readonly all: readonly CompiledRule<Req>[];
-  /** Undefined where every rule is for every request. */
-  readonly #index: MatchIndex<CompiledRule<Req>> | undefined;
+  /** Finds the rules whose method, path and headers fit a request. Undefined if every rule is for every request. */
+  readonly index: MatchIndex<CompiledRule<Req>> | undefined;
+  /** Whether no rule is enforced. */
+  readonly areWatched: boolean;
+  /** Whether a rule may need the client's address; and whether that rule is enforced. */
+  readonly readAddress: boolean;
+  readonly needAddress: boolean;
 
   constructor(rules: readonly CompiledRule<Req>[]) {
     this.all = rules;
-    if (rules.some(({ match }) => match !== undefined)) this.#index = new MatchIndex(rules);
-  }
-
-  /** The rules whose method, path and headers fit a request, in their order. */
-  find(request: RequestParts): readonly CompiledRule<Req>[] {
-    return this.#index === undefined ? this.all : this.#index.find(request);
+    this.index = rules.some(({ match }) => match !== undefined) ? new MatchIndex(rules) : undefined;
+    this.areWatched = rules.every(({ shadow }) => shadow);
+    this.readAddress = rules.some(({ readsAddress }) => readsAddress);
+    this.needAddress = rules.some(({ readsAddress, shadow }) => readsAddress && !shadow);
   }
 }
 

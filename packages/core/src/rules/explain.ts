@@ -43,7 +43,7 @@ export class RuleExplainer<Req> {
   /** What each rule does with a request, in their order. */
   async explain(request: Req): Promise<Explanation<Req>[]> {
     const meeting = new Meeting(request, { decisionName: "rateLimit" }, this.#settings);
-    const fitting = new Set(this.#rules.find(meeting));
+    const fitting = new Set(this.#rules.index?.find(meeting) ?? this.all);
     return asWhole(
       await Promise.all(
         this.all.map((rule) =>
