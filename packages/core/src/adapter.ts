@@ -27,7 +27,7 @@ export { decisionOf } from "./requests/meeting.js";
 
 // Responses
 export type { Header } from "./responses/headers.js";
-export { problemType } from "./responses/problem.js";
+export type { Body } from "./responses/body.js";
 export { type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { Waiting } from "./responses/waiting.js";
 

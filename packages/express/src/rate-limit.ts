@@ -4,7 +4,6 @@ import {
   isPromise,
   type NodeResponse,
   type Outcome,
-  problemType,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
@@ -63,7 +62,7 @@ export function rateLimit<
       // Somebody answered while functions of the request were waited for: a timeout, say.
       if (response.headersSent) return;
       response.statusCode = outcome.status;
-      if (onLimited === undefined) sendProblem(response, outcome);
+      if (onLimited === undefined) sendBody(response, outcome);
       else {
         const handler = () => onLimited(request as Req, response as Res, outcome.decision);
         answer(handler, next, () => finish(response, outcome, onLimited.length > 1, waiting));
@@ -97,10 +96,10 @@ function setHeaders(response: ExpressResponse, outcome: Outcome): void {
   }
 }
 
-function sendProblem(response: ExpressResponse, { status, body }: Outcome): void {
+function sendBody(response: ExpressResponse, { status, body }: Outcome): void {
   response.statusCode = status;
-  response.setHeader("Content-Type", problemType);
-  response.end(body);
+  response.setHeader("Content-Type", body.contentType);
+  response.end(body.text);
 }
 
 /** Runs a handler of the user's, whose fault, now or later, is the framework's to handle, and then `done`. */
@@ -121,7 +120,7 @@ const answerMs = 5000;
 function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: Waiting): void {
   if (response.headersSent || response.writableEnded) return;
   if (!takesResponse) {
-    sendProblem(response, outcome);
+    sendBody(response, outcome);
     return;
   }
   const late = (): void => {
@@ -130,7 +129,7 @@ function finish(response: ExpressResponse, outcome: Outcome, takesResponse: bool
       "FLOODGATE_UNANSWERED",
       `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.send("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
     );
-    sendProblem(response, outcome);
+    sendBody(response, outcome);
   };
   whenEnded(response, waiting.hold(answerMs, late));
 }

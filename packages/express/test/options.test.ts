@@ -23,7 +23,7 @@ test.each<[string, unknown, string, RegExp]>([
     "a negative cost",
     { limit: 1, window: "1m", cost: -1 },
     "FLOODGATE_INVALID_COST",
-    /whole number of at least 1, or 0 for a request that is free, but was -1/,
+    /whole number of at least 1, or 0 for a free request, but was -1/,
   ],
   [
     "an unknown algorithm",
@@ -144,7 +144,7 @@ test.each<[string, unknown, string, RegExp]>([
     "a cost above the limit",
     { limit: 5, window: "1m", cost: 6 },
     "FLOODGATE_INVALID_COST",
-    /`cost` of 6 is above the limit, 5, so that every request/,
+    /`cost` of 6 is above the limit, 5, so every request/,
   ],
   [
     "a cost above the limit of each plan",

@@ -6,7 +6,6 @@ import {
   isPromise,
   type Outcome,
   type Promised,
-  problemType,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
@@ -75,7 +74,7 @@ export function rateLimit<
     const { headers, decision, delayMs, sent } = outcome;
     if (decision !== undefined) c.set(limit.decisionName, decision);
     setHeaders(c, headers);
-    if (outcome.action === "reject") return onLimited === undefined ? problem(c, outcome) : limited(c, outcome, onLimited);
+    if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome) : limited(c, outcome, onLimited);
     const answered = delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting);
     return sent === undefined ? answered : whenAnswered(c, answered, sent);
   };
@@ -105,14 +104,14 @@ async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome,
   await pass(c, next, headers);
 }
 
-function problem(c: Context, { body, status }: Outcome): Response {
-  return c.body(body, status as ContentfulStatusCode, { "Content-Type": problemType });
+function answer(c: Context, { body, status }: Outcome): Response {
+  return c.body(body.text, status as ContentfulStatusCode, { "Content-Type": body.contentType });
 }
 
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    c.res = (await withFaults(() => onLimited(c, outcome.decision))) ?? problem(c, outcome);
+    c.res = (await withFaults(() => onLimited(c, outcome.decision))) ?? answer(c, outcome);
   } catch (error) {
     // What error handling answers gets the headers of the response that there is, so there must be one.
     void c.res;

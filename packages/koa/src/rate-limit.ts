@@ -4,7 +4,6 @@ import {
   functionOrNothing,
   isPromise,
   type Outcome,
-  problemType,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
@@ -83,12 +82,12 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   // A middleware further out may have left the response to one that is not reached now.
   ctx.respond = true;
   if (onLimited === undefined) {
-    setProblem(ctx, outcome);
+    setBody(ctx, outcome);
     return undefined;
   }
   const finish = (): void => {
     const isAnswered = ctx.body !== undefined || ctx.status !== outcome.status || ctx.respond === false || ctx.headerSent || !ctx.writable;
-    if (!isAnswered) setProblem(ctx, outcome);
+    if (!isAnswered) setBody(ctx, outcome);
   };
   const answered = withFaults(() => onLimited(ctx, outcome.decision));
   if (isPromise(answered)) return answered.then(finish);
@@ -96,9 +95,9 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
   return undefined;
 }
 
-function setProblem(ctx: KoaContext, { body }: Outcome): void {
-  ctx.type = problemType;
-  ctx.body = body;
+function setBody(ctx: KoaContext, { body }: Outcome): void {
+  ctx.type = body.contentType;
+  ctx.body = body.text;
 }
 
 /** Lets a request pass when its turn has come, unless its client has gone away by then. */

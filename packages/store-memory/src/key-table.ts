@@ -15,14 +15,14 @@ export interface Use {
   resetAtMs: number;
 }
 
-/** The use of the key whose state has this handle, or undefined if there is nothing to remember. */
-export type Assess = (kind: Kind, handle: number) => Use | undefined;
+/** The use of the key that has this slot, or undefined if there is nothing to remember. */
+export type Assess = (kind: Kind, slot: number) => Use | undefined;
 
-/** Called for each evicted key with its state's handle; `live` unless the key had expired. */
-export type Drop = (kind: Kind, key: string, handle: number, live: boolean) => void;
+/** Called for each evicted key; `live` unless the key had expired. */
+export type Drop = (kind: Kind, key: string, live: boolean) => void;
 
 /**
- * At most `maxKeys` keys and the handles of their states. A full table evicts in constant time, in this order: keys whose state
+ * At most `maxKeys` keys and their states. A full table evicts in constant time, in this order: keys whose state
  * has ended; keys that are not blocked, by use, the least first; blocked keys, nearest reset first.
  *
  * A key takes part in that order only once it is placed. So what a request has added or withdrawn cannot be evicted
@@ -32,7 +32,8 @@ export class KeyTable {
   readonly #maxKeys: number;
   readonly #assess: Assess;
   readonly #drop: Drop;
-  readonly #slots: Slots;
+  /** The keys' numbers and states. */
+  readonly slots: Slots;
   readonly #kinds: Kinds;
   readonly #lists: UseLists;
   /** The next slot to look at again. */
@@ -44,47 +45,40 @@ export class KeyTable {
     this.#maxKeys = maxKeys;
     this.#assess = assess;
     this.#drop = drop;
-    this.#slots = new Slots(maxKeys);
-    this.#lists = new UseLists(this.#slots);
-    this.#kinds = new Kinds(maxKeys, (slot, place) => this.#slots.setPlace(slot, place));
+    this.slots = new Slots(maxKeys);
+    this.#lists = new UseLists(this.slots);
+    this.#kinds = new Kinds(maxKeys, (slot, place) => this.slots.setPlace(slot, place));
   }
 
   get size(): number {
-    return this.#slots.size;
+    return this.slots.size;
   }
 
   kindOf(limit: Limit): Kind {
     return this.#kinds.of(limit);
   }
 
-  handle(slot: number): number {
-    return this.#slots.get(slot, field.handle);
-  }
-
   /** The number of the state in a slot: each state of this table has its own, until 2^32 of them have been made. */
   state(slot: number): number {
-    return this.#slots.get(slot, field.state);
+    return this.slots.get(slot, field.state);
   }
 
   /** Gives a slot's state a number of its own. */
   beginState(slot: number): number {
-    this.#slots.set(slot, field.state, this.#states++);
+    this.slots.set(slot, field.state, this.#states++);
     return this.state(slot);
   }
 
-  /** Gives a key another block. */
-  move(slot: number, handle: number): void {
-    this.#slots.set(slot, field.handle, handle);
-  }
-
-  /** Adds a key that is not there, and evicts another one if the table is full. The caller must place the new key. */
-  add(kind: Kind, key: string, handle: number, nowMs: number): number {
+  /**
+   * Adds a key that is not there, with zeros for a state of `size` cells, and evicts another key if the table is full. The caller must
+   * place the new key.
+   */
+  add(kind: Kind, key: string, size: number, nowMs: number): number {
     if (this.size >= this.#maxKeys) this.#makeRoom(kind, nowMs);
-    const slot = this.#slots.add(ownText(key));
-    this.#slots.set(slot, field.handle, handle);
-    this.#slots.set(slot, field.group, kind.id << 8);
+    const slot = this.slots.add(ownText(key), size);
+    this.slots.set(slot, field.group, kind.id << 8);
     this.beginState(slot);
-    kind.slots.set(this.#slots.key(slot), slot);
+    kind.slots.set(this.slots.key(slot), slot);
     return slot;
   }
 
@@ -95,40 +89,40 @@ export class KeyTable {
 
   /** Puts a key where its use and its reset belong. */
   place(slot: number, use: number, resetAtMs: number): void {
-    const group = this.#slots.get(slot, field.group);
-    const place = this.#slots.place(slot);
+    const group = this.slots.get(slot, field.group);
+    const place = this.slots.place(slot);
     const mark = markOf(resetAtMs);
     if (place === nowhere) {
       const kind = this.#kinds.at(group >>> 8);
       kind.byReset.add(slot, resetAtMs);
-      this.#slots.setMark(slot, mark);
+      this.slots.setMark(slot, mark);
       this.#kinds.sizeChanged(kind);
       this.#kinds.resetChanged(kind);
     } else {
-      if (this.#slots.mark(slot) !== mark) {
+      if (this.slots.mark(slot) !== mark) {
         const kind = this.#kinds.at(group >>> 8);
         kind.byReset.change(place, resetAtMs);
-        this.#slots.setMark(slot, mark);
+        this.slots.setMark(slot, mark);
         this.#kinds.resetChanged(kind);
       }
       const before = group & 0xff;
       if (before === use) return;
       if (before !== blocked) this.#lists.delete(slot, before);
     }
-    this.#slots.set(slot, field.group, (group & ~0xff) | use);
+    this.slots.set(slot, field.group, (group & ~0xff) | use);
     if (use !== blocked) this.#lists.add(slot, use);
   }
 
   /** Makes the next `place` of a key compare its whole reset, not only the mark. */
   remark(slot: number): void {
-    this.#slots.setMark(slot, ~this.#slots.mark(slot));
+    this.slots.setMark(slot, ~this.slots.mark(slot));
   }
 
   /** Takes a key out of the order of eviction, until it is placed again. */
   withdraw(slot: number): void {
-    const place = this.#slots.place(slot);
+    const place = this.slots.place(slot);
     if (place === nowhere) return;
-    const group = this.#slots.get(slot, field.group);
+    const group = this.slots.get(slot, field.group);
     const kind = this.#kinds.at(group >>> 8);
     kind.byReset.delete(place);
     this.#kinds.sizeChanged(kind);
@@ -139,8 +133,8 @@ export class KeyTable {
 
   delete(slot: number): void {
     this.withdraw(slot);
-    this.#kindAt(slot).slots.delete(this.#slots.key(slot));
-    this.#slots.delete(slot);
+    this.#kindAt(slot).slots.delete(this.slots.key(slot));
+    this.slots.delete(slot);
   }
 
   /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
@@ -149,7 +143,7 @@ export class KeyTable {
   }
 
   #kindAt(slot: number): Kind {
-    return this.#kinds.at(this.#slots.get(slot, field.group) >>> 8);
+    return this.#kinds.at(this.slots.get(slot, field.group) >>> 8);
   }
 
   #makeRoom(kind: Kind, nowMs: number): void {
@@ -175,7 +169,7 @@ export class KeyTable {
     for (let i = 0; i < looks; i++) {
       const slot = this.#lists.first;
       if (slot < 0) return false;
-      const before = this.#slots.get(slot, field.group) & 0xff;
+      const before = this.slots.get(slot, field.group) & 0xff;
       const found = this.#look(slot);
       if (found === undefined) return true;
       if (found <= before) return this.#remove(slot, true);
@@ -215,15 +209,15 @@ export class KeyTable {
   /** Looks at some keys again, one after the other, round and round. */
   #lookAgain(times: number): void {
     for (let i = 0; i < times; i++) {
-      if (this.#hand >= this.#slots.end) this.#hand = 0;
+      if (this.#hand >= this.slots.end) this.#hand = 0;
       const slot = this.#hand++;
-      if (this.#slots.end > 0 && this.#slots.place(slot) !== nowhere) this.#look(slot);
+      if (this.slots.end > 0 && this.slots.place(slot) !== nowhere) this.#look(slot);
     }
   }
 
   /** Places a key by its use of now, and answers that; drops it and answers undefined if there is nothing to remember. */
   #look(slot: number): number | undefined {
-    const found = this.#assess(this.#kindAt(slot), this.handle(slot));
+    const found = this.#assess(this.#kindAt(slot), slot);
     if (found === undefined) {
       this.#remove(slot, false);
       return undefined;
@@ -236,10 +230,9 @@ export class KeyTable {
 
   #remove(slot: number, live: boolean): true {
     const kind = this.#kindAt(slot);
-    const key = this.#slots.key(slot);
-    const handle = this.handle(slot);
+    const key = this.slots.key(slot);
     this.delete(slot);
-    this.#drop(kind, key, handle, live);
+    this.#drop(kind, key, live);
     return true;
   }
 }

@@ -19,7 +19,7 @@ import {
 } from "@floodgate/core/store";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
-import { Slabs } from "./slabs.js";
+import type { Slots } from "./slots.js";
 import { classOf } from "./use-lists.js";
 
 /** Looked up once: an export of another package is read through a getter. */
@@ -70,8 +70,8 @@ class SlabStore implements MemoryStore {
   readonly mode = "sync";
   readonly #clock: Clock;
   readonly #onEvent: EventListener | undefined;
-  readonly #slabs = new Slabs();
   readonly #table: KeyTable;
+  readonly #slots: Slots;
   /** Zeros, on which a key without a state is decided. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
@@ -101,9 +101,10 @@ class SlabStore implements MemoryStore {
     this.#onEvent = listenerOf(onEvent);
     this.#table = new KeyTable(
       maxKeys,
-      (kind, handle) => this.#assess(kind, handle),
-      (kind, key, handle, live) => this.#dropped(kind, key, handle, live),
+      (kind, slot) => this.#assess(kind, slot),
+      (kind, key, live) => this.#dropped(kind, key, live),
     );
+    this.#slots = this.#table.slots;
   }
 
   get size(): number {
@@ -171,9 +172,7 @@ class SlabStore implements MemoryStore {
     const slot = this.#table.kindOf(limit).slots.get(key);
     if (slot === undefined) return;
     this.#leave();
-    const handle = this.#table.handle(slot);
     this.#table.delete(slot);
-    this.#slabs.free(handle);
   }
 
   #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
@@ -213,7 +212,7 @@ class SlabStore implements MemoryStore {
     this.#lastKey = key;
     this.#lastSlot = slot;
     this.#lastState = this.#table.state(slot);
-    this.#lieAt(this.#table.handle(slot));
+    this.#findState();
   }
 
   /** Places the key used last, and forgets which it was. */
@@ -233,7 +232,7 @@ class SlabStore implements MemoryStore {
     const { quota } = limit.policy;
     if (kind.strictest !== kind.roomiest && (quota !== kind.strictest.policy.quota || resetAtMs <= this.#nowMs)) {
       // Another plan may see more of its limit used.
-      const seen = this.#assess(kind, this.#table.handle(slot));
+      const seen = this.#assess(kind, slot);
       if (seen !== undefined) {
         this.#table.place(slot, seen.use, seen.resetAtMs);
         return;
@@ -242,12 +241,11 @@ class SlabStore implements MemoryStore {
     this.#table.place(slot, classOf(quota - remaining, quota), resetAtMs);
   }
 
-  /** Says where the state of the key used last lies. */
-  #lieAt(handle: number): void {
-    const slab = this.#slabs.slab(handle);
-    this.#lastCells = slab.cells(handle);
-    this.#lastAt = slab.at(handle);
-    this.#lastWidth = slab.width;
+  /** Finds where the state of the key used last lies. */
+  #findState(): void {
+    this.#lastCells = this.#slots.cells(this.#lastSlot);
+    this.#lastAt = this.#slots.at(this.#lastSlot);
+    this.#lastWidth = this.#slots.width(this.#lastSlot);
   }
 
   /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
@@ -286,7 +284,7 @@ class SlabStore implements MemoryStore {
     return size;
   }
 
-  /** Moves a state from the zeros to a block of its own. Answers the key's slot; undefined if the zeros are still all zero. */
+  /** Moves a state from the zeros to a slot of its own. Answers the key's slot; undefined if the zeros are still all zero. */
   #keep(limit: Limit, key: string, size: number, { remaining, resetAfterMs }: Decision, nowMs: number): number | undefined {
     const scratch = this.#scratch;
     let used = size;
@@ -294,35 +292,29 @@ class SlabStore implements MemoryStore {
     if (used === 0) return undefined;
 
     this.#leave();
-    const handle = this.#slabs.allocate(size);
-    const cells = this.#slabs.cells(handle);
-    const at = this.#slabs.at(handle);
+    const slot = this.#table.add(this.#table.kindOf(limit), key, size, nowMs);
+    const cells = this.#slots.cells(slot);
+    const at = this.#slots.at(slot);
     for (let i = 0; i < used; i++) {
       cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
-    const slot = this.#table.add(this.#table.kindOf(limit), key, handle, nowMs);
     this.#place(limit, slot, remaining, nowMs + resetAfterMs);
     return slot;
   }
 
-  /** Moves the key used last, whose state has grown (a log), to a block with room for one more request. */
+  /** Moves the state of the key used last, which has grown (a log), to where it has room for one more request. */
   #enlarge(limit: Limit): void {
-    const handle = this.#table.handle(this.#lastSlot);
-    const cells = this.#lastCells;
-    const at = this.#lastAt;
-    const larger = this.#slabs.allocate(Math.max(limit.algorithm.size(limit.policy, cells, at), 2 * this.#lastWidth));
-    this.#slabs.cells(larger).set(cells.subarray(at, at + this.#lastWidth), this.#slabs.at(larger));
-    this.#slabs.free(handle);
-    this.#table.move(this.#lastSlot, larger);
-    this.#lieAt(larger);
+    const size = limit.algorithm.size(limit.policy, this.#lastCells, this.#lastAt);
+    this.#slots.enlarge(this.#lastSlot, Math.max(size, 2 * this.#lastWidth));
+    this.#findState();
   }
 
   /** How much of its limit a key has used; undefined if no plan has anything to remember. */
-  #assess({ strictest, roomiest }: Kind, handle: number): Use | undefined {
-    const least = this.#look(strictest, handle);
+  #assess({ strictest, roomiest }: Kind, slot: number): Use | undefined {
+    const least = this.#look(strictest, slot);
     // What a small bucket never held, a large one may lack.
-    const most = roomiest === strictest ? least : this.#look(roomiest, handle);
+    const most = roomiest === strictest ? least : this.#look(roomiest, slot);
     const { limit, remaining, resetAfterMs } = least.resetAfterMs === 0 ? most : least;
     if (resetAfterMs === 0) return undefined;
     this.#use.use = classOf(limit - remaining, limit);
@@ -330,12 +322,11 @@ class SlabStore implements MemoryStore {
     return this.#use;
   }
 
-  #look(limit: Limit, handle: number): Decision {
-    return limit.algorithm.decide(limit, this.#slabs.cells(handle), this.#slabs.at(handle), this.#nowMs, 1, false);
+  #look(limit: Limit, slot: number): Decision {
+    return limit.algorithm.decide(limit, this.#slots.cells(slot), this.#slots.at(slot), this.#nowMs, 1, false);
   }
 
-  #dropped(kind: Kind, key: string, handle: number, live: boolean): void {
-    this.#slabs.free(handle);
+  #dropped(kind: Kind, key: string, live: boolean): void {
     if (!live) return;
     this.#evictions++;
     if (this.#onEvent !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });

@@ -1,5 +1,10 @@
+import type { Cells } from "@floodgate/core/store";
+import { Slabs } from "./slabs.js";
+
 /** The numbers of a slot. They are needed for each decision, so they lie in one cache line. */
-export const field = { handle: 0, group: 1, state: 2 } as const;
+export const field = { group: 0, state: 1 } as const;
+/** The handle of a state that lies in the slabs; 0 if it lies beside its slot. */
+const HANDLE = 2;
 const PLACE = 3;
 const width = 4;
 /** A slot's place in a heap takes the lower bits of its number, and a mark the upper ones. */
@@ -7,24 +12,43 @@ const placeBits = 24;
 const placeMask = (1 << placeBits) - 1;
 /** The neighbours of a slot in a list. */
 const links = 2;
-/** Keys of a page, as a power of two. */
-const pageBits = 12;
-const pageMask = (1 << pageBits) - 1;
+/** Slots of a page, as a power of two. */
+const pageBits = 10;
+const pageSize = 1 << pageBits;
+const pageMask = pageSize - 1;
+/** The most cells of a state that lies beside its slot. */
+const widest = 8;
 
-/** A number for each key, and a few numbers about each. The operating system provides their memory when it is first used. */
+/** Slots whose states have one width. A state's cells are found by its slot alone, so a decision waits for memory once less. */
+class Page {
+  /** Cells of each state; 0 if the states lie in the slabs. */
+  readonly width: number;
+  readonly cells: Cells;
+  readonly keys: string[] = [];
+
+  constructor(cellsOfState: number) {
+    this.width = cellsOfState;
+    this.cells = new Float64Array(cellsOfState * pageSize);
+  }
+}
+
+/** A number for each key, its state, and a few numbers about it. The operating system provides most of the memory when it is first used. */
 export class Slots {
   #numbers: Int32Array;
   #links: Int32Array;
-  readonly #keys: string[][] = [];
-  /** The first free slot. Each one links to the next. */
-  #free = -1;
+  readonly #pages: Page[] = [];
+  readonly #slabs = new Slabs();
+  /** By width, the first free slot. Each one links to the next. */
+  readonly #free = new Int32Array(widest + 1).fill(-1);
+  /** By width, the first slot of the newest page that was never in use; a multiple of the page's size if there is none. */
+  readonly #fresh = new Int32Array(widest + 1);
   #size = 0;
-  /** Slots that have ever been in use. */
-  #end = 0;
 
   constructor(capacity: number) {
-    this.#numbers = new Int32Array(capacity * width);
-    this.#links = new Int32Array(capacity * links);
+    // Of each width, a page may be partly used.
+    const slots = (Math.ceil(capacity / pageSize) + widest + 1) * pageSize;
+    this.#numbers = new Int32Array(slots * width);
+    this.#links = new Int32Array(slots * links);
   }
 
   /** Slots in use. */
@@ -34,7 +58,7 @@ export class Slots {
 
   /** No slot in use is at or above it. */
   get end(): number {
-    return this.#end;
+    return this.#pages.length << pageBits;
   }
 
   get(slot: number, which: number): number {
@@ -43,6 +67,33 @@ export class Slots {
 
   set(slot: number, which: number, value: number): void {
     this.#numbers[slot * width + which] = value;
+  }
+
+  /** The array that a state lies in. */
+  cells(slot: number): Cells {
+    const handle = this.get(slot, HANDLE);
+    return handle === 0 ? this.#page(slot).cells : this.#slabs.cells(handle);
+  }
+
+  /** Where in that array the state begins. */
+  at(slot: number): number {
+    const handle = this.get(slot, HANDLE);
+    return handle === 0 ? (slot & pageMask) * this.#page(slot).width : this.#slabs.at(handle);
+  }
+
+  /** How many cells the state may take there. */
+  width(slot: number): number {
+    const handle = this.get(slot, HANDLE);
+    return handle === 0 ? this.#page(slot).width : this.#slabs.slab(handle).width;
+  }
+
+  /** Moves a state to where it may take more cells. */
+  enlarge(slot: number, size: number): void {
+    const handle = this.#slabs.allocate(size);
+    const at = this.at(slot);
+    this.#slabs.cells(handle).set(this.cells(slot).subarray(at, at + this.width(slot)), this.#slabs.at(handle));
+    this.#clear(slot);
+    this.set(slot, HANDLE, handle);
   }
 
   place(slot: number): number {
@@ -78,32 +129,63 @@ export class Slots {
   }
 
   key(slot: number): string {
-    return (this.#keys[slot >>> pageBits] as string[])[slot & pageMask] as string;
+    return this.#page(slot).keys[slot & pageMask] as string;
   }
 
-  add(key: string): number {
-    let slot = this.#free;
-    if (slot >= 0) {
-      this.#free = this.next(slot);
-    } else {
-      slot = this.#end++;
-      if (slot >>> pageBits === this.#keys.length) this.#keys.push([]);
-      if (slot * width === this.#numbers.length) this.#enlarge();
-    }
-    (this.#keys[slot >>> pageBits] as string[])[slot & pageMask] = key;
+  /** A slot for a key, with zeros for a state of `size` cells. */
+  add(key: string, size: number): number {
+    const cells = size <= widest ? size : 0;
+    const slot = this.#take(cells);
+    if (cells === 0) this.set(slot, HANDLE, this.#slabs.allocate(size));
+    this.#page(slot).keys[slot & pageMask] = key;
     this.#size++;
     return slot;
   }
 
   delete(slot: number): void {
-    (this.#keys[slot >>> pageBits] as string[])[slot & pageMask] = "";
-    this.setNext(slot, this.#free);
-    this.#free = slot;
+    const page = this.#page(slot);
+    page.keys[slot & pageMask] = "";
+    this.#clear(slot);
+    this.setNext(slot, this.#free[page.width] as number);
+    this.#free[page.width] = slot;
     this.#size--;
   }
 
+  #page(slot: number): Page {
+    return this.#pages[slot >>> pageBits] as Page;
+  }
+
+  #take(cells: number): number {
+    const free = this.#free[cells] as number;
+    if (free >= 0) {
+      this.#free[cells] = this.next(free);
+      return free;
+    }
+    let slot = this.#fresh[cells] as number;
+    if ((slot & pageMask) === 0) {
+      slot = this.end;
+      this.#pages.push(new Page(cells));
+      if (slot * width === this.#numbers.length) this.#addRoom();
+    }
+    this.#fresh[cells] = slot + 1;
+    return slot;
+  }
+
+  /** Leaves zeros beside the slot, and nothing in the slabs. */
+  #clear(slot: number): void {
+    const handle = this.get(slot, HANDLE);
+    if (handle !== 0) {
+      this.#slabs.free(handle);
+      this.set(slot, HANDLE, 0);
+      return;
+    }
+    const { cells, width: count } = this.#page(slot);
+    const at = (slot & pageMask) * count;
+    for (let i = at; i < at + count; i++) cells[i] = 0;
+  }
+
   /** Only for one request of more keys than the table may hold. */
-  #enlarge(): void {
+  #addRoom(): void {
     this.#numbers = twice(this.#numbers);
     this.#links = twice(this.#links);
   }

@@ -56,7 +56,7 @@ export function exemptCases({ describe, it }: AdapterSuite): void {
       [{ ips: ["10.0.0.0/33"] }, /addresses and ranges, but one was "10.0.0.0\/33"/],
       [{ ips: "10.0.0.0/8" }, /`exempt.ips` must be an array.*Write exempt: \{ ips: \["10.0.0.0\/8"\] \}/],
       [{ keys: [{}] }, /A key must be/],
-      [{ keys: "internal" }, /`exempt.keys` must be an array, but was a text\. Write exempt: \{ keys: \[\.\.\.\] \}/],
+      [{ keys: "internal" }, /`exempt.keys` must be an array, but was a string\. Write exempt: \{ keys: \[\.\.\.\] \}/],
       [{ ip: ["10.0.0.1"] }, /Did you mean `ips`/],
       [[], /takes an object of options/],
     ] as const) {

@@ -1,6 +1,7 @@
 import type { Adapter } from "./adapter.js";
 import { aroundCases } from "./around.js";
 import { banCases } from "./bans.js";
+import { bodyCases } from "./bodies.js";
 import { clientIpCases } from "./client-ip.js";
 import { decisionCases } from "./decisions.js";
 import { exemptCases } from "./exempt.js";
@@ -79,6 +80,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     exemptCases(suite);
     banCases(suite);
     liveRuleCases(suite);
+    bodyCases(suite);
     hookCases(suite);
     refundCases(suite);
     settleCases(suite);

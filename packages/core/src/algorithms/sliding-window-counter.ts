@@ -1,7 +1,16 @@
+import type { Decision } from "../limits/decision.js";
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, type Cells, checkExact, decision, type PolicyBase } from "./algorithm.js";
+import {
+  type Algorithm,
+  type AlgorithmDefinition,
+  type Cells,
+  checkExact,
+  decision,
+  type NamedPolicy,
+  type PolicyBase,
+} from "./algorithm.js";
 import { changeOf } from "./debt.js";
 import { limitOption, windowOption } from "./options.js";
 
@@ -105,8 +114,14 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     const { limit: quota, buckets, bucketMs } = policy;
     const counts = at + COUNTS;
     let start = cells[at + START] as number;
-    let past = passed(policy, start, nowMs);
+    const away = nowMs - start;
+    // The usual state needs no loop: one bucket, which began the current sub-window, and nothing from before it.
+    if (buckets === 1 && away >= 0 && away < bucketMs && cells[counts + 1] === 0) {
+      const count = cells[counts] as number;
+      if (count > 0 && count <= quota) return decideRunning(limit, cells, counts, nowMs, cost, commit, start, count);
+    }
 
+    let past = passed(policy, start, nowMs);
     // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
     let oldest = 0;
     let newer = 0;
@@ -174,6 +189,31 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     return change;
   },
 };
+
+/** Decides on a state of one bucket whose current sub-window has a count, without a debt, and whose last one has none. */
+function decideRunning(
+  limit: NamedPolicy<SlidingWindowCounterPolicy>,
+  cells: Cells,
+  counts: number,
+  nowMs: number,
+  cost: number,
+  commit: boolean,
+  start: number,
+  count: number,
+): Decision {
+  const { limit: quota, windowMs, bucketMs } = limit.policy;
+  let remaining = quota - count;
+  const allowed = cost <= remaining;
+  if (allowed && commit) {
+    cells[counts] = count + cost;
+    remaining -= cost;
+  }
+  let retryAfterMs = 0;
+  if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
+  else if (cost > remaining) retryAfterMs = start - nowMs + wait(limit.policy, cells, counts, 0, 0, quota - remaining, cost);
+  const resetAfterMs = start - nowMs + windowMs + bucketMs;
+  return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, nowMs);
+}
 
 function isEmpty(cells: Cells, counts: number, buckets: number): boolean {
   for (let i = counts; i <= counts + buckets; i++) if (cells[i] !== 0) return false;

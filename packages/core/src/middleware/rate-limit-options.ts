@@ -17,6 +17,8 @@ export interface RateLimitOptions<Req, Own extends string = never> extends Rules
   skip?: (request: Req) => Promised<boolean>;
   /** Default `"standard"`. */
   headers?: HeadersOption;
+  /** Answers every 429 in place of the problem+json body: a text (text/plain), or an object (JSON). The headers and the status stay. */
+  body?: string | object;
   /** Whether to give back what a request took, by its response's status; 499 where the client went away before it was sent. */
   refundWhen?: RefundWhen;
   /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
@@ -37,6 +39,7 @@ const words = [
   "store",
   "skip",
   "headers",
+  "body",
   "refundWhen",
   "clientIp",
   "ipv6Prefix",

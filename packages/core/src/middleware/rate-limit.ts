@@ -9,6 +9,7 @@ import { ProxyCheck } from "../requests/proxy-warning.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { type Afterwards, afterwards } from "../responses/afterwards.js";
+import { type Body, staticBody } from "../responses/body.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
 import { quotaExceeded, reducedCapacity } from "../responses/problem.js";
 import { ActiveRules } from "../rules/active-rules.js";
@@ -35,9 +36,9 @@ export interface Outcome {
   readonly decision: Decision | undefined;
   /** How long to hold a request that passes, in milliseconds. */
   readonly delayMs: number;
-  /** The status of a rejection, and a body of `problemType` for a rejection that nobody else answers. */
+  /** The status of a rejection, and the body of a rejection that nobody else answers. */
   readonly status: number;
-  readonly body: string;
+  readonly body: Body;
   /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
   readonly sent: Afterwards | undefined;
 }
@@ -45,7 +46,8 @@ export interface Outcome {
 /** The status of a response that its client did not wait for, as nginx logs it. */
 export const clientClosedRequest = 499;
 
-const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: "", sent: undefined };
+const noBody: Body = { text: "", contentType: "text/plain" };
+const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: noBody, sent: undefined };
 
 /**
  * A middleware without its framework: options are checked when it is made; then a request goes in, and an outcome comes out. It answers a
@@ -63,6 +65,8 @@ export class RateLimit<Req> {
   readonly #writeHeaders: ReturnType<typeof headerWriter>;
   readonly #skip: RateLimitOptions<Req>["skip"];
   readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
+  /** What every 429 is answered with; undefined: a problem that says which limits were exceeded. */
+  readonly #body: Body | undefined;
   /** Whether a request is rejected if the store cannot decide it. */
   readonly #failsClosed: boolean;
   /** Undefined once enough requests were looked at, or with the option `clientIp`. */
@@ -89,6 +93,7 @@ export class RateLimit<Req> {
     this.#refundWhen = options.refundWhen;
     this.#failsClosed = options.onStoreError === "deny";
     this.#writeHeaders = headerWriter(where, options.headers);
+    this.#body = staticBody(where, options);
     this.#settings = requestSettings(where, options, reader);
     const onEvent = listenerOf(options.onEvent);
     if (options.clientIp === undefined) this.#proxyCheck = new ProxyCheck(reader, onEvent);
@@ -203,7 +208,7 @@ export class RateLimit<Req> {
     for (const one of enforced) if (one.delayMs > delayMs) delayMs = one.delayMs;
     const mayChange = this.#refundWhen !== undefined || checks.some(({ rule }) => rule.settle !== undefined);
     const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
-    return { action: "pass", headers, decision, delayMs, status: 200, body: "", sent };
+    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, sent };
   }
 
   /** A decision without the store knows nothing to show. */
@@ -217,15 +222,17 @@ export class RateLimit<Req> {
     const retryAfter = retryAfterSeconds(decision);
     if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
     headers.push(noStore);
+    const unavailable = decision.degraded && this.#failsClosed;
+    if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision);
     const violated = enforced.filter((one) => !one.allowed).map((one) => one.name);
-    if (decision.degraded && this.#failsClosed) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
+    if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
     return rejection(429, headers, quotaExceeded(violated, decision), decision);
   }
 
   #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
     const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
     for (const name of keyless) this.#client.onEvent?.({ type: "missing-key", name });
-    return rejection(429, [noStore], quotaExceeded(keyless, undefined), undefined);
+    return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined), undefined);
   }
 
   /** Finds a middleware that is made anew for each request. */
@@ -289,6 +296,6 @@ function enforcedOf<Req>(checks: readonly RuleCheck<Req>[], all: readonly Decisi
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
-function rejection(status: number, headers: readonly Header[], body: string, decision: Decision | undefined): Outcome {
+function rejection(status: number, headers: readonly Header[], body: Body, decision: Decision | undefined): Outcome {
   return { action: "reject", headers, decision, delayMs: 0, status, body, sent: undefined };
 }

@@ -1,29 +1,29 @@
-/** Segments of which nothing is known: any number of them. In a rule's path, the `*`. */
+/** Stands for any number of unknown segments. In a rule's path, the `*`. */
 export const anySegments: unique symbol = Symbol("*");
 
-/** A request's path, or the paths that it may have where the adapter cannot tell for certain which one the routers follow. */
+/** A request's path; or several, if the adapter cannot be certain which path the routers follow. */
 export type RequestPath = string | readonly PossiblePath[];
 
 export interface PossiblePath {
   readonly path: string;
-  /** Where more segments may stand, of which nothing is known. */
+  /** Where unknown segments may be added. */
   readonly unknown?: "before" | "after";
 }
 
-/** Segments of a request's path. `anySegments` stands for segments that are not known: it fits whatever a rule has there. */
+/** Segments of a request's path. `anySegments` stands for unknown segments, and matches everything. */
 export type Reading = readonly (string | typeof anySegments)[];
 
-/** A path's segments, once for each way to read it. */
+/** All readings of a path. */
 export type Readings = readonly Reading[];
 
-/** A path with more segments is read at its beginning and its end only, so that no path takes long to match. */
-const mostSegments = 64;
+/** Of a longer path only the start and the end are read, so that no path takes long to match. */
+const maxSegments = 64;
 const segmentsAtEnd = 4;
 
 /**
- * Reads a request's path as it is written, which is how routers take it. Handlers may see another path in it, because they resolve
- * it as a URL, as a path of the file system once it is decoded, or as both. It is read in those ways too, so that no spelling gets
- * around a limit. A rule fits if any reading fits; the first reading that fits gives the pattern.
+ * Reads a request's path as written, like routers do. Handlers may see another path, because they resolve it as a URL, as a decoded file
+ * system path, or both. The path is read in those ways too, so that no spelling avoids a limit. A rule matches if any reading matches; the
+ * first reading that matches gives the pattern.
  */
 export function readingsOf(path: RequestPath): Readings {
   if (typeof path === "string") return readingsOfText(path);
@@ -38,17 +38,17 @@ function readingsOfText(target: string): Readings {
   const query = target.indexOf("?");
   const path = query < 0 ? target : target.slice(0, query);
   const written = writtenSegments(path);
-  if (!/\/\/|(?:^|\/)\.|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > mostSegments ? [shortened(written)] : [written];
+  if (!/\/\/|(?:^|\/)\.|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > maxSegments ? [shortened(written)] : [written];
   const normalised = resolved(path.split(/[/\\]/).map(folded)).filter(isSegment);
   const readings: Reading[] = [written, normalised, onDisk(written), onDisk(normalised)].map(shortened);
-  // Some routers take an empty segment for the value of a parameter.
+  // Some routers take an empty segment as the value of a parameter.
   if (path.includes("//")) readings.push(shortened(path.slice(1).split("/").map(folded)));
-  // A mount path with parameters may take the first segments as they are, before the rest is resolved.
-  for (let i = 0; i < written.length && i < mostMounted; i++) {
+  // A mount path with parameters may consume the first segments before the rest is resolved.
+  for (let i = 0; i < written.length && i < maxMounted; i++) {
     const segment = written[i] as string;
     if (!/^\.\.?$|[/\\]/.test(segment)) continue;
     const rest = written.slice(i + 1);
-    if (rest.length > mostSegments) {
+    if (rest.length > maxSegments) {
       readings.push([...written.slice(0, i + 1), anySegments]);
       break;
     }
@@ -57,15 +57,15 @@ function readingsOfText(target: string): Readings {
   return readings;
 }
 
-/** How many segments mount paths with parameters may take of a path that has dot segments. */
-const mostMounted = 8;
+/** The most segments that mount paths with parameters may consume of a path with dot segments. */
+const maxMounted = 8;
 
 function shortened(segments: readonly string[]): Reading {
-  if (segments.length <= mostSegments) return segments;
-  return [...segments.slice(0, mostSegments - segmentsAtEnd), anySegments, ...segments.slice(-segmentsAtEnd)];
+  if (segments.length <= maxSegments) return segments;
+  return [...segments.slice(0, maxSegments - segmentsAtEnd), anySegments, ...segments.slice(-segmentsAtEnd)];
 }
 
-/** Case, empty segments, a trailing slash and percent-encoding make no difference: routers are no stricter, and neither may a limit be. */
+/** Case, empty segments, a trailing slash and percent-encoding make no difference, because they make none to routers. */
 function writtenSegments(path: string): string[] {
   const segments: string[] = [];
   for (let from = 0; from < path.length; ) {
@@ -77,12 +77,12 @@ function writtenSegments(path: string): string[] {
   return segments;
 }
 
-/** What a file system makes of decoded segments: slashes in them part them, and so do those of Windows. */
+/** The segments as a file system path: decoded slashes and backslashes separate segments too. */
 function onDisk(segments: readonly string[]): string[] {
   return resolved(segments.join("/").split(/[/\\]/).filter(isSegment));
 }
 
-/** Without dot segments. An empty one counts: in a URL `..` takes it back as it does any other. */
+/** Removes dot segments. An empty segment counts: in a URL, `..` removes it like any other. */
 function resolved(parts: readonly string[]): string[] {
   const left: string[] = [];
   for (const part of parts) {

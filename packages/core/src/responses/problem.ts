@@ -1,13 +1,14 @@
 import type { Decision } from "../limits/decision.js";
+import type { Body } from "./body.js";
 import { retryAfterSeconds } from "./headers.js";
 
-/** The media type of a problem (RFC 9457). */
-export const problemType = "application/problem+json";
+/** A problem (RFC 9457). */
+const problem = (members: object): Body => ({ text: JSON.stringify(members), contentType: "application/problem+json" });
 
 /** The body of a 429: the problem type that the IETF draft registers, with the names of the limits exceeded. */
-export function quotaExceeded(violated: readonly string[], decision: Decision | undefined): string {
+export function quotaExceeded(violated: readonly string[], decision: Decision | undefined): Body {
   const retryAfter = decision === undefined ? undefined : retryAfterSeconds(decision);
-  return JSON.stringify({
+  return problem({
     type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
     title: "Quota exceeded",
     status: 429,
@@ -18,8 +19,8 @@ export function quotaExceeded(violated: readonly string[], decision: Decision | 
 }
 
 /** The body of a 503: nobody can say now whether the request is within its limits. */
-export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): string {
-  return JSON.stringify({
+export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): Body {
+  return problem({
     type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     title: "Temporarily reduced capacity",
     status: 503,

@@ -11,27 +11,27 @@ import type { Promised } from "../support/promises.js";
 import { andThen, isPromise } from "../support/promises.js";
 import { Strikes } from "./strikes.js";
 
-/** A key that is rejected again and again is turned away for a while, whatever its limit would say. */
+/** Bans a key for a while after repeated rejections. */
 export interface BanOptions {
-  /** How many rejections. */
+  /** The number of rejections that starts a ban. */
   readonly after: number;
-  /** Within what time. */
+  /** The time in which rejections are counted. */
   readonly within: Duration;
-  /** For how long the key is turned away then. What it asks for meanwhile makes that no longer. */
+  /** How long the key is banned. Requests during the ban do not extend it. */
   readonly for: Duration;
 }
 
-/** What a rejection has come to: a ban, which it has begun or found. */
+/** A ban that a rejection started, or that another request started at the same moment. */
 export interface Strike {
-  /** How long the ban lasts from now on. */
+  /** Says how long the ban lasts from now on. */
   readonly ban: Decision;
   readonly begun: boolean;
 }
 
 /**
- * The two counts of a ban, kept in the store like any other and apart from the limit's own: the rejections of a key, exactly; and
- * whether it is banned, a log of one entry that lasts as long as the ban. Each request looks at the second in the step that checks
- * the limit; only a rejection is counted in the first, also one that a deny cache has said.
+ * A rule's bans. Two limits in the store, apart from the rule's own: `rejections` counts the rejections of a key, and `banned` is a log of
+ * one entry that lasts as long as the ban. Each request checks `banned` in the same step as the rule's limit. Only a rejection, also one
+ * from a deny cache, is counted in `rejections`.
  */
 export class Ban {
   readonly rejections: Limit;
@@ -51,17 +51,17 @@ export class Ban {
       };
     });
     this.forMs = forMs;
-    // A rule's own name is ASCII, so none is one of these.
+    // The names of rules are ASCII, so they never equal these.
     this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
     this.banned = createLimit(`${name}·ban`, slidingWindowLog({ limit: 1, window: durationText(forMs) }));
   }
 
-  /** A limit's decision as the ban makes it: where that rejects, the key has nothing left until it is over. */
-  apply(decision: Decision, look: Decision): Decision {
-    return look.allowed ? decision : this.rejection(decision, look);
+  /** Applies the ban to a limit's decision: a banned key is rejected until the ban ends. */
+  apply(decision: Decision, banned: Decision): Decision {
+    return banned.allowed ? decision : this.rejection(decision, banned);
   }
 
-  /** The decision for a key whose ban has been begun. */
+  /** The decision for a banned key. */
   rejection(decision: Decision, ban: Decision): Decision {
     return restated(decision, {
       allowed: false,
@@ -72,12 +72,12 @@ export class Ban {
     });
   }
 
-  /** Whether the next rejection of a key may begin a ban, for all that this process knows. */
+  /** Whether the next rejection of a key may start a ban, as far as this process knows. */
   mayBegin(key: string): boolean {
     return this.#strikes.mayBeLast(key);
   }
 
-  /** Counts a rejection. Answers the ban that it begins, or that another has begun at the same moment. */
+  /** Counts a rejection. Returns the ban if there is one now. */
   strike(store: Store, key: string): Promised<Strike | undefined> {
     if (store.mode === "sync") return this.#strike(store, key);
     this.#strikes.begin(key);
@@ -99,15 +99,15 @@ export class Ban {
       this.#strikes.end(key, counted.degraded ? undefined : left);
       if (counted.degraded || left > 0) return undefined;
       return andThen<Decision, Strike | undefined>(store.consume(this.banned, key, 1), (ban) => {
-        // Without the store none begins, nor with what a fallback would tell it later: the next rejection begins it.
+        // During an outage no ban starts, and the fallback must not report this charge. The next rejection starts the ban.
         if (ban.degraded) return andThen(giveBack(store, this.banned, key, ban, undefined), () => undefined);
-        // Of several processes that see the last rejection one begins the ban.
+        // If several processes count the last rejection, one of them starts the ban.
         return { ban, begun: ban.allowed };
       });
     });
   }
 
-  /** What was counted towards a ban that has begun counts no more. */
+  /** Deletes the rejections that led to a ban. */
   forgive(store: Store, key: string): unknown {
     return store.reset(this.rejections, key);
   }

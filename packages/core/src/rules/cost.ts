@@ -3,10 +3,10 @@ import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
 
-/** The costs that rules name. */
+/** The app's `costs`, which rules refer to by name. */
 export type Costs<Req> = Readonly<Record<string, CostFunction<Req>>>;
 
-/** @throws FloodgateError where a name is none that the app defines. */
+/** @throws FloodgateError `FLOODGATE_UNKNOWN_COST` if the app does not define this name. */
 export function namedCost<Req>(where: string, option: string, name: string, costs: Costs<Req>): CostFunction<Req> {
   if (Object.hasOwn(costs, name)) return costs[name] as CostFunction<Req>;
   const known = Object.keys(costs);
@@ -19,26 +19,26 @@ export function namedCost<Req>(where: string, option: string, name: string, cost
 }
 
 /**
- * A limit of 0 is a switch: it rejects everything on purpose.
+ * Checks that a constant cost can pass. Limits of 0 are left out, because they reject everything on purpose.
  * @param limits the limits of the rule and of its plans.
- * @throws FloodgateError `FLOODGATE_INVALID_COST` if a constant cost is above each of them, so that no request would ever pass.
+ * @throws FloodgateError `FLOODGATE_INVALID_COST` if the cost is above each limit.
  */
 export function checkReachable(where: string, cost: number, limits: Iterable<Limit>): void {
   const quotas = [...limits].map(({ policy }) => policy.quota).filter((quota) => quota > 0);
   if (quotas.length === 0 || quotas.some((quota) => cost <= quota)) return;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `${where}: a \`cost\` of ${cost} is above the limit, ${Math.max(...quotas)}, so that every request would be rejected. Lower the cost or raise the limit.`,
+    `${where}: a \`cost\` of ${cost} is above the limit, ${Math.max(...quotas)}, so every request would be rejected. Lower the cost or raise the limit.`,
     { at: ["cost"] },
   );
 }
 
-/** What a request is asked for: a whole number, 0 where it is free. */
+/** @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0. */
 export function checkRuleCost(where: string, cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `${where}: \`cost\` must be a whole number of at least 1, or 0 for a request that is free, but was ${shown(cost)}. Write cost: 1.`,
+    `${where}: \`cost\` must be a whole number of at least 1, or 0 for a free request, but was ${shown(cost)}. Write cost: 1.`,
     { at: ["cost"] },
   );
 }

@@ -3,22 +3,22 @@ import { FloodgateError, inside, shown } from "../support/errors.js";
 import { contains, type IpRange, parseCidr, parseIp } from "../support/ip.js";
 import { checkOptions } from "../support/options.js";
 
-/** Who is not counted. */
+/** Clients and keys that are not counted. */
 export interface Exempt {
-  /** Client addresses and ranges: `"10.0.0.0/8"`. */
+  /** Client addresses and CIDR ranges: `"10.0.0.0/8"`. */
   readonly ips?: readonly string[];
-  /** Keys, as the rule's own `key` makes them; a secret key itself, or its digest (`"secret:..."`). */
+  /** Keys, as the rule's `key` makes them. A secret key is given as itself or as its digest (`"secret:..."`). */
   readonly keys?: readonly Key[];
 }
 
-/** What one place says of who is exempt, made ready. */
+/** A compiled `exempt` option. */
 export interface Exempted {
   readonly ranges: readonly IpRange[];
   readonly keys: readonly Key[];
 }
 
 /**
- * @returns a list of one, or of none where nobody is exempt.
+ * @returns a list of one; empty if `exempt` is undefined.
  * @throws FloodgateError if a range or a key is invalid.
  */
 export function compileExempt(where: string, exempt: Exempt | undefined): readonly Exempted[] {
@@ -26,18 +26,18 @@ export function compileExempt(where: string, exempt: Exempt | undefined): readon
   return inside(["exempt"], () => {
     checkOptions(`${where}: exempt`, exempt, ["ips", "keys"], 'exempt: { ips: ["10.0.0.0/8"] }');
     const ranges = list(where, "ips", exempt.ips).map((text, i) => inside(["ips", i], () => range(where, text)));
-    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => sound(key as Key)));
+    const keys = list(where, "keys", exempt.keys).map((key, i) => inside(["keys", i], () => validKey(key as Key)));
     return [{ ranges, keys }];
   });
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid. */
-function sound(key: Key): Key {
+function validKey(key: Key): Key {
   encodeKey(key);
   return key;
 }
 
-/** Everybody whom a rule does not count, wherever that is said. */
+/** All exemptions of one rule: its own, and those of all rules. */
 export class Exemptions {
   readonly #ranges: readonly IpRange[];
   readonly #keys: ReadonlySet<string>;
@@ -49,21 +49,21 @@ export class Exemptions {
   }
 
   /**
-   * Undefined where nobody is exempt.
-   * @param textOf the text under which the rule counts a key; undefined if the rule makes no such key.
+   * Combines exemptions; undefined if there are none.
+   * @param textOf returns the text under which the rule counts a key; undefined if the rule makes no such key.
    */
   static of(all: readonly Exempted[], textOf: (key: Key) => string | undefined): Exemptions | undefined {
     return all.length === 0 ? undefined : new Exemptions(all, textOf);
   }
 
-  /** Whether an address must be known to tell. */
+  /** Whether the client's address is needed. */
   get hasRanges(): boolean {
     return this.#ranges.length > 0;
   }
 
   hasAddress(text: string): boolean {
     const address = parseIp(text);
-    return address !== undefined && this.#ranges.some((one) => contains(one, address));
+    return address !== undefined && this.#ranges.some((range) => contains(range, address));
   }
 
   hasKey(key: string): boolean {
@@ -76,7 +76,7 @@ function list(where: string, option: "ips" | "keys", value: unknown): readonly u
   if (Array.isArray(value)) return value;
   const isText = typeof value === "string";
   // A key may be a secret, so it is not shown.
-  const given = isText && option === "keys" ? "a text" : shown(value);
+  const given = isText && option === "keys" ? "a string" : shown(value);
   const example = isText && option === "ips" ? shown(value) : "...";
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
@@ -90,6 +90,6 @@ function range(where: string, text: unknown): IpRange {
   if (parsed !== undefined) return parsed;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`exempt.ips\` holds addresses and ranges, but one was ${shown(text)}. Write exempt: { ips: ["10.0.0.0/8"] }.`,
+    `${where}: \`exempt.ips\` must be a list of IP addresses and ranges, but one was ${shown(text)}. Write exempt: { ips: ["10.0.0.0/8"] }.`,
   );
 }

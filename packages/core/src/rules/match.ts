@@ -4,15 +4,15 @@ import { checkOptions, isHeaderName, nearest } from "../support/options.js";
 import { compilePath, type PathPattern } from "./path-pattern.js";
 import { PathTrie } from "./path-trie.js";
 
-/** Which requests a rule is for: all parts that are given must fit. */
+/** The requests that a rule counts. All given parts must match. */
 export interface Match {
   /** One method or several; `GET` covers `HEAD`. */
   readonly method?: string | readonly string[];
-  /** A full path or several (mounts included), with `:name` for one segment and `*` for any number of them. */
+  /** One or several full paths (mounts included), with `:name` for one segment and `*` for any number of segments. */
   readonly path?: string | readonly string[];
   /**
-   * Headers and their values: a text (with `*` for any run of characters), several of which one must fit, `true` for any value,
-   * `false` where the header must be missing.
+   * Headers and their values: a string (`*` stands for any characters), a list of strings of which one must match, `true` for any value,
+   * or `false` if the header must be missing.
    */
   readonly header?: Readonly<Record<string, string | readonly string[] | boolean>>;
 }
@@ -20,21 +20,21 @@ export interface Match {
 /** A condition on one header. */
 export interface HeaderTest {
   readonly name: string;
-  /** Where only certain values fit and none has a `*`. */
+  /** The matching values, if they are a fixed list without `*`. */
   readonly values: readonly string[] | undefined;
   fits(value: string | undefined): boolean;
 }
 
-/** A compiled match: what is undefined fits always. */
+/** A compiled match. Undefined parts always match. */
 export interface CompiledMatch {
   readonly methods: ReadonlySet<string> | undefined;
   readonly paths: readonly PathPattern[] | undefined;
   readonly headers: readonly HeaderTest[];
-  /** The first of the rule's paths that fits the first reading that any fits, as the rule writes it. */
+  /** The rule's first path that matches, as written in the rule. Readings are tried in order. */
   pattern(readings: Readings): string | undefined;
 }
 
-/** @throws FloodgateError where a part is none, or nothing can ever fit it. */
+/** @throws FloodgateError if a part is invalid, or can never match. */
 export function compileMatch(where: string, match: Match): CompiledMatch {
   return inside(["match"], () => {
     checkOptions(`${where}: match`, match, ["method", "path", "header"], 'match: { method: "POST", path: "/posts" }');
@@ -47,7 +47,7 @@ export function compileMatch(where: string, match: Match): CompiledMatch {
 
 function patternOf(paths: readonly PathPattern[]): CompiledMatch["pattern"] {
   const trie = new PathTrie<number>();
-  // Of equal patterns the first counts.
+  // The first of equal patterns wins.
   paths.forEach((path, i) => {
     trie.at(path, () => i);
   });
@@ -69,12 +69,12 @@ function each<T>(where: string, option: string, value: unknown, compile: (value:
   if (value.length > 0) return value.map((item, i) => inside([option, i], () => compile(item)));
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`match.${option}\` is an empty array, which no request fits. Leave it out to fit every request.`,
+    `${where}: \`match.${option}\` is an empty array, which matches no request. Leave it out to match every request.`,
     { at: [option] },
   );
 }
 
-/** Those that an HTTP server lets through: a rule for another one would never match. */
+/** The methods that Node's HTTP server accepts. A rule for another method would never match. */
 const knownMethods = (
   "ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST " +
   "PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE"
@@ -108,7 +108,7 @@ function compileHeaders(where: string, headers: NonNullable<Match["header"]>): H
       if (isHeaderName(name)) return headerTest(where, name, value);
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
-        `${where}: \`match.header\` names ${shown(name)}, which can name no header. Write header: { "x-api-version": "2" }.`,
+        `${where}: \`match.header\` names ${shown(name)}, which is not a valid header name. Write header: { "x-api-version": "2" }.`,
         { at: [name] },
       );
     });
@@ -119,11 +119,11 @@ function headerTest(where: string, name: string, value: string | readonly string
   const lowerCaseName = name.toLowerCase();
   if (typeof value === "boolean") return { name: lowerCaseName, values: undefined, fits: (given) => (given !== undefined) === value };
   const texts = each(where, name, value, (text) => {
-    // A server takes the spaces around a value away.
+    // Servers trim header values.
     if (typeof text === "string" && text.trim() === text) return text;
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `${where}: \`match.header\` takes for ${shown(name)} a text without spaces around it, several, true or false, but was given ${shown(text)}. Write header: { ${shown(name)}: ${typeof text === "string" ? shown(text.trim()) : '"2"'} }.`,
+      `${where}: \`match.header\` takes for ${shown(name)} a string without spaces around it, a list of strings, true or false, but was given ${shown(text)}. Write header: { ${shown(name)}: ${typeof text === "string" ? shown(text.trim()) : '"2"'} }.`,
     );
   });
   const patterns = texts.map((text) => text.split("*"));
@@ -134,7 +134,7 @@ function headerTest(where: string, name: string, value: string | readonly string
   };
 }
 
-/** Whether a text is these parts with anything between them: each as early as can be, the last at the end. */
+/** Whether a text consists of these parts with anything between them. Each part is matched as early as possible, the last at the end. */
 function fitsParts(text: string, parts: readonly string[]): boolean {
   const last = parts[parts.length - 1] as string;
   if (parts.length === 1) return text === last;

@@ -1,17 +1,17 @@
 import { anySegments, folded, isSegment } from "../requests/path.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
-/** A part of a path as a rule writes it: a text, `:name` for one segment, `*` for any number of them. */
+/** A segment of a rule's path: text, `:name` for one segment, or `*` for any number of segments. */
 export type Segment = string | typeof oneSegment | typeof anySegments;
 export const oneSegment: unique symbol = Symbol(":name");
 
-/** A path of a rule, as it is written and as it is matched. */
+/** A rule's path, as written and as matched. */
 export interface PathPattern {
   readonly text: string;
   readonly segments: readonly Segment[];
 }
 
-/** @throws FloodgateError where it is no path, or one that no request has. */
+/** @throws FloodgateError if the path is invalid, or can never match. */
 export function compilePath(where: string, path: unknown): PathPattern {
   if (typeof path !== "string" || !path.startsWith("/")) {
     throw new FloodgateError(
@@ -19,7 +19,7 @@ export function compilePath(where: string, path: unknown): PathPattern {
       `${where}: \`match.path\` must be a path that begins with "/", but was ${shown(path)}. Write path: "/posts/:id".`,
     );
   }
-  // A `?` at the end of a segment is a router's, not the beginning of a query.
+  // A `?` at the end of a segment is a router pattern, not the start of a query.
   const query = /#|\?(?!\/|$)/.exec(path);
   if (query !== null) {
     throw new FloodgateError(
@@ -45,7 +45,7 @@ export function compilePath(where: string, path: unknown): PathPattern {
 }
 
 /**
- * What the routers of Express, Koa and Hono read as a pattern: a rule that took it letter by letter would never match. Other characters
- * (such as `-`, `.`, `~`, `'`, `$` and `!`) are text.
+ * The pattern syntax of the routers of Express, Koa and Hono. Taken literally, it would never match. Other characters (`-`, `.`, `~`, `'`,
+ * `$`, `!`) are text.
  */
 const routerSigns = /^:|:\w|[*?+(){}[\]\\]/;

@@ -9,15 +9,15 @@ type ValueOf<Option extends PropertyKey, Options = PolicyOptions> = Options exte
 type NumberOf<Option extends PropertyKey> = [ValueOf<Option>] extends [Duration | undefined] ? Option : never;
 type NumberOptions<Option extends PropertyKey = AnyOptions> = Option extends unknown ? NumberOf<Option> : never;
 
-/** The numbers and durations of a policy that a plan may say anew; those that it leaves out are the rule's own. */
+/** The numbers and durations of a policy that a plan may override. Those that it leaves out are the rule's own. */
 export type PlanNumbers = { readonly [Option in NumberOptions]?: ValueOf<Option> };
 
-/** What a plan says: other numbers for the rule's policy, or a policy of its own. */
+/** A plan: other numbers for the rule's policy, or a policy of its own. */
 export type PlanOptions = PlanNumbers | Policy | PolicyOptions;
 
 /**
- * The policy of each plan, by its name: one of its own, or the rule's with other numbers.
- * @throws FloodgateError where a plan's numbers do not fit the policy, or are none.
+ * Compiles the policy of each plan: its own, or the rule's with other numbers.
+ * @throws FloodgateError if a plan's numbers do not fit the policy, or are invalid.
  */
 export function compilePlans(where: string, plans: Readonly<Record<string, unknown>>, base: Policy): Map<string, Policy> {
   const example = "plans: { pro: { limit: 1000 } }";
@@ -27,8 +27,8 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
       `${where}: \`plans\` must name the plans whose numbers differ, but was ${shown(plans)}. Write ${example}.`,
     );
   }
-  const usual = optionsOf(base);
-  // The plans of a rule differ in numbers and durations only.
+  const baseOptions = optionsOf(base);
+  // Plans override numbers only.
   const descriptions = Object.entries(definitionOf(base).options);
   const numbers = descriptions.filter(([, { type }]) => type === "whole number" || type === "duration").map(([option]) => option);
   const compiled = new Map<string, Policy>();
@@ -39,7 +39,7 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
       inside([name], () => {
         if (typeof plan === "object" && plan !== null && "algorithm" in plan) return toPolicy(place, plan);
         checkOptions(place, plan, numbers, example);
-        return toPolicy(place, { ...usual, ...(plan as PlanNumbers) });
+        return toPolicy(place, { ...baseOptions, ...(plan as PlanNumbers) });
       }),
     );
   }

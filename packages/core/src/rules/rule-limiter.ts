@@ -12,8 +12,8 @@ import { andThen, isPromise } from "../support/promises.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
 /**
- * The limiter of a rule, to be used beside the middleware: to reset a login's count, say. It decides by the rule's own policy,
- * gives back and forgets whatever plan the key has. A ban is shown by `peek` and lifted by `reset`; `consume` does not heed it.
+ * A rule's limiter, for use beside the middleware: to reset the count of a login, for example. `consume` and `peek` use the rule's own
+ * policy. Refunds, settlements and `reset` work for every plan. `peek` shows a ban and `reset` lifts it; `consume` ignores it.
  */
 export class RuleLimiter<Req> implements Limiter {
   readonly store: Store;
@@ -38,7 +38,7 @@ export class RuleLimiter<Req> implements Limiter {
     if (this.#rule.fixed !== undefined) return this.#rule.fixed;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",
-      `The policy of ${shown(this.name)} is a function of the request, so without a request there is none. Make a limiter of each policy with createLimiter; refund, settle and reset work here.`,
+      `The policy of ${shown(this.name)} is a function of the request, so it is unknown without a request. Make a limiter for each policy with createLimiter. refund, settle and reset work here.`,
     );
   }
 
@@ -55,12 +55,12 @@ export class RuleLimiter<Req> implements Limiter {
   }
 
   peek(key: LimiterKey): Decision | Promise<Decision> {
-    const look = this.#of(this.limit).peek(key);
+    const peeked = this.#of(this.limit).peek(key);
     const { ban } = this.#rule;
-    if (ban === undefined) return look;
+    if (ban === undefined) return peeked;
     const banned = this.#of(ban.banned).peek(key);
-    if (isPromise(look) || isPromise(banned)) return Promise.all([look, banned]).then(([look, banned]) => ban.apply(look, banned));
-    return ban.apply(look, banned);
+    if (isPromise(peeked) || isPromise(banned)) return Promise.all([peeked, banned]).then(([peeked, banned]) => ban.apply(peeked, banned));
+    return ban.apply(peeked, banned);
   }
 
   refund(key: LimiterKey, charged: Decision | string): number | Promise<number> {
@@ -76,8 +76,9 @@ export class RuleLimiter<Req> implements Limiter {
   }
 
   /**
-   * Forgets what a key has used under every plan, or every policy that a policy function has answered in this process, and lifts its ban.
-   * @throws FloodgateError `FLOODGATE_NO_POLICY` where a policy function of the request has not answered any yet.
+   * Deletes what a key has used under every plan, or under every policy that a policy function has returned in this process, and lifts its
+   * ban.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` if a policy function of the request has not returned a policy yet.
    */
   reset(key: LimiterKey): void | Promise<void> {
     const text = this.keyText(key);

@@ -11,68 +11,70 @@ import type { PlanOptions } from "./plans.js";
 import type { RuleSource } from "./source.js";
 
 /**
- * What happens to a request without a key. `"ip"`: it counts by its IP address, apart from every key; a limiter names that client
- * `{ missingKeyIp: "203.0.113.9" }`. `"skip"`: this limit does not apply. `"reject"`: a 429. `"error"`: an error of the request.
+ * What happens to a request without a key. `"ip"` counts it by its IP address, apart from all keys; a limiter names that client
+ * `{ missingKeyIp: "203.0.113.9" }`. `"skip"` does not count it, `"reject"` answers 429, and `"error"` fails the request.
  */
 export type OnMissingKey = "ip" | "skip" | "reject" | "error";
 
-/** What both a rule and a middleware with a single limit say. */
+/** The options of a rule, and of a middleware with a single limit. */
 export interface LimitOptions<Req, Own extends string = never> {
-  /** The most units in a window; with `window`, short for `policy: slidingWindowCounter({ limit, window })`. */
+  /** The maximum number of units in a window. With `window`, short for `policy: slidingWindowCounter({ limit, window })`. */
   limit?: number;
+  /** The length of a window: `"1m"`. */
   window?: Duration;
-  /** A policy, or a function of the request that answers one. */
+  /** A policy, or a function that returns the policy of a request. */
   policy?: Policy | PolicyOptions | ((request: Req) => Promised<Policy | PolicyOptions>);
-  /** Other numbers for the plans that the middleware's `plan` names; a request of any other plan has the policy's own. */
+  /** Other limits for plans, by name: `{ pro: { limit: 1000 } }`. The middleware's `plan` returns the plan of a request. */
   plans?: Readonly<Record<string, PlanOptions>>;
-  /** Whom to count; default `"ip"`. */
+  /** What requests are counted by. Default `"ip"`. */
   key?: KeyOption<Req, Own>;
   /** What happens to a request without a key. Default `"ip"`; for `key: "ip"` itself `"error"`. */
   onMissingKey?: OnMissingKey;
   /**
-   * The units a request takes: a whole number, 0 passes free of charge (and is not settled); or the name of one of the middleware's
-   * `costs`. Default 1.
+   * The units that a request uses: a whole number, a function, or the name of one of the middleware's `costs`. A cost of 0 is not counted.
+   * Default 1.
    */
   cost?: number | string | CostFunction<Req>;
   /**
-   * The units that a request has really taken, known once its response is done: what was reserved by `cost` is made up to that, or
-   * given back, or owed. Undefined leaves it; a promise is waited for, so that a client which hangs up early owes what its request
-   * goes on to cost. A name is one of the middleware's `costs`.
+   * The units that a request has really used, known after its response: a function, or the name of one of the middleware's `costs`. The
+   * difference to `cost` is charged or refunded. Undefined changes nothing. If it returns a promise, a client that disconnects early still
+   * pays the final cost.
    */
   settle?: string | CostFunction<Req>;
-  /** `"shadow"` counts and tells, but rejects nothing and stands in no header. Default `"enforce"`. */
+  /** `"shadow"` counts and sends events, but rejects nothing and adds no headers. Default `"enforce"`. */
   mode?: "enforce" | "shadow";
-  /** Whom this limit does not count. */
+  /** Clients and keys that this limit does not count. */
   exempt?: Exempt;
-  /** Turns away for a while a key that is rejected again and again. */
+  /** Bans a key for a while after repeated rejections. */
   ban?: BanOptions;
 }
 
-/** One limit of several: a name, what it matches, a key and a policy. */
+/** One of several limits: its name, which requests it counts, by what key, and its policy. */
 export interface Rule<Req, Own extends string = never> extends LimitOptions<Req, Own> {
+  /** Unique among the rules: 1 to 128 printable ASCII characters. */
   name: string;
-  /** Default: every request. */
+  /** The requests that the rule counts. Default: every request. */
   match?: Match | ((request: Req) => Promised<boolean>);
 }
 
-/** What a middleware's options say about its rules. `keys` alone defines the names of keys. */
+/** The options of a middleware that concern its rules. `keys` alone defines the names of keys. */
 export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {
-  /** Stands in headers, keys and events; one name on one store is one count. Default `"default"`. */
+  /** The limit's name in headers, store keys and events. Limits of one name on one store share a count. Default `"default"`. */
   name?: string;
   /** Several limits, checked in one atomic step; or a source of rules that change while the server runs. */
   rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
-  /** The keys that `key` and rules name. Each function runs once a request, however many rules use it. */
+  /** The keys that `key` and rules refer to by name. Each function runs once per request, however many rules use it. */
   keys?: Readonly<Record<Own, KeyFunction<Req>>>;
-  /** The costs that `cost` and `settle` name. Each function runs once a request, however many rules use it. */
+  /** The costs that `cost` and `settle` refer to by name. Each function runs once per request, however many rules use it. */
   costs?: Readonly<Record<string, CostFunction<Req>>>;
   /**
-   * Makes the digests of secret keys HMACs; at least 32 characters, the same in every process. Without it they are plain SHA-256,
-   * which does not protect what can be guessed, such as passwords and short tokens.
+   * Makes the digests of secret keys HMACs. At least 32 characters, the same in every process. Without it, digests are plain SHA-256, which
+   * does not protect values that can be guessed, such as passwords and short tokens.
    */
   keySecret?: string;
 }
 
-/** A rule as a file or a config database says it: what is a function in code is a name there, which the app defines. */
+/** A rule from a file or a config database. Where code has functions, it has names that the app defines. */
 export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy" | "key" | "cost" | "settle">> {
   readonly name: string;
   readonly match?: Match;
@@ -82,10 +84,10 @@ export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy"
   readonly settle?: string;
 }
 
-/** What a word means beside `rules`: that is an error, the default of rules that do not say it, or holds beside what they say. */
+/** What a limit option means if the middleware also has `rules`: an error, a default for the rules, or an addition to them. */
 type Beside = "error" | "default" | "addition";
 
-/** The words of a limit, and what they mean where a middleware says them beside its `rules`. */
+/** All limit options, and what each means beside `rules`. */
 export const besideRules: Readonly<Record<string, Beside>> = {
   limit: "error",
   window: "error",

@@ -2,37 +2,36 @@ import type { RulesEvent } from "../limits/events.js";
 import type { Exempt } from "./exempt.js";
 import type { PlainRule } from "./rule.js";
 
-/** One version of the rules, as a file or a config database says them: plain data, no functions. */
+/** One version of the rules from a file or a config database: plain data without functions. */
 export interface RuleSet {
   readonly rules: readonly PlainRule[];
-  /** Whom no rule of this version counts, beside those whom a rule itself exempts. */
+  /** Clients that no rule of this version counts. */
   readonly exempt?: Exempt;
 }
 
 /**
- * Rules that change while the server runs. A source takes a new version in two steps: every user makes it ready, and only where
- * none refuses it do all of them put it in force; where one does, the last version stays for all.
+ * Rules that change while the server runs. A new version is activated in two steps: every user prepares it; if none refuses it, all users
+ * activate it. If one refuses it, the previous version stays active for all.
  */
 export interface RuleSource {
-  /** The version in force. */
+  /** The active version. */
   readonly current: RuleSet;
-  /** Adds who is asked about each version that comes after `current`. Answers how to leave. */
+  /** Adds a user, which prepares each version after `current`. Returns a function that removes it. */
   subscribe(user: RuleUser): () => void;
   /**
-   * Makes of what `prepare` has thrown at `current` what the app is told: a source that knows in which file and line the mistakes
-   * stand says so. Default: what was thrown.
+   * Adds positions (file and line) to an error that `prepare` threw for `current`, if the source knows them. Default: the error itself.
    */
   explain?(refusal: unknown): unknown;
 }
 
-/** Who puts rules in force: a middleware. */
+/** A user of rules: a middleware. */
 export interface RuleUser {
   /**
-   * Makes a version ready, and answers what puts it in force, which cannot fail.
-   * @throws FloodgateError where this user cannot take it: a key that its app does not define, say. `at` says where in the version.
+   * Compiles a version. Returns a function that activates it, which must not fail.
+   * @throws FloodgateError if this user refuses it: its app lacks a key, for example. `at` is the path in the version.
    */
   prepare(rules: RuleSet): () => void;
-  /** Is told what became of a version; missing where nobody listens. */
+  /** Receives the events of versions; missing if nobody listens. */
   readonly tell?: ((event: RulesEvent) => void) | undefined;
 }
 

@@ -1,27 +1,27 @@
 import { steadyMs } from "../support/runtime.js";
 
-/** What this process knows of the rejections of a key. */
+/** What this process knows about the rejections of a key. */
 interface Known {
-  /** How many more were left until a ban, at the last answer of the store; 0 where it has not said. */
+  /** The rejections left until a ban, from the store's last answer; 0 if unknown. */
   left: number;
-  /** Whether the last two answers show that no other process counts this key meanwhile. Else `left` may be out of date. */
+  /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
   alone: boolean;
   atMs: number;
-  /** Strikes that the store has not answered yet. */
+  /** Strikes in flight to the store. */
   pending: number;
 }
 
-/** Far more keys than are rejected at once; any other key costs a round trip. */
-const mostKeys = 10_000;
+/** Far more keys than are rejected at once. A key that is not remembered costs a round trip. */
+const maxKeys = 10_000;
 
-/** Other processes may have counted since. */
+/** After this time, other processes may have counted. */
 const knownForMs = 1000;
 
-/** Knows which rejection of a key may begin a ban, so that only that one waits for its count. */
+/** Tells which rejection of a key may start a ban, so that only that rejection waits for the store. */
 export class Strikes {
   readonly #keys = new Map<string, Known>();
 
-  /** Whether the next rejection of a key may be the last before a ban: yes, unless it surely is not. */
+  /** Whether the next rejection of a key may start a ban. False only if it certainly does not. */
   mayBeLast(key: string): boolean {
     const known = this.#keys.get(key);
     if (known === undefined || steadyMs() - known.atMs > knownForMs) return true;
@@ -39,15 +39,15 @@ export class Strikes {
     this.#keys.set(key, { left: 0, alone: false, atMs: nowMs, pending: 1 });
   }
 
-  /** The keys stand in the order of their last answers. */
+  /** The map is ordered by the last answers. */
   #forgetOld(nowMs: number): void {
     for (const [key, { atMs, pending }] of this.#keys) {
-      if (this.#keys.size < mostKeys && (pending > 0 || nowMs - atMs <= knownForMs)) return;
+      if (this.#keys.size < maxKeys && (pending > 0 || nowMs - atMs <= knownForMs)) return;
       this.#keys.delete(key);
     }
   }
 
-  /** @param left how many more rejections a ban takes; undefined where the store did not say. */
+  /** @param left how many more rejections start a ban; undefined if the store did not say. */
   end(key: string, left: number | undefined): void {
     const known = this.#keys.get(key);
     if (known === undefined) return;

@@ -254,6 +254,9 @@ const table: ReadonlyMap<string, readonly Answer[]> = new Map(
     interval: milliseconds,
     tokensPerInterval: [["refill", (value) => `refill: ${count(value, 10)}`], ...limit],
     bucketSize: limit,
+    // Options of rateLimit that were given to a rule.
+    body: message,
+    onLimited: handler,
     // What Floodgate's other policies are called by: a bucket has no window, a window no capacity.
     limit,
     capacity: limit,
