@@ -1,12 +1,14 @@
 import { runInNewContext } from "node:vm";
 import { serve } from "./lib/child.mjs";
+import { median } from "./lib/report.mjs";
 import { clientKey, subjects } from "./lib/subjects.mjs";
 
-/** One subject in one case, in a process of its own: warms up, then answers each round with its ns a decision. */
+/** One subject in one case, in a process of its own: warms up, then answers each round with its ns of CPU time a decision, or with the bytes of garbage of one. */
 const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
 const neverReached = 1e9;
 const draws = 1 << 18;
+const garbageDecisions = 50_000;
 
 const subject = subjects[name];
 const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
@@ -40,9 +42,10 @@ function loop(wait) {
 }
 
 async function nsOf(times) {
-  const start = process.hrtime.bigint();
+  const before = process.cpuUsage();
   const allowed = await run(decide, keys, order, at, times);
-  const ns = Number(process.hrtime.bigint() - start) / times;
+  const { user, system } = process.cpuUsage(before);
+  const ns = (1000 * (user + system)) / times;
   at = (at + times) % draws;
   if (name !== "clock alone" && allowed !== (kase === "denied" ? 0 : times)) {
     throw new Error(`${name} allowed ${allowed} of ${times} requests (${kase})`);
@@ -56,4 +59,21 @@ async function warmUp() {
   return count;
 }
 
-serve((question) => (question === "warm up" ? warmUp() : nsOf(count)));
+/** Needs `--expose-gc`, and a young generation that holds all of these decisions. */
+async function garbageOf(times) {
+  globalThis.gc();
+  const before = process.memoryUsage().heapUsed;
+  await run(decide, keys, order, 0, times);
+  return (process.memoryUsage().heapUsed - before) / times;
+}
+
+async function garbage() {
+  await warmUp();
+  const found = [];
+  for (let i = 0; i < 5; i++) found.push(await garbageOf(garbageDecisions));
+  return median(found);
+}
+
+const answers = { "warm up": warmUp, round: () => nsOf(count), garbage };
+
+serve((question) => answers[question]());

@@ -1,7 +1,9 @@
-import { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
-import { memoryStore } from "@floodgate/store-memory";
 import { MemoryStore } from "express-rate-limit";
 import { RateLimiterMemory } from "rate-limiter-flexible";
+import { load } from "./packed.mjs";
+
+const { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } = load("@floodgate/core");
+const { memoryStore } = load("@floodgate/store-memory");
 
 const window = "1h";
 const windowMs = 3_600_000;
@@ -19,6 +21,28 @@ function bareMap({ limit }) {
     if (entry.count >= limit) return false;
     entry.count++;
     return true;
+  };
+}
+
+/** The same, with an object for each answer: what a function cannot do without that says more than yes or no. */
+function bareMapWithResult({ limit }) {
+  const counts = new Map();
+  return (key) => {
+    const nowMs = Date.now();
+    let entry = counts.get(key);
+    if (entry === undefined || nowMs >= entry.reset) {
+      entry = { count: 0, reset: nowMs + windowMs };
+      counts.set(key, entry);
+    }
+    const allowed = entry.count < limit;
+    if (allowed) entry.count++;
+    return {
+      allowed,
+      limit,
+      remaining: limit - entry.count,
+      retryAfterMs: allowed ? 0 : entry.reset - nowMs,
+      resetAfterMs: entry.reset - nowMs,
+    };
   };
 }
 
@@ -52,6 +76,7 @@ function rateLimiterFlexible({ limit }) {
 /** By name, a factory of a function that decides one request of a key: true, or a decision; `async` where it answers by promise. */
 export const subjects = {
   "bare Map": { make: bareMap },
+  "bare Map, an object for each answer": { make: bareMapWithResult },
   "clock alone": { make: () => () => Date.now() > 0 },
   slidingWindowCounter: { make: ours((limit) => slidingWindowCounter({ limit, window })) },
   "slidingWindowCounter, 6 buckets": { make: ours((limit) => slidingWindowCounter({ limit, window, buckets: 6 })) },

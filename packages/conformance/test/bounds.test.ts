@@ -1,7 +1,7 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import { expect, test } from "vitest";
-import { mostIn } from "../src/store/bounds.js";
+import { mostIn } from "../src/store/algorithms.js";
 
 /** A state at a time, in a world so small that every life can be lived. */
 interface Moment {

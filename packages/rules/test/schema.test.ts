@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkRules } from "@floodgate/core/rules";
+import { algorithms, checkRules, type OptionDescription } from "@floodgate/core/rules";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -58,6 +58,18 @@ describe("the JSON Schema", () => {
     const text = `rules: [{ ${rule} }]`;
     expect(() => parseRules(text)).toThrow(RulesError);
     expect(validate(readYaml(text).value)).toBe(false);
+  });
+
+  it.each(Object.entries(algorithms))("accepts %s as its options are described, and plans with its numbers", (algorithm, { options }) => {
+    const described = Object.entries<OptionDescription>(options);
+    const written = (list: typeof described) => list.map(([option, { example }]) => `${option}: ${example}`).join(", ");
+    const required = described.filter(([, { optional }]) => optional !== true);
+    const numbers = described.filter(([, { type }]) => type === "whole number" || type === "duration");
+    for (const list of [required, described]) {
+      const text = `rules: [{ name: a, policy: { algorithm: ${algorithm}, ${written(list)} }, plans: { pro: { ${written(numbers)} } } }]`;
+      expect(() => parseRules(text)).not.toThrow();
+      expect(validate(readYaml(text).value), JSON.stringify(validate.errors)).toBe(true);
+    }
   });
 
   it("describes every option", () => {

@@ -1,5 +1,7 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
+import { kinds } from "../../conformance/src/store/algorithms.js";
+import { planOf } from "../../conformance/src/store/plans.js";
 
 /** Plans: policies with the same algorithm and times but different numbers, so they share one state. */
 export type Plans = readonly Policy[];
@@ -55,6 +57,10 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
     several(every, bucket, (options) => tokenBucket({ ...options, style: "interval" })),
     several(every, queue, leakyBucket),
     several(window, fc.record({ limit: quota, burst: quota }), gcra),
+    // Every algorithm that there is.
+    fc
+      .tuple(fc.constantFrom(...kinds), fc.array(fc.tuple(quota, quota), { minLength: 1, maxLength: 3 }))
+      .map(([kind, plans]) => plans.map((plan): Policy => planOf(kind, plan))),
   );
 }
 

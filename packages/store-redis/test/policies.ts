@@ -1,5 +1,6 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
+import { policies as everyAlgorithm } from "../../conformance/src/store/algorithms.js";
 
 const amount = fc.integer({ min: 1, max: 12 });
 const time = fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const);
@@ -14,6 +15,7 @@ export const policies: fc.Arbitrary<Policy> = fc.oneof(
     .map(tokenBucket),
   fc.record({ limit: amount, window: time, burst: amount }).map(gcra),
   fc.record({ capacity: amount, leak: amount, every: time, maxDelayMs: fc.constantFrom(0, 40, 1_000_000) }).map(leakyBucket),
+  everyAlgorithm,
 );
 
 /** One policy of each kind that admits a burst of exactly ten units, and nothing more for an hour. */

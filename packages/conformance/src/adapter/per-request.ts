@@ -1,10 +1,23 @@
 import assert from "node:assert/strict";
 import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions } from "@floodgate/core";
-import { toPolicy } from "@floodgate/core/rules";
+import { algorithms, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 import { FaultyStore } from "../faulty-store.js";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, later, self } from "./web.js";
+
+/** A limit of 0 in every algorithm, with and without its optional options, as the examples of their descriptions show them. */
+const zeros = Object.entries(algorithms).flatMap(([algorithm, { options }]) =>
+  [true, false].map((whole) => {
+    const described = Object.entries<OptionDescription>(options).filter(([, { optional }]) => whole || optional !== true);
+    return Object.fromEntries([["algorithm", algorithm], ...described.map(([option, description]) => [option, zeroOf(description)])]);
+  }),
+) as unknown as PolicyOptions[];
+
+function zeroOf({ type, least, example }: OptionDescription): unknown {
+  if (type === "whole number") return least ?? Number(example);
+  return type === "flag" ? example === "true" : example;
+}
 
 /** Policy, cost and mode per request. */
 export function perRequestCases({ describe, it }: AdapterSuite): void {
@@ -91,18 +104,8 @@ export function perRequestCases({ describe, it }: AdapterSuite): void {
   });
 
   describe("a limit of 0", () => {
-    const zeros: Record<string, PolicyOptions> = {
-      "fixed-window": { algorithm: "fixed-window", limit: 0, window: "1m" },
-      "sliding-window-log": { algorithm: "sliding-window-log", limit: 0, window: "1m", countRejected: true },
-      "sliding-window-counter": { algorithm: "sliding-window-counter", limit: 0, window: "1m", buckets: 6 },
-      "token-bucket": { algorithm: "token-bucket", capacity: 0, refill: 1, every: "1s" },
-      "token-bucket by interval": { algorithm: "token-bucket", capacity: 0, refill: 1, every: "1s", style: "interval" },
-      "leaky-bucket": { algorithm: "leaky-bucket", capacity: 0, leak: 1, every: "1s" },
-      gcra: { algorithm: "gcra", limit: 0, window: "1m" },
-      "gcra with a burst": { algorithm: "gcra", limit: 0, window: "1m", burst: 20 },
-    };
-
-    for (const [name, zero] of Object.entries(zeros)) {
+    for (const zero of zeros) {
+      const name = Object.values(zero).join(" ");
       for (const [kind, setup] of [
         ["set in the options", { policy: zero }],
         ["made by the factory", { policy: toPolicy("test", zero) }],

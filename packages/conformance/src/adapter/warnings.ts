@@ -43,6 +43,66 @@ export function warningCases({ adapter, describe, it }: AdapterSuite): void {
     });
   });
 
+  describe("two middlewares with one name and one store", () => {
+    const limit = { name: "api", policy };
+    const other: LimitSetup["key"] = () => "another key";
+
+    it("count a request twice, and warn once", async (web) => {
+      const { onEvent } = web.listen("warning");
+      const steps = [{ limit: 0 }, { limit: 1, path: "/login" }, { route: "/login" }, { route: "/" }];
+      const app = await web.start({
+        limits: [
+          { ...limit, onEvent },
+          { ...limit, onEvent },
+        ],
+        steps,
+      });
+      await app.statuses(3, "/");
+      assert.deepEqual(codes(web.events), []);
+      await app.statuses(10, "/login");
+      assert.deepEqual(codes(web.events), ["FLOODGATE_COUNTED_TWICE"]);
+      const [warning] = web.events.filter((event) => event.type === "warning");
+      assert.match(warning?.type === "warning" ? warning.message : "", /"api".* Mount one of them only, or give each its own name/);
+    });
+
+    it("warn if the request passes another limit between them, and if keys are promises", async (web) => {
+      const { onEvent } = web.listen("warning");
+      const key = async () => "one key";
+      const limits = [
+        { ...limit, key, onEvent },
+        { name: "other", policy, onEvent },
+        { ...limit, key, onEvent },
+      ];
+      const app = await web.start({ limits });
+      await app.statuses(5);
+      assert.deepEqual(codes(web.events), ["FLOODGATE_COUNTED_TWICE"]);
+    });
+
+    for (const [kind, limits] of [
+      ["the names differ", [limit, { ...limit, name: "other" }]],
+      ["the keys differ", [limit, { ...limit, key: other }]],
+      ["the second exempts the client", [limit, { ...limit, exempt: { ips: ["127.0.0.1"] } }]],
+    ] as [string, LimitSetup[]][]) {
+      it(`cause no warning if ${kind}`, async (web) => {
+        const { onEvent } = web.listen("warning");
+        const app = await web.start({ limits: limits.map((one) => ({ ...one, onEvent })) });
+        await app.statuses(10);
+        assert.deepEqual(codes(web.events), []);
+      });
+    }
+
+    it("cause no warning if the stores differ, or if it is one middleware that is mounted twice", async (web) => {
+      const { onEvent } = web.listen("warning");
+      const own = { ...limit, store: adapter.store(() => web.nowMs), onEvent };
+      const app = await web.start({
+        limits: [own, { ...limit, onEvent }],
+        steps: [{ limit: 0 }, { limit: 1 }, { limit: 0 }, { route: "/" }],
+      });
+      await app.statuses(10);
+      assert.deepEqual(codes(web.events), []);
+    });
+  });
+
   describe("a key function that returns the client's full IPv6 address", () => {
     const through = { clientIp: { trustedHops: 1 } } as const;
     const forwarded = (address: string) => ({ "x-forwarded-for": address });

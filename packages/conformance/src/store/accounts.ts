@@ -1,17 +1,8 @@
 import * as assert from "node:assert/strict";
-import {
-  consumeAll,
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  type Policy,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
+import { algorithmOf } from "@floodgate/core/store";
 import * as fc from "fast-check";
+import { kinds } from "./algorithms.js";
 import { patient, type Suite, type World } from "./world.js";
 
 /** Makes the limiters under test. */
@@ -29,15 +20,9 @@ export function accountCases(suite: Suite): void {
 
 export const accountSecret = "a secret of the conformance suite's own";
 
-/** One policy of each algorithm except the queue, which refunds nothing. */
-const policiesOf = (quota: number): readonly Policy[] => [
-  fixedWindow({ limit: quota, window: "1h" }),
-  slidingWindowLog({ limit: quota, window: "1h" }),
-  slidingWindowCounter({ limit: quota, window: "1h", buckets: 3 }),
-  tokenBucket({ capacity: quota, refill: 1, every: "1h" }),
-  tokenBucket({ capacity: quota, refill: 1, every: "1h", style: "interval" }),
-  gcra({ limit: 1, window: "1h", burst: quota }),
-];
+/** One policy of each kind except the queue, which refunds nothing. */
+const policiesOf = (quota: number): readonly Policy[] =>
+  kinds.map(({ of }) => of(quota, 1, "1h")).filter((policy) => algorithmOf(policy).delays !== true);
 
 type Act =
   | { readonly act: "consume"; readonly of: number; readonly key: number; readonly cost: number }

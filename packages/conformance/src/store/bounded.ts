@@ -1,24 +1,15 @@
 import * as assert from "node:assert/strict";
-import { fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { asCharge, type Check, type Clock, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
+import { kinds } from "./algorithms.js";
 import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
 
 /** Makes an empty store that keeps at most `maxKeys` keys over all limits. */
 export type MakeBoundedStore = (clock: Clock, maxKeys: number) => ClosableStore | Promise<ClosableStore>;
 
-const algorithms = [
-  (limit: number) => fixedWindow({ limit, window: "1h" }),
-  (limit: number) => slidingWindowLog({ limit, window: "1h" }),
-  (limit: number) => slidingWindowCounter({ limit, window: "1h", buckets: 3 }),
-  (limit: number) => tokenBucket({ capacity: limit, refill: 1, every: "1h" }),
-  (limit: number) => tokenBucket({ capacity: limit, refill: 1, every: "1h", style: "interval" }),
-  (limit: number) => gcra({ limit: 1, window: "1h", burst: limit }),
-  (limit: number) => leakyBucket({ capacity: limit, leak: 1, every: "1h" }),
-];
 const policies = fc
-  .record({ algorithm: fc.constantFrom(...algorithms), quota: fc.integer({ min: 2, max: 300 }) })
-  .map(({ algorithm, quota }) => algorithm(quota));
+  .record({ kind: fc.constantFrom(...kinds), quota: fc.integer({ min: 2, max: 300 }) })
+  .map(({ kind, quota }) => kind.of(quota, 1, "1h"));
 /** A part of the quota. `costOf` turns it into a cost that leaves at least one unit. */
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const costOf = ({ policy }: Limit, part: number): number => 1 + Math.floor(part * (policy.quota - 2));

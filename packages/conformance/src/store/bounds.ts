@@ -1,8 +1,9 @@
 import * as assert from "node:assert/strict";
 import type { Decision, LeakyBucketPolicy, Policy } from "@floodgate/core";
 import * as fc from "fast-check";
+import { forgivingPolicies, mostIn, policies } from "./algorithms.js";
 import { Model } from "./model.js";
-import { forgivingPolicies, playAll, policies, type ScriptOptions, type Step, scriptsOf } from "./scripts.js";
+import { playAll, type ScriptOptions, type Step, scriptsOf } from "./scripts.js";
 import type { Suite, World } from "./world.js";
 
 /** Decisions match each algorithm's definition, and never admit more than the policy allows. */
@@ -124,41 +125,4 @@ function shown(step: Step): string {
 async function admissions(world: World, policy: Policy, steps: readonly Step[]): Promise<Decision[]> {
   const outcomes = await playAll(world, world.limiter(policy), "key", steps);
   return (outcomes as Decision[]).filter((decision) => decision.allowed);
-}
-
-/**
- * The most units that may pass from `fromMs` to `fromMs + stretchMs`, both ends included.
- * @param owing whether debts were paid off meanwhile: then a refill may add more than the bucket holds.
- */
-export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing = false): bigint {
-  const flowed = (amount: number, everyMs: number) => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
-  switch (policy.algorithm) {
-    case "fixed-window":
-      return BigInt(policy.limit) * BigInt(Math.floor((fromMs + stretchMs) / policy.windowMs) - Math.floor(fromMs / policy.windowMs) + 1);
-    case "sliding-window-log":
-      return BigInt(policy.limit) * BigInt(Math.floor(stretchMs / policy.windowMs) + 1);
-    case "sliding-window-counter": {
-      // One sub-window admits at most the limit, and so do all whole sub-windows of one window together.
-      const first = Math.floor(fromMs / policy.bucketMs);
-      const last = Math.floor((fromMs + stretchMs) / policy.bucketMs);
-      return BigInt(policy.limit) * BigInt(Math.floor((last - first) / policy.buckets) + 1);
-    }
-    case "gcra":
-      return BigInt(policy.burst) + flowed(policy.limit, policy.windowMs);
-    case "leaky-bucket":
-      return BigInt(policy.capacity) + flowed(policy.leak, policy.everyMs);
-    case "token-bucket":
-      if (policy.style === "smooth") return BigInt(policy.capacity) + flowed(policy.refill, policy.everyMs);
-      return mostByInterval(policy.capacity, owing ? policy.refill : Math.min(policy.refill, policy.capacity), stretchMs / policy.everyMs);
-  }
-}
-
-/**
- * Refills are evenly spaced until the bucket is full; the next request on a full bucket restarts the spacing. So there are two cases:
- * a full bucket and refills after whole intervals, or a bucket that lacks one token and a first refill at any moment.
- */
-function mostByInterval(capacity: number, refill: number, intervals: number): bigint {
-  const full = BigInt(capacity) + BigInt(refill) * BigInt(Math.floor(intervals));
-  const running = BigInt(capacity - 1) + BigInt(refill) * BigInt(Math.ceil(intervals));
-  return full > running ? full : running;
 }

@@ -1,7 +1,8 @@
 import * as assert from "node:assert/strict";
 import type { Decision } from "@floodgate/core";
 import * as fc from "fast-check";
-import { playAll, policies, scriptsOf } from "./scripts.js";
+import { policies } from "./algorithms.js";
+import { playAll, scriptsOf } from "./scripts.js";
 import { type Suite, startMs } from "./world.js";
 
 const yearMs = 365 * 86_400_000;

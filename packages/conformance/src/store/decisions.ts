@@ -1,8 +1,9 @@
 import * as assert from "node:assert/strict";
 import type { Decision } from "@floodgate/core";
 import * as fc from "fast-check";
+import { forgivingPolicies, policies } from "./algorithms.js";
 import { checkNumbers } from "./large.js";
-import { forgivingPolicies, type Outcome, play, playAll, policies, replayed, scriptsOf } from "./scripts.js";
+import { type Outcome, play, playAll, replayed, scriptsOf } from "./scripts.js";
 import type { Suite } from "./world.js";
 
 /** Each field of a decision means what the contract says. */

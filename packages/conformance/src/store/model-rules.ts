@@ -1,4 +1,4 @@
-import type { LeakyBucketPolicy, Policy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, TokenBucketPolicy } from "@floodgate/core";
+import type { LeakyBucketPolicy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, TokenBucketPolicy } from "@floodgate/core";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {
@@ -43,7 +43,7 @@ export interface Rules<S> {
   owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
 }
 
-function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
+export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
   const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
   return {
     quota: limit,
@@ -64,7 +64,7 @@ function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: numbe
 }
 
 /** The state holds one time per unit. Debts, or an earlier plan with a higher limit, can make it longer than the limit. */
-function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<readonly number[]> {
+export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<readonly number[]> {
   const inWindow = (times: readonly number[] | undefined, atMs: number) => (times ?? []).filter((time) => time > atMs - windowMs);
   const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
   const rules: Rules<readonly number[]> = {
@@ -106,7 +106,7 @@ const unitsOf = (count: Count | undefined, limit: number): number =>
   count === undefined ? 0 : count.debt ? count.units : Math.min(count.units, limit);
 
 /** The state maps the start of each charged sub-window to its count. */
-function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
+export function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
   const widthMs = windowMs / buckets;
   const startOf = (atMs: number) => Math.floor(atMs / widthMs) * widthMs;
   const overlaps = (startMs: number, atMs: number) => startMs + widthMs > atMs - windowMs;
@@ -169,7 +169,7 @@ interface Level {
   readonly timeMs: number;
 }
 
-function smoothRules(capacity: number, amount: number, everyMs: number): Rules<Level> {
+export function smoothRules(capacity: number, amount: number, everyMs: number): Rules<Level> {
   const unit = BigInt(everyMs);
   const full = BigInt(capacity) * unit;
   const levelAt = (state: Level | undefined, atMs: number) => {
@@ -203,7 +203,7 @@ function smoothRules(capacity: number, amount: number, everyMs: number): Rules<L
   };
 }
 
-function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<{ tokens: number; refilledMs: number }> {
+export function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<{ tokens: number; refilledMs: number }> {
   type State = { tokens: number; refilledMs: number };
   const refilled = (state: State | undefined, atMs: number): State => {
     if (state === undefined) return { tokens: capacity, refilledMs: atMs };
@@ -239,7 +239,7 @@ function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy): Rules<
   };
 }
 
-function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level> {
+export function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy): Rules<Level> {
   const unit = BigInt(everyMs);
   const full = BigInt(capacity) * unit;
   const pace = BigInt(leak);
@@ -261,23 +261,4 @@ function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketPolicy):
     give: (state) => [state, 0],
     owe: (state, atMs, _charge, more) => ({ parts: backlogAt(state, atMs) + BigInt(more) * unit, timeMs: atMs }),
   };
-}
-
-/** The definition of a policy's algorithm. */
-export function rulesOf(policy: Policy): Rules<unknown> {
-  switch (policy.algorithm) {
-    case "fixed-window":
-      return fixedWindowRules(policy.limit, policy.windowMs);
-    case "sliding-window-log":
-      return logRules(policy);
-    case "sliding-window-counter":
-      return counterRules(policy);
-    case "leaky-bucket":
-      return queueRules(policy);
-    case "gcra":
-      return smoothRules(policy.burst, policy.limit, policy.windowMs);
-    case "token-bucket":
-      if (policy.style === "interval") return intervalRules(policy);
-      return smoothRules(policy.capacity, policy.refill, policy.everyMs);
-  }
 }

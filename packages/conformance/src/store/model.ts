@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
-import { amountOf, largestOf } from "./largest.js";
-import { type Charge, type Rules, rulesOf } from "./model-rules.js";
+import { amountOf, largestOf, rulesOf } from "./algorithms.js";
+import type { Charge, Rules } from "./model-rules.js";
 
 /** The expected fields of a decision. */
 export interface Verdict {

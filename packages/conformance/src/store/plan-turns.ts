@@ -1,13 +1,17 @@
 import * as assert from "node:assert/strict";
-import { type Decision, leakyBucket, slidingWindowCounter, slidingWindowLog } from "@floodgate/core";
+import { type Decision, leakyBucket, type Policy, slidingWindowLog } from "@floodgate/core";
 import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn } from "./bounds.js";
-import { largestOf } from "./largest.js";
-import { type Family, families } from "./plans.js";
+import { kinds, largestOf, mostIn } from "./algorithms.js";
+import { planOf } from "./plans.js";
 import { type Suite, startMs, type World } from "./world.js";
 
-type Planned = Pick<Family, "name" | "plan">;
+interface Planned {
+  readonly name: string;
+  readonly plan: (quota: number, pace: number) => Policy;
+}
+
+const usual: readonly Planned[] = kinds.map((kind) => ({ name: kind.name, plan: (...plan) => planOf(kind, plan) }));
 
 /** Kinds that the other plan tests leave out: logs that record rejections, and variants of the same algorithm. */
 const others: readonly Planned[] = [
@@ -19,7 +23,6 @@ const others: readonly Planned[] = [
     name: "sliding log with countRejected on some plans only",
     plan: (limit, pace) => slidingWindowLog({ limit, window: 1000, countRejected: pace % 2 === 0 }),
   },
-  { name: "two counters", plan: (limit) => slidingWindowCounter({ limit, window: 1000 }) },
   {
     name: "queue with maxDelayMs",
     plan: (capacity, leak) => leakyBucket({ capacity, leak, every: "997ms", maxDelayMs: 100 * (capacity % 7) }),
@@ -87,7 +90,7 @@ const severalPlans: fc.Arbitrary<[number, number][]> = fc
 /** Plans share one count per key. */
 export function planTurnCases(suite: Suite): void {
   suite.describe("several plans on one key never admit more than the largest plan alone", () => {
-    for (const { name, plan } of [...families, ...others]) {
+    for (const { name, plan } of [...usual, ...others]) {
       suite.it(name, async (world) => {
         await fc.assert(
           fc.asyncProperty(severalPlans, lives, (numbers, phases) =>

@@ -1,97 +1,36 @@
 import * as assert from "node:assert/strict";
-import {
-  type Decision,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  type Policy,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
 import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
+import { type Kind, kinds } from "./algorithms.js";
 import { checkNumbers } from "./large.js";
 import { type Suite, startMs } from "./world.js";
-
-/** Plans of one algorithm: `plan` makes them with the same times, `other` has different times. */
-export interface Family {
-  readonly name: string;
-  readonly plan: (quota: number, pace: number) => Policy;
-  readonly other: (quota: number) => Policy;
-  /** What remains of `quota` after another plan, with the quota `before`, took `taken`. */
-  readonly left: (quota: number, taken: number, before: number) => number;
-}
-
-const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
-const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
-
-/** The rates share no factor with their times. So all plans use the same fraction of a unit, and a change of plan rounds nothing. */
-export const families: readonly Family[] = [
-  {
-    name: "fixed window",
-    plan: (limit) => fixedWindow({ limit, window: 1000 }),
-    other: (limit) => fixedWindow({ limit, window: 2000 }),
-    left: untaken,
-  },
-  {
-    name: "sliding log",
-    plan: (limit) => slidingWindowLog({ limit, window: 1000 }),
-    other: (limit) => slidingWindowLog({ limit, window: 2000 }),
-    left: untaken,
-  },
-  {
-    name: "sliding counter",
-    plan: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 4 }),
-    other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
-    left: untaken,
-  },
-  {
-    name: "smooth token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: "997ms" }),
-    other: (capacity) => tokenBucket({ capacity, refill: 5, every: "1001ms" }),
-    left: kept,
-  },
-  {
-    name: "interval token bucket",
-    plan: (capacity, refill) => tokenBucket({ capacity, refill, every: "997ms", style: "interval" }),
-    other: (capacity) => tokenBucket({ capacity, refill: 5, every: "997ms", style: "smooth" }),
-    left: kept,
-  },
-  {
-    name: "leaky bucket",
-    plan: (capacity, leak) => leakyBucket({ capacity, leak, every: "997ms" }),
-    other: (capacity) => leakyBucket({ capacity, leak: 5, every: "1001ms" }),
-    left: untaken,
-  },
-  {
-    name: "gcra",
-    plan: (burst, limit) => gcra({ burst, limit, window: "997ms" }),
-    other: (limit) => gcra({ limit, window: 2000 }),
-    left: kept,
-  },
-];
 
 const quota = fc.integer({ min: 1, max: 40 });
 /** A plan: its quota, and for buckets its pace. */
 export const plans: fc.Arbitrary<[number, number]> = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
 
+/** A policy that shares its count with the other plans of the kind. */
+export function planOf({ of, every }: Kind, [quota, pace]: readonly [number, number]): Policy {
+  return of(quota, pace, every);
+}
+
 /** The policy of one name changes: another plan, or a reloaded rule. */
 export function planCases(suite: Suite): void {
   suite.describe("when a policy changes", () => {
-    for (const family of families) {
-      suite.it(`${family.name}: new numbers keep the usage, clamped to the new limit`, async ({ store }) => {
+    for (const kind of kinds) {
+      suite.it(`${kind.name}: new numbers keep the usage, clamped to the new limit`, async ({ store }) => {
         let used = 0;
         await fc.assert(
           fc.asyncProperty(plans, plans, quota, async (one, other, taken) => {
-            const [before, after] = [createLimit("plans", family.plan(...one)), createLimit("plans", family.plan(...other))];
+            const [before, after] = [createLimit("plans", planOf(kind, one)), createLimit("plans", planOf(kind, other))];
             const key = `key-${used++}`;
             const cost = Math.min(taken, one[0]);
             assert.equal((await store.consume(before, key, cost)).allowed, true);
             const look = await store.peek(after, key);
             checkNumbers(look);
             assert.equal(look.limit, other[0]);
-            assert.equal(look.remaining, family.left(other[0], cost, one[0]));
+            assert.equal(look.remaining, kind.left(other[0], cost, one[0]));
             assert.equal((await store.consume(after, key, look.remaining + 1)).allowed, false);
             if (look.remaining > 0) assert.equal((await store.consume(after, key, look.remaining)).allowed, true);
           }),
@@ -99,8 +38,8 @@ export function planCases(suite: Suite): void {
         );
       });
 
-      suite.it(`${family.name}: new times start a fresh count and leave the old one unchanged`, async ({ store }) => {
-        const [first, second] = [createLimit("times", family.plan(5, 5)), createLimit("times", family.other(5))];
+      suite.it(`${kind.name}: new times start a fresh count and leave the old one unchanged`, async ({ store }) => {
+        const [first, second] = [createLimit("times", planOf(kind, [5, 5])), createLimit("times", kind.other(5))];
         await store.consume(first, "key", 5);
         assert.equal((await store.peek(second, "key")).remaining, 5);
         await store.consume(second, "key", 3);
@@ -113,14 +52,14 @@ export function planCases(suite: Suite): void {
     suite.it("numbers stay whole and waits correct however often plans change", async (world) => {
       const step = fc.record({ byMs: fc.oneof(fc.nat(300), fc.nat(3000)), plan: fc.nat(2), cost: fc.integer({ min: 1, max: 12 }) });
       const script = fc.record({
-        family: fc.constantFrom(...families),
+        kind: fc.constantFrom(...kinds),
         plans: fc.array(plans, { minLength: 3, maxLength: 3 }),
         steps: fc.array(step, { minLength: 1, maxLength: 10 }),
       });
       await fc.assert(
-        fc.asyncProperty(script, async ({ family, plans: numbers, steps }) => {
+        fc.asyncProperty(script, async ({ kind, plans: numbers, steps }) => {
           const name = world.fresh("plans");
-          const limits = numbers.map((plan) => createLimit(name, family.plan(...plan)));
+          const limits = numbers.map((plan) => createLimit(name, planOf(kind, plan)));
           const live = async (key: string, until: number): Promise<[Limit, Decision]> => {
             world.nowMs = startMs;
             let last: [Limit, Decision] | undefined;

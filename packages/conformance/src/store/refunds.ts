@@ -1,7 +1,8 @@
 import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow } from "@floodgate/core";
 import * as fc from "fast-check";
-import { playAll, policies, scriptsOf } from "./scripts.js";
+import { policies } from "./algorithms.js";
+import { playAll, scriptsOf } from "./scripts.js";
 import { type Suite, startMs } from "./world.js";
 
 /** A refund gives back what still counts of a charge, once. */

@@ -1,52 +1,6 @@
-import {
-  type Decision,
-  fixedWindow,
-  gcra,
-  type Limiter,
-  leakyBucket,
-  type Policy,
-  slidingWindowCounter,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import type { Decision, Limiter, Policy } from "@floodgate/core";
 import * as fc from "fast-check";
 import { startMs, type World } from "./world.js";
-
-const quota = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 30 }));
-const timeMs = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000));
-
-const ms = (n: number) => `${BigInt(n)}ms` as const;
-const time = timeMs.map(ms);
-
-const bucket = { capacity: quota, refill: fc.integer({ min: 1, max: 12 }), every: time };
-const counters = fc
-  .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }) })
-  .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: ms(width * buckets), buckets }));
-const logs = (countRejected: fc.Arbitrary<boolean>): fc.Arbitrary<Policy> =>
-  fc.record({ limit: quota, window: time, countRejected }).map(slidingWindowLog);
-const queues = fc
-  .record(
-    { capacity: quota, leak: fc.integer({ min: 1, max: 12 }), every: time, maxDelayMs: fc.nat(200) },
-    { requiredKeys: ["capacity", "leak", "every"] },
-  )
-  .map(leakyBucket);
-
-/** Small policies of every algorithm, without `countRejected`. */
-export const forgivingPolicies: fc.Arbitrary<Policy> = fc.oneof(
-  fc.record({ limit: quota, window: time }).map(fixedWindow),
-  logs(fc.constant(false)),
-  counters,
-  fc.record({ ...bucket, style: fc.constant("smooth" as const) }).map(tokenBucket),
-  fc.record({ ...bucket, style: fc.constant("interval" as const) }).map(tokenBucket),
-  queues,
-  fc.record({ limit: quota, window: time, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
-);
-
-/** Small policies of every algorithm. */
-export const policies: fc.Arbitrary<Policy> = fc.oneof(
-  { weight: 7, arbitrary: forgivingPolicies },
-  { weight: 1, arbitrary: logs(fc.constant(true)) },
-);
 
 /** A request, or a refund or settlement of the decision of an earlier step. */
 export type Step = { readonly atMs: number } & (

@@ -2,11 +2,12 @@ import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
 import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn, verdictOf } from "./bounds.js";
+import { kinds, mostIn, policies } from "./algorithms.js";
+import { verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
-import { families, plans } from "./plans.js";
-import { playAll, policies, replayed, type Step, scripts, scriptsOf } from "./scripts.js";
+import { planOf, plans } from "./plans.js";
+import { playAll, replayed, type Step, scripts, scriptsOf } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";
 
 /** `settle` replaces the reserved cost by the real one: it refunds the difference, or charges it. */
@@ -19,15 +20,15 @@ export function settlingCases(suite: Suite): void {
       );
     });
 
-    for (const family of families) {
-      suite.it(`${family.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
+    for (const kind of kinds) {
+      suite.it(`${kind.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
         const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
         const share = fc.double({ min: 0, max: 1, noNaN: true });
         const realCost = fc.oneof(fc.constant(0), fc.nat(60), fc.nat(2000));
         await fc.assert(
           fc.asyncProperty(some, some, share, share, realCost, fc.boolean(), async (one, other, first, second, cost, later) => {
             const [settling, charging, wide] = [one, other, [wideQuota, 1] as const].map(([quota, pace]) =>
-              createLimit("plans", family.plan(quota, pace)),
+              createLimit("plans", planOf(kind, [quota, pace])),
             ) as [Limit, Limit, Limit];
             const key = world.fresh();
             const left = async (limit: Limit): Promise<number> => (await world.store.peek(limit, key)).remaining;
@@ -44,7 +45,7 @@ export function settlingCases(suite: Suite): void {
             else assert.ok(units <= 0 && units >= cost - decision.cost, `settled by ${units}, at most ${cost - decision.cost}`);
             const after = await left(wide);
             assert.equal(after, Math.max(0, before - units));
-            if (after > 0) assert.equal(await left(charging), family.left(other[0], wideQuota - after, wideQuota));
+            if (after > 0) assert.equal(await left(charging), kind.left(other[0], wideQuota - after, wideQuota));
           }),
           { numRuns: 60 },
         );
@@ -206,9 +207,9 @@ type Act = { readonly byMs: number; readonly plan: number } & (
 );
 
 const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
-  .tuple(fc.constantFrom(...families), fc.array(plans, { minLength: 3, maxLength: 3 }))
-  .chain(([family, numbers]) => {
-    const limits = numbers.map((plan) => createLimit("plans", family.plan(...plan)));
+  .tuple(fc.constantFrom(...kinds), fc.array(plans, { minLength: 3, maxLength: 3 }))
+  .chain(([kind, numbers]) => {
+    const limits = numbers.map((plan) => createLimit("plans", planOf(kind, plan)));
     const byMs = fc.oneof(
       { weight: 6, arbitrary: fc.nat(100) },
       { weight: 3, arbitrary: fc.nat(3000) },

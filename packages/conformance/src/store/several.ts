@@ -10,7 +10,8 @@ import {
 } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { playAll, policies, type Step, scripts } from "./scripts.js";
+import { policies } from "./algorithms.js";
+import { playAll, type Step, scripts } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";
 
 /** One limit of a request: its policy, its cost, and the history of its key. */

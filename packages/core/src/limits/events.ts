@@ -114,11 +114,12 @@ export interface BanEvent {
 }
 
 /**
- * What a warning is about: a proxy that the framework was not told of; a middleware that is made anew for each request; a key function
- * that counts each IPv6 address as a client; a match function that answers nothing; a limit of 0, which rejects every request; a rule
- * that is only watched and fails.
+ * What a warning is about: two middlewares that count one request twice; a proxy that the framework was not told of; a middleware that
+ * is made anew for each request; a key function that counts each IPv6 address as a client; a match function that answers nothing; a limit
+ * of 0, which rejects every request; a rule that is only watched and fails.
  */
 export type WarningCode =
+  | "FLOODGATE_COUNTED_TWICE"
   | "FLOODGATE_MISSING_PROXY_SETTING"
   | "FLOODGATE_MADE_PER_REQUEST"
   | "FLOODGATE_KEY_PER_ADDRESS"

@@ -24,6 +24,7 @@ import { reasonOf } from "../support/errors.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { afterThisRun } from "../support/runtime.js";
 import { applyBans, withLooks } from "./bans.js";
+import { DoubleCounts } from "./double-counts.js";
 import { throwFault } from "./faults.js";
 import { isFirstUse, LateMade, lateMadeOn } from "./late-made.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
@@ -73,6 +74,7 @@ export class RateLimit<Req> {
   #proxyCheck: ProxyCheck<Req> | undefined;
   /** `"young"` in the run that has made it; then what its app is told by, if a request came in that run, until the next one. */
   #late: LateMade | "young" | undefined;
+  readonly #doubleCounts: DoubleCounts;
   #hasWarnedOfFault = false;
 
   /**
@@ -102,6 +104,7 @@ export class RateLimit<Req> {
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, onEvent), this.store, this.#client);
     this.#client.guard.listen();
+    this.#doubleCounts = new DoubleCounts(this, scopeOf(this.store));
     if (isFirstUse(scopeOf(this.store))) {
       this.#late = "young";
       afterThisRun(() => {
@@ -179,6 +182,9 @@ export class RateLimit<Req> {
     if (first === undefined) return unlimited;
     meeting.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     if (this.#late instanceof LateMade) this.#late.meets(first.key, first.limit.name, this.#client.onEvent);
+    if (meeting.before !== undefined || this.#doubleCounts.keepsLeft > 0) {
+      this.#doubleCounts.notice(meeting, checks, this.#client.onEvent);
+    }
     if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
     const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
     return isPromise(decision)

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mostIn } from "../../../conformance/src/store/bounds.js";
-import { policies } from "../../../conformance/src/store/scripts.js";
+import { mostIn, policies } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { shareOf } from "../../src/algorithms/registry.js";
 import { type Decision, fixedWindow, gcra, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";

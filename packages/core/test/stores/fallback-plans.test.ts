@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
+import { kinds } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "../../src/index.js";
 import { createLimit } from "../../src/limits/limit.js";
 import { guardStore } from "../../src/stores/guard.js";
 import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.js";
@@ -8,16 +8,8 @@ import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.
 useFallback();
 
 /** Plans of one rule share one count. */
-describe.each<[string, (limit: number) => Policy]>([
-  ["a fixed window", (limit) => fixedWindow({ limit, window: "1h" })],
-  ["a log", (limit) => slidingWindowLog({ limit, window: "1h" })],
-  ["a sliding window", (limit) => slidingWindowCounter({ limit, window: "1h" })],
-  ["gcra", (burst) => gcra({ limit: 1, window: "1h", burst })],
-  ["a smooth bucket", (capacity) => tokenBucket({ capacity, refill: 1, every: "1h" })],
-  ["an interval bucket", (capacity) => tokenBucket({ capacity, refill: 1, every: "1h", style: "interval" })],
-  ["a queue", (capacity) => leakyBucket({ capacity, leak: 1, every: "1h" })],
-])("when the store is back, a fallback of plans under %s", (_, policyOf) => {
-  const [small, large] = [createLimit("api", policyOf(10)), createLimit("api", policyOf(100))];
+describe.each(kinds)("when the store is back, a fallback of plans under $name", ({ of }) => {
+  const [small, large] = [createLimit("api", of(10, 1, "1h")), createLimit("api", of(100, 1, "1h"))];
   const guarded = () => guardStore("test", store, { onStoreError: { store: fallback, share: 1 } });
 
   /** Runs `use` during an outage, then brings the store back. */

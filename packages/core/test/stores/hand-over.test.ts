@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
-import { policies } from "../../../conformance/src/store/scripts.js";
+import { policies } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
   createLimiter,

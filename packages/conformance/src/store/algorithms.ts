@@ -1,0 +1,239 @@
+import {
+  type Duration,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import { algorithmOf } from "@floodgate/core/store";
+import * as fc from "fast-check";
+import { counterRules, fixedWindowRules, intervalRules, logRules, queueRules, type Rules, smoothRules } from "./model-rules.js";
+
+type Name = Policy["algorithm"];
+type PolicyOf<N extends Name> = Extract<Policy, { algorithm: N }>;
+
+/** What the suite has to know of an algorithm, to judge how a store hosts it. It shares no code with the algorithm itself. */
+interface Judged<P> {
+  /** The definition, for the model. */
+  readonly rules: (policy: P) => Rules<unknown>;
+  /** See `mostIn`. */
+  readonly mostIn: (policy: P, fromMs: number, stretchMs: number, owing: boolean) => bigint;
+  /** The units that a bucket regains (or drains) each `every`, and a window regains each window. */
+  readonly amountOf: (policy: P) => number;
+  /** Two plans combined: the larger quota and amount, and the larger of what else differs. */
+  readonly larger: (a: P, b: P, quota: number, amount: number) => P;
+  /** Small policies of all options. */
+  readonly small: fc.Arbitrary<P>;
+  readonly kinds: readonly Kind[];
+}
+
+/** One way to count. */
+export interface Kind {
+  readonly name: string;
+  /** A policy that allows `quota` at once, and `amount` more each `every` (a window: the quota). */
+  readonly of: (quota: number, amount: number, every: Duration) => Policy;
+  /**
+   * A time for plans that share a count. A bucket's rates share no factor with it, so all plans use the same fraction of a unit, and a
+   * change of plan rounds nothing.
+   */
+  readonly every: Duration;
+  /** A policy that counts apart from those. */
+  readonly other: (quota: number) => Policy;
+  /** What remains of `quota` after another plan, with the quota `before`, took `taken`. */
+  readonly left: (quota: number, taken: number, before: number) => number;
+}
+
+const untaken = (quota: number, taken: number): number => Math.max(0, quota - taken);
+const kept = (quota: number, taken: number, before: number): number => Math.min(quota, before - taken);
+
+const ms = (n: number): Duration => `${BigInt(n)}ms`;
+const quota = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 30 }));
+const amount = fc.integer({ min: 1, max: 12 });
+const timeMs = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constantFrom(7, 97, 100, 1000, 60_000));
+const time = timeMs.map(ms);
+
+const flowed = (amount: number, everyMs: number, stretchMs: number): bigint => (BigInt(amount) * BigInt(stretchMs)) / BigInt(everyMs);
+
+/** An algorithm that is missing here is an error of the compiler. */
+const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
+  "fixed-window": {
+    rules: ({ limit, windowMs }) => fixedWindowRules(limit, windowMs),
+    mostIn: ({ limit, windowMs }, fromMs, stretchMs) =>
+      BigInt(limit) * BigInt(Math.floor((fromMs + stretchMs) / windowMs) - Math.floor(fromMs / windowMs) + 1),
+    amountOf: ({ limit }) => limit,
+    larger: ({ windowMs }, _, limit) => fixedWindow({ limit, window: ms(windowMs) }),
+    small: fc.record({ limit: quota, window: time }).map(fixedWindow),
+    kinds: [
+      {
+        name: "fixed window",
+        of: (limit, _, window) => fixedWindow({ limit, window }),
+        every: 1000,
+        other: (limit) => fixedWindow({ limit, window: 2000 }),
+        left: untaken,
+      },
+    ],
+  },
+  "sliding-window-log": {
+    rules: logRules,
+    mostIn: ({ limit, windowMs }, _, stretchMs) => BigInt(limit) * BigInt(Math.floor(stretchMs / windowMs) + 1),
+    amountOf: ({ limit }) => limit,
+    larger: (a, b, limit) => slidingWindowLog({ limit, window: ms(a.windowMs), countRejected: a.countRejected && b.countRejected }),
+    small: fc.record({ limit: quota, window: time, countRejected: fc.boolean() }).map(slidingWindowLog),
+    kinds: [
+      {
+        name: "sliding log",
+        of: (limit, _, window) => slidingWindowLog({ limit, window }),
+        every: 1000,
+        other: (limit) => slidingWindowLog({ limit, window: 2000 }),
+        left: untaken,
+      },
+    ],
+  },
+  "sliding-window-counter": {
+    rules: counterRules,
+    mostIn({ limit, buckets, bucketMs }, fromMs, stretchMs) {
+      // One sub-window admits at most the limit, and so do all whole sub-windows of one window together.
+      const first = Math.floor(fromMs / bucketMs);
+      const last = Math.floor((fromMs + stretchMs) / bucketMs);
+      return BigInt(limit) * BigInt(Math.floor((last - first) / buckets) + 1);
+    },
+    amountOf: ({ limit }) => limit,
+    larger: ({ windowMs, buckets }, _, limit) => slidingWindowCounter({ limit, window: ms(windowMs), buckets }),
+    small: fc
+      .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }) })
+      .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: ms(width * buckets), buckets })),
+    kinds: [
+      {
+        name: "sliding counter",
+        of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4 }),
+        every: 1000,
+        other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
+        left: untaken,
+      },
+      {
+        name: "two counters",
+        of: (limit, _, window) => slidingWindowCounter({ limit, window }),
+        every: 1000,
+        other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 2 }),
+        left: untaken,
+      },
+    ],
+  },
+  "token-bucket": {
+    rules: (policy) => (policy.style === "interval" ? intervalRules(policy) : smoothRules(policy.capacity, policy.refill, policy.everyMs)),
+    mostIn({ capacity, refill, everyMs, style }, _, stretchMs, owing) {
+      if (style === "smooth") return BigInt(capacity) + flowed(refill, everyMs, stretchMs);
+      return mostByInterval(capacity, owing ? refill : Math.min(refill, capacity), stretchMs / everyMs);
+    },
+    amountOf: ({ refill }) => refill,
+    larger: ({ everyMs, style }, _, capacity, refill) => tokenBucket({ capacity, refill, every: ms(everyMs), style }),
+    small: fc
+      .record({ capacity: quota, refill: amount, every: time, style: fc.constantFrom("smooth" as const, "interval" as const) })
+      .map(tokenBucket),
+    kinds: [
+      {
+        name: "smooth token bucket",
+        of: (capacity, refill, every) => tokenBucket({ capacity, refill, every }),
+        every: "997ms",
+        other: (capacity) => tokenBucket({ capacity, refill: 5, every: "1001ms" }),
+        left: kept,
+      },
+      {
+        name: "interval token bucket",
+        of: (capacity, refill, every) => tokenBucket({ capacity, refill, every, style: "interval" }),
+        every: "997ms",
+        other: (capacity) => tokenBucket({ capacity, refill: 5, every: "997ms", style: "smooth" }),
+        left: kept,
+      },
+    ],
+  },
+  "leaky-bucket": {
+    rules: queueRules,
+    mostIn: ({ capacity, leak, everyMs }, _, stretchMs) => BigInt(capacity) + flowed(leak, everyMs, stretchMs),
+    amountOf: ({ leak }) => leak,
+    larger(a, b, capacity, leak) {
+      const maxDelayMs = Math.max(a.maxDelayMs, b.maxDelayMs);
+      return leakyBucket({ capacity, leak, every: ms(a.everyMs), ...(Number.isFinite(maxDelayMs) ? { maxDelayMs } : {}) });
+    },
+    small: fc
+      .record({ capacity: quota, leak: amount, every: time, maxDelayMs: fc.nat(200) }, { requiredKeys: ["capacity", "leak", "every"] })
+      .map(leakyBucket),
+    kinds: [
+      {
+        name: "leaky bucket",
+        // With the longest wait that a timer holds, no size is refused.
+        of: (capacity, leak, every) => leakyBucket({ capacity, leak, every, maxDelayMs: 2 ** 31 - 1 }),
+        every: "997ms",
+        other: (capacity) => leakyBucket({ capacity, leak: 5, every: "1001ms" }),
+        left: untaken,
+      },
+    ],
+  },
+  gcra: {
+    rules: ({ burst, limit, windowMs }) => smoothRules(burst, limit, windowMs),
+    mostIn: ({ burst, limit, windowMs }, _, stretchMs) => BigInt(burst) + flowed(limit, windowMs, stretchMs),
+    amountOf: ({ limit }) => limit,
+    larger: ({ windowMs }, _, burst, limit) => gcra({ burst, limit, window: ms(windowMs) }),
+    small: fc.record({ limit: quota, window: time, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
+    kinds: [
+      {
+        name: "gcra",
+        of: (burst, limit, window) => gcra({ burst, limit, window }),
+        every: "997ms",
+        other: (limit) => gcra({ limit, window: 2000 }),
+        left: kept,
+      },
+    ],
+  },
+};
+
+const all: readonly Judged<Policy>[] = Object.values(judged) as unknown as Judged<Policy>[];
+const judgedOf = ({ algorithm }: Policy): Judged<Policy> => judged[algorithm] as unknown as Judged<Policy>;
+
+/** Every way to count. */
+export const kinds: readonly Kind[] = all.flatMap(({ kinds }) => kinds);
+
+/** Small policies of every algorithm. A token bucket counts in two ways, so it stands for two. */
+export const policies: fc.Arbitrary<Policy> = fc.oneof(...all.map(({ small, kinds }) => ({ weight: kinds.length, arbitrary: small })));
+
+/** Small policies of every algorithm, without `countRejected`. */
+export const forgivingPolicies: fc.Arbitrary<Policy> = policies.filter((policy) => !algorithmOf(policy).countsRejected?.(policy));
+
+/** The definition of a policy's algorithm. */
+export function rulesOf(policy: Policy): Rules<unknown> {
+  return judgedOf(policy).rules(policy);
+}
+
+/** Combines plans of one kind: the largest of each number. */
+export function largestOf(plans: readonly Policy[]): Policy {
+  return plans.reduce((a, b) => {
+    if (b.stateKind !== a.stateKind) throw new TypeError(`${a.stateKind} and ${b.stateKind} count apart`);
+    return judgedOf(a).larger(a, b, Math.max(a.quota, b.quota), Math.max(amountOf(a), amountOf(b)));
+  });
+}
+
+/** The units that a bucket regains (or drains) each `every`, and a window regains each window. */
+export function amountOf(policy: Policy): number {
+  return judgedOf(policy).amountOf(policy);
+}
+
+/**
+ * The most units that may pass from `fromMs` to `fromMs + stretchMs`, both ends included.
+ * @param owing whether debts were paid off meanwhile: then a refill may add more than the bucket holds.
+ */
+export function mostIn(policy: Policy, fromMs: number, stretchMs: number, owing = false): bigint {
+  return judgedOf(policy).mostIn(policy, fromMs, stretchMs, owing);
+}
+
+/**
+ * Refills are evenly spaced until the bucket is full; the next request on a full bucket restarts the spacing. So there are two cases:
+ * a full bucket and refills after whole intervals, or a bucket that lacks one token and a first refill at any moment.
+ */
+function mostByInterval(capacity: number, refill: number, intervals: number): bigint {
+  const full = BigInt(capacity) + BigInt(refill) * BigInt(Math.floor(intervals));
+  const running = BigInt(capacity - 1) + BigInt(refill) * BigInt(Math.ceil(intervals));
+  return full > running ? full : running;
+}
