@@ -232,13 +232,13 @@ export class RateLimit<Req> {
     if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision);
     const violated = enforced.filter((one) => !one.allowed).map((one) => one.name);
     if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
-    return rejection(429, headers, quotaExceeded(violated, decision), decision);
+    return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision);
   }
 
   #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
     const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
     for (const name of keyless) this.#client.onEvent?.({ type: "missing-key", name });
-    return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined), undefined);
+    return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined, undefined), undefined);
   }
 
   /** Finds a middleware that is made anew for each request. */
