@@ -1,6 +1,6 @@
 import type { Check, Mode, Store } from "../stores/store.js";
-import { charged, owned } from "./charge.js";
-import type { Decision } from "./decision.js";
+import { charged, owned, restated } from "./charge.js";
+import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
 import type { Limit } from "./limit.js";
 
 /** Whether a request passes several limits: each of them allows it. Shadow limits reject nothing. */
@@ -44,4 +44,16 @@ export function chargedAll(checks: readonly Check[], decisions: readonly Decisio
     const check = checks[i] as Check;
     return isCharged(check, decision, passes) ? charged(decision, check.limit, check.key, guard) : owned(decision);
   });
+}
+
+/**
+ * The overall decision of several checks in one atomic step. Shadow checks reject nothing, and are reported only if there are no others. A
+ * rejected request was not charged, so no decision has a delay.
+ */
+export function combine(checks: readonly Check[], decisions: readonly Decision[]): CombinedDecision {
+  const enforced = decisions.filter((_, i) => checks[i]?.shadow !== true);
+  const allowed = passesAll(checks, decisions);
+  if (allowed) return { allowed, decision: mostRestrictive(enforced.length > 0 ? enforced : decisions), all: decisions };
+  const all = decisions.map((decision) => (decision.allowed && decision.delayMs > 0 ? restated(decision, { delayMs: 0 }) : decision));
+  return { allowed, decision: mostRestrictive(all.filter((_, i) => checks[i]?.shadow !== true)), all };
 }

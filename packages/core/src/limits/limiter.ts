@@ -6,7 +6,7 @@ import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } f
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen } from "../support/promises.js";
-import { combine } from "./combine.js";
+import { combine } from "./all-or-nothing.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { type EventListener, isTold, listenerOf, tell } from "./events.js";
 import { encodeKey, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";

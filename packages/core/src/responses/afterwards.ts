@@ -2,9 +2,9 @@ import type { Decision } from "../limits/decision.js";
 import { giveBack, settle } from "../limits/settle.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { CostFunction } from "../requests/functions.js";
-import { yesOrNo } from "../rules/answer.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { reasonOf, shown } from "../support/errors.js";
+import { yesOrNo } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 

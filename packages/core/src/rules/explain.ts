@@ -1,9 +1,8 @@
 import { Meeting } from "../requests/meeting.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
+import { CompiledRules, rulesWithDefaults } from "./compile.js";
 import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
-import { CompiledRules } from "./compiled-rules.js";
-import { rulesWithDefaults } from "./defaults.js";
 import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
 import type { Rule, RulesOptions } from "./rule.js";
@@ -75,7 +74,7 @@ function misfitOf<Req>({ match }: CompiledRule<Req>, request: RequestParts): Mis
 function asWhole<Req>(explanations: Explanation<Req>[]): Explanation<Req>[] {
   const decisive = explanations.find(({ says }) => says === "fails") ?? explanations.find(({ says }) => says === "rejects");
   if (decisive === undefined) return explanations;
-  return explanations.map((one) =>
-    one.says === "passes" || one.says === decisive.says ? one : { rule: one.rule, says: "overruled", by: decisive.rule },
+  return explanations.map((own) =>
+    own.says === "passes" || own.says === decisive.says ? own : { rule: own.rule, says: "overruled", by: decisive.rule },
   );
 }

@@ -1,6 +1,6 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
-import { attempt, tryRules } from "./compiled-rules.js";
+import { collectMistake, tryRules } from "./compile.js";
 import { compileExempt } from "./exempt.js";
 import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
@@ -25,7 +25,7 @@ export interface AppNames {
 export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
   checkOptions("`app`", app, ["keys", "costs"], '{ keys: ["user"], costs: ["items"] }');
   const mistakes: FloodgateError[] = [];
-  attempt(mistakes, () => compileExempt("rules", set.exempt));
+  collectMistake(mistakes, () => compileExempt("rules", set.exempt));
   const context: RuleContext<unknown> = {
     keys: named(
       "keys",

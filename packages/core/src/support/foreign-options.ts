@@ -195,7 +195,7 @@ const table: ReadonlyMap<string, readonly Answer[]> = new Map(
     keyPrefix: name,
     blockDuration: [
       ["ban", ban(1000)],
-      ["policy", `Block the key when it is rejected: limiter.block(key, "1h")`],
+      ["policy", (value) => `Block the key when it is rejected: limiter.block(key, ${duration(value, 1000, `"1h"`)})`],
     ],
     execEvenly: queue,
     execEvenlyMinDelayMs: queue,

@@ -108,6 +108,20 @@ export function functionOrNothing(where: string, option: string, value: unknown,
   );
 }
 
+/**
+ * The answer of a yes-or-no function of the app. Undefined and null mean no.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` for anything else: `"false"` or `0` could mean either.
+ */
+export function yesOrNo(where: string, option: string, answer: unknown, example: string): boolean {
+  if (typeof answer === "boolean") return answer;
+  if (answer === undefined || answer === null) return false;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_ANSWER",
+    `${where}: \`${option}\` must answer true or false, but answered ${shown(answer)}. Write ${option}: ${example}.`,
+    { at: [option] },
+  );
+}
+
 /** The known word that differs from `word` in the fewest letters, if it is near enough to be what was meant. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > 40) return undefined;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { FloodgateError } from "../../src/index.js";
-import { compileRules } from "../../src/rules/compiled-rules.js";
+import { compileRules } from "../../src/rules/compile.js";
 
 it("a version with thousands of bad rules reports the first hundred mistakes and stops", () => {
   let looked = 0;

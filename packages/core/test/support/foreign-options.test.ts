@@ -137,6 +137,7 @@ describe("an option of another library", () => {
     expect(limiter({ points: 5, duration: 60 })).toBe(
       'createLimiter has no options `points` and `duration`. Write policy: slidingWindowCounter({ limit: 5, window: "1m" }).',
     );
+    expect(limiter({ blockDuration: 600 })).toContain('limiter.block(key, "10m").');
     expect(limiter({ keyGenerator: () => "k" })).toContain("Give the key to each call: limiter.consume(key).");
     expect(messageOf(() => fixedWindow({ points: 5, duration: 60 } as never))).toContain("limit: 5. It has no option `duration` either");
     expect(messageOf(() => tokenBucket({ limit: 5, window: 1000 } as never))).toBe(

@@ -1,0 +1,153 @@
+import { FloodgateError, inside, shown } from "../support/errors.js";
+import { checkOptions } from "../support/options.js";
+import { CompiledRule } from "./compiled-rule.js";
+import { MatchIndex } from "./match-index.js";
+import { besideRules, limitWords, type Rule, type RulesOptions } from "./rule.js";
+import type { RuleContext } from "./rule-context.js";
+
+/** The compiled rules of a middleware, with an index to find those of a request. */
+export class CompiledRules<Req> {
+  readonly all: readonly CompiledRule<Req>[];
+  /** Finds the rules whose method, path and headers match a request. Undefined if every rule matches every request. */
+  readonly index: MatchIndex<CompiledRule<Req>> | undefined;
+  /** Whether no rule is enforced. */
+  readonly areWatched: boolean;
+  /** Whether a rule may need the client's address. */
+  readonly readAddress: boolean;
+  /** Whether an enforced rule may need the client's address. */
+  readonly needAddress: boolean;
+
+  constructor(rules: readonly CompiledRule<Req>[]) {
+    this.all = rules;
+    this.index = rules.some(({ match }) => match !== undefined) ? new MatchIndex(rules) : undefined;
+    this.areWatched = rules.every(({ shadow }) => shadow);
+    this.readAddress = rules.some(({ readsAddress }) => readsAddress);
+    this.needAddress = rules.some(({ readsAddress, shadow }) => readsAddress && !shadow);
+  }
+}
+
+/** Options that a middleware with `rules` refuses: each rule sets its own. */
+const ruleWords = [...limitWords.filter((word) => besideRules[word] === "error"), "name"];
+const sharedWords = limitWords.filter((word) => besideRules[word] === "default");
+
+/** Compiles the one rule of a middleware without `rules`. */
+export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {
+  return new CompiledRule(where, { ...options, name: options.name === undefined ? "default" : options.name }, context);
+}
+
+/**
+ * Compiles the rules of a middleware. Its own options are the defaults of each rule.
+ * @throws FloodgateError if a rule is wrong, or if the middleware sets an option that only a rule can set.
+ */
+export function rulesWithDefaults<Req>(
+  where: string,
+  options: RulesOptions<Req, string>,
+  rules: readonly Rule<Req, string>[],
+  context: RuleContext<Req>,
+): CompiledRule<Req>[] {
+  const beside = definedOf(options, ruleWords);
+  if (beside.length > 0) {
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `${where}: with \`rules\` each rule says its own name and limit, so \`${beside.map(([word]) => word).join("`, `")}\` cannot stand beside them.`,
+    );
+  }
+  const shared = Object.fromEntries(definedOf(options, sharedWords));
+  const isRule = (rule: unknown): rule is object => typeof rule === "object" && rule !== null;
+  const fill = (rule: object): object => {
+    const filled = { ...shared, ...Object.fromEntries(definedOf(rule, Object.keys(rule))) };
+    if (!isForKey(filled) && !("onMissingKey" in rule)) delete filled["onMissingKey"];
+    return filled;
+  };
+  const filled = Array.isArray(rules) ? rules.map((rule) => (isRule(rule) ? fill(rule) : rule)) : rules;
+  return compileRules(where, filled, context);
+}
+
+/** `onMissingKey: "ip"` is no default for rules with `key: "ip"`, whose missing key is the address itself. */
+function isForKey({ onMissingKey, key = "ip" }: { readonly [option: string]: unknown }): boolean {
+  return onMissingKey !== "ip" || key !== "ip";
+}
+
+/** The options among these that are not undefined. */
+function definedOf(options: object, words: readonly string[]): [string, unknown][] {
+  const values = options as Readonly<Record<string, unknown>>;
+  return words.filter((word) => values[word] !== undefined).map((word) => [word, values[word]]);
+}
+
+/** A middleware stops after this many mistakes, so that thousands of wrong rules do not block the event loop. */
+const maxMistakes = 100;
+
+/**
+ * @throws FloodgateError if a rule is wrong or two rules have one name: the first mistake. If there are several, `cause` is an
+ * AggregateError with the first 100.
+ */
+export function compileRules<Req>(where: string, rules: readonly Rule<Req, string>[], context: RuleContext<Req>): CompiledRule<Req>[] {
+  const { compiled, mistakes } = tryRules(where, rules, context, maxMistakes);
+  const [first] = mistakes;
+  if (first === undefined) return compiled;
+  if (mistakes.length === 1) throw first;
+  throw new FloodgateError(first.code, first.message, { at: first.at, cause: new AggregateError(mistakes) });
+}
+
+/** Compiles rules, and collects at most one mistake for each rule, in order, up to `max`. */
+export function tryRules<Req>(
+  where: string,
+  rules: readonly Rule<Req, string>[],
+  context: RuleContext<Req>,
+  max: number = Number.POSITIVE_INFINITY,
+): { compiled: CompiledRule<Req>[]; mistakes: FloodgateError[] } {
+  const compiled: CompiledRule<Req>[] = [];
+  const mistakes: FloodgateError[] = [];
+  const names = new Set<unknown>();
+  collectMistake(mistakes, () => inside(["rules"], () => checkList(where, rules)));
+  if (mistakes.length > 0) return { compiled, mistakes };
+  for (const [i, rule] of rules.entries()) {
+    if (mistakes.length >= max) break;
+    const place = `${where}: rules[${i}]`;
+    collectMistake(mistakes, () =>
+      compiled.push(withPlace(place, () => inside(["rules", i], () => compileRule(place, rule, names, context)))),
+    );
+  }
+  return { compiled, mistakes };
+}
+
+/** Runs `compile`, and collects the FloodgateError that it throws. */
+export function collectMistake(mistakes: FloodgateError[], compile: () => unknown): void {
+  try {
+    compile();
+  } catch (error) {
+    if (!(error instanceof FloodgateError)) throw error;
+    mistakes.push(error);
+  }
+}
+
+/** Puts the rule's place before an error message that lacks it, such as one about a policy. */
+function withPlace<T>(place: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof FloodgateError && !error.message.startsWith(place)) error.message = `${place}: ${error.message}`;
+    throw error;
+  }
+}
+
+function checkList(where: string, rules: unknown): void {
+  if (Array.isArray(rules) && rules.length > 0) return;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`rules\` must be an array of at least one rule, but was ${shown(rules)}. Write rules: [{ name: "per-ip", key: "ip", limit: 100, window: "1m" }].`,
+  );
+}
+
+function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unknown>, context: RuleContext<Req>): CompiledRule<Req> {
+  checkOptions(place, rule, ["name", "match", ...limitWords], '{ name: "per-ip", key: "ip", limit: 100, window: "1m" }');
+  if (names.has(rule.name)) {
+    throw new FloodgateError(
+      "FLOODGATE_DUPLICATE_NAME",
+      `${place}: the name ${shown(rule.name)} is used by an earlier rule. Give each rule its own name.`,
+      { at: ["name"] },
+    );
+  }
+  names.add(rule.name);
+  return new CompiledRule(place, rule, context);
+}
