@@ -2,7 +2,7 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The limit
-export { clientClosedRequest, type Outcome, RateLimit } from "./middleware/rate-limit.js";
+export { type Outcome, RateLimit } from "./middleware/rate-limit.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { withFaults } from "./middleware/faults.js";
 
@@ -15,7 +15,7 @@ export type { Match } from "./rules/match.js";
 export type { PlanNumbers } from "./rules/plans.js";
 export type { ClientIpOption } from "./requests/client-ip.js";
 export type { HeaderFormat } from "./responses/headers.js";
-export type { Afterwards, RefundWhen } from "./responses/afterwards.js";
+export type { Afterwards, RefundWhen } from "./middleware/afterwards.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests
@@ -28,7 +28,7 @@ export { decisionOf } from "./requests/meeting.js";
 // Responses
 export type { Header } from "./responses/headers.js";
 export type { Body } from "./responses/body.js";
-export { type NodeResponse, whenEnded } from "./responses/response-end.js";
+export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { Waiting } from "./responses/waiting.js";
 
 // Support

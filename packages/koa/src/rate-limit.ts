@@ -96,7 +96,8 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
 }
 
 function setBody(ctx: KoaContext, { body }: Outcome): void {
-  ctx.type = body.contentType;
+  // `ctx.type` would look the type up.
+  ctx.res.setHeader("Content-Type", body.contentType);
   ctx.body = body.text;
 }
 

@@ -1,8 +1,8 @@
 import { toPolicy } from "../algorithms/policy.js";
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
-import { guardStore } from "../stores/guard.js";
 import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";
+import { guardStore } from "../stores/store-guard.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen } from "../support/promises.js";

@@ -1,13 +1,14 @@
 import type { EventListener } from "../limits/events.js";
 import type { ReceiptSecret } from "../limits/receipt.js";
-import type { RefundWhen } from "../responses/afterwards.js";
 import type { HeadersOption } from "../responses/headers.js";
-import { limitWords, type RulesOptions } from "../rules/rule.js";
+import { limitWords } from "../rules/rule.js";
+import type { RulesOptions } from "../rules/rules-options.js";
 import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
 import type { Store } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
+import type { RefundWhen } from "./afterwards.js";
 
 /** The options of `rateLimit` that mean the same in every framework. */
 export interface RateLimitOptions<Req, Own extends string = never> extends RulesOptions<Req, Own>, FailureOptions {

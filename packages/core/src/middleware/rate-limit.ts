@@ -8,21 +8,21 @@ import { Meeting } from "../requests/meeting.js";
 import { ProxyCheck } from "../requests/proxy-warning.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { type Afterwards, afterwards } from "../responses/afterwards.js";
 import { type Body, staticBody } from "../responses/body.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
 import { quotaExceeded, reducedCapacity } from "../responses/problem.js";
 import { ActiveRules } from "../rules/active-rules.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
-import { guardStore } from "../stores/guard.js";
 import { runningMs } from "../stores/running-clock.js";
 import { checkStore, type Store, scopeOf } from "../stores/store.js";
+import { guardStore } from "../stores/store-guard.js";
 import { hasZero, isZero } from "../stores/zero-limit.js";
 import { reasonOf } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { afterThisRun } from "../support/runtime.js";
+import { type Afterwards, afterwards } from "./afterwards.js";
 import { applyBans, withLooks } from "./bans.js";
 import { DoubleCounts } from "./double-counts.js";
 import { throwFault } from "./faults.js";
@@ -43,9 +43,6 @@ export interface Outcome {
   /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
   readonly sent: Afterwards | undefined;
 }
-
-/** The status of a response that its client did not wait for, as nginx logs it. */
-export const clientClosedRequest = 499;
 
 const noBody: Body = { text: "", contentType: "text/plain" };
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: noBody, sent: undefined };

@@ -1,4 +1,5 @@
-import { clientClosedRequest } from "../middleware/rate-limit.js";
+/** The status of a response that its client did not wait for, as nginx logs it. */
+export const clientClosedRequest = 499;
 
 /** What is used of a Node socket. */
 export interface NodeSocket {

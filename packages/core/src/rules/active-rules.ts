@@ -6,9 +6,10 @@ import { isZero } from "../stores/zero-limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
-import type { Rule, RulesOptions } from "./rule.js";
+import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
 import { RuleLimiter } from "./rule-limiter.js";
+import type { RulesOptions } from "./rules-options.js";
 import { isRuleSource, type RuleSet } from "./source.js";
 
 /** One version of a middleware's rules. */

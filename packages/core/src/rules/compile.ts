@@ -2,8 +2,9 @@ import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
-import { besideRules, limitWords, type Rule, type RulesOptions } from "./rule.js";
+import { besideRules, limitWords, type Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
+import type { RulesOptions } from "./rules-options.js";
 
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {

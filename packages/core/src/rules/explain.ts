@@ -5,8 +5,9 @@ import { CompiledRules, rulesWithDefaults } from "./compile.js";
 import type { CompiledRule, NotCounted, RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
-import type { Rule, RulesOptions } from "./rule.js";
+import type { Rule } from "./rule.js";
 import { ruleContext } from "./rule-context.js";
+import type { RulesOptions } from "./rules-options.js";
 import type { RuleSet } from "./source.js";
 
 /** Why a rule does not count a request: its method, path or a header does not fit, or as the rule itself answers. */

@@ -6,7 +6,7 @@ import { functionOrNothing } from "../support/options.js";
 import type { Costs } from "./cost.js";
 import { compileExempt, type Exempted } from "./exempt.js";
 import { isBuiltInKey, type KeyNames } from "./key-source.js";
-import type { RulesOptions } from "./rule.js";
+import type { RulesOptions } from "./rules-options.js";
 import { keyDigests } from "./secret-keys.js";
 
 /** What the rules of one middleware share when they are compiled: the names that they may use, and whom none of them counts. */

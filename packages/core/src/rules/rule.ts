@@ -1,6 +1,5 @@
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
-import type { CostFunction, KeyFunction } from "../requests/functions.js";
-import type { RequestOptions } from "../requests/request-options.js";
+import type { CostFunction } from "../requests/functions.js";
 import type { Duration } from "../support/duration.js";
 import type { Promised } from "../support/promises.js";
 import type { BanOptions } from "./ban.js";
@@ -8,7 +7,6 @@ import type { Exempt } from "./exempt.js";
 import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { PlanOptions } from "./plans.js";
-import type { RuleSource } from "./source.js";
 
 /**
  * What happens to a request without a key. `"ip"` counts it by its IP address, apart from all keys; a limiter names that client
@@ -55,23 +53,6 @@ export interface Rule<Req, Own extends string = never> extends LimitOptions<Req,
   name: string;
   /** The requests that the rule counts. Default: every request. */
   match?: Match | ((request: Req) => Promised<boolean>);
-}
-
-/** The options of a middleware that concern its rules. `keys` alone defines the names of keys. */
-export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {
-  /** The limit's name in headers, store keys and events. Limits of one name on one store share a count. Default `"default"`. */
-  name?: string;
-  /** Several limits, checked in one atomic step; or a source of rules that change while the server runs. */
-  rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
-  /** The keys that `key` and rules refer to by name. Each function runs once per request, however many rules use it. */
-  keys?: Readonly<Record<Own, KeyFunction<Req>>>;
-  /** The costs that `cost` and `settle` refer to by name. Each function runs once per request, however many rules use it. */
-  costs?: Readonly<Record<string, CostFunction<Req>>>;
-  /**
-   * Makes the digests of secret keys HMACs. At least 32 characters, the same in every process. Without it, digests are plain SHA-256, which
-   * does not protect values that can be guessed, such as passwords and short tokens.
-   */
-  keySecret?: string;
 }
 
 /** A rule from a file or a config database. Where code has functions, it has names that the app defines. */

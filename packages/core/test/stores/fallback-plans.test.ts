@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { kinds } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimit } from "../../src/limits/limit.js";
-import { guardStore } from "../../src/stores/guard.js";
+import { guardStore } from "../../src/stores/store-guard.js";
 import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.js";
 
 useFallback();

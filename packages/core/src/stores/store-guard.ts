@@ -1,0 +1,247 @@
+import { chargedAll } from "../limits/all-or-nothing.js";
+import { type Charge, ChargeRecord, charged, chargeOf, owned } from "../limits/charge.js";
+import type { Decision } from "../limits/decision.js";
+import { type EventListener, listenerOf } from "../limits/events.js";
+import type { Limit } from "../limits/limit.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { andThen, isPromise } from "../support/promises.js";
+import { type Breaker, breakerOf } from "./breaker.js";
+import { ChargingStore } from "./charging-store.js";
+import { Deadlines, latestMs, msUntil } from "./deadlines.js";
+import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
+import { type DeadlineStore, type FallbackStore, NoFallback } from "./fallback-store.js";
+import type { Guard } from "./guard.js";
+import { LocalFallback } from "./local-fallback.js";
+import { runningMs } from "./running-clock.js";
+import { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
+import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
+
+/**
+ * Calls a store with a deadline and a circuit breaker. If the store fails, or does not answer within `timeoutMs`, the fallback decides.
+ * Refunds, settlements and resets are not decisions: they ignore the breaker, and fail if the store fails.
+ */
+export class StoreGuard<M extends Mode> implements Guard<M> {
+  readonly mode: M;
+  readonly scope: object;
+  readonly sharedAs: string | undefined;
+  /** The local limits that apply if the store fails; undefined without a fallback store. */
+  readonly fallback: LocalFallback | undefined;
+  readonly #store: Store<M>;
+  readonly timeoutMs: number;
+  readonly #breaker: Breaker;
+  readonly #fallbackStore: FallbackStore;
+  readonly #onEvent: EventListener | undefined;
+  readonly #deadlines = new Deadlines();
+  #leave: () => void = () => undefined;
+
+  constructor(
+    store: Store<M>,
+    breaker: Breaker,
+    options: { timeoutMs: number; fallbackStore: FallbackStore; onEvent: EventListener | undefined },
+  ) {
+    this.mode = store.mode;
+    this.scope = scopeOf(store);
+    this.sharedAs = store.sharedAs;
+    this.#store = store;
+    this.timeoutMs = options.timeoutMs;
+    this.#breaker = breaker;
+    this.#fallbackStore = options.fallbackStore;
+    this.fallback = options.fallbackStore instanceof LocalFallback ? options.fallbackStore : undefined;
+    this.#onEvent = listenerOf(options.onEvent);
+  }
+
+  /** Sends the breaker's events to `onEvent` until `close`. Call after setup; a failed setup would leak it. */
+  listen(): void {
+    if (this.#onEvent !== undefined) this.#leave = this.#breaker.listen(this.#onEvent);
+  }
+
+  /** Stops the breaker's events. */
+  close(): void {
+    this.#leave();
+  }
+
+  consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
+    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, cost));
+    return this.#decide(
+      [{ limit, key, cost }],
+      (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
+      (fallback) => fallback.consume(limit, key, cost),
+      (made) => (made.allowed ? charged(made, limit, key, this) : owned(made)),
+    );
+  }
+
+  consumeAll(checks: readonly Check[]): Answer<Decision[], M> {
+    if (hasZero(checks)) return this.#answer(() => consumeBesideZero(this, checks));
+    return this.#decide(
+      checks,
+      (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
+      (fallback) => fallback.consumeAll(checks),
+      (made) => chargedAll(checks, made, this),
+    );
+  }
+
+  peek(limit: Limit, key: string): Answer<Decision, M> {
+    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, 1));
+    return this.#decide(
+      [{ limit, key, cost: 1 }],
+      (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
+      (fallback) => fallback.peek(limit, key),
+      owned,
+    );
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
+    if (charge instanceof ChargeRecord && charge.localUsage !== undefined) {
+      const store = this.#withDeadline(runningMs() + this.timeoutMs);
+      return this.#answer(() => this.#bounded(this.#fallbackStore.settle(limit, key, charge, cost, store)));
+    }
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
+  }
+
+  reset(limit: Limit, key: string): Answer<void, M> {
+    this.#fallbackStore.reset(limit, key);
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
+  }
+
+  #decide<T extends Decision | Decision[]>(
+    checks: readonly Check[],
+    ask: (timeoutMs: number) => Answer<T, M>,
+    decide: (fallbackStore: FallbackStore) => T,
+    charge: (made: T) => T,
+  ): Answer<T, M> {
+    const period = this.#breaker.admits(this.timeoutMs);
+    if (period === 0) return this.#answer(() => this.#fallBack(decide));
+    const done = (value: T): T => {
+      if (!isDecided(value)) return fault(wrongAnswer(value));
+      this.#breaker.succeeded(period);
+      return charge(value);
+    };
+    const fault = (error: unknown): T => {
+      this.#failed(period, error);
+      return this.#fallBack(decide);
+    };
+    let answer: T | PromiseLike<T>;
+    try {
+      answer = this.#ask(checks, ask) as T | PromiseLike<T>;
+    } catch (error) {
+      return this.#answer(() => fault(error));
+    }
+    return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Answer<T, M>;
+  }
+
+  /** Calls the store after the hand-over of these keys, both within one timeout. */
+  #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+    if (!this.#fallbackStore.hasUnreported) return this.#inTime(this.timeoutMs, ask);
+    const deadlineMs = runningMs() + this.timeoutMs;
+    const handOver = this.#fallbackStore.handOver(checks, () => this.#withDeadline(deadlineMs));
+    return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+  }
+
+  /** The store, with one deadline for all calls. */
+  #withDeadline(deadlineMs: number): DeadlineStore {
+    return {
+      consume: (limit, key, cost) => this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs)),
+      settle: (limit, key, charge, cost) =>
+        this.#inTime(msUntil(deadlineMs), (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs)),
+    };
+  }
+
+  /** Bounds a shared hand-over by our timeout. */
+  #bounded<T>(answer: T | PromiseLike<T>): T | PromiseLike<T> {
+    return isPromise(answer) ? this.atMost(this.timeoutMs, answer) : answer;
+  }
+
+  #inTime<T>(timeoutMs: number, ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+    const answer = ask(timeoutMs);
+    if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
+    return this.atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
+  }
+
+  /** Waits for a promise of the store, at most `timeoutMs`. */
+  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const waiter = {
+        deadlineMs: runningMs() + timeoutMs,
+        latestMs: latestMs(timeoutMs),
+        place: -1,
+        expire: () => reject(timeoutError(this.timeoutMs)),
+      };
+      this.#deadlines.add(waiter);
+      const settle =
+        <V>(how: (value: V) => void) =>
+        (value: V) => {
+          this.#deadlines.delete(waiter);
+          how(value);
+        };
+      pending.then(settle(resolve), settle(reject));
+    });
+  }
+
+  /** Decides without the store. If the fallback fails too, the request passes. */
+  #fallBack<T extends Decision | Decision[]>(decide: (fallbackStore: FallbackStore) => T): T {
+    try {
+      const made = decide(this.#fallbackStore);
+      for (const decision of [made].flat() as Decision[]) {
+        const charge = chargeOf(decision);
+        if (charge instanceof ChargeRecord) charge.guard = this;
+      }
+      return made;
+    } catch (error) {
+      this.#onEvent?.({ type: "store-error", error });
+      return decide(new NoFallback(true, this.#breaker));
+    }
+  }
+
+  #failed(period: number, error: unknown): void {
+    this.#onEvent?.({ type: "store-error", error });
+    const code = error instanceof FloodgateError ? error.code : undefined;
+    // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
+    if (code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
+    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") this.#breaker.failed(period, error);
+  }
+
+  /** Returns a value made here, or throws, in the store's mode: at once or by promise. */
+  #answer<T>(make: () => T | PromiseLike<T>): Answer<T, M> {
+    return (this.mode === "sync" ? make() : new Promise<T>((resolve) => resolve(make()))) as Answer<T, M>;
+  }
+}
+
+function timeoutError(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_STORE_TIMEOUT",
+    `The store did not answer within ${timeoutMs} ms. Check its server and network, or raise \`timeoutMs\`.`,
+  );
+}
+
+/** Whether the answer of a third-party store is a decision at all. */
+function isDecided(answer: unknown): boolean {
+  return Array.isArray(answer) ? answer.every(isDecision) : isDecision(answer);
+}
+
+function isDecision(answer: unknown): boolean {
+  const { allowed, policy } = (answer ?? {}) as { readonly allowed?: unknown; readonly policy?: unknown };
+  return typeof allowed === "boolean" && typeof policy === "object";
+}
+
+function wrongAnswer(answer: unknown): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_STORE_FAULT",
+    `The store answered ${shown(answer)}, which is not a decision. Run the suite of @floodgate/conformance on it.`,
+  );
+}
+
+/** Wraps a store for calls. A synchronous store gets no deadline and no breaker unless `onStoreError` is given. */
+export function guardStore<M extends Mode>(
+  where: string,
+  store: Store<M>,
+  options: FailureOptions & { onEvent?: EventListener | undefined },
+): Guard<M> {
+  const { onStoreError, onEvent } = options;
+  const timeoutMs = checkTimeout(where, options.timeoutMs);
+  const when = checkOnStoreError(where, onStoreError, store);
+  if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Guard<Mode> as Guard<M>;
+  const breaker = breakerOf(store);
+  const fallbackStore =
+    typeof when === "string" ? new NoFallback(when === "allow", breaker) : LocalFallback.of(when.store, when.processes, breaker);
+  return new StoreGuard(store, breaker, { timeoutMs, fallbackStore, onEvent });
+}
