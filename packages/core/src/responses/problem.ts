@@ -5,7 +5,7 @@ import { retryAfterSeconds } from "./headers.js";
 /** A problem (RFC 9457). */
 const problem = (members: object): Body => ({ text: JSON.stringify(members), contentType: "application/problem+json" });
 
-/** The body of a 429: the problem type that the IETF draft registers, with the names of the limits exceeded. */
+/** The body of a 429: the problem type of the IETF draft, with the names of the exceeded limits. */
 export function quotaExceeded(violated: readonly string[], decision: Decision | undefined): Body {
   const retryAfter = decision === undefined ? undefined : retryAfterSeconds(decision);
   return problem({
@@ -18,7 +18,7 @@ export function quotaExceeded(violated: readonly string[], decision: Decision | 
   });
 }
 
-/** The body of a 503: nobody can say now whether the request is within its limits. */
+/** The body of a 503: the store failed, so the limits cannot be checked. */
 export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): Body {
   return problem({
     type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
@@ -31,7 +31,7 @@ export function reducedCapacity(violated: readonly string[], retryAfter: number 
 }
 
 function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
-  if (decision === undefined) return "The request does not say whom to count it for.";
+  if (decision === undefined) return "The request has no key to count it by.";
   if (retryAfter === undefined) return `The request costs ${decision.cost}, more than the limit of ${decision.limit} ever allows.`;
   return `Try again in ${retryAfter} second${retryAfter === 1 ? "" : "s"}.`;
 }
