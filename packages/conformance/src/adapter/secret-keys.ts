@@ -165,7 +165,7 @@ export function secretKeyCases({ describe, it }: AdapterSuite): void {
       await assert.rejects(
         web.start({ policy, key: "header:x-api-key", keySecret: "too short a secret" }),
         (error: Error) =>
-          /`keySecret` must be a text of at least 32 characters/.test(error.message) && !error.message.includes("too short"),
+          /`keySecret` must be a string of at least 32 characters/.test(error.message) && !error.message.includes("too short"),
       );
     });
   });

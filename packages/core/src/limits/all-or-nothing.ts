@@ -12,14 +12,14 @@ export function passesAll(checks: readonly Pick<Check, "shadow">[], decisions: r
 }
 
 /**
- * How a store decides one check. With `commit` it charges an allowed request, and logs a rejected one where the policy counts those;
- * without, it changes nothing.
+ * Decides one check. With `commit` it charges an allowed request, and logs a rejected one if the policy has `countRejected`. Without
+ * `commit` it changes nothing.
  */
 export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number, commit: boolean) => Decision;
 
 /**
- * For stores that answer at once: decides a request under several limits, as `Store.consumeAll` does. If the request passes, every limit
- * that allows it is charged, else none. Limits that are only looked at are never charged.
+ * For synchronous stores: implements `Store.consumeAll`. If the request passes, every limit that allows it is charged, else none.
+ * Look-only limits are never charged.
  */
 export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
   const decisions = checks.map(({ limit, key, cost }) => decide(limit, key, cost, nowMs, false));
@@ -32,7 +32,7 @@ export function decideAll(checks: readonly Check[], nowMs: number, decide: Decid
   return decisions;
 }
 
-/** Whether one of several checks has charged its limit. @param passes whether the request passes them all. */
+/** Whether one of several checks has charged its limit. @param passes whether the request passes all of them. */
 export function isCharged({ look }: Check, decision: Decision, passes: boolean): boolean {
   return passes && decision.allowed && look !== true;
 }

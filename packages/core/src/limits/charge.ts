@@ -5,15 +5,15 @@ import type { LocalUsage } from "../stores/unreported-usage.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
-/** What an allowed decision took, as a store settles it. */
+/** What an allowed decision charged. A store settles it. */
 export interface Charge {
   /** The units that were charged. */
   readonly cost: number;
   /** The time that the charge counts from, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** The store's number of the state that was charged, as it gave it to `inState`. */
+  /** The number of the charged state, as the store passed it to `inState`. */
   readonly state: number | undefined;
-  /** Where a receipt was issued for the charge: the store redeems it once, and changes nothing from `untilMs` on, by its own clock. */
+  /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on. */
   readonly receipt?: ReceiptMark | undefined;
 }
 
@@ -23,22 +23,22 @@ export interface ReceiptMark {
   readonly untilMs: number;
 }
 
-/** `undefined` while the charge may be settled; `fault` if the store failed, so that it may have been settled or not. */
+/** `undefined` while the charge can be settled. With `fault` the store failed, and may or may not have settled it. */
 type Fate = undefined | "settled" | { readonly fault: unknown };
 
-/** The one record of a charge. Only its decision leads to it, so a copy or an edit of the decision has no charge. */
+/** The only record of a charge. Only its own decision object leads to it, so copies of the decision have no charge. */
 export class ChargeRecord implements Charge {
   readonly cost: number;
   readonly atMs: number;
   readonly state: number | undefined;
   readonly limit: Limit;
   readonly key: string;
-  /** The guard that decided: it settles too. */
+  /** The guard that decided; it also settles. */
   guard: Store<Mode> | undefined;
-  /** Where a fallback charged: the fallback's account of the key. */
+  /** Set if a fallback charged: the fallback's usage of the key. */
   readonly localUsage: LocalUsage | undefined;
   fate: Fate = undefined;
-  /** The mark of its receipt, once one was issued; and as the store is handed it. */
+  /** `issued`: the mark of the receipt, once one was issued. `receipt`: the same, once the store must redeem by it. */
   issued: ReceiptMark | undefined = undefined;
   receipt: ReceiptMark | undefined = undefined;
 
@@ -61,7 +61,7 @@ export class ChargeRecord implements Charge {
   }
 }
 
-/** Private fields tell a decision from its copies: a spread, JSON and structuredClone leave them behind. */
+/** Private fields distinguish a decision from its copies: a spread, JSON and structuredClone do not copy them. */
 export class MadeDecision implements Decision {
   readonly allowed: boolean;
   readonly limit: number;
@@ -74,13 +74,13 @@ export class MadeDecision implements Decision {
   readonly name: string;
   readonly policy: Policy;
   readonly degraded: boolean;
-  // Private copies of what was charged: editing the decision changes nothing.
+  // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;
   #state: number | undefined;
   #limit: Limit | undefined;
   #guard: Store<Mode> | undefined;
-  /** The key that was charged; or the record, which is made on demand, because most decisions are never settled. */
+  /** The charged key, or the record. The record is made on demand, because most decisions are never settled. */
   #charged: string | ChargeRecord | undefined;
 
   static owned(made: Decision): MadeDecision {
@@ -113,7 +113,7 @@ export class MadeDecision implements Decision {
   }
 
   static charged(made: Decision, limit: Limit, key: string, guard?: Store<Mode>, localUsage?: LocalUsage): Decision {
-    // One made by another copy of this package, or by hand, or handed out twice.
+    // Copy a decision that another copy of this package or a store made by hand, or that was returned before.
     const own = #charged in made && made.#charged === undefined ? made : MadeDecision.restated(made, {});
     own.#limit = limit;
     own.#guard = guard;
@@ -122,15 +122,15 @@ export class MadeDecision implements Decision {
     return own;
   }
 
-  static chargeOf(given: unknown): ChargeRecord | undefined | "copy" {
-    return typeof given === "object" && given !== null && #charged in given ? MadeDecision.#recordOf(given) : "copy";
+  static chargeOf(value: unknown): ChargeRecord | undefined | "copy" {
+    return typeof value === "object" && value !== null && #charged in value ? MadeDecision.#recordOf(value) : "copy";
   }
 
   static asCharge(made: Decision): Charge {
     return { cost: made.cost, atMs: made.atMs, state: #charged in made ? made.#state : undefined };
   }
 
-  // Static: a private method of each decision would take a field of each.
+  // Static, because private methods would add a field to each decision.
   static #recordOf(made: MadeDecision, localUsage?: LocalUsage): ChargeRecord | undefined {
     const charged = made.#charged;
     if (typeof charged !== "string") return charged;
@@ -168,37 +168,37 @@ export class MadeDecision implements Decision {
   }
 }
 
-// The functions that read the private fields are static methods, and not wrapped: each decision runs them.
+// Direct aliases of static methods, without wrappers: they run for every decision.
 
-/** The same decision with other values, in the same state. It has no charge. */
+/** A copy of the decision with other values, in the same state. It has no charge. */
 export const restated: (made: Decision, changes: Partial<Decision>) => Decision = MadeDecision.restated;
 
 /**
- * For stores: tells which state a decision was made in, by a number that the state keeps until it is forgotten, and that no
- * other state of the store ever has. The store is handed it with the charge that it settles.
+ * For stores: attaches the number of the state that a decision was made in. The number must stay the same for the life of the state, and
+ * no other state of the store may ever have it. `Store.settle` receives it with the charge.
  */
 export const inState: (made: Decision, state: number) => Decision = MadeDecision.inState;
 
-/** A decision of ours: a store may have made its own object. */
+/** The decision as a `MadeDecision`; copies it if the store made its own object. */
 export const owned: (made: Decision) => MadeDecision = MadeDecision.owned;
 
-/** A decision that has charged a key of a limit, with its charge. */
+/** Attaches a charge of a key under a limit to a decision. */
 export const charged: (made: Decision, limit: Limit, key: string, guard?: Store<Mode>, localUsage?: LocalUsage) => Decision =
   MadeDecision.charged;
 
-/** What a decision charged; undefined if it charged nothing, `"copy"` if it is no decision of ours. */
-export const chargeOf: (given: unknown) => ChargeRecord | undefined | "copy" = MadeDecision.chargeOf;
+/** The charge of a decision; undefined if it charged nothing, `"copy"` if the value is not an original decision. */
+export const chargeOf: (value: unknown) => ChargeRecord | undefined | "copy" = MadeDecision.chargeOf;
 
-/** For callers of stores: the charge of a decision that a store itself has answered. */
+/** For direct callers of stores: the charge of a store's own decision. */
 export const asCharge: (made: Decision) => Charge = MadeDecision.asCharge;
 
 /**
- * For stores: whether a decision that was just committed has begun its state. The state that the cells held before may have ended,
- * or have become void by a clock that stepped back; then the state of the new charge needs another number.
+ * For stores: whether a decision that was just committed began a new state, because the old one had ended or a clock's step had made
+ * it void. Then the new state needs another number.
  */
 export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number, made: Decision): boolean {
   const { algorithm, policy } = limit;
-  // Nearly always enough, and quick: more than this charge is missing.
+  // Fast path: more than this charge is missing, so the state is older.
   if (made.remaining !== Math.max(made.limit - made.cost, 0)) return false;
   if (!made.allowed && algorithm.countsRejected?.(policy) !== true) return false;
   const size = algorithm.size(policy, noCells, 0);
@@ -212,16 +212,16 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   return began;
 }
 
-/** Zeros, on which a state is begun: most take no more. */
+/** Zeros to begin a state on; enough for most algorithms. */
 const scratch: Cells = new Float64Array(16);
 
-/** No cells at all reads as no state. */
+/** Zeros, which read as no state. */
 const noCells: Cells = new Float64Array(3);
 
 /**
- * For stores: settles a charge in a state, and answers as `Store.settle` does. A charge of another state gives nothing back, and what
- * it owes in addition is owed only where that does not depend on the charge: in buckets.
- * @param state the number of the state in the cells; undefined where they hold no state.
+ * For stores: implements `Store.settle` on cells. A charge to an earlier state refunds nothing; only a bucket still charges a higher
+ * cost.
+ * @param state the number of the state in the cells; undefined if there is none.
  */
 export function settleIn(
   { algorithm, policy }: Limit,

@@ -1,6 +1,6 @@
 import type { Policy } from "../algorithms/registry.js";
 
-/** What a check answers. Times are whole milliseconds from the reading of the store's clock. */
+/** The result of a check. Durations are whole milliseconds from the store's current time. */
 export interface Decision {
   /** Whether the request may pass. A rejection is a result, never an exception. */
   readonly allowed: boolean;
@@ -8,13 +8,13 @@ export interface Decision {
   readonly limit: number;
   /** The largest cost that would pass right now, after this decision; never below 0. */
   readonly remaining: number;
-  /** The least wait after which another request of the same cost passes if nothing else happens; 0 if it would at once, Infinity if never. */
+  /** The shortest wait after which a request of the same cost passes if nothing else happens. 0 if it passes now, Infinity if never. */
   readonly retryAfterMs: number;
-  /** The time after which the state is the same as none. */
+  /** The time after which the key is as if it had never been used. */
   readonly resetAfterMs: number;
-  /** How long to hold an allowed request (`leakyBucket`); 0 elsewhere. */
+  /** How long to hold an allowed request (`leakyBucket`); 0 for all other policies. */
   readonly delayMs: number;
-  /** The units that the request asked for. */
+  /** The units that the request costs. */
   readonly cost: number;
   /** The time that the charge counts from, in milliseconds since the epoch. */
   readonly atMs: number;
@@ -22,25 +22,24 @@ export interface Decision {
   readonly name: string;
   readonly policy: Policy;
   /**
-   * True where the store could not be asked, and `onStoreError` decided. Of a fallback the numbers are true of its own counts,
-   * with `limit` this process's share; else nothing is known of the key: `remaining` and `resetAfterMs` are 0, and `retryAfterMs`
-   * is 0 or, where it is rejected, the time until the store is asked again.
+   * Whether the store failed and `onStoreError` decided. With a fallback, the numbers are those of its own counts, and `limit` is this
+   * process's share. Otherwise they are unknown: `remaining` and `resetAfterMs` are 0, and `retryAfterMs` is 0 or, if the request is
+   * rejected, the time until the store is asked again.
    */
   readonly degraded: boolean;
 }
 
-/** What a check of several limits answers: all are charged, or none is. */
+/** The result of a check of several limits: all are charged, or none is. */
 export interface CombinedDecision {
   readonly allowed: boolean;
-  /** The most restrictive one. */
+  /** The most restrictive decision. */
   readonly decision: Decision;
-  /** One a check, in the order of the checks; each says whether that limit alone would allow. */
+  /** One decision per check, in order. Each says whether that limit alone would allow. */
   readonly all: readonly Decision[];
 }
 
 /**
- * The decision to report of several: of those that reject, the longest wait; else the smallest share remaining.
- * The first of equals, so that the order of the checks settles ties.
+ * The decision to report: the longest wait among rejections, else the smallest remaining share. The first check wins a tie.
  */
 export function mostRestrictive(decisions: readonly Decision[]): Decision {
   let worst = decisions[0] as Decision;

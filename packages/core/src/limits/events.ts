@@ -4,11 +4,11 @@ import { isPromise } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 import type { Decision } from "./decision.js";
 
-/** What happened to one request under one limit. */
+/** One decision for a request under one limit. */
 export interface DecisionEvent {
   /**
-   * `allowed`, `limited` (rejected), `shadow-limited` (would have been, but the limit is only watched), `delayed` (allowed,
-   * after a wait), `degraded` (decided without the store).
+   * `allowed`; `limited` (rejected); `shadow-limited` (would have been rejected, but the limit is in shadow mode); `delayed` (allowed
+   * after a wait); `degraded` (decided without the store).
    */
   readonly type: "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded";
   readonly name: string;
@@ -16,43 +16,43 @@ export interface DecisionEvent {
   readonly decision: Decision;
 }
 
-/** A request was rejected for want of a key (`onMissingKey: "reject"`). */
+/** A request without a key was rejected (`onMissingKey: "reject"`). */
 export interface MissingKeyEvent {
   readonly type: "missing-key";
   readonly name: string;
 }
 
-/** Units were given back. */
+/** Units were refunded. */
 export interface RefundEvent {
   readonly type: "refunded";
   readonly name: string;
   readonly key: string;
   readonly units: number;
-  /** `undefined` where it was refunded by a receipt. */
+  /** `undefined` if a receipt was used. */
   readonly decision: Decision | undefined;
 }
 
-/** The real cost of a request was told, and was another than what had been charged. */
+/** A request was settled to a real cost that differs from the charged one. */
 export interface SettleEvent {
   readonly type: "settled";
   readonly name: string;
   readonly key: string;
   /** The real cost. */
   readonly cost: number;
-  /** The units charged in addition, or below 0 those given back. */
+  /** The units charged in addition; negative if units were given back. */
   readonly units: number;
-  /** `undefined` where it was settled by a receipt. */
+  /** `undefined` if a receipt was used. */
   readonly decision: Decision | undefined;
 }
 
-/** A store that was full forgot a key that still had something to remember. */
+/** A full store evicted a key that had not expired. */
 export interface EvictionEvent {
   readonly type: "evicted";
   readonly name: string;
   readonly key: string;
 }
 
-/** A refund by response status failed; the response is gone, so nobody else can be told. */
+/** A refund by response status failed. The response has been sent, so this event is the only report. */
 export interface RefundFailedEvent {
   readonly type: "refund-failed";
   readonly name?: string;
@@ -60,7 +60,7 @@ export interface RefundFailedEvent {
   readonly error: unknown;
 }
 
-/** What a request has really cost could not be told or charged; the response is gone, so nobody else can be told. */
+/** A settlement failed. The response has been sent, so this event is the only report. */
 export interface SettleFailedEvent {
   readonly type: "settle-failed";
   readonly name?: string;
@@ -68,15 +68,15 @@ export interface SettleFailedEvent {
   readonly error: unknown;
 }
 
-/** The store (or its fallback) has failed, or has not answered in time; the decision is another event, `degraded`. */
+/** The store or its fallback failed or timed out. The decision is a separate `degraded` event. */
 export interface StoreErrorEvent {
   readonly type: "store-error";
   readonly error: unknown;
 }
 
 /**
- * The breaker of a store has opened (it is not asked), tries it (`half-open`), or has closed again. All who listen to a store's
- * limiters are told, each once.
+ * The circuit breaker of a store has opened (the store is not asked), is half-open (it is probed), or has closed. Each listener of the
+ * store's limiters gets the event once.
  */
 export interface BreakerEvent {
   readonly type: "breaker";
@@ -84,8 +84,8 @@ export interface BreakerEvent {
 }
 
 /**
- * A new version of the rules is in force, or, after a refusal, the one in force is what there is to read again; `version` is the
- * source's own name for it.
+ * A new version of the rules is active; or the source is back at the active version after a refused one. `version` is the source's name
+ * for it.
  */
 export interface RulesReloadedEvent {
   readonly type: "rules-reloaded";
@@ -93,7 +93,7 @@ export interface RulesReloadedEvent {
   readonly version: string;
 }
 
-/** A new version of the rules was refused, or none could be read: the last good one stays in force. */
+/** A new version of the rules was refused or could not be read. The last good one stays active. */
 export interface RulesRefusedEvent {
   readonly type: "rules-refused";
   readonly source: string;
@@ -102,21 +102,21 @@ export interface RulesRefusedEvent {
 
 export type RulesEvent = RulesReloadedEvent | RulesRefusedEvent;
 
-/** A key has been rejected so often that it is turned away for a while. */
+/** A key was banned after repeated rejections. */
 export interface BanEvent {
   readonly type: "banned";
   readonly name: string;
   readonly key: string;
-  /** For how long. */
+  /** The length of the ban. */
   readonly forMs: number;
-  /** Whether the rule is only watched: then nobody is turned away. */
+  /** Whether the rule is in shadow mode, so that the ban rejects nobody. */
   readonly shadow: boolean;
 }
 
 /**
- * What a warning is about: two middlewares that count one request twice; a proxy that the framework was not told of; a middleware that
- * is made anew for each request; a key function that counts each IPv6 address as a client; a match function that answers nothing; a limit
- * of 0, which rejects every request; a rule that is only watched and fails.
+ * The reason of a warning: two middlewares that count one request twice; a proxy without a proxy setting; a middleware that is made for
+ * each request; a key function that counts each IPv6 address as a client; a match function that returns nothing; a limit of 0, which
+ * rejects every request; a shadow rule that fails.
  */
 export type WarningCode =
   | "FLOODGATE_COUNTED_TWICE"
@@ -127,14 +127,14 @@ export type WarningCode =
   | "FLOODGATE_LIMIT_OF_ZERO"
   | "FLOODGATE_WATCHED_RULE_FAILS";
 
-/** A setting that is probably a mistake, told once: to whoever listens, else on the console. */
+/** A probable mistake. It is reported once: to the listener, else on the console. */
 export interface WarningEvent {
   readonly type: "warning";
   readonly code: WarningCode;
   readonly message: string;
 }
 
-/** Everything that can be observed. It costs nothing when nobody listens. */
+/** Everything that can be observed. Events cost nothing without a listener. */
 export type FloodgateEvent =
   | DecisionEvent
   | MissingKeyEvent
@@ -149,12 +149,12 @@ export type FloodgateEvent =
   | BanEvent
   | WarningEvent;
 
-/** What it fails with, now or later, fails no request. */
+/** A listener that throws or rejects does not fail the request. */
 export type EventListener = (event: FloodgateEvent) => void;
 
 const listeners = new WeakMap<EventListener, EventListener>();
 
-/** A listener as it is told; the same for the same. What it fails with, now or later, harms nobody else: the console is told once. */
+/** Wraps a listener so that its errors fail no request; the first one is logged. The same listener returns the same wrapper. */
 export function listenerOf(onEvent: EventListener): EventListener;
 export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined;
 export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined {
@@ -163,10 +163,10 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
   if (known !== undefined) return known;
   const listener = (event: FloodgateEvent): void => {
     try {
-      const heard: unknown = onEvent(event);
-      if (isPromise(heard)) heard.then(undefined, deaf);
+      const handled: unknown = onEvent(event);
+      if (isPromise(handled)) handled.then(undefined, listenerFailed);
     } catch (error) {
-      deaf(error);
+      listenerFailed(error);
     }
   };
   listeners.set(onEvent, listener);
@@ -174,26 +174,26 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
   return listener;
 }
 
-function deaf(error: unknown): void {
-  warnOnce("onEvent", `a listener has failed, which harms no request, and is not told again: ${reasonOf(error).why}`);
+function listenerFailed(error: unknown): void {
+  warnOnce("onEvent", `a listener has failed. Requests are not affected, and further failures are not logged. ${reasonOf(error).why}`);
 }
 
 /**
- * Tells of a probable mistake: the listener, else the console once in a process.
- * @param subject what the console is told of once: the code, or the code of one rule.
+ * Reports a probable mistake to the listener, else on the console.
+ * @param subject what the console logs once per process: the code, or the code of one rule.
  */
-export function tellWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
+export function emitWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
   if (onEvent === undefined) warnOnce(code, message, subject);
   else onEvent({ type: "warning", code, message });
 }
 
-/** Tells of one decision. */
-export function tell(onEvent: EventListener, key: string, decision: Decision, shadow: boolean): void {
+/** Emits the event of one decision. */
+export function emitDecision(onEvent: EventListener, key: string, decision: Decision, shadow: boolean): void {
   onEvent({ type: eventType(decision, shadow), name: decision.name, key, decision });
 }
 
-/** Whether there is something to tell: of a rejected whole, a limit that would have allowed has neither allowed nor limited. */
-export function isTold(decision: Decision, allowed: boolean): boolean {
+/** Whether a decision has an event. There is none for a limit that allowed when another rejected. */
+export function hasEvent(decision: Decision, allowed: boolean): boolean {
   return allowed || !decision.allowed;
 }
 

@@ -4,19 +4,19 @@ import { ipKey } from "../support/ip.js";
 
 export type KeyPart = string | number | bigint | boolean;
 
-/** Whom a limit counts: a client IP, a user id, a route, or a tuple of those, of which a part may be a tuple itself. */
+/** What a limit counts by: a client IP, a user id, a route, or a tuple of those. A part of a tuple may be a tuple itself. */
 export type Key = KeyPart | readonly (KeyPart | readonly KeyPart[])[];
 
-/** A client without a key, whom a rule with `onMissingKey: "ip"` counts by this address. */
+/** A client without a key, which a rule with `onMissingKey: "ip"` counts by this address. */
 export interface MissingKeyIp {
-  /** In any notation; IPv6 is cut to its prefix as the middleware does. */
+  /** In any notation. IPv6 is cut to the prefix, as in the middleware. */
   readonly missingKeyIp: string;
 }
 
-/** Whom a limiter counts. */
+/** A key of a limiter, or a client without a key. */
 export type LimiterKey = Key | MissingKeyIp;
 
-/** The digest of a secret key, in place of the key or of a part of it. Only core makes one, so no key of an app can be it. */
+/** The digest of a secret key or part. Only core makes instances, so no key from an app equals one. */
 export class KeyDigest {
   /** `secret:` and 64 hexadecimal digits. */
   readonly text: string;
@@ -26,37 +26,36 @@ export class KeyDigest {
   }
 }
 
-/** A key as a rule counts it: its secrets are digests. */
+/** A key whose secret parts are digests. */
 export type CountedKey = Key | KeyDigest | readonly (KeyPart | KeyDigest | readonly KeyPart[])[];
 
-/** Longer texts are hashed: a client that makes up its keys must not choose how much memory one takes. */
+/** Longer texts are hashed, so that a client cannot choose how much memory a key takes. */
 const longestText = 200;
 
-/** What `KeyDigest.text` begins with. */
+/** The prefix of `KeyDigest.text`. */
 export const secretPrefix = "secret:";
 
-/** What the text of a client without a key begins with. */
+/** The prefix of the text of a client without a key. */
 const missingKeyPrefix = "missing-key-ip:";
 
 /**
- * A key as one text, different for different keys: `42`, `42n` and `"42"` are the same (a client that chooses its JSON
- * types must not gain a count), while `["a", "b"]`, `["a,b"]`, `[["a", "b"]]` and `"a,b"` are four. Plain strings stay as they are, up to
- * 200 characters; a key or a part that is longer is known by its SHA-256. No key has the text of a secret's digest or of a client
- * without a key.
+ * Encodes a key as text, different for different keys. `42`, `42n` and `"42"` are the same key (so changing the JSON type does not evade
+ * a limit); `["a", "b"]`, `["a,b"]`, `[["a", "b"]]` and `"a,b"` are four. Plain strings of up to 200 characters are not changed; a longer
+ * key or part is replaced by its SHA-256. No key has the text of a secret's digest or of a client without a key.
  * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid.
  */
 export function encodeKey(key: Key): string {
   return countedText(key);
 }
 
-/** The text of a key whose secrets are digests already. */
+/** The text of a key whose secret parts are digests. */
 export function countedText(key: CountedKey): string {
   return bounded(wholeText(key));
 }
 
 /**
- * The text of a client that is counted by its address because it has no key.
- * @param address as `ipKey` writes it.
+ * The text of a client without a key.
+ * @param address from `ipKey`.
  */
 export function missingKeyText(address: string): string {
   return missingKeyPrefix + address;
@@ -67,7 +66,7 @@ export function isMissingKeyIp(key: LimiterKey): key is MissingKeyIp {
 }
 
 /**
- * The text of a client without a key, as somebody names it to a limiter.
+ * The text of a client without a key, from a limiter's argument.
  * @throws FloodgateError `FLOODGATE_INVALID_KEY` unless it is an address, or a network as events show it: `2001:db8::/56`.
  */
 export function namedMissingKeyText({ missingKeyIp: ip }: MissingKeyIp, ipv6Prefix: number): string {
@@ -79,7 +78,7 @@ export function namedMissingKeyText({ missingKeyIp: ip }: MissingKeyIp, ipv6Pref
   );
 }
 
-/** The client of an address in any notation, or of a network as events show it; undefined for another text. */
+/** The client of an address in any notation, or of a network as events show it; undefined for any other text. */
 export function namedAddress(ip: string, ipv6Prefix: number): string | undefined {
   const suffix = `/${ipv6Prefix}`;
   return ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix);
@@ -98,7 +97,7 @@ export function wholeText(key: unknown, depth = 0): string {
   return Array.isArray(key) ? tupleText(key, depth) : partText(key);
 }
 
-/** Texts of other things begin with "(", "\\", "secret:" or "missing-key-ip:", so a string that does gets an escape. */
+/** Tuples, hashes, digests and keyless clients begin with "(", "\\", "secret:" or "missing-key-ip:", so such strings are escaped. */
 function escaped(key: string): string {
   switch (key.charCodeAt(0)) {
     case 0x28: // (
@@ -113,7 +112,7 @@ function escaped(key: string): string {
   }
 }
 
-/** A long part is hashed before its commas are escaped, which would take longer than to hash it. */
+/** Hashes a long part before escaping its commas, because escaping would take longer than hashing. */
 function tupleText(key: readonly unknown[], depth: number): string {
   if (key.length === 0 || depth > 1) throw invalidKey(key);
   let text = "(";
@@ -141,6 +140,6 @@ function partText(part: unknown): string {
 function invalidKey(key: unknown): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_KEY",
-    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${shown(key)}. Write String(value) if its text is what tells callers apart; answer undefined where there is no key.`,
+    `A key must be a string, a finite number, a bigint, a boolean, or a tuple of those, but was ${shown(key)}. Write String(value) if its text identifies the caller; return undefined if there is no key.`,
   );
 }

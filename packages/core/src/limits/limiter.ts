@@ -8,81 +8,90 @@ import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen } from "../support/promises.js";
 import { combine } from "./all-or-nothing.js";
 import type { CombinedDecision, Decision } from "./decision.js";
-import { type EventListener, isTold, listenerOf, tell } from "./events.js";
+import { type EventListener, emitDecision, hasEvent, listenerOf } from "./events.js";
 import { encodeKey, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 import { Settlements } from "./settlements.js";
 
-/** A named policy bound to a store. Its answers are plain values with a store that answers at once, else promises. */
+/** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
   readonly name: string;
   readonly policy: Policy;
   readonly store: Store<M>;
-  /** The store as it is asked: in time, and with somebody else to decide where it fails. */
+  /** The store with timeout, circuit breaker and `onStoreError`. */
   readonly guard: Store<M>;
-  /** What the store is handed: name, policy and algorithm. */
+  /** Name, policy and algorithm, as the store receives them. */
   readonly limit: Limit;
-  /** Who is told of its decisions, refunds and settlements. */
+  /** The listener for its events. */
   readonly onEvent: EventListener | undefined;
 
   /**
-   * The text under which stores and events know a key. A secret key is shown as its digest.
+   * The text of a key in stores and events. A secret key is shown as its digest.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` if the key is invalid.
    */
   keyText(key: LimiterKey): string;
   /**
-   * Asks for `cost` units (default 1, a whole number of at least 1) for a key, and takes them if they are there. A rejection is a
-   * result, not an error.
+   * Takes `cost` units (a whole number of at least 1, default 1) for a key if they are available. A rejection is a result, not an error.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
    */
   consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M>;
-  /** Looks as a request of cost 1 would, and takes nothing. */
+  /** Returns the decision that a request of cost 1 would get, and takes nothing. */
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
-   * Gives back what a decision of this limiter charged, once, as far as it still counts.
+   * Refunds what still counts of a decision's charge, once.
    * @param charged the decision, or its receipt.
-   * @returns the units given back. 0 if nothing is left to give back: the key was reset or evicted, the charge has expired, or it was
-   * refunded or settled before.
+   * @returns the units given back. 0 if nothing is left: the key was reset or evicted, the charge has expired, or it was refunded or
+   * settled before.
    * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy of a decision, another key, or a decision of another limiter or store;
    * `FLOODGATE_INVALID_RECEIPT` for a receipt that is not of this limiter and key; `FLOODGATE_STORE_FAULT` if it failed before: the
-   * store may have done it, so it is not tried again.
+   * store may have done it, so it is not retried.
    */
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M>;
   /**
-   * Replaces the `decision.cost` that was reserved by the real cost (tokens, bytes), once, and not after a refund. A lower cost gives
-   * back the difference as far as it still counts. A higher cost charges it, even into debt, which later requests wait for; in windows
-   * only while the charge still counts.
+   * Replaces the reserved `decision.cost` by the real cost (tokens, bytes), once, and not after a refund. A lower cost gives back what
+   * still counts of the difference. A higher cost charges the difference, even into debt: later requests wait until it is paid off. In
+   * windows a higher cost is charged only while the original charge still counts.
    * @param charged the decision, or its receipt.
    * @param cost a whole number of at least 0.
-   * @returns the units charged in addition, or below 0 those given back.
+   * @returns the units charged in addition; negative if units were given back.
    * @throws FloodgateError `FLOODGATE_INVALID_COST` if the cost is invalid; the others as with a refund.
    */
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M>;
   /**
-   * Signs a receipt of what a decision charged: a URL-safe text that `refund` and `settle` take in its place, in any process that has
-   * the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid for
-   * an hour, or for two spans of the policy if that is longer. If only this process knows the charge (a memory store, a fallback), the
-   * receipt changes nothing in another process.
+   * Signs a receipt for a decision's charge: a URL-safe string that `refund` and `settle` accept instead of the decision, in any process
+   * with the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid
+   * for an hour, or for two spans of the policy if that is longer. For a charge in a memory store or fallback, it works only in the
+   * process that issued it.
    * @throws FloodgateError `FLOODGATE_INVALID_OPTION` without a `receiptSecret`; `FLOODGATE_FOREIGN_CHARGE` as with a refund.
    */
   receipt(decision: Decision): string;
-  /** Forgets what a key has used. */
+  /** Clears the usage of a key. */
   reset(key: LimiterKey): Answer<void, M>;
 }
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
-  /** Stands in headers, keys and events; one name on one store is one count. */
+  /** Appears in headers, keys and events. One name on one store is one count. */
   name: string;
+  /** The limit: `fixedWindow({ limit: 5, window: "1m" })`, or the same as a plain object, as in a rules file. */
   policy: Policy | PolicyOptions;
+  /** Where the counts are kept: `memoryStore()`, `redisStore(client)`, or your own. */
   store: Store<M>;
+  /** Called with each event: decisions, refunds, settlements, store errors, breaker changes. */
   onEvent?: EventListener;
-  /** Signs and checks receipts: a text of at least 32 characters, or several. The first signs, and all are accepted. */
+  /** Signs and checks receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
   receiptSecret?: ReceiptSecret;
 }
 
-/** @throws FloodgateError where an option is wrong, or the name is taken on that store by another policy. */
+/**
+ * Makes a limiter: a named policy on a store.
+ *
+ *     const limiter = createLimiter({ name: "login", policy: fixedWindow({ limit: 5, window: "15m" }), store: memoryStore() });
+ *     const { allowed, retryAfterMs } = limiter.consume("user:42");
+ *
+ * @throws FloodgateError if an option is invalid, or another policy has this name on the store.
+ */
 export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limiter<M> {
   const where = "createLimiter";
   checkOptions(
@@ -102,7 +111,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent, plainKeyText, receipts);
 }
 
-/** Middlewares take 56 bits of an IPv6 address for one client unless they are told otherwise. */
+/** The default `ipv6Prefix` of middlewares. */
 const ipv6Prefix = 56;
 
 function plainKeyText(key: LimiterKey): string {
@@ -148,11 +157,11 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     const decision = this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
-    const told = (made: Decision): Decision => {
-      tell(onEvent, text, made, false);
+    const emitted = (made: Decision): Decision => {
+      emitDecision(onEvent, text, made, false);
       return made;
     };
-    return andThen<Decision, Decision>(decision, told) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(decision, emitted) as Answer<Decision, M>;
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
@@ -176,7 +185,7 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   }
 }
 
-/** One limit of several that a request must pass. */
+/** One of several limits that a request must pass. */
 export interface LimiterCheck<M extends Mode> {
   readonly limiter: Limiter<M>;
   readonly key: LimiterKey;
@@ -185,9 +194,15 @@ export interface LimiterCheck<M extends Mode> {
 }
 
 /**
- * Checks several limits of one store in one atomic step: all pass and all are charged, or none is. Where the store fails, the
- * first limiter's `timeoutMs` and `onStoreError` hold for all.
- * @throws FloodgateError where the limiters have different stores, or one stands twice with one key.
+ * Checks several limits on one store in one atomic step: all are charged, or none is. If the store fails, the first limiter's
+ * `timeoutMs` and `onStoreError` apply.
+ *
+ *     const { allowed, decision } = consumeAll([
+ *       { limiter: perIp, key: ip },
+ *       { limiter: perUser, key: userId, cost: 3 },
+ *     ]);
+ *
+ * @throws FloodgateError if the limiters have different stores, or one appears twice with the same key.
  */
 export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
   const first = checks[0]?.limiter;
@@ -198,7 +213,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     if (scopeOf(limiter.store) !== scopeOf(first.store)) {
       throw new FloodgateError(
         "FLOODGATE_DIFFERENT_STORES",
-        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} has another store than ${shown(first.name)}. Give both the same store.`,
+        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
       );
     }
     const check = { limit: limiter.limit, key: limiter.keyText(key), cost: cost === undefined ? 1 : checkCost(cost) };
@@ -207,7 +222,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
       if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {
         throw new FloodgateError(
           "FLOODGATE_DUPLICATE_NAME",
-          `consumeAll was given ${shown(limiter.name)} twice with the same key. Give it once, with the sum of the costs.`,
+          `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`,
         );
       }
     }
@@ -217,7 +232,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     const whole = combine(list, decisions);
     checks.forEach(({ limiter: { onEvent } }, i) => {
       const decision = whole.all[i] as Decision;
-      if (onEvent !== undefined && isTold(decision, whole.allowed)) tell(onEvent, list[i]?.key as string, decision, false);
+      if (onEvent !== undefined && hasEvent(decision, whole.allowed)) emitDecision(onEvent, list[i]?.key as string, decision, false);
     });
     return whole;
   };
@@ -229,6 +244,6 @@ export function checkCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 1) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }; to look without taking, use peek.`,
+    `A cost must be a whole number of at least 1, but was ${shown(cost)}. Write { cost: 1 }. To read without taking units, use peek.`,
   );
 }

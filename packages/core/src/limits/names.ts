@@ -3,50 +3,50 @@ import { LocalFallback } from "../stores/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**
- * What a name on a store stands for: a policy as `meaningOf` tells it; what decides the policy of each request or version of the
- * rules, which is known by itself; or on a fallback, what another store leaves to it.
+ * What a name on a store means: a policy (its JSON, from `meaningOf`); a policy function or a rule source, by identity; or, on a fallback,
+ * the store that it stands in for.
  */
 export type Meaning = string | object;
 
 export interface Claim {
   readonly name: string;
   readonly meaning: Meaning;
-  /** Where the name was given, for an error. */
+  /** The path of the name in the options, for errors. */
   readonly at?: readonly (string | number)[];
 }
 
-/** A claim on one of the stores where the name is counted. */
-interface PlacedClaim extends Claim {
+/** A claim on one store. */
+interface StoreClaim extends Claim {
   readonly where: string;
   readonly scope: object;
 }
 
 type Names = Map<string, { readonly meaning: Meaning; users: number }>;
 
-/** What each name on a store stands for, and how many use it. */
+/** The meaning and the number of users of each name, by store. */
 const names = new WeakMap<object, Names>();
 
-/** Equal for policies (and plans) that say the same. */
+/** The same text for equal policies (and plans). */
 export function meaningOf(...policies: readonly unknown[]): string {
   return JSON.stringify(policies);
 }
 
 /**
- * One name on one store is one count, so two meanings of it are a mistake.
- * @param guard if it has a fallback, the names are counted there too.
+ * Checks that each name has one meaning on its store, because one name is one count.
+ * @param guard if it has a fallback, the names are checked there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN`
  */
 export function checkNames(where: string, guard: Guard, claims: readonly Claim[]): void {
-  for (const claim of placed(where, guard, claims)) checkClaim(claim);
+  for (const claim of claimsOnStores(where, guard, claims)) checkClaim(claim);
 }
 
 /**
- * Takes names, all or none; answers how to give them back.
- * @param guard if it has a fallback, the names are taken there too.
- * @throws FloodgateError `FLOODGATE_NAME_TAKEN` where one has another meaning already.
+ * Claims names, all or none. Returns a function that releases them.
+ * @param guard if it has a fallback, the names are claimed there too.
+ * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another meaning.
  */
 export function claimNames(where: string, guard: Guard, claims: readonly Claim[]): () => void {
-  const all = placed(where, guard, claims);
+  const all = claimsOnStores(where, guard, claims);
   for (const claim of all) checkClaim(claim);
   for (const { scope, name, meaning } of all) {
     const known = namesOf(scope).get(name);
@@ -61,7 +61,7 @@ export function claimNames(where: string, guard: Guard, claims: readonly Claim[]
   };
 }
 
-function placed(where: string, guard: Guard, claims: readonly Claim[]): PlacedClaim[] {
+function claimsOnStores(where: string, guard: Guard, claims: readonly Claim[]): StoreClaim[] {
   const own = claims.map((claim) => ({ ...claim, where, scope: guard.scope }));
   const { fallback } = guard;
   if (fallback === undefined) return own;
@@ -69,7 +69,7 @@ function placed(where: string, guard: Guard, claims: readonly Claim[]): PlacedCl
   return [...own, ...claims.map((claim) => ({ ...claim, where: `${where}: onStoreError`, scope, meaning: fallback }))];
 }
 
-function checkClaim({ where, scope, name, meaning, at }: PlacedClaim): void {
+function checkClaim({ where, scope, name, meaning, at }: StoreClaim): void {
   const known = names.get(scope)?.get(name)?.meaning;
   if (known === undefined || known === meaning) return;
   throw new FloodgateError(

@@ -6,7 +6,7 @@ import { ChargeRecord } from "./charge.js";
 import type { Limit } from "./limit.js";
 import { settleCharge } from "./settle.js";
 
-/** Signs receipts: a text of at least 32 characters, or several. The first signs, and all are accepted. */
+/** Signs receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
 export type ReceiptSecret = string | readonly string[];
 
 /** A receipt is valid for an hour, or for two spans of its policy if those are longer. */
@@ -14,23 +14,23 @@ const shortestMs = 3_600_000;
 /** The most receipts of charges that only this process knows; the oldest are dropped. */
 const mostLocal = 100_000;
 
-/** Charges of stores that no other process reaches, by the ids of their receipts. */
+/** Charges in stores of this process only, by the ids of their receipts. */
 const local = new Map<string, ChargeRecord>();
 
 /**
- * Signs receipts and redeems them. A receipt is signed text: `fr1.<body>.<HMAC-SHA256>`. The signature also covers the store, the
- * limit's name, the kind of its state, and the key, so it is valid for these alone. The body is one of
+ * Signs and redeems receipts. A receipt is `fr1.<body>.<HMAC-SHA256>`. The signature also covers the store, the limit's name, the kind of
+ * its state, and the key, so a receipt is valid only for these. The body is one of
  *
  *     n                                             nothing was charged
  *     l.<id>                                        a charge that only this process knows
- *     s.<cost>.<at>.<state>.<until>.<id>            a charge in a store that other processes reach
+ *     s.<cost>.<at>.<state>.<until>.<id>            a charge in a shared store
  */
 export class Receipts {
   readonly #secrets: readonly string[];
 
   /**
    * Undefined without the option.
-   * @throws FloodgateError `FLOODGATE_INVALID_OPTION` unless each secret is a text of at least 32 characters.
+   * @throws FloodgateError `FLOODGATE_INVALID_OPTION` unless each secret is a string of at least 32 characters.
    */
   static of(where: string, option: unknown): Receipts | undefined {
     if (option === undefined) return undefined;
@@ -54,13 +54,13 @@ export class Receipts {
       local.set(id, charge);
       return this.#signed(["", name, stateKind, key], `l.${id}`);
     }
-    // From now on this process settles it by the receipt too, so that the store does it once.
+    // From now on this process settles by the receipt too, so that the store deduplicates.
     charge.receipt = charge.issued;
     return this.#signed([store.sharedAs, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
   }
 
   /**
-   * Settles the charge of a receipt under the limit of its kind.
+   * Settles the charge of a receipt under the limit of the same kind.
    * @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` unless it was issued for this name and key, and for one of these limits.
    */
   redeem(store: Store<Mode>, limits: readonly Limit[], key: string, text: string, cost: number): number | PromiseLike<number> {
@@ -93,22 +93,22 @@ export class Receipts {
   }
 }
 
-/** What a receipt is for: the store as its processes know it, the limit's name, the kind of its state, and the key. */
+/** What a receipt is bound to. */
 type Subject = readonly [sharedAs: string, name: string, kind: string, key: string];
 
 function macOf(secret: string, subject: Subject, body: string): string {
   return hmacSha256(secret, JSON.stringify(["floodgate receipt 1", ...subject, body]));
 }
 
-/** Takes as long for each text of this length, so that its time tells nothing of the signature. */
-function isEqual(expected: string, given: string): boolean {
-  if (given.length !== expected.length) return false;
+/** Compares in constant time, so that the time does not reveal the signature. */
+function isEqual(expected: string, actual: string): boolean {
+  if (actual.length !== expected.length) return false;
   let difference = 0;
-  for (let i = 0; i < expected.length; i++) difference |= expected.charCodeAt(i) ^ given.charCodeAt(i);
+  for (let i = 0; i < expected.length; i++) difference |= expected.charCodeAt(i) ^ actual.charCodeAt(i);
   return difference === 0;
 }
 
-/** Unique; it need not be secret, because the receipt is signed. */
+/** A unique id. It need not be secret, because the receipt is signed. */
 function newId(): string {
   return Array.from({ length: 3 }, () => Math.floor(Math.random() * 2 ** 52).toString(32)).join("");
 }
@@ -124,6 +124,6 @@ function numberOf(text: string): number {
 function invalidReceipt(name: string): FloodgateError {
   return new FloodgateError(
     "FLOODGATE_INVALID_RECEIPT",
-    `${shown(name)} was given a receipt that was not issued for this limit, key and store, was altered, or was signed with another secret. Pass what limiter.receipt(decision) answered, with the key that was consumed.`,
+    `${shown(name)} was given an invalid receipt: it was issued for another limit, key or store, was altered, or was signed with another secret. Pass the result of limiter.receipt(decision), with the key that was consumed.`,
   );
 }

@@ -7,8 +7,8 @@ import type { EventListener } from "./events.js";
 import type { Limit } from "./limit.js";
 
 /**
- * Gives back what a decision charged, once, and tells so. Answers the units given back.
- * @param limit the limit that settles; or the name of a rule, each of whose charges is settled under its own limit.
+ * Refunds a decision's charge, once, and emits the event. Returns the units given back.
+ * @param limit the limit, or a rule's name: then each charge is settled under its own limit.
  */
 export function giveBack(
   store: Store<Mode>,
@@ -21,8 +21,8 @@ export function giveBack(
 }
 
 /**
- * Changes what a decision charged to the real cost, once, and tells so. Answers the units charged in addition, or below 0 given back.
- * @param limit as with a refund.
+ * Settles a decision's charge to the real cost, once, and emits the event. Returns the units charged in addition; negative if given back.
+ * @param limit as in `giveBack`.
  * @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0.
  */
 export function settle(
@@ -36,7 +36,7 @@ export function settle(
   return settled(settleOnce(store, limit, key, decision, checkRealCost(cost)), nameOf(limit), key, decision, cost, onEvent);
 }
 
-/** Tells of a refund. @param change what the store has changed. */
+/** Emits the event of a refund. @param change the result of the store's `settle`. */
 export function refunded(
   change: number | PromiseLike<number>,
   name: string,
@@ -51,7 +51,7 @@ export function refunded(
   });
 }
 
-/** Tells of a settlement. @param change what the store has changed. */
+/** Emits the event of a settlement. @param change the result of the store's `settle`. */
 export function settled(
   change: number | PromiseLike<number>,
   name: string,
@@ -84,7 +84,7 @@ function nameOf(limit: Limit | string): string {
   return typeof limit === "string" ? limit : limit.name;
 }
 
-/** Settles a charge of this limit and store. Answers 0 if that was done before, or if nothing was charged. */
+/** Settles a charge of this limit and store. Returns 0 if it was settled before, or if nothing was charged. */
 export function settleCharge(
   store: Store<Mode>,
   limit: Limit | string,
@@ -95,7 +95,7 @@ export function settleCharge(
   if (charge.fate !== undefined) {
     const fault = new FloodgateError(
       "FLOODGATE_STORE_FAULT",
-      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, and the store may have made it all the same. It is not made again, for it might count twice. Go on without it.`,
+      `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, but the store may have made it. It is not retried, because it might count twice. Continue without it.`,
       { cause: charge.fate.fault },
     );
     if (store.mode === "sync") throw fault;
@@ -115,7 +115,7 @@ export function settleCharge(
 }
 
 /**
- * The charge of a decision; undefined where it took nothing.
+ * The charge of a decision; undefined if it charged nothing.
  * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy, and for a decision of another limiter or store.
  */
 export function checkCharge(store: Store<Mode>, limit: Limit | string, decision: Decision): ChargeRecord | undefined {
@@ -124,8 +124,8 @@ export function checkCharge(store: Store<Mode>, limit: Limit | string, decision:
   if (charge === "copy") {
     throw foreign(
       asked,
-      `was given ${shown(decision)}, which is not the decision itself but a copy or something else`,
-      "Pass the object that consume answered. To refund or settle in another process, pass a receipt: limiter.receipt(decision)",
+      `was given ${shown(decision)}, which is not an original decision but a copy or another value`,
+      "Pass the object that consume returned. To refund or settle in another process, pass a receipt: limiter.receipt(decision)",
     );
   }
   if (charge === undefined) return undefined;
@@ -151,6 +151,6 @@ export function checkRealCost(cost: unknown): number {
   if (typeof cost === "number" && Number.isSafeInteger(cost) && cost >= 0) return cost;
   throw new FloodgateError(
     "FLOODGATE_INVALID_COST",
-    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write 1200, say; Math.ceil rounds up.`,
+    `A real cost must be a whole number of at least 0, but was ${shown(cost)}. Write 1200, for example; Math.ceil rounds up.`,
   );
 }

@@ -9,7 +9,7 @@ import { checkCharge, checkRealCost, giveBack, refunded, settle, settled } from 
 
 type Units = number | PromiseLike<number>;
 
-/** The refunds and settlements of a limiter, by decisions or by their receipts. */
+/** Refunds and settles for a limiter, by decisions or receipts. */
 export class Settlements {
   readonly #guard: Store<Mode>;
   readonly #limit: Limit | string;
@@ -18,8 +18,8 @@ export class Settlements {
   readonly #onEvent: EventListener | undefined;
 
   /**
-   * @param limit the limit that settles; or the name of a rule, each of whose charges is settled under its own limit.
-   * @param limits the limits for which a receipt may have been issued.
+   * @param limit the limit, or a rule's name: then each charge is settled under its own limit.
+   * @param limits the limits that a receipt may have been issued for.
    */
   constructor(
     guard: Store<Mode>,

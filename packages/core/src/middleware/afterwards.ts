@@ -14,7 +14,7 @@ import { warnOnce } from "../support/warn.js";
  */
 export type Afterwards = (status: number) => Promise<unknown> | undefined;
 
-/** Whether to give back what a request took, by its response's status. */
+/** Whether to refund a request, by its response status. */
 export type RefundWhen = (status: number) => Promised<boolean>;
 
 /** What is left to do for a request that may be refunded or settled. */
@@ -40,7 +40,7 @@ export function afterwards<Req>(
   };
 }
 
-/** The real costs of a request. Each function runs once, however many rules settle by it. */
+/** The real costs of a request. Each function runs once, even if several rules use it. */
 class RealCosts<Req> {
   readonly #request: Req;
   readonly #known = new Map<CostFunction<Req>, Promised<number | undefined>>();
@@ -56,7 +56,7 @@ class RealCosts<Req> {
   }
 }
 
-/** Whether a response is one to refund: where that cannot be told, it is not. */
+/** Whether to refund by this status; false if `refundWhen` fails. */
 function isRefunded(status: number, refundWhen: RefundWhen, client: StoreClient): boolean | Promise<boolean> {
   const fault = (error: unknown): boolean => {
     failed("refund-failed", undefined, client, error);
@@ -81,7 +81,7 @@ function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreCli
   );
 }
 
-/** Charges what the request has really cost, where its rule says so. */
+/** Settles the request to its real cost, if its rule has `settle`. */
 function charge<Req>(
   real: RealCosts<Req>,
   status: number,
@@ -99,7 +99,7 @@ function charge<Req>(
   );
 }
 
-/** The response is gone, so nobody else can be told. */
+/** Reports a failure after the response, by event or on the console. */
 function failed<Req>(
   type: "refund-failed" | "settle-failed",
   check: RuleCheck<Req> | undefined,
@@ -115,6 +115,6 @@ function failed<Req>(
   const rule = check === undefined ? "" : ` under ${shown(check.limit.name)}`;
   warnOnce(
     code ?? type,
-    `a request${rule} could not be ${type === "refund-failed" ? "refunded" : "settled"}: ${why} \`onEvent\` is told each time.`,
+    `a request${rule} could not be ${type === "refund-failed" ? "refunded" : "settled"}: ${why} Set \`onEvent\` to get an event each time.`,
   );
 }

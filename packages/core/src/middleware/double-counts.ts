@@ -1,4 +1,4 @@
-import { type EventListener, tellWarning } from "../limits/events.js";
+import { type EventListener, emitWarning } from "../limits/events.js";
 import type { Meeting } from "../requests/meeting.js";
 import type { Check } from "../stores/store.js";
 import { shown } from "../support/errors.js";
@@ -45,7 +45,7 @@ export class DoubleCounts {
       this.#looksLeft = 0;
       const name = shown(twice.limit.name);
       const message = `Two middlewares with the name ${name} and the same store count one request twice. Mount one of them only, or give each its own name.`;
-      tellWarning(onEvent, "FLOODGATE_COUNTED_TWICE", message, `FLOODGATE_COUNTED_TWICE ${name}`);
+      emitWarning(onEvent, "FLOODGATE_COUNTED_TWICE", message, `FLOODGATE_COUNTED_TWICE ${name}`);
       return;
     }
   }

@@ -1,4 +1,4 @@
-import { type EventListener, tellWarning } from "../limits/events.js";
+import { type EventListener, emitWarning } from "../limits/events.js";
 
 /** Fewer could be chance. */
 const mostAnew = 10;
@@ -23,7 +23,7 @@ export class LateMade {
     if (times < mostAnew) return;
     this.#told = true;
     this.#met.clear();
-    tellWarning(
+    emitWarning(
       onEvent,
       "FLOODGATE_MADE_PER_REQUEST",
       `rateLimit is called anew for each request (limit "${name}"), and each middleware counts for itself, so nothing is limited. Call it once, when the app is set up: const limit = rateLimit({ ... }); app.use(limit).`,

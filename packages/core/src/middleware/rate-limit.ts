@@ -1,6 +1,6 @@
 import { combine } from "../limits/all-or-nothing.js";
 import type { CombinedDecision, Decision } from "../limits/decision.js";
-import { type EventListener, isTold, listenerOf, tell, tellWarning } from "../limits/events.js";
+import { type EventListener, emitDecision, emitWarning, hasEvent, listenerOf } from "../limits/events.js";
 import type { Limiter } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
 import type { StoreClient } from "../limits/store-client.js";
@@ -267,7 +267,7 @@ export class RateLimit<Req> {
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       const message = `All rules are only watched (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
-      tellWarning(this.#client.onEvent, "FLOODGATE_WATCHED_RULE_FAILS", message);
+      emitWarning(this.#client.onEvent, "FLOODGATE_WATCHED_RULE_FAILS", message);
     }
     return unlimited;
   }
@@ -287,7 +287,7 @@ function alone<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDec
 function tellAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
   checks.forEach(({ key, shadow }, i) => {
     const decision = all[i] as Decision;
-    if (isTold(decision, allowed)) tell(onEvent, key, decision, shadow === true);
+    if (hasEvent(decision, allowed)) emitDecision(onEvent, key, decision, shadow === true);
   });
 }
 

@@ -1,4 +1,4 @@
-import { type EventListener, tellWarning } from "../limits/events.js";
+import { type EventListener, emitWarning } from "../limits/events.js";
 import { FloodgateError } from "../support/errors.js";
 import { warnOnce } from "../support/warn.js";
 import type { RequestReader } from "./request-reader.js";
@@ -36,7 +36,7 @@ export class ProxyCheck<Req> {
     if (ip !== remoteAddress) return;
     this.#looksLeft = 0;
     // All middlewares of a process belong to one app, so the console gets this once.
-    tellWarning(
+    emitWarning(
       this.#onEvent,
       "FLOODGATE_MISSING_PROXY_SETTING",
       `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,

@@ -9,21 +9,21 @@ import { oneOf } from "../support/options.js";
  */
 export type HeaderFormat = "standard" | "draft-7" | "draft-6" | "legacy";
 
-/** One format, one draft beside the legacy headers, or none at all. */
+/** One format, a draft together with the legacy headers, or none. */
 export type HeadersOption = HeaderFormat | readonly [Exclude<HeaderFormat, "legacy">, "legacy"] | false;
 
-/** A response header. A list's items join those that an earlier middleware has set; any other value replaces. */
+/** A response header. A list's items are appended to those of an earlier middleware; other values replace. */
 export interface Header {
   readonly name: string;
   readonly value: string;
   readonly list: boolean;
 }
 
-/** What the headers of one response tell. */
+/** The data for the headers of one response. */
 export interface Report {
-  /** The decisions of all limits that are enforced, each with its name and policy as list items. */
+  /** The decisions of all enforced limits. */
   readonly decisions: readonly Decision[];
-  /** The most restrictive of them, for the formats that hold one only. */
+  /** The most restrictive decision, for formats with a single one. */
   readonly reported: Decision;
   /** The request's meeting with this middleware: there may have been others before. */
   readonly meeting: Pick<Meeting, "before">;
@@ -38,22 +38,22 @@ const seconds = (ms: number): number => Math.ceil(ms / 1000);
 const integer = (value: number): number => Math.min(value, 999_999_999_999_999);
 
 /**
- * The time to show: until the retry, in full, or without a retry until the reset. A sliding counter's reset may be more than a window
- * away, which a client that reads the window beside it cannot make sense of, so a reset is shown as at most the window.
+ * The time to show: until the retry, or without one until the reset. A reset is shown as at most the window: a sliding counter's reset can
+ * be further away, which confuses clients that also read the window.
  */
 function waitMs({ retryAfterMs, resetAfterMs, policy }: Decision): number {
   if (retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY) return retryAfterMs;
   return Math.min(resetAfterMs, policy.spanMs);
 }
 
-/** What never changes of the items of a name and policy. */
+/** The constant parts of a limit's list items. */
 interface Items {
   readonly policy: string;
-  /** As far as the number of what remains. */
+  /** Up to the number of remaining units. */
   readonly state: string;
 }
 
-/** Made once for each. */
+/** Memoised by policy and name. */
 const items = new WeakMap<Decision["policy"], Map<string, Items>>();
 
 function itemsOf({ name, policy }: Decision): Items {
@@ -97,8 +97,7 @@ const oldPolicies = (decisions: readonly Decision[]): string =>
   decisions.map(({ policy }) => `${integer(policy.quota)};w=${seconds(policy.spanMs)}`).join(", ");
 
 /**
- * A format that holds one decision only: where several middlewares limit one request, the most restrictive so far, for what
- * they write replaces each other's.
+ * For formats with a single decision, whose headers replace those of earlier middlewares: shows the most restrictive decision so far.
  */
 function single(write: Writer): Writer {
   return (report) => {
@@ -110,7 +109,7 @@ function single(write: Writer): Writer {
   };
 }
 
-/** One row a format: the drafts still move. */
+/** One entry per format, because the drafts still change. */
 const writers: Readonly<Record<HeaderFormat, Writer>> = {
   standard: ({ decisions }) => [
     { name: "RateLimit-Policy", value: joined(decisions, policyItem), list: true },
@@ -142,13 +141,13 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
   }),
 };
 
-/** Whole seconds, rounded up, at least 1; undefined where no wait would help. */
+/** Whole seconds, rounded up, at least 1; undefined if no wait helps. */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return undefined;
   return Math.max(1, seconds(decision.retryAfterMs));
 }
 
-/** The function that writes the headers of the formats chosen; undefined where none are. */
+/** The function that writes the headers in the chosen formats; undefined for `false`. */
 export function headerWriter(where: string, option: HeadersOption | undefined): Writer | undefined {
   if (option === undefined) return writers.standard;
   if (option === false) return undefined;

@@ -17,7 +17,7 @@ export function quotaExceeded(violated: readonly string[], decision: Decision | 
   return { text: retryAfter === undefined ? `${text}}` : `${text},"retry-after":${retryAfter}}`, contentType: problemType };
 }
 
-/** The body of a 503: nobody can say now whether the request is within its limits. */
+/** The body of a 503: the store failed, so the limits cannot be checked. */
 export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): Body {
   const text = JSON.stringify({
     type: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
@@ -31,7 +31,7 @@ export function reducedCapacity(violated: readonly string[], retryAfter: number 
 }
 
 function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
-  if (decision === undefined) return "The request does not say whom to count it for.";
+  if (decision === undefined) return "The request has no key to count it by.";
   if (retryAfter === undefined) return `The request costs ${decision.cost}, more than the limit of ${decision.limit} ever allows.`;
   return `Try again in ${retryAfter} second${retryAfter === 1 ? "" : "s"}.`;
 }

@@ -1,20 +1,20 @@
 /** The status of a response that its client did not wait for, as nginx logs it. */
 export const clientClosedRequest = 499;
 
-/** What is used of a Node socket. */
+/** The used part of a Node socket. */
 export interface NodeSocket {
   readonly destroyed?: boolean;
   once(event: "close", listener: () => void): unknown;
   removeListener(event: "close", listener: () => void): unknown;
 }
 
-/** What is used of an HTTP/2 stream. */
+/** The used part of an HTTP/2 stream. */
 export interface NodeStream {
   readonly closed: boolean;
   once(event: "close", listener: () => void): unknown;
 }
 
-/** What is used of Node's own response, of HTTP/1 or HTTP/2: typed by structure, since core runs without Node too. */
+/** The used part of Node's HTTP/1 or HTTP/2 response. Typed by structure, because core also runs without Node. */
 export interface NodeResponse {
   readonly statusCode: number;
   readonly writableEnded: boolean;
@@ -28,7 +28,7 @@ export interface NodeResponse {
   once(event: "close", listener: () => void): unknown;
 }
 
-/** The end of one response: when it comes, and who waits for it. */
+/** The end of one response, and its listeners. */
 interface End {
   /** Undefined until the response has ended. */
   status: number | undefined;
@@ -42,8 +42,8 @@ const queues = new WeakMap<NodeSocket, Queue>();
  * Calls `ended` exactly once when a response is over: with its status if all of it was sent, or with 499 if its client left first.
  * Calls it at once if the response is over already.
  *
- * However many callers wait, a response has one listener. A socket has one while a response that is waited for is queued on it
- * (HTTP/1 pipelining), and none otherwise.
+ * A response gets one listener for any number of callers. A socket gets one while a watched response is queued on it (HTTP/1 pipelining),
+ * and none otherwise.
  */
 export function whenEnded(response: NodeResponse, ended: (status: number) => void): void {
   let end = ends.get(response);
@@ -65,11 +65,11 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
   else ended(end.status);
 }
 
-/** What to call when a response has closed, which may be called twice. */
+/** Returns the callback for the response's close. It may be called twice. */
 function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined): () => void {
   const close = (): void => {
     if (end.status !== undefined) return;
-    // HTTP/1 calls a response finished whose socket failed in the middle of it.
+    // HTTP/1 marks a response as finished even if its socket failed in the middle.
     const cut = response.stream === undefined && response.req?.socket?.destroyed === true;
     end.status = isSent(response) && !cut ? response.statusCode : clientClosedRequest;
     queue?.leave(close);
@@ -80,7 +80,7 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined)
   return close;
 }
 
-/** HTTP/2 calls a cancelled response finished, HTTP/1 calls one ended before all of it was written. */
+/** Both flags are needed: HTTP/2 marks a cancelled response as finished, HTTP/1 marks one as ended before it is written. */
 function isSent(response: NodeResponse): boolean {
   return response.writableEnded && response.writableFinished;
 }
@@ -94,7 +94,7 @@ function queueOf(socket: NodeSocket): Queue {
   return queue;
 }
 
-/** The responses on one socket that were queued when somebody began to wait for them. */
+/** The watched responses that are queued on one socket. */
 class Queue {
   readonly #socket: NodeSocket;
   readonly #open = new Set<() => void>();

@@ -5,8 +5,8 @@ export class Waiting {
   readonly #held = new Map<unknown, () => void>();
 
   /**
-   * Runs `go` in `delayMs`, and answers a function that calls it off: for a client that went away.
-   * The timer keeps no process alive.
+   * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects. The timer does not keep the process
+   * alive.
    */
   hold(delayMs: number, go: () => void): () => void {
     const timer = startTimer(() => {
@@ -20,7 +20,7 @@ export class Waiting {
     };
   }
 
-  /** Lets go at once all that wait. */
+  /** Releases all held requests at once. */
   release(): void {
     for (const [timer, go] of [...this.#held]) {
       stopTimer(timer);

@@ -1,5 +1,5 @@
 import type { EventListener } from "../limits/events.js";
-import { listenerOf, tellWarning, type WarningCode } from "../limits/events.js";
+import { emitWarning, listenerOf, type WarningCode } from "../limits/events.js";
 import { ipv6PrefixOption } from "../requests/request-options.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
@@ -43,6 +43,6 @@ export function ruleContext<Req>(where: string, options: RulesOptions<Req, strin
     ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
     digests: keyDigests(where, options),
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
-    warn: (code, message, name) => tellWarning(listener, code, message, `${code} ${name}`),
+    warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

@@ -3,7 +3,7 @@ import { FloodgateError, shown } from "./errors.js";
 /** The time in milliseconds since the epoch. */
 export type Clock = () => number;
 
-/** A store's clock, checked: whole milliseconds, from `Date.now()` unless another is given. */
+/** Checks a store's clock and makes it return whole milliseconds. Default: `Date.now()`. */
 export function wholeMsClock(where: string, clock: Clock | undefined): Clock {
   if (clock === undefined) return () => Date.now();
   if (typeof clock !== "function") {
@@ -18,7 +18,7 @@ export function wholeMsClock(where: string, clock: Clock | undefined): Clock {
     if (Number.isFinite(nowMs)) return Math.floor(nowMs);
     throw new FloodgateError(
       "FLOODGATE_INVALID_CLOCK",
-      `${where}: \`clock\` must answer milliseconds since the epoch, but answered ${shown(nowMs)}.`,
+      `${where}: \`clock\` must return milliseconds since the epoch, but returned ${shown(nowMs)}.`,
     );
   };
 }

@@ -3,18 +3,22 @@ import { FloodgateError, shown } from "./errors.js";
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
 export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
 
-/** A time: a text such as `"15m"`, or a number of milliseconds that is a multiple of 1000. Any other number is refused. */
+/** A duration: a string such as `"15m"`, or a number of milliseconds that is a multiple of 1000. Other numbers are rejected. */
 export type Duration = number | DurationText;
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Longer than any use, and short enough that an instant and two of them stay exact. */
+/** Longer than any real use, and short enough that a time plus two durations stays exact. */
 const maxDurationMs = 2 ** 50;
 const maxDays = Math.floor(maxDurationMs / unitMs.d);
 
 /**
- * Milliseconds of a duration, also of one that comes from a variable or a file. A number must be a multiple of 1000, because 60 and
- * 86400 are usually meant as seconds.
+ * Converts a duration to milliseconds. Use it for durations from variables or files, which TypeScript cannot check. A number must be a
+ * multiple of 1000, because 60 and 86400 are usually meant as seconds.
+ *
+ *     parseDuration("15m"); // 900000
+ *     parseDuration(process.env.WINDOW ?? "1m", "WINDOW"); // an error names WINDOW
+ *
  * @throws FloodgateError `FLOODGATE_INVALID_DURATION` if it is not a duration, is 0, or is above 2^50 ms.
  */
 export function parseDuration(duration: number | string, option = "duration"): number {
@@ -34,7 +38,7 @@ export function parseDuration(duration: number | string, option = "duration"): n
   );
 }
 
-/** A whole number of milliseconds as a text. */
+/** A whole number of milliseconds as a duration string. */
 export function durationText(ms: number): DurationText {
   return `${BigInt(ms)}ms`;
 }

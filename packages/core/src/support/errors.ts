@@ -1,4 +1,4 @@
-/** What went wrong, as a word that stays the same from release to release. */
+/** Identifies the kind of error. Codes do not change between releases. */
 export type ErrorCode =
   | "FLOODGATE_CONFLICTING_OPTIONS"
   | "FLOODGATE_DIFFERENT_STORES"
@@ -34,12 +34,12 @@ export type ErrorCode =
   | "FLOODGATE_UNKNOWN_OPTION";
 
 /**
- * A mistake or a fault, never a rejected request (that is a decision).
- * `code` is stable; the message says what is wrong, what was given and what to write.
+ * An error of configuration, input or a store; never a rejected request, which is a decision. `code` is stable. The message says what is
+ * wrong, what was given and what to write instead.
  */
 export class FloodgateError extends Error {
   readonly code: ErrorCode;
-  /** Where in what was given the mistake stands, as far as is known: `["rules", 2, "policy", "window"]`. */
+  /** The path of the mistake in the options, if known: `["rules", 2, "policy", "window"]`. */
   at: readonly (string | number)[];
 
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown; at?: readonly (string | number)[] }) {
@@ -50,12 +50,12 @@ export class FloodgateError extends Error {
   }
 }
 
-/** Escapes control characters, which a terminal would obey, except line breaks and tabs: others may have written parts of a text. */
+/** Escapes control characters except line breaks and tabs, because untrusted text in a message could control a terminal. */
 export function printable(text: string): string {
   return text.replace(/[^\n\t\P{C}]/gu, (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`);
 }
 
-/** Makes something of a part of what was given: an error of that part says where the part stands. */
+/** Runs `make` for a part of the options, and prefixes `at` of its errors with the part's path. */
 export function inside<T>(part: readonly (string | number)[], make: () => T): T {
   try {
     return make();
@@ -65,7 +65,7 @@ export function inside<T>(part: readonly (string | number)[], make: () => T): T 
   }
 }
 
-/** A value as it reads best in an error message: short, and with its type where that is the surprise. */
+/** A value for an error message: short, with its type if that is the problem. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value);
   if (typeof value === "bigint") return `${value}n`;
@@ -79,7 +79,7 @@ export function shown(value: unknown): string {
   return keys.length === 0 ? "an empty object" : `an object with ${keys.slice(0, 6).join(", ")}`;
 }
 
-/** What an app's function has thrown: an error of its own, or something that cannot even be looked at. */
+/** The code and message of anything that an app's function threw, even if reading it throws. */
 export function reasonOf(thrown: unknown): { readonly code: string | undefined; readonly why: string } {
   try {
     const { code, message } = (thrown ?? {}) as { readonly code?: unknown; readonly message?: unknown };

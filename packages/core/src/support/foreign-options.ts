@@ -1,17 +1,17 @@
 import { shown } from "./errors.js";
 
-/** The options that were given, for values that mean something only together. */
+/** All given options, for advice that depends on several of them. */
 type Given = Readonly<Record<string, unknown>>;
 
 /**
- * What to do instead, where `ours` is an option: a text, or a function of the value that was given. It begins a sentence, or, if it
- * begins with an option's name and a colon, it is code to write.
+ * Advice for places where `ours` is an option: a string, or a function of the given value. Text that begins with an option's name and
+ * a colon is code to write; other text begins a sentence.
  */
 type Answer = readonly [ours: string, advice: string | ((value: unknown, given: Given) => string)];
 
 /**
- * What to do instead of an option of another library, as a sentence; undefined for a word that no other library uses.
- * @param known the options that there are where it was given.
+ * Advice for an option of another library, as a sentence; undefined if no other library has such an option.
+ * @param known the valid options in this place.
  */
 export function foreignAdvice(word: string, given: Given, known: readonly string[]): string | undefined {
   const answers = table.get(word.toLowerCase());
@@ -41,7 +41,7 @@ function durationText(ms: number): string {
   return `"${ms / unitMs}${unit}"`;
 }
 
-/** Milliseconds of a number of these units, or of a text as the `ms` package reads it. */
+/** Converts a number of these units, or a string in the format of the `ms` package, to milliseconds. */
 function msOf(value: unknown, unitMs: number): number | undefined {
   let ms = typeof value === "number" ? value * unitMs : Number.NaN;
   const [, count, unit = ""] = (typeof value === "string" && /^\s*(\d{1,12})\s*([a-z]{0,12})\s*$/i.exec(value)) || [];
@@ -50,18 +50,18 @@ function msOf(value: unknown, unitMs: number): number | undefined {
   return Number.isSafeInteger(ms) && ms >= 1 ? ms : undefined;
 }
 
-/** A duration as text: ours, or `usual` if the value cannot be read. */
+/** The value as one of our durations, or `usual` if it cannot be read. */
 function duration(value: unknown, unitMs: number, usual: string): string {
   const ms = msOf(value, unitMs);
   return ms === undefined ? usual : durationText(ms);
 }
 
-/** `duration` is in seconds in rate-limiter-flexible, which says `points` beside it, and in milliseconds in koa-ratelimit. */
+/** `duration` is in seconds in rate-limiter-flexible (where `points` is beside it), and in milliseconds in koa-ratelimit. */
 function unitOfDuration(value: unknown, given: Given): number {
   return "points" in given || typeof value !== "number" || value % 1000 !== 0 ? 1000 : 1;
 }
 
-/** `ttl` is in milliseconds in @nestjs/throttler, and was in seconds once. */
+/** `ttl` is in milliseconds in @nestjs/throttler; older versions used seconds. */
 function unitOfTtl(value: unknown): number {
   return typeof value === "number" && value % 1000 !== 0 ? 1000 : 1;
 }
@@ -84,7 +84,7 @@ function limitAndWindow(given: Given, usual = 100): string {
 
 const counted = (_: unknown, given: Given): string => `policy: slidingWindowCounter({ ${limitAndWindow(given)} })`;
 
-/** A value as code, where that is short and the same in every framework; else an example. */
+/** The value as code, if that is short and works in every framework; else an example. */
 function text(value: unknown, usual: string): string {
   return typeof value === "string" && value.length <= 60 ? shown(value) : usual;
 }
@@ -95,7 +95,7 @@ const addresses = (value: unknown): string => {
   return `exempt: { ips: ${some ? `[${value.map((one) => text(one, '"10.0.0.0/8"')).join(", ")}]` : '["10.0.0.0/8"]'} }`;
 };
 
-/** What `standardHeaders` and `legacyHeaders` of express-rate-limit say together. */
+/** Combines `standardHeaders` and `legacyHeaders` of express-rate-limit. */
 function headers(_: unknown, { standardHeaders, legacyHeaders }: Given): string {
   const draft = standardHeaders === "draft-6" || standardHeaders === "draft-7" ? `"${standardHeaders}"` : `"standard"`;
   const isStandard = standardHeaders !== undefined && standardHeaders !== false;
@@ -164,7 +164,7 @@ const passOnError: readonly Answer[] = [
   ["onStoreError", (value) => `onStoreError: ${value === false ? `"deny"` : `"allow", which is the default`}`],
 ];
 
-/** By their names in lower case: the options of the libraries that apps come from. */
+/** The options of other libraries, by lower-case name. */
 const table: ReadonlyMap<string, readonly Answer[]> = new Map(
   Object.entries<readonly Answer[]>({
     // express-rate-limit, hono-rate-limiter
@@ -257,7 +257,7 @@ const table: ReadonlyMap<string, readonly Answer[]> = new Map(
     // Options of rateLimit that were given to a rule.
     body: message,
     onLimited: handler,
-    // What Floodgate's other policies are called by: a bucket has no window, a window no capacity.
+    // Options of Floodgate's other policies: a bucket has no window, a window has no capacity.
     limit,
     capacity: limit,
     window: milliseconds,

@@ -1,7 +1,7 @@
 import { type NodeCrypto, nodeCrypto } from "./runtime.js";
 import { hex, hmacSha256Bytes, sha256Bytes, utf8 } from "./sha256.js";
 
-/** Hashes of texts as UTF-8, in hexadecimal digits. Lone surrogates stay distinct, as `utf8` writes them. */
+/** Hashes strings as UTF-8, to hexadecimal digits. Different lone surrogates have different hashes: see `utf8`. */
 export interface Hashes {
   sha256(text: string): string;
   hmacSha256(secret: string, text: string): string;
@@ -13,7 +13,7 @@ export const ownHashes: Hashes = {
   hmacSha256: (secret, text) => hex(hmacSha256Bytes(utf8(secret), utf8(text))),
 };
 
-/** Tens of times as fast; the digests are the same. */
+/** Much faster, with the same digests. */
 export function nodeHashes({ hash, createHash, createHmac }: NodeCrypto): Hashes {
   return {
     sha256:
@@ -24,7 +24,7 @@ export function nodeHashes({ hash, createHash, createHmac }: NodeCrypto): Hashes
   };
 }
 
-/** `node:crypto` writes strings as UTF-8 itself, but all lone surrogates as U+FFFD. */
+/** `node:crypto` encodes strings itself, but turns all lone surrogates into U+FFFD. */
 function bytesOf(text: string): string | Uint8Array {
   return loneSurrogate.test(text) ? utf8(text) : text;
 }
@@ -34,12 +34,12 @@ const loneSurrogate = /\p{Surrogate}/u;
 const crypto = nodeCrypto();
 const hashes = crypto === undefined ? ownHashes : nodeHashes(crypto);
 
-/** SHA-256 of a text as UTF-8, as 64 hexadecimal digits, at once and the same in every runtime. */
+/** SHA-256 of a string as UTF-8, in 64 hexadecimal digits. Synchronous, and the same in every runtime. */
 export function sha256(text: string): string {
   return hashes.sha256(text);
 }
 
-/** HMAC-SHA-256 of a text, keyed with a secret (both as UTF-8), as 64 hexadecimal digits, at once and the same in every runtime. */
+/** HMAC-SHA-256 of a string with a secret, both as UTF-8, in 64 hexadecimal digits. Synchronous, and the same in every runtime. */
 export function hmacSha256(secret: string, text: string): string {
   return hashes.hmacSha256(secret, text);
 }

@@ -1,18 +1,18 @@
 type Groups = [number, number, number, number, number, number, number, number];
 
 /**
- * An IP address of 128 bits, as its eight 16-bit groups (small integers, the unit in which IPv6 is written). IPv4 `a.b.c.d`
- * is held as the IPv4-mapped `::ffff:a.b.c.d`, so that a range decides what an address is, and never its notation.
+ * An IP address as its eight 16-bit groups. IPv4 `a.b.c.d` is stored as the IPv4-mapped `::ffff:a.b.c.d`, so that ranges compare
+ * addresses and not notations.
  */
 export type IpAddress = Readonly<Groups>;
 
-/** A range of addresses: `prefix` counts from the first of the 128 bits, so that `10.0.0.0/8` has 104. The host bits are 0. */
+/** A range of addresses. `prefix` counts from the first of 128 bits, so `10.0.0.0/8` has 104. The host bits are 0. */
 export interface IpRange {
   readonly address: IpAddress;
   readonly prefix: number;
 }
 
-/** Longer than any address with its zone and port: what is longer is refused unread. */
+/** Longer than any address with zone and port. Longer text is rejected without reading it. */
 const MAX_TEXT = 100;
 
 const COLON = 0x3a;
@@ -22,18 +22,18 @@ const SLASH = 0x2f;
 const OPEN = 0x5b;
 const CLOSE = 0x5d;
 
-// Tables, since IPv6 is read and written on the request path: the digits are random to a processor that guesses branches, and
-// toString(16) takes thrice as long.
+// Tables, because IPv6 is parsed and formatted on the request path: branches on random digits are mispredicted, and toString(16)
+// takes three times as long.
 const DIGITS = Int8Array.from({ length: 128 }, (_, code) => "0123456789abcdef".indexOf(String.fromCharCode(code).toLowerCase()));
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16));
 const PADDED_BYTES = BYTES.map((text) => text.padStart(2, "0"));
 
-/** What ipKey reads into: it runs on every request, and no call of it outlives another. */
+/** A reusable buffer for `ipKey`, which runs on every request. */
 const scratch: Groups = [0, 0, 0, 0, 0, 0, 0, 0];
 
 /**
- * Reads one address as proxies and sockets write it: dotted IPv4, any notation of IPv6, with a zone id (dropped), in brackets,
- * with a port (dropped). `undefined` for anything else, the legacy spellings of IPv4 included (`0177.0.0.1`, `127.1`).
+ * Parses an address as proxies and sockets write it: dotted IPv4 or any notation of IPv6, also with a zone id, brackets or a port, which
+ * are dropped. `undefined` for anything else, including legacy IPv4 notations (`0177.0.0.1`, `127.1`).
  */
 export function parseIp(text: string): IpAddress | undefined {
   const groups: Groups = [0, 0, 0, 0, 0, 0, 0, 0];
@@ -41,14 +41,14 @@ export function parseIp(text: string): IpAddress | undefined {
 }
 
 /**
- * The text under which a client is counted, one for all notations of an address: IPv4 (also IPv4-mapped, and the IPv4 in NAT64's
- * `64:ff9b::/96`) as a dotted quad, other IPv6 as its network, such as `2001:db8:0:100::/56`. `undefined` for what is no address.
- * @param ipv6Prefix how many bits of an IPv6 address tell clients apart, 0 to 128.
+ * The key of a client, the same for all notations of an address: IPv4 (also IPv4-mapped, and the IPv4 in NAT64's `64:ff9b::/96`) as a
+ * dotted quad, other IPv6 as its network, such as `2001:db8:0:100::/56`. `undefined` if the text is not an address.
+ * @param ipv6Prefix how many bits of an IPv6 address identify a client, 0 to 128.
  */
 export function ipKey(text: string, ipv6Prefix: number): string | undefined {
   const length = text.length;
   if (length <= 15 && readQuad(text, 0, length, scratch, 6)) return text;
-  // How Node's default, dual-stack socket writes an IPv4 peer.
+  // An IPv4 peer on Node's default dual-stack socket.
   if (length <= 22 && text.startsWith("::ffff:") && readQuad(text, 7, length, scratch, 6)) return text.slice(7);
   if (!readIp(text, scratch)) return undefined;
   if (isMapped(scratch) || isNat64(scratch)) return quadText(scratch);
@@ -56,14 +56,14 @@ export function ipKey(text: string, ipv6Prefix: number): string | undefined {
   return `${groupsText(scratch)}/${ipv6Prefix}`;
 }
 
-/** An address as RFC 5952 writes it; IPv4, however it was written, as a dotted quad. */
+/** Formats an address as in RFC 5952; IPv4 as a dotted quad. */
 export function formatIp(address: IpAddress): string {
   return isMapped(address) ? quadText(address) : groupsText(address);
 }
 
 /**
- * Reads a range such as `10.0.0.0/8` or `2001:db8::/32`, or a lone address. Host bits are masked off. `undefined` for anything else,
- * also for `::ffff:10.0.0.0/8`: that prefix counts from the first of 128 bits, and would hold every IPv4 address.
+ * Parses a range such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. Host bits are masked off. `undefined` for anything else,
+ * also for `::ffff:10.0.0.0/8`: its prefix counts from the first of 128 bits, so it would contain every IPv4 address.
  */
 export function parseCidr(text: string): IpRange | undefined {
   if (text.length > MAX_TEXT) return undefined;
@@ -83,7 +83,7 @@ export function parseCidr(text: string): IpRange | undefined {
   return { address: groups, prefix };
 }
 
-/** Whether a range holds an address. An IPv4 range holds IPv4-mapped addresses too, for they are the same. */
+/** Whether a range contains an address. IPv4 ranges contain IPv4-mapped addresses too. */
 export function contains(range: IpRange, address: IpAddress): boolean {
   let bits = range.prefix;
   for (let i = 0; bits > 0; i++, bits -= 16) {
@@ -103,13 +103,13 @@ function readIp(text: string, into: Groups): boolean {
   }
   const colon = text.indexOf(":");
   if (colon < 0) return readMapped(text, 0, length, into);
-  // A dot before the first colon can only be IPv4 with a port: in IPv6 a dotted quad comes last.
+  // A dot before the first colon means IPv4 with a port: in IPv6 a dotted quad comes last.
   const dot = text.indexOf(".");
   if (dot >= 0 && dot < colon) return isPort(text, colon + 1) && readMapped(text, 0, colon, into);
   return readZoned(text, 0, length, into);
 }
 
-/** IPv6 with or without a zone id, which is a name on the machine that wrote it and no part of the address. */
+/** Reads IPv6 with or without a zone id. A zone id is local to the machine that wrote it and not part of the address. */
 function readZoned(text: string, start: number, end: number, into: Groups): boolean {
   let zone = start;
   while (zone < end && text.charCodeAt(zone) !== PERCENT) zone++;
@@ -129,7 +129,7 @@ function readMapped(text: string, start: number, end: number, into: Groups): boo
   return true;
 }
 
-/** Reads `a.b.c.d` and nothing else into two groups. By character codes, with nothing allocated. */
+/** Reads exactly `a.b.c.d` into two groups, without allocations. */
 function readQuad(text: string, start: number, end: number, into: Groups, at: number): boolean {
   let high = 0;
   let octet = -1;
@@ -137,7 +137,7 @@ function readQuad(text: string, start: number, end: number, into: Groups, at: nu
   for (let i = start; i < end; i++) {
     const code = text.charCodeAt(i);
     if (code >= 0x30 && code <= 0x39) {
-      // A digit after a leading zero is octal to some readers and decimal to others.
+      // Some parsers read digits after a leading zero as octal, others as decimal.
       if (octet === 0) return false;
       octet = octet < 0 ? code - 0x30 : octet * 10 + code - 0x30;
       if (octet > 255) return false;

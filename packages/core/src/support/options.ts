@@ -1,9 +1,9 @@
 import { type ErrorCode, FloodgateError, shown } from "./errors.js";
 import { foreignAdvice } from "./foreign-options.js";
 
-/** Refuses options that are not an object, and unknown ones: the error says what another library's option is called here. */
+/** Rejects options that are not an object, and unknown options. For an option of another library, the error names ours. */
 export function checkOptions(where: string, options: unknown, known: readonly string[], example: string): void {
-  // A map or a regular expression has no words of its own to look at. (Instances of a class and objects of another realm will do.)
+  // Rejects maps, regular expressions and the like. Class instances and objects of another realm are accepted.
   if (Object.prototype.toString.call(options) !== "[object Object]") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
@@ -17,7 +17,7 @@ export function checkOptions(where: string, options: unknown, known: readonly st
   });
 }
 
-/** Who moves from another library has several options to rename: one error tells of this many. */
+/** The most options that one error lists. Users who migrate from another library rename several. */
 const mostUnknown = 12;
 
 function unknownOptions(where: string, options: Readonly<Record<string, unknown>>, unknown: string[], known: readonly string[]): string {
@@ -38,12 +38,12 @@ function usualAdvice(word: string, known: readonly string[]): string {
   return `${near === undefined ? "" : `Did you mean \`${near}\`? `}The options are ${known.join(", ")}.`;
 }
 
-/** A word of a file may be a megabyte long. */
+/** Cuts long words: a word in a file may have a megabyte. */
 function short(word: string): string {
   return word.length > 60 ? `${word.slice(0, 57)}...` : word;
 }
 
-/** A whole number of at least `least` below 2^53, or an error that says so. */
+/** Checks for a whole number of at least `least` and below 2^53. */
 export function wholeNumber(where: string, option: string, value: unknown, least = 1, example = 100): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
   throw new FloodgateError(
@@ -53,27 +53,27 @@ export function wholeNumber(where: string, option: string, value: unknown, least
   );
 }
 
-/** The largest cost that a policy lets through: a whole number of at least 1, or 0, which rejects everything. */
+/** Checks a policy's quota: a whole number of at least 1, or 0, which rejects everything. */
 export function quotaNumber(where: string, option: string, value: unknown, example = 100): number {
   return value === 0 ? 0 : wholeNumber(where, option, value, 1, example);
 }
 
 /**
- * A secret of the app, or an error that does not show it.
- * @param variable the environment variable that the error advises.
+ * Checks a secret. The error does not show it.
+ * @param variable the environment variable that the error suggests.
  */
 export function secretText(where: string, option: string, value: unknown, variable: string): string {
   if (typeof value === "string" && value.length >= 32) return value;
   const type = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
-  const given = typeof value === "string" ? `has ${value.length}` : `was ${type}`;
+  const actual = typeof value === "string" ? `has ${value.length}` : `was ${type}`;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`${option}\` must be a text of at least 32 characters, but ${given}. Write ${option}: process.env.${variable}, and set it to the output of: openssl rand -hex 32.`,
+    `${where}: \`${option}\` must be a string of at least 32 characters, but ${actual}. Write ${option}: process.env.${variable}, and set it to the output of: openssl rand -hex 32.`,
     { at: [option] },
   );
 }
 
-/** One of a few words, or an error that lists them. */
+/** Checks for one of a few words. The error lists them. */
 export function oneOf<const Word extends string>(
   where: string,
   option: string,
@@ -90,7 +90,7 @@ export function oneOf<const Word extends string>(
   );
 }
 
-/** A true or false, or an error. */
+/** Checks for true or false. */
 export function flag(where: string, option: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
   throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`${option}\` must be true or false, but was ${shown(value)}.`, {
@@ -98,7 +98,7 @@ export function flag(where: string, option: string, value: unknown): boolean {
   });
 }
 
-/** A function or nothing, or an error with what its parameters are. */
+/** Checks for a function or undefined. The error shows an example. */
 export function functionOrNothing(where: string, option: string, value: unknown, example: string): void {
   if (value === undefined || typeof value === "function") return;
   throw new FloodgateError(
@@ -122,7 +122,7 @@ export function yesOrNo(where: string, option: string, answer: unknown, example:
   );
 }
 
-/** The known word that differs from `word` in the fewest letters, if it is near enough to be what was meant. */
+/** The known word closest to `word`, if it is close enough to be a misspelling. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > 40) return undefined;
   let best: string | undefined;
@@ -150,7 +150,7 @@ function editDistance(a: string, b: string): number {
   return row[b.length] as number;
 }
 
-/** Whether a header can have this name: a token (RFC 9110 §5.6.2). */
+/** Whether a string is a valid header name: a token (RFC 9110 §5.6.2). */
 export function isHeaderName(name: unknown): name is string {
   return typeof name === "string" && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 }

@@ -1,7 +1,7 @@
-/** What a function of the request may answer at once or by promise. */
+/** A value or a promise of it. */
 export type Promised<T> = T | PromiseLike<T>;
 
-/** Goes on with a value now, or with a promise's value later: one piece of code for both kinds of store. */
+/** Calls `next` with a value now, or with a promise's value later: one implementation for both kinds of stores. */
 export function andThen<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | PromiseLike<R>): R | PromiseLike<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }
@@ -10,7 +10,7 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Of a fault that is known already no other needs to be told: promises that nobody waits for any more may reject unheard. */
+/** Ignores the rejections of promises that are no longer awaited, after another error was already reported. */
 export function abandon(values: readonly unknown[]): void {
   for (const value of values) if (isPromise(value)) value.then(undefined, () => undefined);
 }

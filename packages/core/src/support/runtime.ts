@@ -1,28 +1,28 @@
-/** What every runtime has beside the language; typed here because core has no types of any of them. */
+/** Globals of every runtime. Declared here, because core is compiled without the types of any runtime. */
 declare const performance: { now(): number };
 declare const setTimeout: (run: () => void, ms: number) => unknown;
 declare const clearTimeout: (timer: unknown) => void;
-/** Node, Bun and Deno have it; Workers need not. */
+/** In Node, Bun and Deno; not in all Workers. */
 declare const setImmediate: ((run: () => void) => unknown) | undefined;
 
-/** The runtime's own, whatever clock a test may put in place of it later. */
+/** The real one, even if a test replaces it later. */
 const immediately = typeof setImmediate === "function" ? setImmediate : undefined;
 /** In Node, Bun and Deno. */
 declare const process: { getBuiltinModule?(name: "node:crypto"): NodeCrypto | undefined } | undefined;
 
 declare const queueMicrotask: (run: () => void) => void;
 
-/** Runs something once what runs now is through. */
+/** Runs a callback after the current synchronous code. */
 export function afterThisRun(run: () => void): void {
   queueMicrotask(run);
 }
 
-/** A clock that never steps, in milliseconds from some moment of this process. */
+/** A monotonic clock in milliseconds, from an arbitrary start. */
 export function steadyMs(): number {
   return performance.now();
 }
 
-/** Runs something in `ms` milliseconds (up to 2^31). The timer keeps no process alive. */
+/** Runs a callback in `ms` milliseconds (less than 2^31). The timer does not keep the process alive. */
 export function startTimer(run: () => void, ms: number): unknown {
   const timer = setTimeout(run, ms);
   (timer as { unref?: () => void }).unref?.();
@@ -51,7 +51,7 @@ export function nodeCrypto(): NodeCrypto | undefined {
   return typeof process === "undefined" ? undefined : process.getBuiltinModule?.("node:crypto");
 }
 
-/** Runs something once the data that has arrived meanwhile has been read: a timer that is late fires before that. */
+/** Runs a callback after data that has arrived was read. A late timer would fire before that. */
 export function afterReading(run: () => void): void {
   if (immediately === undefined) setTimeout(run, 0);
   else immediately(run);

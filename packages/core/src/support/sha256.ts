@@ -1,11 +1,11 @@
 /**
- * SHA-256 (FIPS 180-4) and HMAC (RFC 2104) in plain TypeScript, for runtimes without `node:crypto`. Web Crypto is no
- * substitute, because it only answers by promise.
+ * SHA-256 (FIPS 180-4) and HMAC (RFC 2104) in plain TypeScript, for runtimes without `node:crypto`. Web Crypto cannot be used, because
+ * it is asynchronous.
  */
 
 const blockBytes = 64;
 
-/** UTF-8; a lone surrogate becomes three bytes of its own (as in WTF-8), so that different texts have different bytes. */
+/** UTF-8, but lone surrogates become three bytes (as in WTF-8), so that different strings have different bytes. */
 export function utf8(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 3);
   let at = 0;
@@ -21,7 +21,7 @@ export function utf8(text: string): Uint8Array {
       else {
         bytes[at++] = 0xf0 | (code >> 18);
         bytes[at++] = 0x80 | ((code >> 12) & 0x3f);
-        // Such a character takes two code units.
+        // This character has two code units.
         i++;
       }
       bytes[at++] = 0x80 | ((code >> 6) & 0x3f);
@@ -51,7 +51,7 @@ export function hmacSha256Bytes(secret: Uint8Array, message: Uint8Array): Uint8A
 export function sha256Bytes(bytes: Uint8Array): Uint8Array {
   const state = Uint32Array.from(initial);
   const words = new Uint32Array(64);
-  // After the message come a one bit, zeros, and its length in bits as the last eight bytes of the last block.
+  // Padding: a one bit, zeros, and the length in bits as the last eight bytes of the last block.
   const blocks = Math.ceil((bytes.length + 9) / blockBytes);
   const end = new DataView(new ArrayBuffer(2 * blockBytes));
   const whole = Math.floor(bytes.length / blockBytes);
@@ -72,7 +72,7 @@ export function sha256Bytes(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(digest.buffer);
 }
 
-/** The fractional parts of the roots of the first primes: square roots to start from, cube roots for the rounds. */
+/** The constants are fractional parts of roots of primes: square roots for the initial state, cube roots for the rounds. */
 const primes = firstPrimes(64);
 const initial = primes.slice(0, 8).map((prime) => fraction(prime ** (1 / 2)));
 const rounds = Uint32Array.from(primes, (prime) => fraction(prime ** (1 / 3)));

@@ -1,13 +1,13 @@
 import { printable } from "./errors.js";
 
-/** Every runtime has one; typed here because core has no types of any of them. */
+/** A global of every runtime. Declared here, because core is compiled without the types of any runtime. */
 declare const console: { warn(message: string): void };
 
 const warned = new Set<string>();
 
 /**
- * Tells the console once in a process, for want of a listener.
- * @param subject what is told once: the code, or the code of one rule.
+ * Logs a warning once per process. Used if there is no listener.
+ * @param subject what is logged once: the code, or the code of one rule.
  */
 export function warnOnce(code: string, message: string, subject: string = code): void {
   if (warned.has(subject)) return;
@@ -15,7 +15,7 @@ export function warnOnce(code: string, message: string, subject: string = code):
   warn(code, message);
 }
 
-/** Tells the console. The caller sees to it that this happens rarely. */
+/** Logs a warning. The caller limits how often. */
 export function warn(code: string, message: string): void {
   console.warn(printable(`[floodgate] ${code}: ${message}`));
 }

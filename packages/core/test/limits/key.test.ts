@@ -101,7 +101,7 @@ test.each(["k".repeat(31), "", 7, null, {}, undefined])(
     } catch (error) {
       message = (error as Error).message;
     }
-    expect(message).toMatch(/^rateLimit: `keySecret` must be a text of at least 32 characters, but (has|was) /);
+    expect(message).toMatch(/^rateLimit: `keySecret` must be a string of at least 32 characters, but (has|was) /);
     if (typeof secret === "string" && secret !== "") expect(message).not.toContain(secret);
   },
 );

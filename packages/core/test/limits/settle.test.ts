@@ -64,7 +64,7 @@ test.each<Fault>(["rejects", "throws", "answers late"])(
       await expect(again()).rejects.toThrow(
         expect.objectContaining({
           code: "FLOODGATE_STORE_FAULT",
-          message: expect.stringMatching(/"tokens" has failed, and the store may have made it/),
+          message: expect.stringMatching(/"tokens" has failed, but the store may have made it/),
           cause: failure,
         }),
       );
@@ -79,7 +79,7 @@ describe("invalid arguments are errors, and the decision can still be settled:",
     expect(() => tokens.settle("user", decision, cost as number)).toThrow(
       expect.objectContaining({
         code: "FLOODGATE_INVALID_COST",
-        message: expect.stringMatching(/^A real cost must be a whole number of at least 0, but was .+\. Write 1200, say/),
+        message: expect.stringMatching(/^A real cost must be a whole number of at least 0, but was .+\. Write 1200, for example/),
       }),
     );
     expect(tokens.settle("user", decision, 800)).toBe(799);

@@ -54,7 +54,7 @@ describe("failures after the response do not affect requests, and are logged:", 
       ["could not be refunded", { refundWhen: async () => fail() }],
     ] as const) {
       const code = what.endsWith("settled") ? "settle-failed" : "refund-failed";
-      expect(await told(options)).toEqual([`[floodgate] ${code}: a request ${what}: ${text} \`onEvent\` is told each time.`]);
+      expect(await told(options)).toEqual([`[floodgate] ${code}: a request ${what}: ${text} Set \`onEvent\` to get an event each time.`]);
     }
   });
 });
