@@ -19,7 +19,7 @@ export type { Afterwards, RefundWhen } from "./middleware/afterwards.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests
-export type { RequestReader } from "./requests/request-reader.js";
+export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
@@ -27,6 +27,7 @@ export { decisionOf } from "./requests/meeting.js";
 
 // Responses
 export type { Header } from "./responses/headers.js";
+export { type HeaderTarget, setHeaders } from "./responses/node-headers.js";
 export type { Body } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { Waiting } from "./responses/waiting.js";

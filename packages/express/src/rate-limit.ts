@@ -1,12 +1,14 @@
 import type { Decision } from "@floodgate/core";
 import {
   functionOrNothing,
+  type HeaderTarget,
   isPromise,
   type NodeResponse,
   type Outcome,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
+  setHeaders,
   Waiting,
   warnOnce,
   whenEnded,
@@ -17,11 +19,8 @@ import { memoryStore } from "@floodgate/store-memory";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** What is used of a response. */
-export interface ExpressResponse extends NodeResponse {
+export interface ExpressResponse extends NodeResponse, HeaderTarget {
   statusCode: number;
-  readonly headersSent: boolean;
-  getHeader(name: string): number | string | string[] | undefined;
-  setHeader(name: string, value: string): unknown;
   end(body: string): unknown;
 }
 
@@ -57,7 +56,7 @@ export function rateLimit<
   const waiting = new Waiting();
 
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
-    if (!response.headersSent) setHeaders(response, outcome);
+    setHeaders(response, outcome.headers);
     if (outcome.action === "reject") {
       // Somebody answered while functions of the request were waited for: a timeout, say.
       if (response.headersSent) return;
@@ -87,13 +86,6 @@ export function rateLimit<
     else apply(request, response, next, outcome);
   };
   return withControls(middleware, limit, waiting);
-}
-
-function setHeaders(response: ExpressResponse, outcome: Outcome): void {
-  for (const { name, value, list } of outcome.headers) {
-    const before = list ? response.getHeader(name) : undefined;
-    response.setHeader(name, before === undefined ? value : `${before}, ${value}`);
-  }
 }
 
 function sendBody(response: ExpressResponse, { status, body }: Outcome): void {

@@ -1,5 +1,5 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
-import { parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core/adapter";
+import { nodeHeader, parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core/adapter";
 import { prototypeOf, showDecision } from "./prototype.js";
 
 declare global {
@@ -49,12 +49,7 @@ export const expressReader: RequestReader<ExpressRequest> = {
   method: (request) => request.method,
   // Some targets (`/\\a@#`, say) have no path, whatever the types say. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
-  header(request, name) {
-    const value = request.headers[name];
-    if (Array.isArray(value)) return value.join(", ");
-    // What headers inherit under a name (`constructor`) is none.
-    return typeof value === "string" ? value : undefined;
-  },
+  header: nodeHeader,
   remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {
     const trust = request.app.get("trust proxy");

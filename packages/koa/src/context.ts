@@ -1,7 +1,9 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
 import {
+  type HeaderTarget,
   mostHops,
   type NodeResponse,
+  nodeHeader,
   type PossiblePath,
   parsedPath,
   type RequestPath,
@@ -11,11 +13,8 @@ import {
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
 /** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
-export interface KoaResponse extends NodeResponse {
-  readonly headersSent: boolean;
-  getHeader(name: string): number | string | string[] | undefined;
+export interface KoaResponse extends NodeResponse, HeaderTarget {
   getHeaderNames(): string[];
-  setHeader(name: string, value: string): unknown;
 }
 
 /**
@@ -70,12 +69,7 @@ export const koaReader: RequestReader<KoaContext> = {
   app: (ctx) => ctx.app,
   method: (ctx) => ctx.method,
   path: fullPath,
-  header(ctx, name) {
-    const value = ctx.req.headers[name];
-    if (Array.isArray(value)) return value.join(", ");
-    // What headers inherit under a name (`constructor`) is none.
-    return typeof value === "string" ? value : undefined;
-  },
+  header: (ctx, name) => nodeHeader(ctx.req, name),
   remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
   clientIp(ctx) {
     const { proxy, maxIpsCount } = ctx.app;

@@ -7,6 +7,7 @@ import {
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
+  setHeaders,
   Waiting,
   whenEnded,
   withControls,
@@ -50,9 +51,13 @@ export function rateLimit<
   const waiting = new Waiting();
 
   const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
-    const { decision, delayMs, sent } = outcome;
+    const { decision, delayMs, headers, sent } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
-    setHeaders(ctx, outcome);
+    if (headers.length > 0) {
+      // `ctx.set` puts them there too, at a higher price.
+      setHeaders(ctx.res, headers);
+      keepHeadersOnError(ctx.app);
+    }
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
     if (sent !== undefined) whenEnded(ctx.res, sent);
     return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
@@ -63,16 +68,6 @@ export function rateLimit<
     return isPromise(outcome) ? outcome.then((later) => apply(ctx, next, later)) : apply(ctx, next, outcome);
   };
   return withControls(middleware as (...args: never) => unknown, limit, waiting) as RateLimitMiddleware<Name>;
-}
-
-/** Straight onto Node's response: `ctx.set` puts them there too, at a higher price. */
-function setHeaders({ app, res }: KoaContext, { headers }: Outcome): void {
-  if (headers.length === 0 || res.headersSent) return;
-  for (const { name, value, list } of headers) {
-    const before = list ? res.getHeader(name) : undefined;
-    res.setHeader(name, before === undefined ? value : `${before}, ${value}`);
-  }
-  keepHeadersOnError(app);
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {

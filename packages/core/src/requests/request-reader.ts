@@ -27,3 +27,14 @@ export interface RequestReader<Req> {
   /** The pattern that matched, if the framework knows it; with the patterns of mounts if it knows those. */
   route(request: Req): string | undefined;
 }
+
+/** The value of a header of Node's own request, for a reader's `header`. */
+export function nodeHeader(
+  { headers }: { readonly headers: { readonly [name: string]: string | string[] | undefined } },
+  lowerCaseName: string,
+): string | undefined {
+  const value = headers[lowerCaseName];
+  if (Array.isArray(value)) return value.join(", ");
+  // A name such as `constructor` finds what every object inherits.
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { nodeHeader, setHeaders } from "../../src/adapter.js";
+
+function response(sent = false) {
+  const headers = new Map<string, string>();
+  return {
+    headers,
+    headersSent: sent,
+    getHeader: (name: string) => headers.get(name),
+    setHeader: (name: string, value: string) => headers.set(name, value),
+  };
+}
+
+describe("setHeaders", () => {
+  it("adds the items of a list to those before, and replaces other values", () => {
+    const target = response();
+    setHeaders(target, [
+      { name: "RateLimit", value: '"a";r=1', list: true },
+      { name: "Retry-After", value: "1", list: false },
+    ]);
+    setHeaders(target, [
+      { name: "RateLimit", value: '"b";r=2', list: true },
+      { name: "Retry-After", value: "2", list: false },
+    ]);
+    expect([...target.headers]).toEqual([
+      ["RateLimit", '"a";r=1, "b";r=2'],
+      ["Retry-After", "2"],
+    ]);
+  });
+
+  it("changes nothing once the headers are sent", () => {
+    const target = response(true);
+    setHeaders(target, [{ name: "RateLimit", value: '"a";r=1', list: true }]);
+    expect(target.headers.size).toBe(0);
+  });
+});
+
+describe("nodeHeader", () => {
+  it("joins a header that was sent several times", () => {
+    expect(nodeHeader({ headers: { via: ["a", "b"] } }, "via")).toBe("a, b");
+  });
+
+  it("finds only what was sent, not what every object inherits", () => {
+    expect(nodeHeader({ headers: {} }, "constructor")).toBeUndefined();
+    expect(nodeHeader({ headers: { host: "example.com" } }, "host")).toBe("example.com");
+  });
+});
