@@ -204,12 +204,17 @@ export class RateLimit<Req> {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
     if (this.#client.onEvent !== undefined) tellAll(checks, combined, this.#client.onEvent);
-    const enforced = enforcedOf(checks, all);
+    let watched = false;
+    let mayChange = this.#refundWhen !== undefined;
+    for (const { shadow, rule } of checks) {
+      if (shadow === true) watched = true;
+      if (rule.settle !== undefined) mayChange = true;
+    }
+    const enforced = watched ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
     const headers = this.#headersOf(meeting, enforced, decision, !allowed);
     if (!allowed) return this.#reject(headers, enforced, decision);
     let delayMs = 0;
     for (const one of enforced) if (one.delayMs > delayMs) delayMs = one.delayMs;
-    const mayChange = this.#refundWhen !== undefined || checks.some(({ rule }) => rule.settle !== undefined);
     const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
     return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, sent };
   }
@@ -289,12 +294,6 @@ function tellAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: Combi
     const decision = all[i] as Decision;
     if (hasEvent(decision, allowed)) emitDecision(onEvent, key, decision, shadow === true);
   });
-}
-
-/** The decisions of the rules that are enforced: the list itself if all are. */
-function enforcedOf<Req>(checks: readonly RuleCheck<Req>[], all: readonly Decision[]): readonly Decision[] {
-  for (const { shadow } of checks) if (shadow === true) return all.filter((_, i) => checks[i]?.shadow !== true);
-  return all;
 }
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };

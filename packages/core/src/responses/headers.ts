@@ -72,25 +72,14 @@ function itemsOf({ name, policy }: Decision): Items {
   return known;
 }
 
-function policyItem(decision: Decision): string {
-  return itemsOf(decision).policy;
-}
-
 /** A structured-field string (RFC 9651 §3.3.3); names are printable ASCII. */
 function quoted(name: string): string {
   return /["\\]/.test(name) ? `"${name.replace(/["\\]/g, "\\$&")}"` : `"${name}"`;
 }
 
-function stateItem(decision: Decision): string {
-  const never = decision.retryAfterMs === Number.POSITIVE_INFINITY;
-  return `${itemsOf(decision).state}${integer(decision.remaining)}${never ? "" : `;t=${seconds(waitMs(decision))}`}`;
-}
-
-/** A list of one is the common case. */
-function joined(decisions: readonly Decision[], item: (decision: Decision) => string): string {
-  let text = item(decisions[0] as Decision);
-  for (let i = 1; i < decisions.length; i++) text += `, ${item(decisions[i] as Decision)}`;
-  return text;
+function stateItem(decision: Decision, { state }: Items): string {
+  const known = state + integer(decision.remaining);
+  return decision.retryAfterMs === Number.POSITIVE_INFINITY ? known : `${known};t=${Math.ceil(waitMs(decision) / 1000)}`;
 }
 
 const oldPolicies = (decisions: readonly Decision[]): string =>
@@ -111,10 +100,19 @@ function single(write: Writer): Writer {
 
 /** One entry per format, because the drafts still change. */
 const writers: Readonly<Record<HeaderFormat, Writer>> = {
-  standard: ({ decisions }) => [
-    { name: "RateLimit-Policy", value: joined(decisions, policyItem), list: true },
-    { name: "RateLimit", value: joined(decisions, stateItem), list: true },
-  ],
+  standard: ({ decisions }) => {
+    let policies = "";
+    let states = "";
+    for (const decision of decisions) {
+      const known = itemsOf(decision);
+      policies += policies === "" ? known.policy : `, ${known.policy}`;
+      states += states === "" ? stateItem(decision, known) : `, ${stateItem(decision, known)}`;
+    }
+    return [
+      { name: "RateLimit-Policy", value: policies, list: true },
+      { name: "RateLimit", value: states, list: true },
+    ];
+  },
   "draft-7": single(({ decisions, reported }) => [
     { name: "RateLimit-Policy", value: oldPolicies(decisions), list: true },
     {
