@@ -65,7 +65,10 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     const remaining = count > quota ? 0 : quota - count;
     const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
     const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, start > nowMs ? start : nowMs);
+    // Not `Math.max`: what that answers is another number object.
+    let atMs = nowMs;
+    if (start > nowMs) atMs = start;
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
