@@ -8,7 +8,7 @@ const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
 const neverReached = 1e9;
 const draws = 1 << 18;
-const garbageDecisions = 50_000;
+const garbageDecisions = 200_000;
 
 const subject = subjects[name];
 const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
