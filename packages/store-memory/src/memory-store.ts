@@ -28,11 +28,11 @@ const begins: typeof beganState = beganState;
 
 export interface MemoryStoreOptions {
   /**
-   * Most keys that are remembered at once, over all limits of this store, up to 2^23 (8,388,608); default 100,000. A full store
-   * evicts expired keys first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
+   * The most keys in memory, over all limits of this store: up to 2^23 (8,388,608), default 100,000. A full store evicts expired keys
+   * first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
    */
   maxKeys?: number;
-  /** The time in milliseconds since the epoch; default `Date.now`. */
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
   clock?: Clock;
   /** Called for each live key that a full store evicted, after the request that needed its place. */
   onEvent?: EventListener;
@@ -50,7 +50,11 @@ export interface MemoryStore extends Store<"sync"> {
 }
 
 /**
- * Limits in this process: no promise, no timer, no object per key.
+ * A store in this process. It is synchronous, starts no timers and allocates no object per key.
+ *
+ *     const store = memoryStore({ maxKeys: 1_000_000 });
+ *     app.use(rateLimit({ limit: 100, window: "1m", store }));
+ *
  * @throws FloodgateError if an option is invalid.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {

@@ -10,24 +10,28 @@ import { type KnownLimit, KnownLimits } from "./limits.js";
 import { Consume, type KeyedCheck, Look, Reset, Settle } from "./steps.js";
 
 export interface RedisStoreOptions {
-  /** What every key begins with; default `"floodgate"`. Apps that share a Redis and no limits need one each. */
+  /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
   prefix?: string;
-  /** The time in milliseconds since the epoch; default: the Redis server's own, so that the clocks of app servers do not matter. */
+  /** Returns milliseconds since the epoch. Default: the Redis server's time, so that the clocks of app servers do not matter. */
   clock?: Clock;
   /**
-   * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
-   * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
-   * a `reset`, `refund` or `settle` of another process or store, or a request there of a plan whose bucket fills faster, may go
-   * unnoticed (default 1000 ms). Default true.
+   * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
+   * `maxKeys`: the most cached keys per limit (default 10,000). `maxAgeMs`: how long to use a rejection (default 1000); a reset or refund
+   * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
 }
 
 /**
- * A store in Redis or Valkey, shared by all processes that use it: each decision is one atomic step there. The client is yours:
- * it is never closed or set up anew, and nothing is sent before the first decision. Stores of one client and prefix are one: a name
- * on them is one count, and so is that of other clients of that Redis, which cannot be known here.
- * @throws FloodgateError where the client or an option is none.
+ * A store in Redis or Valkey, shared by all processes that use it. Each decision is one atomic step in Redis.
+ *
+ *     const store = redisStore(new Redis("redis://127.0.0.1:6379"), { prefix: "my-app" });
+ *     app.use(rateLimit({ limit: 100, window: "1m", store }));
+ *
+ * The client stays yours: the store never closes or reconfigures it, and sends nothing before the first decision. Limits with the same
+ * name and prefix share one count.
+ * @param client of ioredis (`new Redis()`, `new Cluster([...])`) or node-redis (`createClient()`, `createCluster()`, `createSentinel()`).
+ * @throws FloodgateError if the client or an option is invalid.
  */
 export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): Store<"async"> {
   const where = "redisStore";

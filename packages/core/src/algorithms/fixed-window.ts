@@ -19,8 +19,10 @@ export interface FixedWindowOptions {
 }
 
 /**
- * At most `limit` units in each window; windows start at whole multiples of `window` since the epoch.
- * The cheapest algorithm; across a window's edge up to twice the limit can pass within one window's time.
+ * At most `limit` units in each window. Windows start at whole multiples of `window` since the epoch. The cheapest algorithm; across a
+ * window's edge, up to twice the limit can pass within the length of one window.
+ *
+ *     fixedWindow({ limit: 100, window: "1m" })
  */
 export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');

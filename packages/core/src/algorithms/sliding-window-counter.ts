@@ -34,8 +34,10 @@ export interface SlidingWindowCounterOptions {
 }
 
 /**
- * About `limit` units in any window, from `buckets` + 1 counts. With one bucket (the default) these are the two
- * classic counters; more buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
+ * About `limit` units in any window, estimated from `buckets` + 1 counts. One bucket (the default) means the classic two counters; more
+ * buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
+ *
+ *     slidingWindowCounter({ limit: 100, window: "1m" })
  */
 export function slidingWindowCounter(options: SlidingWindowCounterOptions): SlidingWindowCounterPolicy {
   const where = "slidingWindowCounter";
