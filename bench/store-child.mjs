@@ -27,8 +27,8 @@ function drawn(length, below) {
 }
 
 /**
- * The loop, in a context of its own: V8 does not inline across contexts, so it cannot see that nobody reads a decision,
- * and leave out making it.
+ * The loop, in a separate context: V8 does not inline across contexts, so it cannot see that decisions are unused and skip making
+ * them.
  */
 function loop(wait) {
   return runInNewContext(`${wait ? "async " : ""}(decide, keys, order, from, times) => {
