@@ -1,13 +1,24 @@
 import { type Decision, FloodgateError, type Store } from "@floodgate/core";
-import { type Charge, type Check, type Clock, checkOptions, type Limit, passesAll, wholeMsClock, wholeNumber } from "@floodgate/core/store";
+import {
+  type Blocked,
+  type BlockKind,
+  type Charge,
+  type Check,
+  type Clock,
+  checkOptions,
+  type Limit,
+  passesAll,
+  wholeMsClock,
+  wholeNumber,
+} from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { consumeAll } from "./consume-all.js";
 import type { DenyCacheOptions } from "./deny-cache.js";
-import { hashTag } from "./keys.js";
+import { blockSuffix, hashTag } from "./keys.js";
 import { Lanes } from "./lanes.js";
 import { type KnownLimit, KnownLimits } from "./limits.js";
-import { Consume, type KeyedCheck, Look, Reset, Settle } from "./steps.js";
+import { Block, Consume, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -89,7 +100,7 @@ class RedisStore implements Store<"async"> {
 
   peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     const known = this.#limits.get(limit);
-    return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
+    return this.#lanes.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
@@ -99,7 +110,20 @@ class RedisStore implements Store<"async"> {
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
-    return this.#forgetting(known, key, this.#lanes.ask(new Reset(this.#redisKey(known, key), timeoutMs)));
+    const { redisKey, blockKey } = this.#keyed(known, key, 1);
+    return this.#forgetting(known, key, this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
+    const done = this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs));
+    this.#limits.forget(name, key, done);
+    return done;
+  }
+
+  unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    const done = this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs));
+    this.#limits.forget(name, key, done);
+    return done;
   }
 
   /** Invalidates the deny cache of a key. */
@@ -109,7 +133,12 @@ class RedisStore implements Store<"async"> {
   }
 
   #keyed(known: KnownLimit, key: string, cost: number, shadow = false, look = false): KeyedCheck {
-    return { known, key, redisKey: this.#redisKey(known, key), cost, shadow, look };
+    const tagged = this.#prefix + hashTag(key);
+    return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, look };
+  }
+
+  #blockKey(name: string, key: string): string {
+    return this.#prefix + hashTag(key) + blockSuffix(name);
   }
 
   #redisKey(known: KnownLimit, key: string): string {
