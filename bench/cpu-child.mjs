@@ -8,7 +8,7 @@ const handle = listener(kind);
 const request = { method: "GET", url: "/", remoteAddress, headers: { host: "bench" } };
 const expected = kind.includes("denied") ? 429 : 200;
 
-/** Answers the CPU time of one request, in microseconds. */
+/** Measures the CPU time of one request, in microseconds. */
 serve(async (requests) => {
   let others = 0;
   const before = process.cpuUsage();
@@ -17,7 +17,7 @@ serve(async (requests) => {
     if (statusCode !== expected) others++;
   }
   const { user, system } = process.cpuUsage(before);
-  // The first request of a limit that is reached passes.
+  // The first request passes before the limit is reached.
   if (others > 1) throw new Error(`${others} of ${requests} responses were not ${expected}`);
   return (user + system) / requests;
 });

@@ -2,7 +2,7 @@ import { frameworks } from "./http.mjs";
 import { Child } from "./lib/child.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
-/** Each subject, and the no-op that does the same without a limit. */
+/** Each subject, and its no-op without a limit. */
 const subjects = {
   nothing: { label: "nothing", base: undefined },
   noop: { label: "no-op that sets two headers", base: undefined },
@@ -18,8 +18,8 @@ const warmUpRequests = 6_000;
 const sliceRequests = 1_000;
 
 /**
- * CPU time of a request that is injected into the framework in process: no socket, so the network of a busy machine is no noise.
- * Each subject has a process of its own; they take turns by slices.
+ * CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise.
+ * Each subject has its own process; the processes take turns in slices.
  */
 export async function cpu({ rounds, slices, addresses, framework }) {
   const chosen = framework ?? Object.keys(frameworks);

@@ -10,7 +10,7 @@ const decide = subject.make({ limit, maxKeys: maxKeys === "" ? undefined : Numbe
 
 const isDenied = (decided) => decided === false || decided.allowed === false;
 
-/** The time of the calls alone; the keys of a batch are made before it starts. */
+/** Measures only the calls: the keys of a batch are made before it starts. */
 async function speed() {
   let ns = 0n;
   for (let from = 0; from < Number(keys); from += batch) {

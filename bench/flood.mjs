@@ -15,7 +15,7 @@ export async function flood({ keys }) {
   for (const [name, maxKeys] of runs) {
     progress(`flood: ${keys.toLocaleString("en")} fresh keys through ${name} ${maxKeys}`);
     const answers = {};
-    // Each call is timed for the stalls; the speed is taken without that, in another process.
+    // Timing each call finds the stalls. The speed is measured without that, in another process.
     for (const how of ["stalls", "speed"]) {
       const child = new Child("flood-child.mjs", [name, maxKeys, String(keys), how]);
       try {

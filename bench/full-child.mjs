@@ -23,7 +23,7 @@ function cpuNs() {
 
 serve(() => {
   while (store.size < maxKeys) for (const key of fresh(batch)) limiter.consume(key);
-  // Maps that have seen deletions, and code that is optimised.
+  // Warm-up: the Maps have seen deletions, and the code is optimised.
   for (let i = 0; i < 20_000; i += batch) for (const key of fresh(batch)) limiter.consume(key);
   let ns = 0;
   let longestMs = 0;

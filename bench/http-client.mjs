@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { serve } from "./lib/child.mjs";
 
-/** Keep-alive connections with one request in flight each: plain sockets, so that the server is what is measured. */
+/** Keep-alive connections with one request in flight each. Plain sockets, so that the client costs little. */
 const request = "GET / HTTP/1.1\r\nHost: bench\r\nConnection: keep-alive\r\n\r\n";
 
 async function load({ port, connections, status, seconds }) {
@@ -35,7 +35,7 @@ async function load({ port, connections, status, seconds }) {
       });
     });
   await Promise.all(Array.from({ length: connections }, connection));
-  // The first request of a limit that is reached passes.
+  // The first request passes before the limit is reached.
   if (others > 1) throw new Error(`${others} of ${requests} responses were not ${status}`);
   return { requests, elapsedMs: performance.now() - start };
 }

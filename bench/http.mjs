@@ -29,8 +29,8 @@ export async function http({ rounds, seconds, connections, host, framework }) {
 }
 
 /**
- * A round has a fresh server and a fresh client for each kind, for a process that is kept favours whoever warmed it up. They take
- * turns by slices, so that what else the machine does meets all alike.
+ * Each round starts a fresh server and client for each kind, because a reused process favours the kind that warmed it up. They take turns
+ * in slices, so that other load on the machine affects all equally.
  */
 async function measure(framework, results, { host, seconds, connections }) {
   const pairs = kinds.map((kind) => ({

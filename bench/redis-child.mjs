@@ -4,14 +4,14 @@ import { serve } from "./lib/child.mjs";
 import { clientKey } from "./lib/subjects.mjs";
 import { subjects } from "./redis/subjects.mjs";
 
-/** One subject in a process of its own, with one connection: answers what a load of so many decisions in flight made of it. */
+/** One subject in its own process, with one connection. Measures it with a number of decisions in flight. */
 const [name, port] = process.argv.slice(2);
 const keys = Array.from({ length: 1000 }, (_, i) => clientKey(i));
-/** So many times each key is asked before anything is measured. */
+/** Requests per key before the measurement. */
 const visits = 10;
-/** One decision in so many is timed: to read the clock takes longer than to reject in process. */
+/** One of this many decisions is timed: reading the clock takes longer than a rejection in process. */
 const timed = 7;
-/** A server's requests come from the event loop, so it turns at least this often. */
+/** The event loop turns at least this often, as in a server. */
 const turnMs = 1;
 
 const redis = new Redis({ host: "127.0.0.1", port: Number(port) });
@@ -19,7 +19,7 @@ await once(redis, "ready");
 const subject = subjects[name];
 const { decide, allowed } = await subject.make(redis);
 
-/** A rejection is an answer of some libraries, and an error of others. */
+/** Some libraries return a rejection, others throw it. */
 async function visitKeys() {
   for (let i = 0; i < visits; i++) await Promise.allSettled(keys.map((key) => decide(key)));
   return keys.length;

@@ -45,7 +45,7 @@ async function measure(server, client, { command = "evalsha" }, load) {
   return { ...told, serverUs: each("cpuUs"), commandUs: each("commandUs"), commands: each("commands") };
 }
 
-/** What the server has used so far, all in all and for the command that clients send. */
+/** The server's CPU use so far: in total, and for the command that clients send. */
 async function used(server, command) {
   const cpu = await server.info("cpu");
   const stats = (await server.info("commandstats"))[`cmdstat_${command}`] ?? "";

@@ -14,7 +14,7 @@ const matching = [
   { name: "writes", key: "ip", match: { method: ["POST", "PUT"], path: "/api/*", header: { "x-api-version": "2" } }, ...limit },
 ];
 
-/** What else a large rules file holds: other paths, patterns, methods and headers. */
+/** The other rules of a large file: other paths, patterns, methods and headers. */
 function other(i) {
   const matches = [
     { path: `/api/things-${i}/:id` },
@@ -27,7 +27,7 @@ function other(i) {
 }
 
 const rules = Array.from({ length: count }, (_, i) => {
-  // The rules that match stand in all parts of the list.
+  // The matching rules are spread over the list.
   const place = Math.floor((i * Math.min(count, 3)) / count);
   const first = i === 0 || Math.floor(((i - 1) * Math.min(count, 3)) / count) !== place;
   return first ? matching[place] : other(i);

@@ -8,7 +8,7 @@ const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
 const neverReached = 1e9;
 const draws = 1 << 18;
-const garbageDecisions = 50_000;
+const garbageDecisions = 200_000;
 
 const subject = subjects[name];
 const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
@@ -27,8 +27,8 @@ function drawn(length, below) {
 }
 
 /**
- * The loop, in a context of its own: V8 does not inline across contexts, so it cannot see that nobody reads a decision,
- * and leave out making it.
+ * The loop, in a separate context: V8 does not inline across contexts, so it cannot see that decisions are unused and skip making
+ * them.
  */
 function loop(wait) {
   return runInNewContext(`${wait ? "async " : ""}(decide, keys, order, from, times) => {

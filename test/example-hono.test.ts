@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "vitest";
 
-// One app on every runtime that Hono runs on: each is started as its users start it, and asked the same.
+// One app on every runtime of Hono: started as users start it, and tested with the same requests.
 
 const example = join(import.meta.dirname, "../examples/hono");
 const temp = mkdtempSync(join(tmpdir(), "floodgate-example-"));
 afterAll(() => rmSync(temp, { recursive: true, force: true }));
 
-/** The command of each runtime: its binary is that of the example's own dependencies. */
+/** The command of each runtime. The binaries come from the example's dependencies. */
 const runtimes: Record<string, [string, ...string[]]> = {
   Node: [process.execPath, "node.mjs"],
   Bun: [join(example, "node_modules/.bin/bun"), "bun.mjs"],
@@ -29,10 +29,10 @@ const runtimes: Record<string, [string, ...string[]]> = {
   workerd: [process.execPath, "workerd.mjs"],
 };
 
-/** Nothing is written outside of `temp`, and nobody asks for updates. */
+/** Writes only below `temp`, and turns off update checks. */
 const env = { ...process.env, PORT: "0", DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
 
-/** Starts the example on a spare port, hands over its address, and stops it. */
+/** Starts the example on a free port, passes its address, and stops it. */
 async function withExample([command, ...args]: [string, ...string[]], use: (url: string) => Promise<void>): Promise<void> {
   const child = spawn(command, args, { cwd: example, env, stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "exit");
@@ -62,7 +62,7 @@ interface Asked {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
-  /** The address to call from, one of loopback. */
+  /** The loopback address to connect from. */
   readonly from?: string;
 }
 
@@ -91,7 +91,7 @@ describe.each(Object.entries(runtimes))("the Hono example on %s", (_, command) =
         });
       }
 
-      // Whatever a client says of itself, it is who calls.
+      // Headers from a client do not change its identity.
       const forged = { "x-forwarded-for": "198.51.100.1", "cf-connecting-ip": "198.51.100.1", "x-real-ip": "198.51.100.1" };
       const limited = await ask(url, { headers: forged });
       expect(limited.status).toBe(429);

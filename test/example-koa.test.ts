@@ -27,7 +27,7 @@ test("the Koa example limits logins, slow work, and everything else", { timeout:
     const slow = await Promise.all([fetch(`${url}/slow`), fetch(`${url}/slow`)]);
     expect(await Promise.all(slow.map((response) => response.json()))).toEqual([{ done: true }, { done: true }]);
 
-    // Where two windows meet one more may pass.
+    // At a window's edge one more request may pass.
     const answers = [await fetch(url)];
     while (answers.at(-1)?.status === 200 && answers.length < 7) answers.push(await fetch(url));
     const limited = answers.pop() as Response;

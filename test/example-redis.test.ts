@@ -8,7 +8,7 @@ import { expectAllStopped } from "./stopped.js";
 
 const demo = join(import.meta.dirname, "../examples/redis/demo.mjs");
 
-/** Runs the demo to its end, or to a Ctrl-C once it has printed some text, and hands over what it printed. */
+/** Runs the demo to its end, or sends Ctrl-C once it has printed a text. Returns its output. */
 async function runDemo(env: Record<string, string> = {}, interruptAt?: string): Promise<{ printed: string; code: number | null }> {
   const child = spawn(process.execPath, [demo], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   const closed = once(child, "close");

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const demo = join(import.meta.dirname, "../examples/express/demo.mjs");
 
-/** Starts the demo on a port, waits until it says what to try, and hands over what it printed; then stops it. */
+/** Starts the demo on a port, waits for its last line, passes its output, and stops it. */
 async function withDemo(port: number, use: (printed: string, url: string) => Promise<void>): Promise<void> {
   const child = spawn(process.execPath, [demo], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));

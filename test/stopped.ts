@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect } from "vitest";
 
-/** So many servers, which a demo has named in what it printed, take no connections any more. */
+/** Asserts that all `count` servers in a demo's output have stopped. */
 export async function expectAllStopped(printed: string, servers: number): Promise<void> {
   const ports = [...printed.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port));
   expect(ports).toHaveLength(servers);

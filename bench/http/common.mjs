@@ -1,23 +1,23 @@
-/** What every framework's servers say alike. */
+/** The common part of all frameworks' servers. */
 export const windowMs = 3_600_000;
 export const neverReached = 1e9;
 
-/** The options of ours, the same in every framework. */
+/** Our options, the same in every framework. */
 export const ours = {
   allowed: { limit: neverReached, window: "1h" },
   denied: { limit: 1, window: "1h" },
 };
 
-/** How many requests of an hour a peer lets pass. */
+/** The hourly limit of a peer. */
 export const peerLimits = { "peer allowed": neverReached, "peer denied": 1 };
 
-/** The two headers that ours sets, for nothing: every limiter that answers in headers has to pay for them. */
+/** The no-op sets our two headers, because every limiter with headers has that cost. */
 export const twoHeaders = {
   "RateLimit-Policy": '"default";q=1000000000;w=3600',
   RateLimit: '"default";r=999999999;t=3600',
 };
 
-/** The headers and the body of a rejection of ours, for nothing. */
+/** The no-op for rejections sends our headers and body. */
 export const rejection = {
   headers: {
     "RateLimit-Policy": '"default";q=1;w=3600',

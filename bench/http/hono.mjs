@@ -14,7 +14,7 @@ function rejectingNoop(c) {
   return c.body(rejection.body, 429, rejection.headers);
 }
 
-/** It has no default: whoever uses it writes this. */
+/** The peer has no default, so its users write this. */
 const keyGenerator = (c) => getConnInfo(c).remote.address;
 
 const peer = (kind) => () => rateLimiter({ limit: peerLimits[kind], windowMs, standardHeaders: "draft-7", keyGenerator });

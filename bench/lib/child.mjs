@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 
-/** A process of its own, so that what V8 learns of one subject does not slow the others. One question at a time. */
+/** A separate process, so that V8's optimisations for one subject do not affect the others. One question at a time. */
 export class Child {
   #process;
   #waiting;
@@ -28,7 +28,7 @@ export class Child {
   }
 }
 
-/** The other side: answers each question with what `answer` makes of it. */
+/** The child's side: answers each question with the result of `answer`. */
 export function serve(answer) {
   process.on("message", async (question) => process.send(await answer(question)));
   process.on("disconnect", () => process.exit());

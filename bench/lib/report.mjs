@@ -6,14 +6,14 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Half the distance between the quartiles. */
+/** Half the interquartile range. */
 export function halfQuartileRange(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const quantile = (share) => sorted[Math.round((sorted.length - 1) * share)];
   return (quantile(0.75) - quantile(0.25)) / 2;
 }
 
-/** The same as a share of the median: how noisy the rounds were. */
+/** The spread as a share of the median: the noise of the rounds. */
 export function spread(numbers) {
   return halfQuartileRange(numbers) / median(numbers);
 }
@@ -32,7 +32,7 @@ export function environment() {
   return `${cpus().length} × ${first?.model ?? "unknown processor"}, Node ${process.version}, ${process.platform} ${process.arch}, ${new Date().toISOString().slice(0, 10)}`;
 }
 
-/** A line on standard error that says what is being done, so that standard output holds the results alone. */
+/** Prints progress to standard error, so that standard output contains only results. */
 export function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   else if (text !== "") process.stderr.write(`${text}\n`);

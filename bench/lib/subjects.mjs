@@ -8,7 +8,7 @@ const { memoryStore } = load("@floodgate/store-memory");
 const window = "1h";
 const windowMs = 3_600_000;
 
-/** What a decision cannot do without: a Map, a clock, a count. Everything else is a ratio to it. */
+/** The minimum of a decision: a Map, a clock, a count. All others are shown as a ratio to it. */
 function bareMap({ limit }) {
   const counts = new Map();
   return (key) => {
@@ -73,7 +73,7 @@ function rateLimiterFlexible({ limit }) {
   };
 }
 
-/** By name, a factory of a function that decides one request of a key: true, or a decision; `async` where it answers by promise. */
+/** By name, a factory of a function that decides one request of a key (true or a decision); `async` if it returns a promise. */
 export const subjects = {
   "bare Map": { make: bareMap },
   "bare Map, an object for each answer": { make: bareMapWithResult },
@@ -92,7 +92,7 @@ export const subjects = {
 
 export const floor = "bare Map";
 
-/** The key of client `i`: an address as a socket hands it over, one flat string of its own. */
+/** The key of client `i`: an address as a flat string, like those from sockets. */
 export function clientKey(i) {
   return Buffer.from(`10.${(i >>> 16) & 255}.${(i >>> 8) & 255}.${i & 255}`, "latin1").toString("latin1");
 }

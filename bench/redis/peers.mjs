@@ -3,7 +3,7 @@ import { Ratelimit } from "@upstash/ratelimit";
 import { RedisStore } from "rate-limit-redis";
 import { RateLimiterRedis } from "rate-limiter-flexible";
 
-/** Other libraries, each set up as its own pages say, its windows an hour long. */
+/** Other libraries, set up as in their documentation, with windows of an hour. */
 
 /** The store of express-rate-limit, asked as that asks it. It counts; to compare is its caller's part. */
 export async function rateLimitRedis(redis, limit) {
@@ -18,7 +18,7 @@ export function rateLimiterFlexible(redis, points) {
   return { decide: (key) => limiter.consume(key), allowed: ({ consumedPoints }) => consumedPoints > 0 && consumedPoints <= points };
 }
 
-/** Its own sliding window of two counters, and its cache of blocked keys, which is on by default. */
+/** Its sliding window with two counters, and its cache of blocked keys, which is on by default. */
 export function upstash(redis, tokens) {
   const ratelimit = new Ratelimit({ redis: overIoredis(redis), limiter: Ratelimit.slidingWindow(tokens, "1 h") });
   return { decide: (key) => ratelimit.limit(key), allowed: ({ success }) => success };

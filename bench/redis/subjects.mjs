@@ -14,21 +14,21 @@ import { rateLimiterFlexible, rateLimitRedis, upstash } from "./peers.mjs";
 const window = "1h";
 const neverReached = 1e9;
 
-/** What a decision in Redis cannot do without. The others are ratios to these. */
+/** The minimum of a decision in Redis. All others are shown as ratios to it. */
 export const floors = ["INCR", "minimal EVALSHA"];
 
 function incr(redis) {
   return { decide: (key) => redis.incr(`incr:${key}`), allowed: (count) => count > 0 };
 }
 
-/** A fixed window in the fewest words: it neither rejects anything, nor says when it ends. */
+/** A minimal fixed window: it neither rejects nor reports when it ends. */
 async function minimalEvalsha(redis) {
   const script = "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return n";
   const sha = await redis.script("LOAD", script);
   return { decide: (key) => redis.evalsha(sha, 1, `minimal:${key}`, "3600000"), allowed: (count) => count > 0 };
 }
 
-/** A machine that is busy with something else must not turn into decisions that were given up. */
+/** Long, so that a busy machine does not cause timeouts. */
 const timeoutMs = 5000;
 
 const ours =
@@ -59,7 +59,7 @@ function allowed(decision) {
 }
 
 const limit = neverReached;
-/** Buckets and queues that fill up again so slowly that they never are as good as new. */
+/** Buckets and queues that refill so slowly that they never become full again. */
 const capacity = 1e6;
 const pace = { refill: 100_000, every: "1d" };
 const denied = slidingWindowCounter({ limit: 1, window });

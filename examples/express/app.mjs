@@ -6,7 +6,7 @@ export function createApp() {
   const app = express();
   app.use(express.json());
 
-  // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
+  // Logins: 3 tries a minute per address and user. Successful ones do not count.
   const login = rateLimit({
     name: "login",
     policy: slidingWindowLog({ limit: 3, window: "1m" }),
@@ -18,13 +18,13 @@ export function createApp() {
     res.status(ok ? 200 : 401).json({ ok });
   });
 
-  // Slow work: a queue that is drained twice a second, so that requests wait for their turn.
+  // Slow work: a queue that releases two requests a second.
   const slow = rateLimit({ name: "slow", policy: leakyBucket({ capacity: 4, leak: 2, every: "1s" }), key: "global" });
   app.get("/slow", slow, (_req, res) => {
     res.json({ done: true });
   });
 
-  // Everything else: 5 requests in ten seconds for each client IP.
+  // Everything else: 5 requests in ten seconds per client IP.
   app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
   app.get("/", (req, res) => {
     res.json({ hello: "world", remaining: req.rateLimit.remaining });

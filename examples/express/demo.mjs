@@ -1,4 +1,4 @@
-// Starts the example, sends it a burst until it answers 429, prints what a client sees, and goes on serving.
+// Starts the example, sends a burst until it responds with 429, prints the responses, and keeps serving.
 import { createApp } from "./app.mjs";
 
 const requests = 7;

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 export function createApp() {
   const app = new Hono();
 
-  // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
+  // Logins: 3 tries a minute per address and user. Successful ones do not count.
   const login = rateLimit({
     name: "login",
     policy: slidingWindowLog({ limit: 3, window: "1m" }),
@@ -17,11 +17,11 @@ export function createApp() {
     return c.json({ ok }, ok ? 200 : 401);
   });
 
-  // Slow work: a queue that is drained twice a second, so that requests wait for their turn.
+  // Slow work: a queue that releases two requests a second.
   const slow = rateLimit({ name: "slow", policy: leakyBucket({ capacity: 4, leak: 2, every: "1s" }), key: "global" });
   app.get("/slow", slow, (c) => c.json({ done: true }));
 
-  // Everything else: 5 requests in ten seconds for each client IP.
+  // Everything else: 5 requests in ten seconds per client IP.
   app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
   app.get("/", (c) => c.json({ hello: "world", remaining: c.get("rateLimit").remaining }));
 

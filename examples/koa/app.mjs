@@ -9,7 +9,7 @@ export function createApp() {
   app.use(bodyParser());
   const router = new Router();
 
-  // Logins: 3 tries a minute for each pair of address and user, and those that succeed do not count.
+  // Logins: 3 tries a minute per address and user. Successful ones do not count.
   const login = rateLimit({
     name: "login",
     policy: slidingWindowLog({ limit: 3, window: "1m" }),
@@ -22,14 +22,14 @@ export function createApp() {
     ctx.body = { ok };
   });
 
-  // Slow work: a queue that is drained twice a second, so that requests wait for their turn.
+  // Slow work: a queue that releases two requests a second.
   const slow = rateLimit({ name: "slow", policy: leakyBucket({ capacity: 4, leak: 2, every: "1s" }), key: "global" });
   router.get("/slow", slow, (ctx) => {
     ctx.body = { done: true };
   });
   app.use(router.routes());
 
-  // Everything else: 5 requests in ten seconds for each client IP.
+  // Everything else: 5 requests in ten seconds per client IP.
   app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
   const home = new Router();
   home.get("/", (ctx) => {

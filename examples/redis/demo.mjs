@@ -1,4 +1,4 @@
-// Starts several processes of the app on one Redis, sends them requests in turn until all answer 429, and stops everything.
+// Starts several processes of the app on one Redis, sends them requests in turn until all respond with 429, and stops everything.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { startRedis } from "@floodgate/test-servers";
@@ -13,7 +13,7 @@ if (process.argv.includes("--help")) {
   process.exit(0);
 }
 
-// What was started ends with this process.
+// Stop everything when this process ends.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
 const given = process.env.REDIS_URL;
@@ -45,7 +45,7 @@ console.log(`\n${allowed} of ${requests} requests passed, whichever process they
 for (const { worker } of workers) worker.disconnect();
 await redis?.stop();
 
-/** A process of the app, once it listens. A prefix of this run's own, so that a Redis that is there already counts from none. */
+/** Starts a process of the app, and waits until it listens. Each run has its own prefix, so that an existing Redis starts at zero. */
 async function start() {
   const worker = fork(new URL("worker.mjs", import.meta.url), [url, `floodgate-demo-${process.pid}`]);
   const ended = once(worker, "exit").then(() => {

@@ -3,7 +3,7 @@ import { redisStore } from "@floodgate/store-redis";
 import express from "express";
 import { Redis } from "ioredis";
 
-// One process of the app: `node worker.mjs <Redis URL> <prefix>`. Any number of them share what they count in Redis.
+// One process of the app: `node worker.mjs <Redis URL> <prefix>`. All processes share their counts in Redis.
 const [url, prefix] = process.argv.slice(2);
 
 const redis = new Redis(url, { lazyConnect: true });
@@ -22,10 +22,10 @@ app.get("/", (req, res) => {
   res.json({ process: process.pid, remaining: req.rateLimit.remaining });
 });
 
-// An app need not wait for Redis, but here every request shall be counted.
+// Apps need not wait for Redis, but in this demo every request must be counted.
 await redis.connect().catch(() => process.exit(1));
 const server = app.listen(0, "127.0.0.1", () => {
   process.send?.({ port: server.address().port });
 });
-// A process does not outlive the one that started it.
+// End when the parent process ends.
 process.once("disconnect", () => process.exit());

@@ -1,4 +1,4 @@
-// Two processes of an app, their rules in Redis: changes a limit while they run, and shows that both follow.
+// Runs two processes of an app with rules in Redis, changes a limit while they run, and shows that both follow.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ Uses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-ser
   process.exit(0);
 }
 
-// What was started ends with this process.
+// Stop everything when this process ends.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
 const given = process.env.REDIS_URL;
@@ -31,7 +31,7 @@ await redis.connect().catch(() => {
 const { host, port } = redis.options;
 console.log(`Redis at ${host}:${port}${given === undefined ? ", started for this" : ""}`);
 
-// A prefix of this run's own, so that a Redis that is there already counts from none.
+// Each run has its own prefix, so that an existing Redis starts at zero.
 const prefix = `floodgate-demo-${process.pid}`;
 const rulesKey = `${prefix}:rules`;
 const limits = await readFile(new URL("limits.yaml", import.meta.url), "utf8");
@@ -83,7 +83,7 @@ if (process.argv.includes("--stay")) {
   await server?.stop();
 }
 
-/** Posts as a user so often, to each process in turn. */
+/** Sends `count` posts as a user, to each process in turn. */
 async function post(user, times, headers = {}) {
   for (let i = 0; i < times; i++) {
     const { pid, port } = workers[i % workers.length];
@@ -97,10 +97,10 @@ async function post(user, times, headers = {}) {
   }
 }
 
-/** A process of the app, once it listens. */
+/** Starts a process of the app, and waits until it listens. */
 async function start() {
   const worker = fork(new URL("worker.mjs", import.meta.url), [url, prefix]);
-  /** The next message that says something of this. */
+  /** The next message with this property. */
   const next = async (word) => {
     let message = {};
     while (!(word in message)) [message] = await once(worker, "message");

@@ -4,8 +4,8 @@ import { redisStore } from "@floodgate/store-redis";
 import express from "express";
 import { Redis } from "ioredis";
 
-// One process of the app: `node worker.mjs <Redis URL> <prefix>`. All of them follow the rules under one key of Redis, and share
-// what they count there.
+// One process of the app: `node worker.mjs <Redis URL> <prefix>`. All processes follow the rules under one Redis key, and share their
+// counts in Redis.
 const [url, prefix] = process.argv.slice(2);
 
 const redis = new Redis(url);
@@ -16,10 +16,10 @@ const app = express();
 app.use(
   rateLimit({
     rules,
-    // Whom the rules mean by `user`, and what plan that is: here of headers, in a real app of its session.
+    // The key `user` and the plan of a request: here from headers, in a real app from its session.
     keys: { user: (req) => req.get("x-user") },
     plan: (req) => req.get("x-plan"),
-    // One proxy stands in front of this process: the demo, which sends as many clients.
+    // The demo acts as a proxy in front of this process, with many clients.
     clientIp: { trustedHops: 1 },
     store: redisStore(redis, { prefix }),
     timeoutMs: 1000,
@@ -36,5 +36,5 @@ app.all("/*path", (req, res) => {
 const server = app.listen(0, "127.0.0.1", () => {
   process.send?.({ port: server.address().port, version: rules.version });
 });
-// A process does not outlive the one that started it.
+// End when the parent process ends.
 process.once("disconnect", () => process.exit());

@@ -1,5 +1,5 @@
 import type { Ban, CompiledRule } from "@floodgate/core/rules";
-import type { Decision, Limit } from "@floodgate/core/store";
+import { blockOf, type Decision, type Limit } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
 import { type Target, timeoutMs } from "./target.js";
 
@@ -8,6 +8,8 @@ export interface KeyState {
   /** When this was read, in milliseconds since the epoch by this machine's clock. */
   readonly atMs: number;
   readonly plans: readonly PlanState[];
+  /** How long the key is blocked or banned; 0 if it is not. */
+  readonly blockedMs: number;
   readonly ban: BanState | undefined;
 }
 
@@ -16,14 +18,12 @@ export interface PlanState {
   /** Undefined for plans that the rule does not list. */
   readonly plan: string | undefined;
   readonly used: number;
-  /** The decision for a request of cost 1, including the ban. */
+  /** The decision for a request of cost 1, including a ban or block. */
   readonly decision: Decision;
 }
 
 export interface BanState {
   readonly ban: Ban;
-  /** 0 if the key is not banned. */
-  readonly leftMs: number;
   /** How many rejections count towards a ban. */
   readonly rejections: number;
 }
@@ -35,19 +35,24 @@ export interface BanState {
 export async function readKeyState({ rule, store, keyText }: Target, plan: string | undefined): Promise<KeyState> {
   const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
-  const banned = ban && { ban, banned: await peek(ban.banned), counted: await peek(ban.rejections) };
+  const rejections = ban && (await peek(ban.rejections));
+  let leftMs = 0;
   const plans = limitsOf(rule, plan).map(async ([name, limit]): Promise<PlanState> => {
     const decision = await peek(limit);
+    const block = blockOf(decision);
+    const { unblocked } = block ?? { unblocked: decision };
+    leftMs = Math.max(leftMs, block?.leftMs ?? 0);
     return {
       plan: name,
-      used: decision.limit - decision.remaining,
-      decision: banned ? banned.ban.apply(decision, banned.banned) : decision,
+      used: unblocked.limit - unblocked.remaining,
+      decision,
     };
   });
   return {
     atMs: Date.now(),
     plans: await Promise.all(plans),
-    ban: banned && { ban: banned.ban, leftMs: banned.banned.retryAfterMs, rejections: banned.counted.limit - banned.counted.remaining },
+    blockedMs: leftMs,
+    ban: ban && rejections && { ban, rejections: rejections.limit - rejections.remaining },
   };
 }
 

@@ -160,14 +160,15 @@ describe("a blocked key", () => {
     expect(await json()).toMatchObject({
       key: "2001:db8::/56",
       plans: [{ used: 2, allowed: false }],
-      ban: { banned: false, rejections: 1 },
+      blocked: null,
+      ban: { rejections: 1 },
     });
     await post("d", ip);
-    await expect.poll(json).toMatchObject({ ban: { banned: true, leftMs: expect.any(Number) } });
+    await expect.poll(json).toMatchObject({ blocked: { leftMs: expect.any(Number) } });
 
     const banned = await status(...ask);
     expect(banned.out).toMatch(/^per-ip, key 2001:db8::\/56: blocked\n/);
-    expect(banned.out).toMatch(/ {2}banned for 1d more, until|banned for 23h 59m \d+s more, until/);
+    expect(banned.out).toMatch(/ {2}banned or blocked for 1d more, until|banned or blocked for 23h 59m \d+s more, until/);
     expect((await reset(...ask)).out).toMatch(/After: .*: not blocked\n[\s\S]*not banned: 0 rejections of 2 within 1h for a ban of 1d\n$/);
     expect(await post("e", ip)).toBe(204);
     await close();

@@ -1,4 +1,4 @@
-import type { Charge, Check, Decision, Limit, Store } from "@floodgate/core/store";
+import type { Blocked, BlockKind, Charge, Check, Decision, Limit, Store } from "@floodgate/core/store";
 
 /** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
@@ -48,6 +48,14 @@ export class FaultyStore implements Store<"async"> {
 
   reset(limit: Limit, key: string, timeoutMs?: number): Promise<void> {
     return this.#answer(timeoutMs, () => this.#store.reset(limit, key));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs?: number): Promise<Blocked> {
+    return this.#answer(timeoutMs, () => this.#store.block(name, key, forMs, kind));
+  }
+
+  unblock(name: string, key: string, timeoutMs?: number): Promise<void> {
+    return this.#answer(timeoutMs, () => this.#store.unblock(name, key));
   }
 
   #answer<T>(timeoutMs: number | undefined, decide: () => T): Promise<T> {

@@ -1,4 +1,18 @@
-import { beganState, type Decision, decideAll, inState, type Limit, type Store, settleIn, wholeMsClock } from "@floodgate/core/store";
+import {
+  beganState,
+  blockCells,
+  blockedDecision,
+  blockedMs,
+  blockIn,
+  type Decision,
+  decideAll,
+  inState,
+  type Limit,
+  liftBanIn,
+  type Store,
+  settleIn,
+  wholeMsClock,
+} from "@floodgate/core/store";
 
 /** The numbers of a key; forgotten with the state, its own number never comes again. */
 interface State {
@@ -10,7 +24,9 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
   const now = wholeMsClock("simpleStore", clock);
   const states = new Map<string, State>();
   let made = 0;
+  const blocks = new Map<string, Float64Array>();
   const nameOf = (limit: Limit, key: string) => JSON.stringify([limit.name, limit.policy.stateKind, key]);
+  const blockOf = (name: string, key: string) => JSON.stringify([name, key]);
 
   function stateOf(limit: Limit, name: string): State {
     const state = states.get(name) ?? { number: ++made, cells: new Float64Array(3) };
@@ -27,6 +43,14 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
   }
 
   function decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
+    const block = blocks.get(blockOf(limit.name, key));
+    const leftMs = block === undefined ? 0 : blockedMs(block, 0, nowMs);
+    return leftMs > 0
+      ? blockedDecision(decideUnblocked(limit, key, cost, nowMs, false), leftMs)
+      : decideUnblocked(limit, key, cost, nowMs, commit);
+  }
+
+  function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     const name = nameOf(limit, key);
     let state = stateOf(limit, name);
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
@@ -49,6 +73,16 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
     },
     reset(limit, key) {
       states.delete(nameOf(limit, key));
+      const block = blocks.get(blockOf(limit.name, key));
+      if (block !== undefined) liftBanIn(block, 0);
+    },
+    block(name, key, forMs, kind) {
+      const block = blocks.get(blockOf(name, key)) ?? new Float64Array(blockCells);
+      blocks.set(blockOf(name, key), block);
+      return blockIn(block, 0, now(), forMs, kind);
+    },
+    unblock(name, key) {
+      blocks.delete(blockOf(name, key));
     },
   };
 }

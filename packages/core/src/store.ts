@@ -14,6 +14,20 @@ export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
 // Several limits in one atomic step
 export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js";
 
+// Blocks and bans
+export {
+  blockCells,
+  type Blocked,
+  blockedDecision,
+  blockedMs,
+  blockIn,
+  blockOf,
+  type BlockKind,
+  blocksOf,
+  isBlocked,
+  liftBanIn,
+} from "./limits/blocks.js";
+
 // Charges: what refunds and settlements need
 export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";
 

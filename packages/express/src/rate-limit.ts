@@ -40,8 +40,12 @@ export interface RateLimitMiddleware extends RateLimitControls {
 }
 
 /**
- * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
- * @throws FloodgateError where an option is wrong: now, never at a request.
+ * Makes an Express middleware that limits requests: by default per client IP, in memory.
+ *
+ *     app.use(rateLimit({ limit: 100, window: "1m" }));
+ *     app.post("/login", rateLimit({ name: "login", limit: 5, window: "15m", key: (req, { ip }) => [ip, req.body.user] }));
+ *
+ * @throws FloodgateError if an option is invalid: when called, not at a request.
  */
 export function rateLimit<
   Req extends ExpressRequest = ExpressRequest,

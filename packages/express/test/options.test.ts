@@ -83,7 +83,7 @@ test.each<[string, unknown, string, RegExp]>([
     "an invalid decisionName",
     { limit: 1, window: "1m", decisionName: "rate-limit" },
     "FLOODGATE_INVALID_OPTION",
-    /`decisionName` must be a word that can name a property, but was "rate-limit"/,
+    /`decisionName` must be a valid property name, but was "rate-limit"/,
   ],
   [
     "an invalid timeoutMs",

@@ -53,8 +53,11 @@ export interface RateLimitMiddleware<Name extends string = "rateLimit">
 type Answer = Response | ReturnType<MiddlewareHandler>;
 
 /**
- * Limits the requests that pass, per client IP and in memory unless the options say otherwise.
- * @throws FloodgateError where an option is wrong: now, never at a request.
+ * Makes a Hono middleware that limits requests: by default per client IP, in memory.
+ *
+ *     app.use(rateLimit({ limit: 100, window: "1m" }));
+ *
+ * @throws FloodgateError if an option is invalid: when called, not at a request.
  */
 export function rateLimit<
   // biome-ignore lint/suspicious/noExplicitAny: the environment of the app, whatever it is

@@ -221,6 +221,8 @@ describe("on runtimes that kill unawaited work", () => {
       consumeAll: async (checks) => memory.consumeAll(checks),
       settle: async (_limit, _key, _decision, cost) => sleep(5).then(() => statuses.push(cost)),
       reset: async (limit, key) => memory.reset(limit, key),
+      block: async (...blocked) => memory.block(...blocked),
+      unblock: async (name, key) => memory.unblock(name, key),
     };
     const policy = tokenBucket({ capacity: 1000, refill: 1, every: "365d" });
     const limit = rateLimit({ policy, store, key: "global", cost: 10, settle: async () => 25 });

@@ -1,6 +1,13 @@
 import { type Decision, type EventListener, FloodgateError, type Store } from "@floodgate/core";
 import {
+  type Blocked,
+  type BlockKind,
   beganState,
+  blockCells,
+  blockedDecision,
+  blockedMs,
+  blockIn,
+  blocksOf,
   type Cells,
   type Charge,
   type Check,
@@ -12,6 +19,7 @@ import {
   functionOrNothing,
   inState,
   type Limit,
+  liftBanIn,
   listenerOf,
   settleIn,
   wholeMsClock,
@@ -28,11 +36,11 @@ const begins: typeof beganState = beganState;
 
 export interface MemoryStoreOptions {
   /**
-   * Most keys that are remembered at once, over all limits of this store, up to 2^23 (8,388,608); default 100,000. A full store
-   * evicts expired keys first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
+   * The most keys in memory, over all limits of this store: up to 2^23 (8,388,608), default 100,000. A full store evicts expired keys
+   * first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
    */
   maxKeys?: number;
-  /** The time in milliseconds since the epoch; default `Date.now`. */
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
   clock?: Clock;
   /** Called for each live key that a full store evicted, after the request that needed its place. */
   onEvent?: EventListener;
@@ -50,7 +58,11 @@ export interface MemoryStore extends Store<"sync"> {
 }
 
 /**
- * Limits in this process: no promise, no timer, no object per key.
+ * A store in this process. It is synchronous, starts no timers and allocates no object per key.
+ *
+ *     const store = memoryStore({ maxKeys: 1_000_000 });
+ *     app.use(rateLimit({ limit: 100, window: "1m", store }));
+ *
  * @throws FloodgateError if an option is invalid.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
@@ -81,7 +93,11 @@ class SlabStore implements MemoryStore {
   /** The time of the current step. */
   #nowMs = 0;
 
-  // The key used last is found without the table. Without `#lastLimit` no key is known.
+  /** The blocks and bans of each name that has had one, kept among the other keys; and how many of them there are. */
+  readonly #blocks = new Map<string, Kind>();
+  #blocked = 0;
+
+  // The key used last is found without the table. Without `#lastLimit` no key is known. It is never a blocked key.
   #lastLimit: Limit | undefined;
   #lastKey = "";
   #lastSlot = 0;
@@ -148,6 +164,12 @@ class SlabStore implements MemoryStore {
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
+    const units = this.#settle(limit, key, charge, cost);
+    if (this.#blocked > 0) this.#leave();
+    return units;
+  }
+
+  #settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     const { algorithm } = limit;
     const nowMs = this.#clock();
     this.#nowMs = nowMs;
@@ -163,19 +185,85 @@ class SlabStore implements MemoryStore {
     const units = settleIn(limit, this.#lastCells, this.#lastAt, nowMs, charge, cost, this.#lastState);
     // A refund may bring the reset nearer, which must not go unnoticed.
     this.#table.remark(slot);
-    if (units < 0 && this.#isEmpty()) this.reset(limit, key);
+    if (units < 0 && this.#isEmpty()) this.#forget(this.#table.kindOf(limit), key);
     else if (units !== 0) this.#note(algorithm.decide(limit, this.#lastCells, this.#lastAt, nowMs, 1, false), nowMs);
     return units;
   }
 
   reset(limit: Limit, key: string): void {
-    const slot = this.#table.kindOf(limit).slots.get(key);
+    this.#forget(this.#table.kindOf(limit), key);
+    const blocks = this.#blocks.get(limit.name);
+    const slot = blocks?.slots.get(key);
+    if (blocks === undefined || slot === undefined) return;
+    liftBanIn(this.#slots.cells(slot), this.#slots.at(slot));
+    this.#placeBlock(blocks, key, slot, this.#clock());
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
+    const nowMs = this.#clock();
+    this.#nowMs = nowMs;
+    const blocks = this.#blocks.get(name) ?? this.#table.kindOf(blocksOf(name));
+    this.#blocks.set(name, blocks);
+    const slot = blocks.slots.get(key);
+    if (slot === undefined) {
+      const limit = blocks.strictest;
+      const blocked = blockIn(this.#scratch, 0, nowMs, forMs, kind);
+      this.#blocked++;
+      this.#keep(limit, key, blockCells, limit.algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
+      this.#tellEvicted();
+      return blocked;
+    }
+    const blocked = blockIn(this.#slots.cells(slot), this.#slots.at(slot), nowMs, forMs, kind);
+    this.#placeBlock(blocks, key, slot, nowMs);
+    return blocked;
+  }
+
+  unblock(name: string, key: string): void {
+    const blocks = this.#blocks.get(name);
+    if (blocks !== undefined) this.#forget(blocks, key);
+  }
+
+  /** How long a key is still turned away under a name; 0 if it is not. A block that has ended is forgotten. */
+  #blockedMs(name: string, key: string, nowMs: number): number {
+    const blocks = this.#blocks.get(name);
+    const slot = blocks?.slots.get(key);
+    if (blocks === undefined || slot === undefined) return 0;
+    const leftMs = blockedMs(this.#slots.cells(slot), this.#slots.at(slot), nowMs);
+    if (leftMs === 0) this.#forget(blocks, key);
+    return leftMs;
+  }
+
+  /** Places a block that has changed by its end, or forgets one that has ended. */
+  #placeBlock(blocks: Kind, key: string, slot: number, nowMs: number): void {
+    const leftMs = this.#blockedMs(blocks.strictest.name, key, nowMs);
+    if (leftMs === 0) return;
+    this.#leave();
+    this.#table.remark(slot);
+    this.#place(blocks.strictest, slot, 0, nowMs + leftMs);
+  }
+
+  /** Deletes a key and its state. */
+  #forget(kind: Kind, key: string): void {
+    const slot = kind.slots.get(key);
     if (slot === undefined) return;
     this.#leave();
     this.#table.delete(slot);
+    if (this.#blocks.get(kind.strictest.name) === kind) this.#blocked--;
   }
 
   #decide(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
+    if (this.#blocked > 0) {
+      const leftMs = this.#blockedMs(limit.name, key, nowMs);
+      if (leftMs > 0) {
+        const decision = this.#decideUnblocked(limit, key, cost, nowMs, false);
+        this.#leave();
+        return blockedDecision(decision, leftMs);
+      }
+    }
+    return this.#decideUnblocked(limit, key, cost, nowMs, commit);
+  }
+
+  #decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
     this.#nowMs = nowMs;
     const slot = this.#table.kindOf(limit).slots.get(key);
     if (slot === undefined) return this.#decideFresh(limit, key, cost, nowMs, commit);
@@ -327,6 +415,7 @@ class SlabStore implements MemoryStore {
   }
 
   #dropped(kind: Kind, key: string, live: boolean): void {
+    if (this.#blocks.get(kind.strictest.name) === kind) this.#blocked--;
     if (!live) return;
     this.#evictions++;
     if (this.#onEvent !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });

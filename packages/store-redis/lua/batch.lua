@@ -10,24 +10,29 @@
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
---   'd'                   delete the state
--- A step takes one key; 'a' and <n> take n per repetition, 'r' takes two.
+--   'd'                   delete the state, and lift the ban
+--   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
+--   'u'                   lift the block and the ban
+-- A step takes one key of a state, and one of a block; 'a' and <n> take n of each per repetition, 'r' takes two of states. 's' and
+-- 'r' take none of a block, 'b' and 'u' none of a state.
 --
 -- Replies:
 --   allowed, no waits     remaining, reset
 --   other decisions       -1 (allowed) or -2 (rejected), remaining, retry (-1: never), reset, delay, how far ahead of the clock the
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
+--   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
---   'd'                   0
+--   'd', 'u'              0
+--   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
 -- is written.
 
 -- Preallocated tables: growing them would cost more than the decision.
 local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 local policies = {}
-local arg = 5
-for i = 1, tonumber(ARGV[4]) do
+local arg = 6
+for i = 1, tonumber(ARGV[5]) do
   local policy, parameters = policy_at(arg)
   policies[i] = policy
   arg = arg + 1 + parameters
@@ -65,6 +70,83 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
   size = size + count
 end
 
+-- Appends the decision for a blocked key.
+local function append_blocked(left_ms, ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+  if ok then
+    answer[size + 1] = -3
+    answer[size + 2] = left_ms
+    size = size + 2
+  end
+  append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
+end
+
+-- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none. `blocks` has the values of the
+-- batch by their numbers, and is nil if there are none: most batches pay one MGET for all their keys.
+local states, blocks = tonumber(ARGV[4]), nil
+for from = states + 1, #KEYS, 1000 do
+  local values = call('MGET', spread(KEYS, from, min(from + 999, #KEYS)))
+  for i = 1, #values do
+    if values[i] then
+      blocks = blocks or {}
+      blocks[from - states - 1 + i] = values[i]
+    end
+  end
+end
+
+local function times_of(value)
+  local block_start, block_end, ban_start, ban_end = string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  if not block_start then return 0, 0, 0, 0 end
+  return tonumber(block_start), tonumber(block_end), tonumber(ban_start), tonumber(ban_end)
+end
+
+-- One that begins more than its own length ahead of the clock is void, as in core's blocks.ts.
+local function left_of(from_ms, until_ms)
+  if until_ms <= now or from_ms - now > until_ms - from_ms then return 0 end
+  return until_ms - now
+end
+
+-- How long the key of a block is still turned away. Call it only if there are `blocks`.
+local function blocked_ms(number)
+  local block_start, block_end, ban_start, ban_end = times_of(blocks[number])
+  return max(left_of(block_start, block_end), left_of(ban_start, ban_end))
+end
+
+local function write_block(number, block_start, block_end, ban_start, ban_end)
+  local name, value = KEYS[states + number], nil
+  local left_ms = max(left_of(block_start, block_end), left_of(ban_start, ban_end))
+  if left_ms > 0 then
+    value = format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
+    call('SET', name, value, 'PX', ttl(left_ms))
+  else
+    call('DEL', name)
+  end
+  blocks = blocks or {}
+  for i = 1, #KEYS - states do
+    if KEYS[states + i] == name then blocks[i] = value end
+  end
+end
+
+-- Answers whether it began, and how long the key is turned away.
+local function block(number, is_ban, for_ms)
+  local block_start, block_end, ban_start, ban_end = times_of(blocks and blocks[number])
+  if not is_ban then
+    write_block(number, now, now + for_ms, ban_start, ban_end)
+  else
+    local left_ms = left_of(ban_start, ban_end)
+    if left_ms > 0 then return 0, left_ms end
+    write_block(number, block_start, block_end, now, now + for_ms)
+  end
+  return 1, for_ms
+end
+
+local function reset(key, number)
+  call('DEL', key)
+  if blocks and blocks[number] then
+    local block_start, block_end = times_of(blocks[number])
+    write_block(number, block_start, block_end, 0, 0)
+  end
+end
+
 -- Settles a charge. A charge to an earlier state refunds nothing; only a bucket still charges a higher cost.
 local function settle(key, policy, reserved, charged_at, instant, cost)
   local born = call('GETRANGE', key, '0', birth_size - 1)
@@ -83,7 +165,8 @@ local function redeem(key, mark, until_ms, ...)
   return change, parts
 end
 
-local key, last = 0, #ARGV
+-- `key` numbers the keys of the states, `guard` those of the blocks.
+local key, guard, last = 0, 0, #ARGV
 while arg <= last do
   local step = ARGV[arg]
   local policy = policies[tonumber(step)]
@@ -91,9 +174,14 @@ while arg <= last do
   if policy then
     local decide = policy.decide
     for _ = 1, tonumber(ARGV[arg]) do
-      key = key + 1
+      key, guard = key + 1, guard + 1
       check = key
-      append(pcall(decide, KEYS[key], policy, 1, true))
+      local left_ms = blocks and blocked_ms(guard) or 0
+      if left_ms > 0 then
+        append_blocked(left_ms, pcall(decide, KEYS[key], policy, 1, false))
+      else
+        append(pcall(decide, KEYS[key], policy, 1, true))
+      end
     end
     arg = arg + 1
   elseif step == 'a' then
@@ -113,14 +201,16 @@ while arg <= last do
       for i = 2, count do
         local ok, allows = pcall(limits[i].decide, KEYS[key + i], limits[i], costs[i], false)
         if not ok then problem = allows end
+        if blocks and blocked_ms(guard + i) > 0 then allows = false end
         whole = whole and (allows or shadows[i])
       end
       size = size + 1
       for i = 1, count do
         local limit, name = limits[i], KEYS[key + i]
         check = key + i
-        local commit = whole and not looks[i]
-        if not (whole or looks[i] or problem) then
+        local left_ms = blocks and blocked_ms(guard + i) or 0
+        local commit = whole and not looks[i] and left_ms == 0
+        if not (whole or looks[i] or problem or left_ms > 0) then
           local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
           commit = ok and not allows
         end
@@ -128,10 +218,14 @@ while arg <= last do
           local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit.decide, name, limit, costs[i], commit)
           if ok then
             if i == 1 then
-              whole = whole and (allows or shadows[1])
+              whole = whole and (allows and left_ms == 0 or shadows[1])
               answer[size] = whole and 1 or 0
             end
-            append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
+            if left_ms > 0 then
+              append_blocked(left_ms, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+            else
+              append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
+            end
           else
             problem = allows
           end
@@ -142,18 +236,39 @@ while arg <= last do
         size = before
         append(false, problem)
       end
-      key = key + count
+      key, guard = key + count, guard + count
+    end
+  elseif step == 'b' or step == 'u' then
+    guard = guard + 1
+    local ok, begun, left_ms
+    if step == 'b' then
+      ok, begun, left_ms = pcall(block, guard, ARGV[arg] == '1', tonumber(ARGV[arg + 1]))
+      arg = arg + 2
+    else
+      ok, begun = pcall(write_block, guard, 0, 0, 0, 0)
+    end
+    if ok then
+      answer[size + 1] = begun or 0
+      answer[size + 2] = left_ms
+      size = size + (left_ms and 2 or 1)
+    else
+      append(false, begun)
     end
   else
     key = key + 1
     check = key
     local policy = policies[tonumber(ARGV[arg])]
-    if step == 'c' then
-      append(pcall(policy.decide, KEYS[key], policy, tonumber(ARGV[arg + 1]), true))
-      arg = arg + 2
-    elseif step == 'p' then
-      append(pcall(policy.decide, KEYS[key], policy, 1, false))
-      arg = arg + 1
+    if step == 'c' or step == 'p' then
+      guard = guard + 1
+      local takes = step == 'c'
+      local cost = takes and tonumber(ARGV[arg + 1]) or 1
+      arg = arg + (takes and 2 or 1)
+      local left_ms = blocks and blocked_ms(guard) or 0
+      if left_ms > 0 then
+        append_blocked(left_ms, pcall(policy.decide, KEYS[key], policy, cost, false))
+      else
+        append(pcall(policy.decide, KEYS[key], policy, cost, takes))
+      end
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
@@ -174,7 +289,8 @@ while arg <= last do
         append(false, change)
       end
     else
-      local ok, problem = pcall(call, 'DEL', KEYS[key])
+      guard = guard + 1
+      local ok, problem = pcall(reset, KEYS[key], guard)
       if ok then
         size = size + 1
         answer[size] = 0

@@ -3,11 +3,12 @@
 -- One run executes a batch of steps in order and atomically. Portable Lua 5.1: no flags, no module except `struct`. Numbers are whole
 -- and below 2^53. Convert them with '%.0f' or let redis.call do it (17 digits); tostring keeps only 14 digits.
 --
--- KEYS     one per check, in the order of the steps
+-- KEYS     the keys of the states, in the order of the steps; then the keys of the blocks, in the same order: see batch.lua
 -- ARGV[1]  the time in milliseconds since the epoch, or '' for this server's own
 -- ARGV[2]  not after: past this server time in milliseconds the batch does nothing, because its callers have timed out
 -- ARGV[3]  '1' to return the state with each rejection, for the client's deny cache
--- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names
+-- ARGV[4]  the number of keys before those of the blocks
+-- ARGV[5]  the number of policies that follow, each as its algorithm's number and the parameters that core names
 -- ARGV...  the steps: see batch.lua
 --
 -- Between this file and batch.lua stand the algorithms, the twins of core's, each defining `decide` and `settle` (see src/script.ts).
@@ -17,6 +18,7 @@
 -- Returns a flat list: the server's time in microseconds and, unless that is past ARGV[2], the replies of the steps.
 local KEYS, ARGV = KEYS, ARGV
 local call, pcall, tonumber = redis.call, pcall, tonumber
+local spread = unpack
 local byte, format, pack, unpack = string.byte, string.format, struct.pack, struct.unpack
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 

@@ -8,6 +8,8 @@ import type { Step } from "./steps.js";
 export class Batch {
   readonly steps: readonly Step[];
   readonly keys: string[] = [];
+  /** The keys of the blocks, which follow the others. */
+  readonly blocks: string[] = [];
   /** The arguments of the steps. */
   readonly args: string[] = [];
   /** The injected clock's time; undefined if the server's time is used. */
@@ -29,6 +31,7 @@ export class Batch {
       this.nowMs === undefined ? "" : String(this.nowMs),
       String(notAfterMs),
       wantsState ? "1" : "0",
+      String(this.keys.length),
       String(this.#policies.length),
     ];
     for (const { number, parameters } of this.#policies) this.#head.push(String(number), ...parameters);
@@ -54,7 +57,8 @@ export class Batch {
 
   run(command: Run["command"]): Run {
     const script = command === "EVALSHA" ? sha : source;
-    const args = [script, String(this.keys.length), ...this.keys, ...this.#head, ...this.args];
-    return { command, args, firstKey: this.keys[0] as string };
+    const keys = [...this.keys, ...this.blocks];
+    const args = [script, String(keys.length), ...keys, ...this.#head, ...this.args];
+    return { command, args, firstKey: keys[0] as string };
   }
 }

@@ -1,4 +1,4 @@
-import { type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core/store";
 
 export interface DenyCacheOptions {
   /** The most keys to cache per limit. */
@@ -14,6 +14,8 @@ export interface DeniedState {
   readonly cells: Cells;
   /** The quota minus the request's cost. Requests with the same value wait for the same unit. */
   readonly spare: number;
+  /** When the key's block or ban ends, by the store's clock. */
+  readonly blockedUntilMs: number;
   /** When Redis read the state, by the store's clock. */
   readonly atMs: number;
   /** When the command was sent and its reply received, by this process's monotonic clock. */
@@ -50,8 +52,8 @@ export class DenyCache {
     this.#states.delete(key);
     this.#makeRoom(state);
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
-    const { cells, spare, atMs, sentMs, receivedMs } = state;
-    this.#states.set(key, { cells, spare, atMs, sentMs, receivedMs, doubtful: this.#forgetting.has(key) });
+    const { cells, spare, blockedUntilMs, atMs, sentMs, receivedMs } = state;
+    this.#states.set(key, { cells, spare, blockedUntilMs, atMs, sentMs, receivedMs, doubtful: this.#forgetting.has(key) });
   }
 
   /** Stops rejecting by the cached state of a key. */
@@ -104,6 +106,10 @@ export class DenyCache {
       return undefined;
     }
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
+    const blockedMs = state.blockedUntilMs - nowMs;
+    if (blockedMs > slackMs && !state.doubtful) {
+      return decision.allowed || !isRough(limit, state, cost) ? blockedDecision(decision, blockedMs) : undefined;
+    }
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
     if (state.doubtful || !(decision.retryAfterMs > slackMs))
       return certain ? undefined : restated(decision, { allowed: true, retryAfterMs: 0 });

@@ -23,6 +23,11 @@ export function markOf(redisKey: string, receipt: string): string {
   return `${redisKey}:receipt-${receipt}`;
 }
 
+/** The rest of the Redis key of a name's block and ban. No kind of state is "blocks". */
+export function blockSuffix(name: string): string {
+  return `:${name}:blocks`;
+}
+
 /** The rest of the Redis key: the limit's name and the kind of state. A kind has no colon, so two pairs never combine to one text. */
 export function keySuffix(name: string, policy: Policy): string {
   return `:${name}:${kindOf(policy)}`;

@@ -1,7 +1,7 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
-import { keySuffix } from "./keys.js";
+import { blockSuffix, keySuffix } from "./keys.js";
 
 /** A limit, prepared for sending. */
 export interface KnownLimit {
@@ -10,6 +10,8 @@ export interface KnownLimit {
   readonly policy: AlgorithmArguments;
   /** The end of its Redis keys. Limits with the same suffix share their counts. */
   readonly suffix: string;
+  /** The end of the Redis keys of its blocks. Limits of the same name share their blocks. */
+  readonly blockSuffix: string;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
 }
@@ -35,9 +37,22 @@ export class KnownLimits {
     return this.#last;
   }
 
+  /** Invalidates the deny caches of a key under all limits of a name. */
+  forget(name: string, key: string, done: Promise<unknown>): void {
+    for (const [suffix, denied] of this.#denied) {
+      if (suffix.slice(0, suffix.lastIndexOf(":")) === `:${name}`) denied.deref()?.forget(key, done);
+    }
+  }
+
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
-    const known = { limit, policy: argumentsOf(limit.policy), suffix, denied: this.#deniedOf(limit, suffix) };
+    const known = {
+      limit,
+      policy: argumentsOf(limit.policy),
+      suffix,
+      blockSuffix: blockSuffix(limit.name),
+      denied: this.#deniedOf(limit, suffix),
+    };
     this.#known.set(limit, known);
     return known;
   }

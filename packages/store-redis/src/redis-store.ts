@@ -1,33 +1,48 @@
 import { type Decision, FloodgateError, type Store } from "@floodgate/core";
-import { type Charge, type Check, type Clock, checkOptions, type Limit, passesAll, wholeMsClock, wholeNumber } from "@floodgate/core/store";
+import {
+  type Blocked,
+  type BlockKind,
+  type Charge,
+  type Check,
+  type Clock,
+  checkOptions,
+  type Limit,
+  passesAll,
+  wholeMsClock,
+  wholeNumber,
+} from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
 import { consumeAll } from "./consume-all.js";
 import type { DenyCacheOptions } from "./deny-cache.js";
-import { hashTag } from "./keys.js";
+import { blockSuffix, hashTag } from "./keys.js";
 import { Lanes } from "./lanes.js";
 import { type KnownLimit, KnownLimits } from "./limits.js";
-import { Consume, type KeyedCheck, Look, Reset, Settle } from "./steps.js";
+import { Block, Consume, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
-  /** What every key begins with; default `"floodgate"`. Apps that share a Redis and no limits need one each. */
+  /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
   prefix?: string;
-  /** The time in milliseconds since the epoch; default: the Redis server's own, so that the clocks of app servers do not matter. */
+  /** Returns milliseconds since the epoch. Default: the Redis server's time, so that the clocks of app servers do not matter. */
   clock?: Clock;
   /**
-   * Whether a key that Redis has rejected is rejected in this process, without asking again, while that is certain. It may be
-   * told how many keys to remember for each limit (default 10,000), and how long at most to believe what Redis said, within which
-   * a `reset`, `refund` or `settle` of another process or store, or a request there of a plan whose bucket fills faster, may go
-   * unnoticed (default 1000 ms). Default true.
+   * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
+   * `maxKeys`: the most cached keys per limit (default 10,000). `maxAgeMs`: how long to use a rejection (default 1000); a reset or refund
+   * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
 }
 
 /**
- * A store in Redis or Valkey, shared by all processes that use it: each decision is one atomic step there. The client is yours:
- * it is never closed or set up anew, and nothing is sent before the first decision. Stores of one client and prefix are one: a name
- * on them is one count, and so is that of other clients of that Redis, which cannot be known here.
- * @throws FloodgateError where the client or an option is none.
+ * A store in Redis or Valkey, shared by all processes that use it. Each decision is one atomic step in Redis.
+ *
+ *     const store = redisStore(new Redis("redis://127.0.0.1:6379"), { prefix: "my-app" });
+ *     app.use(rateLimit({ limit: 100, window: "1m", store }));
+ *
+ * The client stays yours: the store never closes or reconfigures it, and sends nothing before the first decision. Limits with the same
+ * name and prefix share one count.
+ * @param client of ioredis (`new Redis()`, `new Cluster([...])`) or node-redis (`createClient()`, `createCluster()`, `createSentinel()`).
+ * @throws FloodgateError if the client or an option is invalid.
  */
 export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): Store<"async"> {
   const where = "redisStore";
@@ -85,7 +100,7 @@ class RedisStore implements Store<"async"> {
 
   peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     const known = this.#limits.get(limit);
-    return this.#lanes.ask(new Look(known, this.#redisKey(known, key), timeoutMs));
+    return this.#lanes.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
@@ -95,7 +110,20 @@ class RedisStore implements Store<"async"> {
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
-    return this.#forgetting(known, key, this.#lanes.ask(new Reset(this.#redisKey(known, key), timeoutMs)));
+    const { redisKey, blockKey } = this.#keyed(known, key, 1);
+    return this.#forgetting(known, key, this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
+    const done = this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs));
+    this.#limits.forget(name, key, done);
+    return done;
+  }
+
+  unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    const done = this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs));
+    this.#limits.forget(name, key, done);
+    return done;
   }
 
   /** Invalidates the deny cache of a key. */
@@ -105,7 +133,12 @@ class RedisStore implements Store<"async"> {
   }
 
   #keyed(known: KnownLimit, key: string, cost: number, shadow = false, look = false): KeyedCheck {
-    return { known, key, redisKey: this.#redisKey(known, key), cost, shadow, look };
+    const tagged = this.#prefix + hashTag(key);
+    return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, look };
+  }
+
+  #blockKey(name: string, key: string): string {
+    return this.#prefix + hashTag(key) + blockSuffix(name);
   }
 
   #redisKey(known: KnownLimit, key: string): string {

@@ -1,9 +1,13 @@
-import { type Cells, type Decision, decision, inState } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Decision, decision, inState } from "@floodgate/core/store";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision, and the state that rejected it. */
 export interface DecisionReply {
   readonly decision: Decision;
+  /** What the limit alone says. The same decision, unless the key is blocked. */
+  readonly unblocked: Decision;
+  /** How long the key is blocked; 0 if it is not. */
+  readonly blockedMs: number;
   readonly state: Cells | undefined;
 }
 
@@ -109,13 +113,21 @@ export class Reply {
   }
 
   #decision(known: KnownLimit, cost: number, stateAlways: boolean): DecisionReply {
+    const first = this.turn("what remains", -3, largest);
+    if (first > -3) return this.#unblocked(known, cost, stateAlways, first);
+    const blockedMs = this.number("the time that a key is blocked", 1, largest);
+    const { unblocked, state } = this.#unblocked(known, cost, true, this.turn("what remains", -2, -1));
+    return { decision: blockedDecision(unblocked, blockedMs), unblocked, blockedMs, state };
+  }
+
+  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number): DecisionReply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
-    const first = this.turn("what remains", -2, largest);
     if (first >= 0) {
       if (first > quota) this.wrong("what remains", first);
       const resetMs = this.number("the wait until the reset", 0, largest);
-      return { decision: decision(limit, quota, true, first, 0, resetMs, 0, cost, this.nowMs), state: undefined };
+      const made = decision(limit, quota, true, first, 0, resetMs, 0, cost, this.nowMs);
+      return { decision: made, unblocked: made, blockedMs: 0, state: undefined };
     }
     const allowed = first === -1;
     const remaining = this.number("what remains", 0, quota);
@@ -128,7 +140,7 @@ export class Reply {
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
-    return { decision: made, state: !allowed || stateAlways ? this.#state(known) : undefined };
+    return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known) : undefined };
   }
 
   #state(known: KnownLimit): Cells | undefined {

@@ -1,4 +1,15 @@
-import { type Cells, type Charge, type Decision, type Limit, latestMs, passesAll, runningMs, type Waiter } from "@floodgate/core/store";
+import {
+  type Blocked,
+  type BlockKind,
+  type Cells,
+  type Charge,
+  type Decision,
+  type Limit,
+  latestMs,
+  passesAll,
+  runningMs,
+  type Waiter,
+} from "@floodgate/core/store";
 import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
@@ -18,6 +29,7 @@ export interface KeyedCheck {
   readonly known: KnownLimit;
   readonly key: string;
   readonly redisKey: string;
+  readonly blockKey: string;
   readonly cost: number;
   readonly shadow: boolean;
   /** Whether the limit must allow but is never charged. */
@@ -101,12 +113,14 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 
   /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
-  protected remember({ known, key }: KeyedCheck, { decision, state }: DecisionReply, reply: Reply): void {
+  protected remember({ known, key }: KeyedCheck, { unblocked, blockedMs, state }: DecisionReply, reply: Reply): void {
+    const decision = unblocked;
     if (known.denied === undefined) return;
     if (state !== undefined) {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
       const spare = decision.limit - decision.cost;
-      known.denied.add(key, { cells: state, spare, atMs: reply.nowMs, sentMs: reply.sentMs, receivedMs: reply.receivedMs });
+      const { nowMs: atMs, sentMs, receivedMs } = reply;
+      known.denied.add(key, { cells: state, spare, blockedUntilMs: atMs + blockedMs, atMs, sentMs, receivedMs });
     } else if (decision.allowed) known.denied.doubt(key);
   }
 }
@@ -132,8 +146,9 @@ export class Consume extends Step<Decision> {
   }
 
   write(batch: Batch): void {
-    const { known, redisKey, cost } = this.#check;
+    const { known, redisKey, blockKey, cost } = this.#check;
     batch.keys.push(redisKey);
+    batch.blocks.push(blockKey);
     const policy = batch.policy(known.policy);
     if (cost === 1) batch.repeat(policy);
     else batch.args.push("c", policy, String(cost));
@@ -168,8 +183,9 @@ export class ConsumeAll extends Step<Whole> {
 
   write(batch: Batch): void {
     const args = ["a", String(this.#checks.length)];
-    for (const { known, redisKey, cost, shadow, look } of this.#checks) {
+    for (const { known, redisKey, blockKey, cost, shadow, look } of this.#checks) {
       batch.keys.push(redisKey);
+      batch.blocks.push(blockKey);
       args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (look ? 2 : 0)));
     }
     batch.repeat(...args);
@@ -195,15 +211,18 @@ export class ConsumeAll extends Step<Whole> {
 /** Peeks as a request of cost 1. */
 export class Look extends Step<Decision> {
   readonly #known: KnownLimit;
+  readonly #blockKey: string;
   #decided!: DecisionReply;
 
-  constructor(known: KnownLimit, redisKey: string, timeoutMs: number) {
+  constructor({ known, redisKey, blockKey }: KeyedCheck, timeoutMs: number) {
     super(redisKey, timeoutMs);
     this.#known = known;
+    this.#blockKey = blockKey;
   }
 
   write(batch: Batch): void {
     batch.keys.push(this.redisKey);
+    batch.blocks.push(this.#blockKey);
     batch.args.push("p", batch.policy(this.#known.policy));
   }
 
@@ -255,11 +274,60 @@ export class Settle extends Step<number> {
   }
 }
 
-/** Deletes a state. */
+/** Deletes a state, and lifts the ban of its key. */
 export class Reset extends Step<void> {
+  readonly #blockKey: string;
+
+  constructor(redisKey: string, blockKey: string, timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.#blockKey = blockKey;
+  }
+
   write(batch: Batch): void {
     batch.keys.push(this.redisKey);
+    batch.blocks.push(this.#blockKey);
     batch.args.push("d");
+  }
+
+  protected readAnswer(reply: Reply): void {
+    reply.number("a zero", 0, 0);
+  }
+
+  protected accept(): void {}
+}
+
+/** Blocks or bans a key. */
+export class Block extends Step<Blocked> {
+  readonly #forMs: number;
+  readonly #kind: BlockKind;
+  #blocked!: Blocked;
+
+  constructor(blockKey: string, forMs: number, kind: BlockKind, timeoutMs: number) {
+    super(blockKey, timeoutMs);
+    this.#forMs = forMs;
+    this.#kind = kind;
+  }
+
+  write(batch: Batch): void {
+    batch.blocks.push(this.redisKey);
+    batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
+  }
+
+  protected readAnswer(reply: Reply): void {
+    const begun = reply.number("whether a block began", 0, 1) === 1;
+    this.#blocked = { begun, leftMs: reply.number("the time that a key is blocked", 1, largest) };
+  }
+
+  protected accept(): Blocked {
+    return this.#blocked;
+  }
+}
+
+/** Lifts the block and the ban of a key. */
+export class Unblock extends Step<void> {
+  write(batch: Batch): void {
+    batch.blocks.push(this.redisKey);
+    batch.args.push("u");
   }
 
   protected readAnswer(reply: Reply): void {

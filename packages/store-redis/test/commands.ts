@@ -4,7 +4,7 @@ import type { RedisServer } from "@floodgate/test-servers";
 export interface Command {
   /** In upper case. */
   readonly name: string;
-  /** The keys of a script run; empty for other commands. */
+  /** The state keys of a script run, without the keys of the blocks; empty for other commands. */
   readonly keys: readonly string[];
 }
 
@@ -39,5 +39,7 @@ export async function runsDuring(server: RedisServer, act: () => unknown): Promi
 
 function commandOf(line: string): Command {
   const [name = "", , count, ...rest] = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
-  return { name: name.toUpperCase(), keys: /^eval/i.test(name) ? rest.slice(0, Number(count)) : [] };
+  // The script's fourth argument is the number of its state keys: see lua/prelude.lua.
+  const keys = /^eval/i.test(name) ? rest.slice(0, Number(rest[Number(count) + 3])) : [];
+  return { name: name.toUpperCase(), keys };
 }

@@ -9,7 +9,15 @@ import type { KeyedCheck, Step, Whole } from "../src/steps.js";
 const limit = createLimit("api", fixedWindow({ limit: 10, window: "1m" }));
 const known = new KnownLimits(undefined).get(limit);
 
-const checkOf = (key: string): KeyedCheck => ({ known, key, redisKey: key, cost: 1, shadow: false, look: false });
+const checkOf = (key: string): KeyedCheck => ({
+  known,
+  key,
+  redisKey: key,
+  blockKey: `${key}:blocks`,
+  cost: 1,
+  shadow: false,
+  look: false,
+});
 const told = (allowed: boolean): Decision => decision(limit, 10, allowed, 9, allowed ? 0 : 1000, 1000, 0, 1, 0);
 const sixtyMs = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
 

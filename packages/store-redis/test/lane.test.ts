@@ -29,7 +29,7 @@ it("a client that is not ready is polled only while requests wait for it", async
   const lane = new Lane(client, { clock: undefined, wantsState: false });
   const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
   const ask = async (timeoutMs: number): Promise<void> => {
-    const look = new Look(known, "key", timeoutMs);
+    const look = new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, look: false }, timeoutMs);
     lane.add(look);
     await expect(look.answer).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
   };

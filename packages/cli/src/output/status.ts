@@ -1,12 +1,13 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { type Io, paint } from "../io.js";
-import type { BanState, KeyState, PlanState } from "../key-state.js";
+import type { KeyState, PlanState } from "../key-state.js";
 import type { Target } from "../target.js";
 import { count, localTime, policyText, waitText } from "./format.js";
 import { table } from "./table.js";
 import { sanitize } from "./terminal.js";
 
-export function keyStateText(io: Io, target: Target, { atMs, plans, ban }: KeyState): string {
+export function keyStateText(io: Io, target: Target, state: KeyState): string {
+  const { atMs, plans } = state;
   const { rule } = target;
   const hasPlans = rule.plans !== undefined;
   const headings = [...(hasPlans ? ["plan"] : []), "policy", "used", "left", "next allowed", "reset"];
@@ -19,7 +20,7 @@ export function keyStateText(io: Io, target: Target, { atMs, plans, ban }: KeySt
     when(decision.resetAfterMs, atMs),
   ]);
   const shadow = rule.shadow ? "The rule has mode: shadow, so it rejects nothing.\n" : "";
-  return `${title(io, target, verdict(io, plans))}${table(io, headings, rows)}${ban === undefined ? "" : banText(io, ban, atMs)}${shadow}`;
+  return `${title(io, target, verdict(io, plans))}${table(io, headings, rows)}${blockText(io, state)}${shadow}`;
 }
 
 /** The text for a key that held a foreign value. */
@@ -37,8 +38,11 @@ function verdict(io: Io, plans: readonly PlanState[]): string {
   return paint(io, "red", blocked === plans.length ? "blocked" : "blocked under some plans");
 }
 
-function banText(io: Io, { ban, leftMs, rejections }: BanState, atMs: number): string {
-  if (leftMs > 0) return paint(io, "red", `  banned for ${waitText(leftMs)} more, until ${localTime(atMs + leftMs)}\n`);
+/** Says how long the key is banned or blocked; else what counts towards a ban, if the rule has one. */
+function blockText(io: Io, { atMs, blockedMs, ban: state }: KeyState): string {
+  if (blockedMs > 0) return paint(io, "red", `  banned or blocked for ${waitText(blockedMs)} more, until ${localTime(atMs + blockedMs)}\n`);
+  if (state === undefined) return "";
+  const { ban, rejections } = state;
   const { quota, spanMs } = ban.rejections.policy;
   return `  not banned: ${count(rejections, "rejection")} of ${quota} within ${formatDuration(spanMs)} for a ban of ${formatDuration(ban.forMs)}\n`;
 }
@@ -49,7 +53,7 @@ function when(ms: number, atMs: number): string {
 }
 
 /** The state for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
-export function keyStateJson({ rule, keyText }: Target, { atMs, plans, ban }: KeyState): object {
+export function keyStateJson({ rule, keyText }: Target, { atMs, plans, blockedMs, ban }: KeyState): object {
   return {
     rule: rule.name,
     key: keyText,
@@ -58,14 +62,7 @@ export function keyStateJson({ rule, keyText }: Target, { atMs, plans, ban }: Ke
       const { policy, allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision;
       return { plan, policy: policyText(policy), allowed, limit, used, remaining, retryAfterMs, resetAfterMs };
     }),
-    ban:
-      ban === undefined
-        ? null
-        : {
-            banned: ban.leftMs > 0,
-            leftMs: ban.leftMs,
-            untilMs: ban.leftMs > 0 ? atMs + ban.leftMs : null,
-            rejections: ban.rejections,
-          },
+    blocked: blockedMs > 0 ? { leftMs: blockedMs, untilMs: atMs + blockedMs } : null,
+    ban: ban === undefined ? null : { rejections: ban.rejections },
   };
 }

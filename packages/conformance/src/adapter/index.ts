@@ -1,6 +1,7 @@
 import type { Adapter } from "./adapter.js";
 import { aroundCases } from "./around.js";
 import { banCases } from "./bans.js";
+import { blockCases } from "./blocks.js";
 import { bodyCases } from "./bodies.js";
 import { clientIpCases } from "./client-ip.js";
 import { decisionCases } from "./decisions.js";
@@ -79,6 +80,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     planCases(suite);
     exemptCases(suite);
     banCases(suite);
+    blockCases(suite);
     liveRuleCases(suite);
     bodyCases(suite);
     hookCases(suite);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow, type Limiter } from "@floodgate/core";
+import { type Decision, fixedWindow, type Limiter } from "@floodgate/core";
 import type { OnMissingKey } from "@floodgate/core/adapter";
 import type { LimitSetup, RequestView } from "./adapter.js";
 import { type AdapterSuite, self } from "./web.js";
@@ -119,7 +119,14 @@ export function keyCases({ describe, it }: AdapterSuite): void {
     it("a keyless client is shown as missing-key-ip:<address>, and limiters address it by missingKeyIp", async (web) => {
       const { onEvent } = web.listen("allowed");
       const clientIp = (request: RequestView): string | undefined => request.header("x-ip");
-      const app = await web.start({ policy, key: "header:x-user", onMissingKey: "ip", clientIp, ipv6Prefix: 64, onEvent });
+      let decided: Decision | undefined;
+      const app = await web.start({
+        limits: [{ policy, key: "header:x-user", onMissingKey: "ip", clientIp, ipv6Prefix: 64, onEvent }],
+        handler: (_, decision) => {
+          decided = decision;
+          return { body: {} };
+        },
+      });
       const limiter = app.limits[0]?.limiter as Limiter;
       for (const [ip, named, shown] of [
         ["203.0.113.9", "::ffff:203.0.113.9", "missing-key-ip:203.0.113.9"],
@@ -134,14 +141,19 @@ export function keyCases({ describe, it }: AdapterSuite): void {
         const key = { missingKeyIp: named };
         assert.equal((await limiter.peek(key)).remaining, 0);
         await limiter.reset(key);
-        const decision = await limiter.consume(key);
-        assert.equal((await app.get("/", { "x-ip": ip })).status, 429);
-        assert.equal(await limiter.settle(key, decision, 0), -1);
+        assert.deepEqual(await app.statuses(2, "/", { "x-ip": ip }), [200, 429]);
+        assert.equal(await limiter.settle(key, decided as Decision, 0), -1);
         assert.equal((await app.get("/", { "x-ip": ip })).status, 200);
         await limiter.reset(shown);
         assert.equal((await app.get("/", { "x-ip": ip })).status, 429);
         await limiter.reset({ missingKeyIp: shown.slice("missing-key-ip:".length) });
-        assert.equal(await limiter.refund(key, await limiter.consume(key)), 1);
+        assert.equal((await app.get("/", { "x-ip": ip })).status, 200);
+        assert.equal(await limiter.refund(key, decided as Decision), 1);
+        await limiter.block(key, "1h");
+        assert.equal((await app.get("/", { "x-ip": ip })).headers["retry-after"], "3600");
+        await limiter.unblock(key);
+        assert.equal((await app.get("/", { "x-ip": ip })).status, 200);
+        assert.throws(() => limiter.consume(key as never), { code: "FLOODGATE_INVALID_KEY" });
       }
       assert.throws(() => limiter.reset({ missingKeyIp: "2001:db8::/56" }), { code: "FLOODGATE_INVALID_KEY" });
     });

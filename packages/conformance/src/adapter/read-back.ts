@@ -131,6 +131,8 @@ function watched(store: Store<"sync">): { store: Store<"sync">; last: () => read
     peek: (...look) => store.peek(...look),
     settle: (...charge) => store.settle(...charge),
     reset: (...which) => store.reset(...which),
+    block: (...blocked) => store.block(...blocked),
+    unblock: (...which) => store.unblock(...which),
   };
   return { store: watching, last: () => last };
 }

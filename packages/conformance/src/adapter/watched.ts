@@ -59,7 +59,16 @@ export function watchedCases({ adapter, describe, it }: AdapterSuite): void {
 
     it("passes requests if its store throws", async (web) => {
       const { onEvent } = web.listen("warning");
-      const store = { mode: "sync", consume: fails, consumeAll: fails, peek: fails, settle: fails, reset: fails } as const;
+      const store = {
+        mode: "sync",
+        consume: fails,
+        consumeAll: fails,
+        peek: fails,
+        settle: fails,
+        reset: fails,
+        block: fails,
+        unblock: fails,
+      } as const;
       const app = await web.start({ policy, store, mode: "shadow", onEvent });
       assert.deepEqual(await app.statuses(2), [200, 200]);
     });

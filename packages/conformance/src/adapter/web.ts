@@ -206,5 +206,7 @@ export function later(store: Store<"sync">): Store<"async"> {
     peek: async (...look) => store.peek(...look),
     settle: async (...charge) => store.settle(...charge),
     reset: async (...which) => store.reset(...which),
+    block: async (...blocked) => store.block(...blocked),
+    unblock: async (...which) => store.unblock(...which),
   };
 }

@@ -1,4 +1,5 @@
 import { accountCases } from "./accounts.js";
+import { blockCases } from "./blocks.js";
 import { boundedCases, type MakeBoundedStore } from "./bounded.js";
 import { boundCases } from "./bounds.js";
 import { chargeCases } from "./charges.js";
@@ -55,6 +56,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     planCases(suite);
     planTurnCases(suite);
     keyCases(suite);
+    blockCases(suite);
     if (options.makeBoundedStore !== undefined) boundedCases(suite, options.makeBoundedStore);
   });
 }

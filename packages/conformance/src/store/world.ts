@@ -82,5 +82,7 @@ export function patient(store: Store): Store {
     peek: (limit, key) => store.peek(limit, key, patienceMs),
     settle: (limit, key, charge, cost) => store.settle(limit, key, charge, cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
+    block: (name, key, forMs, kind) => store.block(name, key, forMs, kind, patienceMs),
+    unblock: (name, key) => store.unblock(name, key, patienceMs),
   };
 }

@@ -19,8 +19,10 @@ export interface FixedWindowOptions {
 }
 
 /**
- * At most `limit` units in each window; windows start at whole multiples of `window` since the epoch.
- * The cheapest algorithm; across a window's edge up to twice the limit can pass within one window's time.
+ * At most `limit` units in each window. Windows start at whole multiples of `window` since the epoch. The cheapest algorithm; across a
+ * window's edge, up to twice the limit can pass within the length of one window.
+ *
+ *     fixedWindow({ limit: 100, window: "1m" })
  */
 export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   checkOptions("fixedWindow", options, ["limit", "window"], 'fixedWindow({ limit: 100, window: "1m" })');
@@ -65,7 +67,10 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     const remaining = count > quota ? 0 : quota - count;
     const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
     const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, start > nowMs ? start : nowMs);
+    // Not `Math.max`: what that answers is another number object.
+    let atMs = nowMs;
+    if (start > nowMs) atMs = start;
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

@@ -26,8 +26,10 @@ export interface GcraOptions {
 }
 
 /**
- * `limit` units a `window` at an even pace, and up to `burst` (default: `limit`) at once. It decides exactly as a smooth
- * token bucket of capacity `burst` does. Source: ITU-T I.371, ATM Forum TM 4.0.
+ * `limit` units per `window` at a constant rate, and up to `burst` (default: `limit`) at once. It decides exactly like a smooth token
+ * bucket of capacity `burst`. Source: ITU-T I.371, ATM Forum TM 4.0.
+ *
+ *     gcra({ limit: 100, window: "1m", burst: 20 })
  */
 export function gcra(options: GcraOptions): GcraPolicy {
   checkOptions("gcra", options, ["limit", "window", "burst"], 'gcra({ limit: 100, window: "1m", burst: 20 })');

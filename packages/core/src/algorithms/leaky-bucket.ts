@@ -32,8 +32,10 @@ export interface LeakyBucketOptions {
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * A queue of `capacity` places, drained by `leak` every `every`. An accepted request has `delayMs` to wait until its turn;
- * with `maxDelayMs`, one that would wait longer is rejected.
+ * A queue of `capacity` places that releases `leak` requests per `every`. An accepted request waits `delayMs` for its turn. A full queue
+ * rejects, and so does one whose wait would exceed `maxDelayMs`.
+ *
+ *     leakyBucket({ capacity: 10, leak: 5, every: "1s" })
  */
 export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   const where = "leakyBucket";

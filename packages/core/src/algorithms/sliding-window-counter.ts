@@ -34,8 +34,10 @@ export interface SlidingWindowCounterOptions {
 }
 
 /**
- * About `limit` units in any window, from `buckets` + 1 counts. With one bucket (the default) these are the two
- * classic counters; more buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
+ * About `limit` units in any window, estimated from `buckets` + 1 counts. One bucket (the default) means the classic two counters; more
+ * buckets come closer to the log. Source: Cloudflare, "How we built rate limiting" (2017).
+ *
+ *     slidingWindowCounter({ limit: 100, window: "1m" })
  */
 export function slidingWindowCounter(options: SlidingWindowCounterOptions): SlidingWindowCounterPolicy {
   const where = "slidingWindowCounter";
@@ -77,8 +79,7 @@ const COUNTS = layout.indexOf("counts");
 
 /** The units that a count stands for. Those above the limit are cut, for the limit was higher; a debt is not. */
 function counted(count: number, limit: number): number {
-  if (count < 0) return -count;
-  return count > limit ? limit : count;
+  return count < 0 ? -count : Math.min(count, limit);
 }
 
 /**
@@ -165,7 +166,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
           : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
     // When the newest sub-window that counted has left the window.
     const resetAfterMs = newestAge > buckets ? 0 : start - nowMs + policy.windowMs + (1 - newestAge) * bucketMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, start > nowMs ? start : nowMs);
+    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, Math.max(start, nowMs));
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
@@ -248,7 +249,8 @@ function wait(
     leaving = counted(cells[counts + buckets - past - ahead] as number, limit);
     room += leaving;
   }
-  const rest = Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
+  // A key at its limit and a cost of 1, the usual rejection, needs no division.
+  const rest = room + 1 === leaving ? bucketMs - 1 : Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
   return (ahead + 1) * bucketMs - rest;
 }
 

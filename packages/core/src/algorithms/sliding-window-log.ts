@@ -22,8 +22,10 @@ export interface SlidingWindowLogOptions {
 }
 
 /**
- * At most `limit` units in any window whatever. It remembers each time at which units were taken: memory grows with the
- * traffic of a key, up to `limit` times. With `countRejected` a rejected request is logged too, so that a client must stay away to be let in again.
+ * At most `limit` units in any window, exactly. It stores the time of each unit, so the memory of a key grows with its traffic, up to
+ * `limit` entries. With `countRejected`, rejected requests count too: a client must pause before it is allowed again.
+ *
+ *     slidingWindowLog({ limit: 100, window: "1m" })
  */
 export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindowLogPolicy {
   const where = "slidingWindowLog";

@@ -27,8 +27,10 @@ export interface TokenBucketOptions {
 }
 
 /**
- * Bursts of up to `capacity` units, and `refill` units every `every` in the long run. `"smooth"` (the default) lets the
- * level rise continuously; `"interval"` adds `refill` tokens at each whole `every` after the last refill.
+ * Bursts of up to `capacity` units, and `refill` units per `every` in the long run. `style: "smooth"` (default) refills continuously;
+ * `"interval"` adds `refill` tokens at each whole `every` after the last refill.
+ *
+ *     tokenBucket({ capacity: 20, refill: 10, every: "1s" })
  */
 export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
   const where = "tokenBucket";

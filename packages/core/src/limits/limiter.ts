@@ -1,15 +1,18 @@
 import { toPolicy } from "../algorithms/policy.js";
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
+import type { Guard } from "../stores/guard.js";
 import { type Answer, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";
 import { guardStore } from "../stores/store-guard.js";
+import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen } from "../support/promises.js";
 import { combine } from "./all-or-nothing.js";
+import type { Blocked } from "./blocks.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { type EventListener, emitDecision, hasEvent, listenerOf } from "./events.js";
-import { encodeKey, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
+import { encodeKey, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
@@ -34,9 +37,10 @@ export interface Limiter<M extends Mode = Mode> {
   keyText(key: LimiterKey): string;
   /**
    * Takes `cost` units (a whole number of at least 1, default 1) for a key if they are available. A rejection is a result, not an error.
-   * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid. `{ missingKeyIp }` is
+   * invalid here, because a key often comes from a request's JSON.
    */
-  consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M>;
+  consume(key: Key, options?: { cost?: number }): Answer<Decision, M>;
   /** Returns the decision that a request of cost 1 would get, and takes nothing. */
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
@@ -67,8 +71,21 @@ export interface Limiter<M extends Mode = Mode> {
    * @throws FloodgateError `FLOODGATE_INVALID_OPTION` without a `receiptSecret`; `FLOODGATE_FOREIGN_CHARGE` as with a refund.
    */
   receipt(decision: Decision): string;
-  /** Clears the usage of a key. */
+  /** Clears the usage of a key, and lifts its ban. A block stays. */
   reset(key: LimiterKey): Answer<void, M>;
+  /**
+   * Turns a key away for a time, whatever its limit says: `limiter.block("user:42", "1h")`. `consume`, `peek` and the middleware reject it in
+   * every process that shares the store. `retryAfterMs` is the time left. Blocking a key again replaces the earlier block.
+   * @throws FloodgateError `FLOODGATE_INVALID_DURATION` if the duration is invalid. If the store fails, it throws or rejects with the fault.
+   */
+  block(key: LimiterKey, duration: Duration): Answer<void, M>;
+  /** Lifts the block of a key, and its ban. What the key has used stays. */
+  unblock(key: LimiterKey): Answer<void, M>;
+  /**
+   * Gives the name back to the store, so that a limiter with another policy can take it: for modules that are reloaded. The store stays
+   * open. A middleware's limiters are closed with the middleware.
+   */
+  close(): void;
 }
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
@@ -104,11 +121,11 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const policy = toPolicy(where, options.policy);
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
-  const receipts = Receipts.of(where, options.receiptSecret);
+  const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);
-  claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
+  const giveNameBack = claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
   guard.listen();
-  return new BoundLimiter(store, guard, createLimit(name, policy), options.onEvent, plainKeyText, receipts);
+  return new OwnLimiter(store, guard, createLimit(name, policy), options.onEvent, receipts, giveNameBack);
 }
 
 /** The default `ipv6Prefix` of middlewares. */
@@ -118,8 +135,8 @@ function plainKeyText(key: LimiterKey): string {
   return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);
 }
 
-/** A limit bound to a store. */
-export class BoundLimiter<M extends Mode> implements Limiter<M> {
+/** A limit bound to a store: a limiter but for the name, which somebody else has claimed. */
+export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   readonly store: Store<M>;
   readonly guard: Store<M>;
   readonly limit: Limit;
@@ -151,9 +168,9 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
     return this.limit.policy;
   }
 
-  consume(key: LimiterKey, options?: { cost?: number }): Answer<Decision, M> {
+  consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
-    const text = this.keyText(key);
+    const text = this.keyText(checkConsumedKey(key));
     const decision = this.guard.consume(this.limit, text, cost);
     if (this.onEvent === undefined) return decision;
     const onEvent = this.onEvent;
@@ -183,12 +200,59 @@ export class BoundLimiter<M extends Mode> implements Limiter<M> {
   reset(key: LimiterKey): Answer<void, M> {
     return this.guard.reset(this.limit, this.keyText(key));
   }
+
+  block(key: LimiterKey, duration: Duration): Answer<void, M> {
+    return block(this.guard, this.name, this.keyText(key), duration) as Answer<void, M>;
+  }
+
+  unblock(key: LimiterKey): Answer<void, M> {
+    return this.guard.unblock(this.name, this.keyText(key));
+  }
+}
+
+/** A limiter of `createLimiter`, which has claimed its name itself. */
+class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
+  readonly #leave: () => void;
+  #giveNameBack: (() => void) | undefined;
+
+  constructor(
+    store: Store<M>,
+    guard: Guard<M>,
+    limit: Limit,
+    onEvent: EventListener | undefined,
+    receipts: Receipts | undefined,
+    giveNameBack: () => void,
+  ) {
+    super(store, guard, limit, onEvent, plainKeyText, receipts);
+    this.#leave = () => guard.close();
+    this.#giveNameBack = giveNameBack;
+  }
+
+  close(): void {
+    this.#giveNameBack?.();
+    this.#giveNameBack = undefined;
+    this.#leave();
+  }
+}
+
+/** Blocks a key of a name by hand. @throws FloodgateError `FLOODGATE_INVALID_DURATION` if the duration is invalid. */
+export function block(store: Store, name: string, key: string, duration: Duration): void | PromiseLike<void> {
+  return andThen<Blocked, void>(store.block(name, key, parseDuration(duration), "block"), () => undefined);
+}
+
+/** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
+function checkConsumedKey(key: Key): Key {
+  if (!isMissingKeyIp(key)) return key;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_KEY",
+    "`consume` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.consume(String(value)).",
+  );
 }
 
 /** One of several limits that a request must pass. */
 export interface LimiterCheck<M extends Mode> {
   readonly limiter: Limiter<M>;
-  readonly key: LimiterKey;
+  readonly key: Key;
   /** A whole number of at least 1; default 1. */
   readonly cost?: number;
 }
@@ -216,7 +280,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
         `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
       );
     }
-    const check = { limit: limiter.limit, key: limiter.keyText(key), cost: cost === undefined ? 1 : checkCost(cost) };
+    const check = { limit: limiter.limit, key: limiter.keyText(checkConsumedKey(key)), cost: cost === undefined ? 1 : checkCost(cost) };
     for (let i = 0; i < index; i++) {
       const other = checks[i];
       if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {

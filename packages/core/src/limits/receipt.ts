@@ -29,11 +29,13 @@ export class Receipts {
   readonly #secrets: readonly string[];
 
   /**
-   * Undefined without the option.
+   * The receipts of a limiter or middleware with these options; undefined without the option. `receiptSecret: undefined` is an error: it
+   * is an environment variable that is not set.
    * @throws FloodgateError `FLOODGATE_INVALID_OPTION` unless each secret is a string of at least 32 characters.
    */
-  static of(where: string, option: unknown): Receipts | undefined {
-    if (option === undefined) return undefined;
+  static of(where: string, options: { readonly receiptSecret?: unknown }): Receipts | undefined {
+    if (!("receiptSecret" in options)) return undefined;
+    const option = options.receiptSecret;
     const secrets: readonly unknown[] = Array.isArray(option) && option.length > 0 ? option : [option];
     return new Receipts(secrets.map((secret) => secretText(where, "receiptSecret", secret, "RECEIPT_SECRET")));
   }

@@ -1,74 +1,36 @@
+import { type Blocked, blockedDecision, isBlocked } from "../limits/blocks.js";
 import type { Decision } from "../limits/decision.js";
-import { giveBack } from "../limits/settle.js";
 import type { StoreClient } from "../limits/store-client.js";
-import type { Ban, Strike } from "../rules/ban.js";
+import type { Ban } from "../rules/ban.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { msUntil } from "../stores/deadlines.js";
-import type { Check } from "../stores/store.js";
 import { isZero } from "../stores/zero-limit.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 
-/** The checks, followed by a look at the ban of each whose rule bans: the store decides all of them in one step. */
-export function withLooks<Req>(checks: readonly RuleCheck<Req>[]): readonly Check[] {
-  let asked: Check[] | undefined;
-  for (const check of checks) {
-    const { ban } = check.rule;
-    // A limit of 0 rejects everybody, so it bans nobody.
-    if (ban === undefined || isZero(check)) continue;
-    asked ??= [...checks];
-    asked.push({ limit: ban.banned, key: check.key, cost: 1, shadow: check.shadow === true, look: true });
-  }
-  return asked ?? checks;
-}
-
 /**
- * Applies the bans to the decisions of the checks, and counts each rejection that is not a ban's own towards a ban. Only a rejection that
- * may begin a ban waits for that, until `deadlineMs` of the running clock.
- * @param answers the decisions of `withLooks`.
+ * Counts each rejection under a rule with a ban towards it, except rejections by a ban or a block. Only a rejection that may begin a ban
+ * waits for that, until `deadlineMs` of the running clock.
  */
-export function applyBans<Req>(
+export function countTowardsBans<Req>(
   checks: readonly RuleCheck<Req>[],
-  answers: readonly Decision[],
+  decisions: readonly Decision[],
   client: StoreClient,
   deadlineMs: number,
 ): Promised<readonly Decision[]> {
-  if (answers.length === checks.length) return answers;
-  const decisions: Promised<Decision>[] = answers.slice(0, checks.length);
-  let next = checks.length;
+  let counted: Promised<Decision>[] | undefined;
   let waits = false;
-  let isBanned = false;
   for (let i = 0; i < checks.length; i++) {
     const check = checks[i] as RuleCheck<Req>;
+    const decision = decisions[i] as Decision;
     const { ban } = check.rule;
-    if (ban === undefined || isZero(check)) continue;
-    const decision = answers[i] as Decision;
-    const look = answers[next++] as Decision;
-    if (!look.allowed) {
-      isBanned = true;
-      decisions[i] = ban.rejection(decision, look);
-    } else if (!decision.allowed && !decision.degraded) {
-      // A degraded rejection does not show that the client is to blame.
-      decisions[i] = strike(check, ban, decision, client, deadlineMs);
-      waits ||= isPromise(decisions[i]);
-    }
+    // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
+    if (ban === undefined || decision.allowed || decision.degraded || isZero(check) || isBlocked(decision)) continue;
+    counted ??= [...decisions];
+    counted[i] = strike(check, ban, decision, client, deadlineMs);
+    waits ||= isPromise(counted[i]);
   }
-  if (isBanned) returnWatched(checks, answers, client);
-  return waits ? Promise.all(decisions) : (decisions as Decision[]);
-}
-
-/** A ban that is only watched did not prevent the charge, as it would if it was enforced. */
-function returnWatched<Req>(checks: readonly RuleCheck<Req>[], answers: readonly Decision[], client: StoreClient): void {
-  const banned = new Set<RuleCheck<Req>>();
-  let next = checks.length;
-  for (const check of checks) {
-    if (check.rule.ban !== undefined && !isZero(check) && answers[next++]?.allowed === false) banned.add(check);
-  }
-  const isCharged = checks.every((check, i) => check.shadow === true || (answers[i]?.allowed === true && !banned.has(check)));
-  if (!isCharged) return;
-  checks.forEach((check, i) => {
-    if (!banned.has(check)) return;
-    inBackground(client, () => giveBack(client.guard, check.limit, check.key, answers[i] as Decision, undefined));
-  });
+  if (counted === undefined) return decisions;
+  return waits ? Promise.all(counted) : (counted as Decision[]);
 }
 
 /** Counts a rejection towards a ban. Answers the decision that the client gets. */
@@ -82,13 +44,13 @@ function strike<Req>(
   const { guard, onEvent } = client;
   // In shadow mode the client never sees the rejection, so it need not wait for the ban.
   const waits = !shadow && ban.mayBegin(key);
-  const told = (struck: Strike | undefined): Decision => {
+  const told = (struck: Blocked | undefined): Decision => {
     if (struck === undefined) return decision;
     if (struck.begun) {
       onEvent?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
       inBackground(client, () => ban.forgive(guard, key));
     }
-    return ban.rejection(decision, struck.ban);
+    return blockedDecision(decision, struck.leftMs);
   };
   const fault = (error: unknown): Decision => {
     onEvent?.({ type: "store-error", error });
@@ -96,7 +58,7 @@ function strike<Req>(
   };
   let struck: Promised<Decision>;
   try {
-    struck = andThen<Strike | undefined, Decision>(ban.strike(guard, key), told);
+    struck = andThen<Blocked | undefined, Decision>(ban.strike(guard, key), told);
   } catch (error) {
     return fault(error);
   }

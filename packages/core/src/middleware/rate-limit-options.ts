@@ -12,20 +12,21 @@ import type { RefundWhen } from "./afterwards.js";
 
 /** The options of `rateLimit` that mean the same in every framework. */
 export interface RateLimitOptions<Req, Own extends string = never> extends RulesOptions<Req, Own>, FailureOptions {
-  /** Default: a memory store of this middleware's own. */
+  /** Where the counts are kept: `redisStore(client)` for several processes. Default: a memory store for this middleware alone. */
   store?: Store;
-  /** Requests that are not limited at all. */
+  /** Requests that no limit counts: `(req) => req.path === "/health"`. */
   skip?: (request: Req) => Promised<boolean>;
-  /** Default `"standard"`. */
+  /** The response headers: `"standard"` (default), `"draft-7"`, `"draft-6"`, `"legacy"`, `["standard", "legacy"]`, or `false` for none. */
   headers?: HeadersOption;
   /** Answers every 429 in place of the problem+json body: a text (text/plain), or an object (JSON). The headers and the status stay. */
   body?: string | object;
-  /** Whether to give back what a request took, by its response's status; 499 where the client went away before it was sent. */
+  /** Whether to refund a request, by its response status: `(status) => status < 400`. 499 if the client disconnected early. */
   refundWhen?: RefundWhen;
-  /** What the decision is called where handlers find it: the request, the state or the context. Default `"rateLimit"`. */
+  /** The property of the request, state or context that holds the decision. Default `"rateLimit"`. */
   decisionName?: string;
+  /** Called with each event: decisions, bans, refunds, settlements, store errors, warnings, rule changes. */
   onEvent?: EventListener;
-  /** Signs and checks the receipts of the middleware's limiters: a text of at least 32 characters, or several, of which the first signs. */
+  /** Signs and checks the receipts of the middleware's limiters: a string of at least 32 characters, or several. The first one signs. */
   receiptSecret?: ReceiptSecret;
 }
 
@@ -51,8 +52,8 @@ const words = [
 ];
 
 /**
- * Refuses words that mean nothing, and functions that are none.
- * @param own the adapter's own options, which are its to check.
+ * Rejects unknown options and options that must be functions but are not.
+ * @param own the adapter's own options, which the adapter checks itself.
  */
 export function checkRateLimitOptions<Req>(where: string, options: RateLimitOptions<Req, string>, own: readonly string[]): void {
   if (typeof options === "object" && options !== null && "match" in options) {
@@ -75,6 +76,6 @@ export function decisionName(where: string, name: unknown): string {
   if (typeof name === "string" && /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__") return name;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`decisionName\` must be a word that can name a property, but was ${shown(name)}. Write decisionName: "rateLimit".`,
+    `${where}: \`decisionName\` must be a valid property name, but was ${shown(name)}. Write decisionName: "rateLimit".`,
   );
 }

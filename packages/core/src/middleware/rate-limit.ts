@@ -23,7 +23,7 @@ import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { afterThisRun } from "../support/runtime.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
-import { applyBans, withLooks } from "./bans.js";
+import { countTowardsBans } from "./bans.js";
 import { DoubleCounts } from "./double-counts.js";
 import { throwFault } from "./faults.js";
 import { isFirstUse, LateMade, lateMadeOn } from "./late-made.js";
@@ -97,7 +97,7 @@ export class RateLimit<Req> {
     const onEvent = listenerOf(options.onEvent);
     if (options.clientIp === undefined) this.#proxyCheck = new ProxyCheck(reader, onEvent);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
-    const receipts = Receipts.of(where, options.receiptSecret);
+    const receipts = Receipts.of(where, options);
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, onEvent), this.store, this.#client);
     this.#client.guard.listen();
@@ -194,8 +194,8 @@ export class RateLimit<Req> {
     const checks = hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
     const { guard } = this.#client;
     const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
-    const decisions = andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(withLooks(checks)), (answers) =>
-      applyBans(checks, answers, this.#client, deadlineMs),
+    const decisions = andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(checks), (answers) =>
+      countTowardsBans(checks, answers, this.#client, deadlineMs),
     );
     return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, combine(checks, decisions)));
   }

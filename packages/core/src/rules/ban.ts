@@ -1,8 +1,7 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
-import { restated } from "../limits/charge.js";
+import type { Blocked } from "../limits/blocks.js";
 import type { Decision } from "../limits/decision.js";
 import { createLimit, type Limit } from "../limits/limit.js";
-import { giveBack } from "../limits/settle.js";
 import type { Store } from "../stores/store.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
@@ -21,22 +20,14 @@ export interface BanOptions {
   readonly for: Duration;
 }
 
-/** A ban that a rejection started, or that another request started at the same moment. */
-export interface Strike {
-  /** Says how long the ban lasts from now on. */
-  readonly ban: Decision;
-  readonly begun: boolean;
-}
-
 /**
- * A rule's bans. Two limits in the store, apart from the rule's own: `rejections` counts the rejections of a key, and `banned` is a log of
- * one entry that lasts as long as the ban. Each request checks `banned` in the same step as the rule's limit. Only a rejection, also one
- * from a deny cache, is counted in `rejections`.
+ * Counts the rejections of a key in the store, like any other limit, and blocks the key there when there are too many. The store turns a
+ * banned key away in the step that checks the limit. Rejections by a deny cache are counted too; those by a ban or a block are not.
  */
 export class Ban {
   readonly rejections: Limit;
-  readonly banned: Limit;
   readonly forMs: number;
+  readonly #name: string;
   readonly #strikes = new Strikes();
 
   /** @throws FloodgateError if a number or a duration is invalid. */
@@ -51,25 +42,9 @@ export class Ban {
       };
     });
     this.forMs = forMs;
-    // The names of rules are ASCII, so they never equal these.
+    this.#name = name;
+    // The name of a rule is ASCII, so none is this.
     this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
-    this.banned = createLimit(`${name}·ban`, slidingWindowLog({ limit: 1, window: durationText(forMs) }));
-  }
-
-  /** Applies the ban to a limit's decision: a banned key is rejected until the ban ends. */
-  apply(decision: Decision, banned: Decision): Decision {
-    return banned.allowed ? decision : this.rejection(decision, banned);
-  }
-
-  /** The decision for a banned key. */
-  rejection(decision: Decision, ban: Decision): Decision {
-    return restated(decision, {
-      allowed: false,
-      remaining: 0,
-      retryAfterMs: Math.max(decision.retryAfterMs, ban.retryAfterMs),
-      resetAfterMs: Math.max(decision.resetAfterMs, ban.resetAfterMs),
-      delayMs: 0,
-    });
   }
 
   /** Whether the next rejection of a key may start a ban, as far as this process knows. */
@@ -77,8 +52,8 @@ export class Ban {
     return this.#strikes.mayBeLast(key);
   }
 
-  /** Counts a rejection. Returns the ban if there is one now. */
-  strike(store: Store, key: string): Promised<Strike | undefined> {
+  /** Counts a rejection. Returns the ban if there is one now: of several processes that count the last rejection, one starts it. */
+  strike(store: Store, key: string): Promised<Blocked | undefined> {
     if (store.mode === "sync") return this.#strike(store, key);
     this.#strikes.begin(key);
     const failed = (error: unknown): never => {
@@ -93,26 +68,17 @@ export class Ban {
     }
   }
 
-  #strike(store: Store, key: string): Promised<Strike | undefined> {
-    return andThen<Decision, Strike | undefined>(store.consume(this.rejections, key, 1), (counted) => {
+  #strike(store: Store, key: string): Promised<Blocked | undefined> {
+    return andThen<Decision, Blocked | undefined>(store.consume(this.rejections, key, 1), (counted) => {
       const left = counted.allowed ? counted.remaining : 0;
       this.#strikes.end(key, counted.degraded ? undefined : left);
-      if (counted.degraded || left > 0) return undefined;
-      return andThen<Decision, Strike | undefined>(store.consume(this.banned, key, 1), (ban) => {
-        // During an outage no ban starts, and the fallback must not report this charge. The next rejection starts the ban.
-        if (ban.degraded) return andThen(giveBack(store, this.banned, key, ban, undefined), () => undefined);
-        // If several processes count the last rejection, one of them starts the ban.
-        return { ban, begun: ban.allowed };
-      });
+      // During an outage no ban starts. The next rejection starts it.
+      return counted.degraded || left > 0 ? undefined : store.block(this.#name, key, this.forMs, "ban");
     });
   }
 
   /** Deletes the rejections that led to a ban. */
   forgive(store: Store, key: string): unknown {
     return store.reset(this.rejections, key);
-  }
-
-  reset(store: Store, key: string): readonly unknown[] {
-    return [store.reset(this.rejections, key), store.reset(this.banned, key)];
   }
 }

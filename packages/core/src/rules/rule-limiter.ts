@@ -1,19 +1,20 @@
 import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../limits/decision.js";
 import type { EventListener } from "../limits/events.js";
-import type { LimiterKey } from "../limits/key.js";
+import type { Key, LimiterKey } from "../limits/key.js";
 import type { Limit } from "../limits/limit.js";
-import { BoundLimiter, type Limiter } from "../limits/limiter.js";
+import { BoundLimiter, block, type Limiter } from "../limits/limiter.js";
 import type { Receipts } from "../limits/receipt.js";
 import { Settlements } from "../limits/settlements.js";
 import type { Store } from "../stores/store.js";
+import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
 import type { CompiledRule } from "./compiled-rule.js";
 
 /**
  * A rule's limiter, for use beside the middleware: to reset the count of a login, for example. `consume` and `peek` use the rule's own
- * policy. Refunds, settlements and `reset` work for every plan. `peek` shows a ban and `reset` lifts it; `consume` ignores it.
+ * policy, and count no rejection towards a ban. Refunds, settlements and `reset` work for every plan.
  */
 export class RuleLimiter<Req> implements Limiter {
   readonly store: Store;
@@ -50,17 +51,28 @@ export class RuleLimiter<Req> implements Limiter {
     return this.#rule.keyText(key);
   }
 
-  consume(key: LimiterKey, options?: { cost?: number }): Decision | Promise<Decision> {
+  consume(key: Key, options?: { cost?: number }): Decision | Promise<Decision> {
     return this.#of(this.limit).consume(key, options);
   }
 
+  block(key: LimiterKey, duration: Duration): void | Promise<void> {
+    return block(this.guard, this.name, this.keyText(key), duration) as void | Promise<void>;
+  }
+
+  unblock(key: LimiterKey): void | Promise<void> {
+    return this.guard.unblock(this.name, this.keyText(key));
+  }
+
+  /** @throws FloodgateError always: the name belongs to the middleware. */
+  close(): never {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${shown(this.name)} is a limiter of a middleware, which holds the name. Close the middleware: limit.close().`,
+    );
+  }
+
   peek(key: LimiterKey): Decision | Promise<Decision> {
-    const peeked = this.#of(this.limit).peek(key);
-    const { ban } = this.#rule;
-    if (ban === undefined) return peeked;
-    const banned = this.#of(ban.banned).peek(key);
-    if (isPromise(peeked) || isPromise(banned)) return Promise.all([peeked, banned]).then(([peeked, banned]) => ban.apply(peeked, banned));
-    return ban.apply(peeked, banned);
+    return this.#of(this.limit).peek(key);
   }
 
   refund(key: LimiterKey, charged: Decision | string): number | Promise<number> {
@@ -84,7 +96,7 @@ export class RuleLimiter<Req> implements Limiter {
     const text = this.keyText(key);
     return andThen<readonly Limit[], void>(this.#rule.countedLimits(), (limits) => {
       const answers: unknown[] = limits.map((limit) => this.guard.reset(limit, text));
-      if (this.#rule.ban !== undefined) answers.push(...this.#rule.ban.reset(this.guard, text));
+      if (this.#rule.ban !== undefined) answers.push(this.#rule.ban.forgive(this.guard, text));
       return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
     }) as void | Promise<void>;
   }

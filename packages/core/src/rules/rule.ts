@@ -24,7 +24,7 @@ export interface LimitOptions<Req, Own extends string = never> {
   policy?: Policy | PolicyOptions | ((request: Req) => Promised<Policy | PolicyOptions>);
   /** Other limits for plans, by name: `{ pro: { limit: 1000 } }`. The middleware's `plan` returns the plan of a request. */
   plans?: Readonly<Record<string, PlanOptions>>;
-  /** What requests are counted by. Default `"ip"`. */
+  /** What to count by: `"ip"` (default), `"global"`, `"route"`, `"header:x-user"`, a name in `keys`, a tuple of those, or a function. */
   key?: KeyOption<Req, Own>;
   /** What happens to a request without a key. Default `"ip"`; for `key: "ip"` itself `"error"`. */
   onMissingKey?: OnMissingKey;
@@ -41,9 +41,9 @@ export interface LimitOptions<Req, Own extends string = never> {
   settle?: string | CostFunction<Req>;
   /** `"shadow"` counts and sends events, but rejects nothing and adds no headers. Default `"enforce"`. */
   mode?: "enforce" | "shadow";
-  /** Clients and keys that this limit does not count. */
+  /** Clients and keys that this limit does not count: `{ ips: ["10.0.0.0/8"] }`. */
   exempt?: Exempt;
-  /** Bans a key for a while after repeated rejections. */
+  /** Bans a key after repeated rejections: `{ after: 5, within: "1m", for: "1h" }`. */
   ban?: BanOptions;
 }
 

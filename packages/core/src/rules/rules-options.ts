@@ -7,7 +7,7 @@ import type { RuleSource } from "./source.js";
 export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {
   /** The limit's name in headers, store keys and events. Limits of one name on one store share a count. Default `"default"`. */
   name?: string;
-  /** Several limits, checked in one atomic step; or a source of rules that change while the server runs. */
+  /** Several limits, checked in one atomic step; or a source of live rules, such as `await fileRules("limits.yaml")`. */
   rules?: readonly Rule<Req, NoInfer<Own>>[] | RuleSource;
   /** The keys that `key` and rules refer to by name. Each function runs once per request, however many rules use it. */
   keys?: Readonly<Record<Own, KeyFunction<Req>>>;

@@ -1,4 +1,5 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
+import type { Blocked, BlockKind } from "../limits/blocks.js";
 import { type Charge, charged, owned } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
@@ -46,6 +47,14 @@ export class ChargingStore implements Guard<"sync"> {
 
   reset(limit: Limit, key: string): void {
     this.#store.reset(limit, key);
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
+    return this.#store.block(name, key, forMs, kind);
+  }
+
+  unblock(name: string, key: string): void {
+    this.#store.unblock(name, key);
   }
 
   atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {

@@ -10,7 +10,7 @@ import type { Check, Store } from "./store.js";
 export type DeadlineStore = Pick<Store, "consume" | "settle">;
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
-export interface FallbackStore extends Omit<Store<"sync">, "settle"> {
+export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock"> {
   /** Whether there may be usage to report when the store returns. */
   readonly hasUnreported: boolean;
   /** Reports the unreported usage of these keys to the store. Fails if the store fails. */

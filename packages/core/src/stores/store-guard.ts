@@ -1,4 +1,5 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
+import type { Blocked, BlockKind } from "../limits/blocks.js";
 import { type Charge, ChargeRecord, charged, chargeOf, owned } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import { type EventListener, listenerOf } from "../limits/events.js";
@@ -101,6 +102,14 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
   reset(limit: Limit, key: string): Answer<void, M> {
     this.#fallbackStore.reset(limit, key);
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.reset(limit, key, timeoutMs));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Answer<Blocked, M> {
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.block(name, key, forMs, kind, timeoutMs));
+  }
+
+  unblock(name: string, key: string): Answer<void, M> {
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.unblock(name, key, timeoutMs));
   }
 
   #decide<T extends Decision | Decision[]>(

@@ -1,3 +1,4 @@
+import type { Blocked, BlockKind } from "../limits/blocks.js";
 import type { Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
@@ -72,7 +73,16 @@ export interface Store<M extends Mode = Mode> {
    */
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;
 
-  /** Deletes the state of this limit and key. */
+  /**
+   * Turns a key away under all limits of this name for `forMs` milliseconds: `consume`, `consumeAll` and `peek` reject it (see
+   * `blockedDecision`) and charge nothing. A block replaces an earlier block. A ban that is in force stays as it is. A key may have both.
+   */
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs?: number): Answer<Blocked, M>;
+
+  /** Lifts the block and the ban of a name and key. */
+  unblock(name: string, key: string, timeoutMs?: number): Answer<void, M>;
+
+  /** Deletes the state of this limit and key, and lifts the ban of its name and key. A block stays. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
 }
 
@@ -83,7 +93,7 @@ export function scopeOf(store: Store): object {
 
 /** @throws FloodgateError unless it has a store's methods. The error shows no text that was given: an address may hold a password. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "settle", "reset"] as const;
+  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
   throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
     at: ["store"],

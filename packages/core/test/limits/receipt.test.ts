@@ -62,7 +62,7 @@ describe("a receipt", () => {
     expect(() => api.refund("k", "fr1.n.0")).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_RECEIPT" }));
   });
 
-  it.each(["short", 42, [], [secret, "short"], null])("rejects the secret %j", (receiptSecret) => {
+  it.each(["short", 42, [], [secret, "short"], null, undefined])("rejects the secret %j", (receiptSecret) => {
     const make = () => createLimiter({ name: "api", policy, store: simpleStore(), receiptSecret: receiptSecret as never });
     expect(make).toThrow(
       expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.not.stringMatching(/"short"|the first secret/) }),

@@ -71,6 +71,12 @@ class AllowingStore implements Store<"sync"> {
   }
 
   reset(): void {}
+
+  block(): never {
+    throw new Error("not expected");
+  }
+
+  unblock(): void {}
 }
 
 const base = { limit: 10, window: "1m" } as const;

@@ -12,7 +12,8 @@ class Away implements LimiterMaker {
 
   constructor() {
     const away = () => Promise.reject(new Error("The store is away"));
-    this.store = { mode: "async", consume: away, consumeAll: away, peek: away, settle: away, reset: () => Promise.resolve() };
+    const decides = { consume: away, consumeAll: away, peek: away };
+    this.store = { mode: "async", ...decides, settle: away, reset: () => Promise.resolve(), block: away, unblock: away };
   }
 
   fresh(word = "key"): string {

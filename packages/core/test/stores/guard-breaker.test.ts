@@ -110,6 +110,8 @@ describe("the breaker", () => {
         consumeAll: async () => [await said()],
         settle,
         reset: said,
+        block: said,
+        unblock: said,
       };
       const options = { store: wrong, policy, timeoutMs, onEvent: (event: FloodgateEvent) => void events.push(event) };
       const [one, other] = ["one", "other"].map((name) => createLimiter({ ...options, name })) as [Limiter<"async">, Limiter<"async">];

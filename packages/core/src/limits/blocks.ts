@@ -1,0 +1,104 @@
+import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
+import { MadeDecision } from "./charge.js";
+import type { Decision } from "./decision.js";
+import type { Limit } from "./limit.js";
+
+/** Why a key is turned away: by hand, or by a rule's `ban`. */
+export type BlockKind = "block" | "ban";
+
+/** What `Store.block` did. */
+export interface Blocked {
+  /** How long the key is turned away from now on, in milliseconds. */
+  readonly leftMs: number;
+  /** False if a ban was in force already, which stays as it is. */
+  readonly begun: boolean;
+}
+
+/** A rejection because the key is blocked or banned. */
+class BlockedDecision extends MadeDecision {
+  readonly #unblocked: Decision;
+  readonly #leftMs: number;
+
+  static blockOf(made: Decision): { readonly unblocked: Decision; readonly leftMs: number } | undefined {
+    return #unblocked in made ? { unblocked: made.#unblocked, leftMs: made.#leftMs } : undefined;
+  }
+
+  static isBlocked(made: Decision): boolean {
+    return #unblocked in made;
+  }
+
+  constructor(unblocked: Decision, leftMs: number) {
+    const { limit, retryAfterMs, resetAfterMs, cost, atMs, name, policy, degraded } = unblocked;
+    super(false, limit, 0, Math.max(retryAfterMs, leftMs), Math.max(resetAfterMs, leftMs), 0, cost, atMs, name, policy, degraded);
+    this.#unblocked = unblocked;
+    this.#leftMs = leftMs;
+  }
+}
+
+/**
+ * For stores: the decision for a blocked key.
+ * @param unblocked what the limit alone says, decided without charging anything.
+ * @param leftMs how long the key is still turned away.
+ */
+export function blockedDecision(unblocked: Decision, leftMs: number): Decision {
+  return new BlockedDecision(unblocked, leftMs);
+}
+
+/** Whether a key was rejected because it is blocked or banned. */
+export const isBlocked: (made: Decision) => boolean = BlockedDecision.isBlocked;
+
+/** What the limit alone says of a blocked key, and how long the block lasts; undefined if the key is not blocked. */
+export const blockOf: (made: Decision) => { readonly unblocked: Decision; readonly leftMs: number } | undefined = BlockedDecision.blockOf;
+
+/** The start and the end of the block and of the ban. Zeros are none. */
+const BLOCK = 0;
+const BAN = 2;
+
+/** For stores: how many cells hold the block and the ban of a name and key. */
+export const blockCells = 4;
+
+/** For stores: begins a ban, unless one is in force, or a block in place of an earlier one. */
+export function blockIn(cells: Cells, at: number, nowMs: number, forMs: number, kind: BlockKind): Blocked {
+  const from = at + (kind === "ban" ? BAN : BLOCK);
+  const leftMs = kind === "ban" ? leftIn(cells, from, nowMs) : 0;
+  if (leftMs > 0) return { leftMs, begun: false };
+  cells[from] = nowMs;
+  cells[from + 1] = nowMs + forMs;
+  return { leftMs: forMs, begun: true };
+}
+
+/** For stores: lifts the ban. A block stays. */
+export function liftBanIn(cells: Cells, at: number): void {
+  cells[at + BAN] = 0;
+  cells[at + BAN + 1] = 0;
+}
+
+/** For stores: how long the key is still turned away; 0 if it is not. */
+export function blockedMs(cells: Cells, at: number, nowMs: number): number {
+  return Math.max(leftIn(cells, at + BLOCK, nowMs), leftIn(cells, at + BAN, nowMs));
+}
+
+/** One that begins more than its own length ahead of the clock is void: the clock was wrong when it began. */
+function leftIn(cells: Cells, from: number, nowMs: number): number {
+  const startMs = cells[from] as number;
+  const endMs = cells[from + 1] as number;
+  return endMs <= nowMs || startMs - nowMs > endMs - startMs ? 0 : endMs - nowMs;
+}
+
+const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
+  name: "blocks",
+  parameters: [],
+  cells: ["blockStart", "blockEnd", "banStart", "banEnd"],
+  size: () => blockCells,
+  decide(limit, cells, at, nowMs, cost) {
+    const leftMs = blockedMs(cells, at, nowMs);
+    return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, leftMs, 0, cost, nowMs);
+  },
+  settle: () => 0,
+};
+
+/** For stores: the limit under which a store may keep the blocks of a name beside its other states. It is never charged. */
+export function blocksOf(name: string): Limit {
+  const policy = Object.freeze({ algorithm: "blocks", quota: 1, spanMs: 1, stateKind: "blocks" });
+  return Object.freeze({ name, policy, algorithm: blockAlgorithm }) as unknown as Limit;
+}
