@@ -2,7 +2,7 @@ import { RateLimit } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { serve } from "./lib/child.mjs";
 
-/** So many rules, of which three (or the only one) are for the requests that come; answers each round with its ns a request. */
+/** Decides requests under a number of rules; three of them match, or the only one. Reports the ns per request of each round. */
 const count = Number(process.argv[2]);
 const roundNs = 60e6;
 const users = 1000;

@@ -87,7 +87,7 @@ class SlabStore implements MemoryStore {
   /** Zeros, on which a key without a state is decided. */
   #scratch: Cells = new Float64Array(16);
   #evictions = 0;
-  /** Evictions of the current step, which the listener has not been told yet. */
+  /** Evictions of the current step that the listener has not received yet. */
   readonly #evicted: EvictionEvent[] = [];
   readonly #use: Use = { use: 0, resetAtMs: 0 };
   /** The time of the current step. */

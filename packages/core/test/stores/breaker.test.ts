@@ -145,7 +145,7 @@ describe("a breaker", () => {
     expect(heard).toEqual(["open", "half-open", "closed"].map((state) => ({ type: "breaker", state })));
   });
 
-  describe("tells the console", () => {
+  describe("logs", () => {
     const told = (): string[] =>
       vi.mocked(console.warn).mock.calls.map(([message]) => /^\[floodgate\] FLOODGATE_STORE_(\w+): /.exec(message)?.[1] ?? message);
     const reopen = (breaker: Breaker): void => {
@@ -160,7 +160,7 @@ describe("a breaker", () => {
       vi.spyOn(console, "warn").mockImplementation(() => undefined);
     });
 
-    it("once of an outage, however often the store is tried in vain, and once of its end", () => {
+    it("an outage once, however many probes fail, and its end once", () => {
       const breaker = new Breaker();
       fail(breaker, 5);
       for (let i = 0; i < 1000; i++) reopen(breaker);
@@ -194,7 +194,7 @@ describe("a breaker", () => {
       expect(told()).toEqual(["DOWN", "BACK", "DOWN"]);
     });
 
-    it("nothing while somebody listens", () => {
+    it("nothing while there is a listener", () => {
       const breaker = new Breaker();
       breaker.listen(() => undefined);
       fail(breaker, 5);
@@ -202,7 +202,7 @@ describe("a breaker", () => {
       expect(told()).toEqual([]);
     });
 
-    it("of an outage that goes on when nobody listens any more", () => {
+    it("an outage that continues after the last listener has left", () => {
       const breaker = new Breaker();
       const stop = breaker.listen(() => undefined);
       fail(breaker, 5);
@@ -211,7 +211,7 @@ describe("a breaker", () => {
       expect(told()).toEqual(["DOWN"]);
     });
 
-    it("of the end of an outage that it was told of, even if somebody listens by then, and of the next outage", () => {
+    it("the end of a logged outage even if there is a listener by then, and the next outage", () => {
       const breaker = new Breaker();
       fail(breaker, 5);
       const stop = breaker.listen(() => undefined);

@@ -156,7 +156,7 @@ describe("an option of another library", () => {
     }
   });
 
-  it("is told beside a misspelt one, and one error tells of twelve at most", () => {
+  it("is reported together with a misspelt one; one error lists at most twelve", () => {
     expect(refusedByRateLimit({ windowMs: 1000, limt: 5 })).toMatch(
       /`windowMs`. Write window: "1s". It has no option `limt` either. Did you/,
     );
