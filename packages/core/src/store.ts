@@ -37,7 +37,7 @@ export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js"
 export { runningMs } from "./stores/running-clock.js";
 
 // Failures and events
-export type { BreakerState } from "./stores/breaker.js";
+export type { BreakerState } from "./limits/events.js";
 export type { FailureOptions } from "./stores/failure-options.js";
 export { type EvictionEvent, listenerOf } from "./limits/events.js";
 

@@ -1,6 +1,5 @@
-import { MadeDecision } from "../limits/charge.js";
-import type { Decision } from "../limits/decision.js";
 import { FloodgateError } from "../support/errors.js";
+import { type DecisionUnder, MadeDecision } from "./made-decision.js";
 import type { OptionDescriptions } from "./options.js";
 
 /** Numbers of many keys side by side: exact integers below 2^53. */
@@ -28,7 +27,7 @@ export interface Algorithm<P> {
   /** Whether a rejected request changes the state. Default: it never does. */
   readonly countsRejected?: (policy: P) => boolean;
   /** The units of a key that still count, as a look at it tells. Default: those missing from the limit. */
-  readonly used?: (policy: P, look: Pick<Decision, "limit" | "remaining" | "resetAfterMs">) => number;
+  readonly used?: (policy: P, look: Pick<DecisionUnder<P>, "limit" | "remaining" | "resetAfterMs">) => number;
   /** What so many units of a charge weigh at `nowMs`, as far as they still count. Default: as many. */
   readonly weight?: (policy: P, units: number, chargedAtMs: number, nowMs: number) => number;
   /** The time in which a bucket is full again that lacks so many units more than it holds; not in windows, which end. */
@@ -43,7 +42,7 @@ export interface Algorithm<P> {
    * Decides a request of `cost` units at `nowMs`. With `commit` an allowed request is charged (and a rejected one
    * logged, where the policy counts those); without, nothing is written and the decision describes the state as it is.
    */
-  decide(limit: NamedPolicy<P>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): Decision;
+  decide<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): DecisionUnder<Q>;
 
   /**
    * Changes what a decision of `reserved` units at `chargedAtMs` charged to its real `cost`, from 0 on. What is less is given back
@@ -103,20 +102,8 @@ export function decision<P>(
   delayMs: number,
   cost: number,
   atMs: number,
-): Decision {
-  return new MadeDecision(
-    allowed,
-    quota,
-    remaining,
-    retryAfterMs,
-    resetAfterMs,
-    delayMs,
-    cost,
-    atMs,
-    limit.name,
-    limit.policy as Decision["policy"],
-    false,
-  );
+): DecisionUnder<P> {
+  return new MadeDecision(allowed, quota, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs, limit.name, limit.policy, false);
 }
 
 /** The largest product of a policy's numbers: so much may be owed on top of it, and instants be added, below 2^53. */

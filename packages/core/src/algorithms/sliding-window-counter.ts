@@ -1,4 +1,3 @@
-import type { Decision } from "../limits/decision.js";
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
@@ -12,6 +11,7 @@ import {
   type PolicyBase,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
+import type { DecisionUnder } from "./made-decision.js";
 import { limitOption, windowOption } from "./options.js";
 
 /** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
@@ -192,8 +192,8 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
 };
 
 /** Decides on a state of one bucket whose current sub-window has a count, without a debt, and whose last one has none. */
-function decideRunning(
-  limit: NamedPolicy<SlidingWindowCounterPolicy>,
+function decideRunning<P extends SlidingWindowCounterPolicy>(
+  limit: NamedPolicy<P>,
   cells: Cells,
   counts: number,
   nowMs: number,
@@ -201,7 +201,7 @@ function decideRunning(
   commit: boolean,
   start: number,
   count: number,
-): Decision {
+): DecisionUnder<P> {
   const { limit: quota, windowMs, bucketMs } = limit.policy;
   let remaining = quota - count;
   const allowed = cost <= remaining;

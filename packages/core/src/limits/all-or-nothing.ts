@@ -1,5 +1,6 @@
 import type { Check, Mode, Store } from "../stores/store.js";
-import { charged, owned, restated } from "./charge.js";
+import { restated } from "./charge.js";
+import { charged, owned } from "./charge-record.js";
 import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
 import type { Limit } from "./limit.js";
 

@@ -1,5 +1,6 @@
 import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
-import { MadeDecision } from "./charge.js";
+import { MadeDecision } from "../algorithms/made-decision.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
@@ -15,7 +16,7 @@ export interface Blocked {
 }
 
 /** A rejection because the key is blocked or banned. */
-class BlockedDecision extends MadeDecision {
+class BlockedDecision extends MadeDecision<Policy> {
   readonly #unblocked: Decision;
   readonly #leftMs: number;
 

@@ -1,32 +1,10 @@
+import type { DecisionUnder } from "../algorithms/made-decision.js";
 import type { Policy } from "../algorithms/registry.js";
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */
-export interface Decision {
-  /** Whether the request may pass. A rejection is a result, never an exception. */
-  readonly allowed: boolean;
-  /** The largest cost that could ever pass: the policy's `limit`, `capacity` or `burst`. */
-  readonly limit: number;
-  /** The largest cost that would pass right now, after this decision; never below 0. */
-  readonly remaining: number;
-  /** The shortest wait after which a request of the same cost passes if nothing else happens. 0 if it passes now, Infinity if never. */
-  readonly retryAfterMs: number;
-  /** The time after which the key is as if it had never been used. */
-  readonly resetAfterMs: number;
-  /** How long to hold an allowed request (`leakyBucket`); 0 for all other policies. */
-  readonly delayMs: number;
-  /** The units that the request costs. */
-  readonly cost: number;
-  /** The time that the charge counts from, in milliseconds since the epoch. */
-  readonly atMs: number;
-  /** The limiter's name. */
-  readonly name: string;
+export interface Decision extends DecisionUnder<Policy> {
+  /** The policy that decided. */
   readonly policy: Policy;
-  /**
-   * Whether the store failed and `onStoreError` decided. With a fallback, the numbers are those of its own counts, and `limit` is this
-   * process's share. Otherwise they are unknown: `remaining` and `resetAfterMs` are 0, and `retryAfterMs` is 0 or, if the request is
-   * rejected, the time until the store is asked again.
-   */
-  readonly degraded: boolean;
 }
 
 /** The result of a check of several limits: all are charged, or none is. */

@@ -1,8 +1,10 @@
-import type { BreakerState } from "../stores/breaker.js";
 import { reasonOf } from "../support/errors.js";
 import { isPromise } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 import type { Decision } from "./decision.js";
+
+/** The state of a circuit breaker. `closed`: the store is used. `open`: it is not. `half-open`: one request probes it. */
+export type BreakerState = "closed" | "open" | "half-open";
 
 /** One decision for a request under one limit. */
 export interface DecisionEvent {

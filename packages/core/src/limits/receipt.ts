@@ -2,7 +2,7 @@ import { type Mode, type Store, scopeOf } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
 import { secretText } from "../support/options.js";
-import { ChargeRecord } from "./charge.js";
+import { ChargeRecord } from "./charge-record.js";
 import type { Limit } from "./limit.js";
 import { settleCharge } from "./settle.js";
 
@@ -75,7 +75,7 @@ export class Receipts {
     if (limit === undefined) throw invalidReceipt(name);
     if (type === "s") {
       const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
-      const charge = new ChargeRecord(units, atMs, state, limit, key, undefined, undefined);
+      const charge = new ChargeRecord({ cost: units, atMs, state, limit, key, guard: undefined });
       charge.receipt = { id: fields[4] as string, untilMs };
       return settleCharge(store, limit, charge, cost);
     }

@@ -1,7 +1,7 @@
 import { type Mode, type Store, scopeOf } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
-import { type ChargeRecord, chargeOf } from "./charge.js";
+import { type ChargeRecord, chargeOf } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { EventListener } from "./events.js";
 import type { Limit } from "./limit.js";

@@ -1,11 +1,8 @@
-import { type EventListener, listenerOf } from "../limits/events.js";
+import { type BreakerState, type EventListener, listenerOf } from "../limits/events.js";
 import { reasonOf } from "../support/errors.js";
 import { steadyMs } from "../support/runtime.js";
 import { warn } from "../support/warn.js";
 import { type Store, scopeOf } from "./store.js";
-
-/** The state of a circuit breaker. `closed`: the store is used. `open`: it is not. `half-open`: one request probes it. */
-export type BreakerState = "closed" | "open" | "half-open";
 
 /** The breaker opens after this many failures in a row. */
 const maxFaults = 5;

@@ -1,6 +1,7 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
 import type { Blocked, BlockKind } from "../limits/blocks.js";
-import { type Charge, charged, owned } from "../limits/charge.js";
+import type { Charge } from "../limits/charge.js";
+import { charged, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import type { Guard } from "./guard.js";

@@ -1,13 +1,11 @@
 import { decision } from "../algorithms/algorithm.js";
 import { algorithmOf } from "../algorithms/registry.js";
-import { type ChargeRecord, restated } from "../limits/charge.js";
+import { restated } from "../limits/charge.js";
+import type { ChargeRecord } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import type { Breaker } from "./breaker.js";
-import type { Check, Store } from "./store.js";
-
-/** A store whose calls all share one deadline, and fail after it. */
-export type DeadlineStore = Pick<Store, "consume" | "settle">;
+import type { Check, DeadlineStore, Store } from "./store.js";
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
 export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock"> {

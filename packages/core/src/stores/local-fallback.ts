@@ -1,12 +1,13 @@
 import { shareOf } from "../algorithms/registry.js";
 import { isCharged, passesAll } from "../limits/all-or-nothing.js";
-import { type ChargeRecord, charged, restated } from "../limits/charge.js";
+import { restated } from "../limits/charge.js";
+import { type ChargeRecord, chargedLocally } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import { createLimit, type Limit } from "../limits/limit.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breaker } from "./breaker.js";
-import { type DeadlineStore, type FallbackStore, unitsOf } from "./fallback-store.js";
-import { type Check, type Store, scopeOf } from "./store.js";
+import { type FallbackStore, unitsOf } from "./fallback-store.js";
+import { type Check, type DeadlineStore, type Store, scopeOf } from "./store.js";
 import { UnreportedUsage } from "./unreported-usage.js";
 
 /**
@@ -170,7 +171,7 @@ export class LocalFallback implements FallbackStore {
   /** Makes the result of a decision that charged the key. */
   #charged(limit: Limit, key: string, decision: Decision): Decision {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
-    return charged(this.#counted(limit, decision), limit, key, undefined, usage);
+    return chargedLocally(this.#counted(limit, decision), limit, key, usage);
   }
 
   #counted(limit: Limit, decision: Decision): Decision {

@@ -1,6 +1,7 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
 import type { Blocked, BlockKind } from "../limits/blocks.js";
-import { type Charge, ChargeRecord, charged, chargeOf, owned } from "../limits/charge.js";
+import type { Charge } from "../limits/charge.js";
+import { ChargeRecord, charged, chargeOf, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import { type EventListener, listenerOf } from "../limits/events.js";
 import type { Limit } from "../limits/limit.js";
@@ -10,11 +11,11 @@ import { type Breaker, breakerOf } from "./breaker.js";
 import { ChargingStore } from "./charging-store.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
-import { type DeadlineStore, type FallbackStore, NoFallback } from "./fallback-store.js";
+import { type FallbackStore, NoFallback } from "./fallback-store.js";
 import type { Guard } from "./guard.js";
 import { LocalFallback } from "./local-fallback.js";
 import { runningMs } from "./running-clock.js";
-import { type Answer, type Check, type Mode, type Store, scopeOf } from "./store.js";
+import { type Answer, type Check, type DeadlineStore, type Mode, type Store, scopeOf } from "./store.js";
 import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
 
 /**

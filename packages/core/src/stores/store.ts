@@ -87,6 +87,8 @@ export interface Store<M extends Mode = Mode> {
 }
 
 /** The identity of a store's data. */
+export type DeadlineStore = Pick<Store, "consume" | "settle">;
+
 export function scopeOf(store: Store): object {
   return store.scope ?? store;
 }

@@ -1,7 +1,7 @@
 import { asCharge, type Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
-import type { DeadlineStore } from "./fallback-store.js";
+import type { DeadlineStore } from "./store.js";
 
 /** Maximum number of keys with unreported usage; the oldest are dropped. */
 const maxKeys = 100_000;
