@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FloodgateError } from "@floodgate/core";
 import { Command, CommanderError } from "commander";
+import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
@@ -49,7 +50,7 @@ function createProgram(io: Io): Command {
       "after",
       "\nExit codes: 0 success, 1 refused (invalid rules, another version), 2 Redis does not answer, 64 invalid arguments, 74 output cannot be written.",
     );
-  for (const add of [addCheck, addPush, addPull, addStatus, addReset]) add(program, io);
+  for (const add of [addCheck, addPush, addPull, addStatus, addReset, addBlock, addUnblock]) add(program, io);
   return program;
 }
 

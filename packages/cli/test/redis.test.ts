@@ -82,6 +82,8 @@ describe("rules in Redis", () => {
 describe("a blocked key", () => {
   const status = (...args: string[]) => command("status", "--file", file, ...args);
   const reset = (...args: string[]) => command("reset", "--file", file, ...args);
+  const block = (...args: string[]) => command("block", "--file", file, ...args);
+  const unblock = (...args: string[]) => command("unblock", "--file", file, ...args);
 
   async function app() {
     const redis = new Redis(url);
@@ -149,6 +151,24 @@ describe("a blocked key", () => {
     expect((await reset(...ask)).code).toBe(0);
     expect(await limiter.peek(key)).toMatchObject({ remaining: 1 });
     redis.disconnect();
+  });
+
+  it("is blocked for a time, which a reset does not lift, and unblocked", async () => {
+    const { post, close } = await app();
+    const ip = "198.51.100.77";
+    const ask = ["--rule", "per-ip", "--key", ip];
+    expect(await post("blocked-a", ip)).toBe(204);
+    const blocked = await block(...ask, "--for", "2d");
+    expect(blocked.out).toMatch(
+      /^Before: .*: not blocked\n[\s\S]*After: .*: blocked\n[\s\S]*blocked for 2d more, until|blocked for 1d 23h/,
+    );
+    expect(await post("blocked-b", ip)).toBe(429);
+    expect((await reset(...ask)).out).toMatch(/After: .*: blocked\n/);
+    expect((await unblock(...ask)).out).toMatch(/After: .*: not blocked\n/);
+    await expect.poll(() => post("blocked-c", ip), { timeout: 5000 }).toBe(204);
+    const { code, err } = await block(...ask, "--for", "60");
+    expect([code, err]).toEqual([64, expect.stringContaining("It must be a duration such as 15m, 1h or 7d.")]);
+    await close();
   });
 
   it("is shown as banned until a time, and its ban is lifted by reset", async () => {

@@ -5,7 +5,7 @@ import { readKeyState } from "../key-state.js";
 import { examples } from "../options.js";
 import { foreignText, keyStateJson, keyStateText } from "../output/status.js";
 import { json } from "../output/terminal.js";
-import { type TargetOptions, targetOptions, withTarget } from "../target.js";
+import { type Target, type TargetOptions, targetOptions, withTarget } from "../target.js";
 
 export function addReset(program: Command, io: Io): void {
   const command = program
@@ -15,13 +15,14 @@ export function addReset(program: Command, io: Io): void {
     targetOptions(command),
     "reset --rule posts --key 42 --redis redis://127.0.0.1:6379",
     "reset --rule per-ip --key 2001:db8::1 --redis redis://127.0.0.1:6379",
-  ).action((options: TargetOptions) => reset(io, options));
+  ).action((options: TargetOptions) => change(io, options, ({ limiter, key }) => limiter.reset(key)));
 }
 
-function reset(io: Io, options: TargetOptions): Promise<void> {
+/** Changes the state of a key, and shows it before and after. */
+export function change(io: Io, options: TargetOptions, make: (target: Target) => unknown): Promise<void> {
   return withTarget(io, options, async (target) => {
     const before = await readKeyState(target, options.plan).catch(undefinedIfForeign);
-    await target.limiter.reset(target.key);
+    await make(target);
     const after = await readKeyState(target, options.plan);
     if (options.json === true) {
       io.out(json({ before: before === undefined ? null : keyStateJson(target, before), after: keyStateJson(target, after) }));

@@ -169,7 +169,7 @@ describe("a breaker", () => {
       expect(told()).toEqual(["DOWN", "BACK"]);
     });
 
-    it("of one outage a minute, with its end, if the store comes and goes", () => {
+    it("at most one outage a minute, with its end, if the store comes and goes", () => {
       const breaker = new Breaker();
       for (let i = 0; i < 10; i++) {
         fail(breaker, 5);
@@ -182,7 +182,7 @@ describe("a breaker", () => {
       expect(told()).toEqual(["DOWN", "BACK", "DOWN", "BACK"]);
     });
 
-    it("of an outage that began soon after another once the minute is over", () => {
+    it("an outage that began soon after another, once the minute is over", () => {
       const breaker = new Breaker();
       fail(breaker, 5);
       close(breaker);
