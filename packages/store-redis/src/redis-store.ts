@@ -27,7 +27,7 @@ export interface RedisStoreOptions {
   clock?: Clock;
   /**
    * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
-   * `maxKeys`: the most cached keys per limit (default 10,000). `maxAgeMs`: how long to use a rejection (default 1000); a reset or refund
+   * `maxKeys`: the most cached keys per limit (default 10,000). `maxAgeMs`: how long to use a rejection (default 1000); a reset, unblock or refund
    * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };

@@ -7,7 +7,7 @@ import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-ser
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { RedisStoreOptions } from "../src/index.js";
+import { type RedisStoreOptions, redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
@@ -27,6 +27,41 @@ let nowMs = 1_789_948_800_000;
 const clock = (): number => nowMs;
 
 const storeOf = (options?: RedisStoreOptions, client: Redis = redis) => patientStore(client, options);
+
+describe("a blocked key", () => {
+  const one = (): ReturnType<typeof redisStore> => redisStore(redis, { denyCache: { maxAgeMs: patienceMs } });
+  const consume = (store: ReturnType<typeof redisStore>, limit: Limit) => store.consume(limit, "k", 1, patienceMs);
+
+  it.each(tenAnHour)("costs one round trip: $stateKind", async (policy) => {
+    const store = one();
+    const limit = limitOf(policy);
+    await store.block(limit.name, "k", 3_600_000, "block", patienceMs);
+    const first = await consume(store, limit);
+    let answers: Decision[] = [];
+    const runs = await runsDuring(server, async () => {
+      answers = await Promise.all(Array.from({ length: 100 }, () => consume(store, limit)));
+    });
+    expect(runs).toBe(0);
+    for (const answer of [first, ...answers]) {
+      expect(answer).toMatchObject({ allowed: false, remaining: 0 });
+      expect(answer.retryAfterMs).toBeGreaterThan(3_500_000);
+      expect(answer.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+    }
+  });
+
+  it("passes again at once where it is unblocked, and is turned away at once if another process blocks it", async () => {
+    const [store, other] = [one(), one()];
+    const limit = limitOf(yearly(1000));
+    for (const kind of ["block", "ban"] as const) {
+      expect((await consume(store, limit)).allowed).toBe(true);
+      await other.block(limit.name, "k", 3_600_000, kind, patienceMs);
+      expect((await consume(store, limit)).allowed).toBe(false);
+      if (kind === "block") await store.unblock(limit.name, "k", patienceMs);
+      else await store.reset(limit, "k", patienceMs);
+      expect((await consume(store, limit)).allowed).toBe(true);
+    }
+  });
+});
 
 describe("a rejected key", () => {
   it.each(tenAnHour)("is rejected again without a round trip: $stateKind", async (policy) => {
