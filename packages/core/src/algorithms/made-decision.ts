@@ -6,6 +6,8 @@ export interface DecisionUnder<P> {
   readonly limit: number;
   /** The largest cost that would pass right now, after this decision; never below 0. */
   readonly remaining: number;
+  /** The units of the limit that are taken now, after this decision: `limit - remaining`. A debt shows as the whole limit. */
+  readonly used: number;
   /** The shortest wait after which a request of the same cost passes if nothing else happens. 0 if it passes now, Infinity if never. */
   readonly retryAfterMs: number;
   /** The time after which the key is as if it had never been used. */
@@ -58,6 +60,11 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   #guard: object | undefined;
   /** The charged key, or the record of the charge. The record is made on demand, because most decisions are never settled. */
   #charged: string | object | undefined;
+
+  // On the prototype, so that a decision needs no room for it.
+  get used(): number {
+    return this.limit - this.remaining;
+  }
 
   static owned<P>(made: DecisionUnder<P>): MadeDecision<P> {
     return #charged in made ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});

@@ -78,3 +78,12 @@ describe("block", () => {
     expect(() => limiter.unblock("k")).toThrow(fault);
   });
 });
+
+it("a decision says how many units of its limit are used", () => {
+  const limiter = limiterOn(simpleStore());
+  expect([limiter.peek("k").used, limiter.consume("k", { cost: 2 }).used, limiter.peek("k").used]).toEqual([0, 2, 2]);
+  expect([limiter.consume("k", { cost: 2 }).used, limiter.consume("k").used]).toEqual([2, 3]);
+  const charged = limiter.consume("other");
+  limiter.settle("other", charged, 5);
+  expect(limiter.peek("other")).toMatchObject({ used: 3, remaining: 0 });
+});

@@ -47,6 +47,7 @@ class AllowingStore implements Store<"sync"> {
       allowed: true,
       limit: limit.policy.quota,
       remaining: 1,
+      used: limit.policy.quota - 1,
       retryAfterMs: 0,
       resetAfterMs: 0,
       delayMs: 0,
