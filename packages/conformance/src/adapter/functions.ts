@@ -78,7 +78,8 @@ export function functionCases({ describe, it }: AdapterSuite): void {
         { ...watched, name: "b" },
         { name: "c", policy, key: "user" },
       ];
-      const app = await web.start({ rules, keys: { user } });
+      const { onEvent } = web.listen("warning");
+      const app = await web.start({ rules, keys: { user }, onEvent });
       assert.equal((await app.get()).status, 500);
       assert.deepEqual([calls, app.codes], [1, ["mine"]]);
     });

@@ -23,9 +23,19 @@ export type DecideOne = (limit: Limit, key: string, cost: number, nowMs: number,
  * Look-only limits are never charged.
  */
 export function decideAll(checks: readonly Check[], nowMs: number, decide: DecideOne): Decision[] {
-  const decisions = checks.map(({ limit, key, cost }) => decide(limit, key, cost, nowMs, false));
-  const passes = passesAll(checks, decisions);
+  const decisions: Decision[] = [];
+  let passes = true;
+  let uncommitted = checks.length;
   for (let i = 0; i < checks.length; i++) {
+    const { limit, key, cost, shadow, look } = checks[i] as Check;
+    // If all others pass, the last check alone decides, so it is committed at once.
+    const isDecisive = i === checks.length - 1 && passes && look !== true;
+    const decision = decide(limit, key, cost, nowMs, isDecisive);
+    decisions.push(decision);
+    if (isDecisive) uncommitted--;
+    if (shadow !== true && !decision.allowed) passes = false;
+  }
+  for (let i = 0; i < uncommitted; i++) {
     const { limit, key, cost, look } = checks[i] as Check;
     // A rejection is committed too: a log may count it.
     if (look !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
