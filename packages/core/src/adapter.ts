@@ -26,11 +26,10 @@ export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf } from "./requests/meeting.js";
 
 // Responses
-export type { Header } from "./responses/headers.js";
-export { type HeaderTarget, setHeaders } from "./responses/node-headers.js";
+export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export type { Body } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { Waiting } from "./responses/waiting.js";
+export { Waiting } from "./middleware/waiting.js";
 
 // Support
 export { functionOrNothing } from "./support/options.js";

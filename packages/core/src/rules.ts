@@ -5,7 +5,7 @@
 export { type AppNames, checkRules } from "./rules/validate.js";
 export { compilePlans } from "./rules/plans.js";
 export type { PlainRule } from "./rules/rule.js";
-export type { RuleSet, RuleSource, RuleUser } from "./rules/source.js";
+export type { RuleSet, RuleSource, RuleUser } from "./rules/rule-source.js";
 export { toPolicy } from "./algorithms/policy.js";
 export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export type { OptionDescription, OptionDescriptions } from "./algorithms/options.js";

@@ -2,7 +2,7 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The contract
-export { type Answer, type Check, type Mode, type Store, scopeOf } from "./stores/store.js";
+export { type Answer, type Blocked, type BlockKind, type Check, type Mode, type Store, scopeOf } from "./stores/store.js";
 export { createLimit, type Limit } from "./limits/limit.js";
 export { type Decision, mostRestrictive } from "./limits/decision.js";
 export { encodeKey } from "./limits/key.js";
@@ -17,12 +17,10 @@ export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js
 // Blocks and bans
 export {
   blockCells,
-  type Blocked,
   blockedDecision,
   blockedMs,
   blockIn,
   blockOf,
-  type BlockKind,
   blocksOf,
   isBlocked,
   liftBanIn,

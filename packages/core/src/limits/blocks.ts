@@ -1,19 +1,9 @@
 import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
 import { MadeDecision } from "../algorithms/made-decision.js";
 import type { Policy } from "../algorithms/registry.js";
+import type { Blocked, BlockKind } from "../stores/store.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
-
-/** Why a key is turned away: by hand, or by a rule's `ban`. */
-export type BlockKind = "block" | "ban";
-
-/** What `Store.block` did. */
-export interface Blocked {
-  /** How long the key is turned away from now on, in milliseconds. */
-  readonly leftMs: number;
-  /** False if a ban was in force already, which stays as it is. */
-  readonly begun: boolean;
-}
 
 /** A rejection because the key is blocked or banned. */
 class BlockedDecision extends MadeDecision<Policy> {

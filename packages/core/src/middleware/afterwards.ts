@@ -9,8 +9,8 @@ import { andThen, isPromise, type Promised, runInBackground } from "../support/p
 import { warnOnce } from "../support/warn.js";
 
 /**
- * Refunds or settles a request once its response is over, by the response's status. Answers a promise if that takes longer. Await it only
- * where runtimes kill unawaited work.
+ * Refunds or settles a request after its response, by the response's status. Returns a promise if that is asynchronous. Await it only where
+ * runtimes kill unawaited work.
  */
 export type Afterwards = (status: number) => Promise<unknown> | undefined;
 

@@ -1,15 +1,16 @@
-import { type Blocked, blockedDecision, isBlocked } from "../limits/blocks.js";
+import { blockedDecision, isBlocked } from "../limits/blocks.js";
 import type { Decision } from "../limits/decision.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { Ban } from "../rules/ban.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { msUntil } from "../stores/deadlines.js";
+import type { Blocked } from "../stores/store.js";
 import { isZero } from "../stores/zero-limit.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 
 /**
- * Counts each rejection under a rule with a ban towards it, except rejections by a ban or a block. Only a rejection that may begin a ban
- * waits for that, until `deadlineMs` of the running clock.
+ * Counts the rejections of rules with a ban, except rejections by a ban or a block. Only a rejection that may begin a ban waits for the
+ * store, until `deadlineMs` of the running clock.
  */
 export function countTowardsBans<Req>(
   checks: readonly RuleCheck<Req>[],
@@ -33,7 +34,7 @@ export function countTowardsBans<Req>(
   return waits ? Promise.all(counted) : (counted as Decision[]);
 }
 
-/** Counts a rejection towards a ban. Answers the decision that the client gets. */
+/** Counts a rejection towards a ban. Returns the decision that the client gets. */
 function strike<Req>(
   { rule: { name, shadow }, key }: RuleCheck<Req>,
   ban: Ban,
@@ -44,30 +45,30 @@ function strike<Req>(
   const { guard, onEvent } = client;
   // In shadow mode the client never sees the rejection, so it need not wait for the ban.
   const waits = !shadow && ban.mayBegin(key);
-  const told = (struck: Blocked | undefined): Decision => {
-    if (struck === undefined) return decision;
-    if (struck.begun) {
+  const afterStrike = (blocked: Blocked | undefined): Decision => {
+    if (blocked === undefined) return decision;
+    if (blocked.begun) {
       onEvent?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
       inBackground(client, () => ban.forgive(guard, key));
     }
-    return blockedDecision(decision, struck.leftMs);
+    return blockedDecision(decision, blocked.leftMs);
   };
   const fault = (error: unknown): Decision => {
     onEvent?.({ type: "store-error", error });
     return decision;
   };
-  let struck: Promised<Decision>;
+  let counted: Promised<Decision>;
   try {
-    struck = andThen<Blocked | undefined, Decision>(ban.strike(guard, key), told);
+    counted = andThen<Blocked | undefined, Decision>(ban.strike(guard, key), afterStrike);
   } catch (error) {
     return fault(error);
   }
-  if (!isPromise(struck)) return struck;
-  const heard = struck.then(undefined, fault);
-  return waits ? guard.atMost(msUntil(deadlineMs), heard).then(undefined, () => decision) : decision;
+  if (!isPromise(counted)) return counted;
+  const settled = counted.then(undefined, fault);
+  return waits ? guard.atMost(msUntil(deadlineMs), settled).then(undefined, () => decision) : decision;
 }
 
-/** The request has its answer, so it does not wait. */
+/** Runs work that the request does not wait for. */
 function inBackground({ onEvent }: StoreClient, work: () => unknown): void {
   runInBackground(work, (error) => onEvent?.({ type: "store-error", error }));
 }

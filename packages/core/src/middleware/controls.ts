@@ -1,21 +1,21 @@
 import type { Limiter } from "../limits/limiter.js";
-import type { Waiting } from "../responses/waiting.js";
 import type { RateLimit } from "./rate-limit.js";
+import type { Waiting } from "./waiting.js";
 
-/** What a middleware carries, to be used beside it. */
+/** The members of a middleware. */
 export interface RateLimitControls {
-  /** The limiter of the only rule, or of the first. */
+  /** The limiter of the first rule, or of the only one. */
   readonly limiter: Limiter;
   /** The limiters of all rules in force, by name. */
   readonly limiters: ReadonlyMap<string, Limiter>;
   /**
-   * Lets go at once the requests that are held (`leakyBucket`), leaves the source of its rules, of which the last stay in force, and
-   * gives their names back to the store. The store and the source stay as they are: they may be shared.
+   * Releases held requests (`leakyBucket`) at once, stops following a source of rules, and gives the names of its limits back to the store.
+   * The last rules stay active. The store and the source stay open, because they may be shared.
    */
   close(): void;
 }
 
-/** The middleware itself, with its controls: rules may change, so they are looked up when they are asked for. */
+/** Adds the members to a middleware. They are getters, because the rules may change. */
 export function withControls<Middleware extends object, Req>(
   middleware: Middleware,
   limit: RateLimit<Req>,

@@ -2,19 +2,19 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { isPromise } from "../support/promises.js";
 
 /**
- * Throws on what a function of the app's has thrown, as every framework's error handling takes it: undefined is no error to some of
- * them, and "route" tells Express to go on.
+ * Throws what a function of the app has thrown, as an object. Frameworks treat some other values as no error: undefined, for example, or
+ * "route" in Express.
  */
 export function throwFault(reason: unknown): never {
   if (typeof reason === "object" && reason !== null) throw reason;
   throw new FloodgateError(
     "FLOODGATE_NO_ERROR",
-    `A function that the limit was given failed with ${shown(reason)}, which is no error. Throw one: throw new Error("why").`,
+    `A function of the app failed with ${shown(reason)}, which is not an error. Throw an Error: throw new Error("why").`,
     { cause: reason },
   );
 }
 
-/** Runs a function of the app's: what it throws, now or later, is an error. */
+/** Runs a function of the app. What it throws or rejects with becomes an error object. */
 export function withFaults<T>(run: () => T): T {
   try {
     const result = run();

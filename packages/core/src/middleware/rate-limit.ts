@@ -5,12 +5,11 @@ import type { Limiter } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
 import type { StoreClient } from "../limits/store-client.js";
 import { Meeting } from "../requests/meeting.js";
-import { ProxyCheck } from "../requests/proxy-warning.js";
+import { ProxyCheck } from "../requests/proxy-check.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { type Body, staticBody } from "../responses/body.js";
+import { type Body, quotaExceeded, reducedCapacity, staticBody } from "../responses/body.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
-import { quotaExceeded, reducedCapacity } from "../responses/problem.js";
 import { ActiveRules } from "../rules/active-rules.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
@@ -24,9 +23,8 @@ import { abandon, andThen, isPromise, type Promised } from "../support/promises.
 import { afterThisRun } from "../support/runtime.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import { countTowardsBans } from "./bans.js";
-import { DoubleCounts } from "./double-counts.js";
 import { throwFault } from "./faults.js";
-import { isFirstUse, LateMade, lateMadeOn } from "./late-made.js";
+import { DoubleCounts, isFirstUse, MadePerRequest, madePerRequestOf } from "./mounting-mistakes.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 
 /** What an adapter does with a request. */
@@ -37,7 +35,7 @@ export interface Outcome {
   readonly decision: Decision | undefined;
   /** How long to hold a request that passes, in milliseconds. */
   readonly delayMs: number;
-  /** The status of a rejection, and the body of a rejection that nobody else answers. */
+  /** The status of a rejection, and its body unless `onLimited` answers. */
   readonly status: number;
   readonly body: Body;
   /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
@@ -48,10 +46,10 @@ const noBody: Body = { text: "", contentType: "text/plain" };
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: noBody, sent: undefined };
 
 /**
- * A middleware without its framework: options are checked when it is made; then a request goes in, and an outcome comes out. It answers a
+ * A middleware without its framework. The constructor checks the options. Then `decide` takes a request and returns an outcome; it returns a
  * promise only if a function of the app or the store does.
  *
- * The way of a request: `meet` it, `find` the rules that fit, `ask` what each of them checks, `decide` in the store, `report` the outcome.
+ * The steps of a request: `meet` it, `find` the rules that match, `ask` each rule for its check, `decide` in the store, `report` the outcome.
  */
 export class RateLimit<Req> {
   readonly store: Store;
@@ -63,14 +61,14 @@ export class RateLimit<Req> {
   readonly #writeHeaders: ReturnType<typeof headerWriter>;
   readonly #skip: RateLimitOptions<Req>["skip"];
   readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
-  /** What every 429 is answered with; undefined: a problem that says which limits were exceeded. */
+  /** The body of every 429. Undefined for the default, which says which limits were exceeded. */
   readonly #body: Body | undefined;
   /** Whether a request is rejected if the store cannot decide it. */
   readonly #failsClosed: boolean;
-  /** Undefined once enough requests were looked at, or with the option `clientIp`. */
+  /** Undefined once enough requests were checked, or with the option `clientIp`. */
   #proxyCheck: ProxyCheck<Req> | undefined;
-  /** `"young"` in the run that has made it; then what its app is told by, if a request came in that run, until the next one. */
-  #late: LateMade | "young" | undefined;
+  /** `"new"` until the end of the run of the event loop that made it. If a request comes in that run: its app's, until the next request. */
+  #madePerRequest: MadePerRequest | "new" | undefined;
   readonly #doubleCounts: DoubleCounts;
   #hasWarnedOfFault = false;
 
@@ -103,9 +101,9 @@ export class RateLimit<Req> {
     this.#client.guard.listen();
     this.#doubleCounts = new DoubleCounts(this, scopeOf(this.store));
     if (isFirstUse(scopeOf(this.store))) {
-      this.#late = "young";
+      this.#madePerRequest = "new";
       afterThisRun(() => {
-        if (this.#late === "young") this.#late = undefined;
+        if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
       });
     }
   }
@@ -122,9 +120,9 @@ export class RateLimit<Req> {
   }
 
   /**
-   * Decides a request. A request that this middleware has met before is checked only under rules that have not checked it: the app may
-   * have sent it on to another path, which has other rules.
-   * @throws what functions of the app throw, now or later, and always an error. If all rules are only watched, it throws nothing.
+   * Decides a request. If this middleware has met the request before, only rules that have not checked it do: the app may have forwarded it
+   * to another path, which has other rules.
+   * @throws what functions of the app throw, always as an error. If all rules are in shadow mode, it throws nothing.
    */
   decide(request: Req): Promised<Outcome> {
     try {
@@ -138,7 +136,7 @@ export class RateLimit<Req> {
   #meet(request: Req): Promised<Outcome> {
     const meeting = new Meeting(request, this, this.#settings);
     this.#settings.reader.showDecision?.(request, this.decisionName);
-    if (this.#late !== undefined) this.#notice(meeting);
+    if (this.#madePerRequest !== undefined) this.#noticeFirst(meeting);
     if (this.#proxyCheck !== undefined) this.#checkProxy(request);
     if (this.#skip === undefined) return this.#ask(meeting, this.#find(meeting));
     return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
@@ -146,7 +144,7 @@ export class RateLimit<Req> {
     );
   }
 
-  /** One version of the rules decides all of a request, whatever becomes active while its functions are waited for. */
+  /** The same version of the rules decides all of a request, even if another becomes active while functions of the app are pending. */
   #find(meeting: Meeting<Req>): readonly CompiledRule<Req>[] {
     const { all, index } = this.#rules.current.rules;
     const rules = index === undefined ? all : index.find(meeting);
@@ -154,7 +152,7 @@ export class RateLimit<Req> {
   }
 
   #ask(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[]): Promised<Outcome> {
-    // Allocated in its full length: an array that grows reserves room for many, at each request.
+    // Allocated in its full length, because an array that grows reserves too much memory.
     const asked = new Array<Promised<Asked<Req>>>(rules.length);
     let waits = false;
     try {
@@ -178,19 +176,19 @@ export class RateLimit<Req> {
     const first = checks[0];
     if (first === undefined) return unlimited;
     meeting.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
-    if (this.#late instanceof LateMade) this.#late.meets(first.key, first.limit.name, this.#client.onEvent);
+    if (this.#madePerRequest instanceof MadePerRequest) this.#madePerRequest.add(first.key, first.limit.name, this.#client.onEvent);
     if (meeting.before !== undefined || this.#doubleCounts.keepsLeft > 0) {
       this.#doubleCounts.notice(meeting, checks, this.#client.onEvent);
     }
     if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
     const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
     return isPromise(decision)
-      ? decision.then((later) => this.#report(meeting, checks, alone(first, later)))
-      : this.#report(meeting, checks, alone(first, decision));
+      ? decision.then((later) => this.#report(meeting, checks, single(first, later)))
+      : this.#report(meeting, checks, single(first, decision));
   }
 
   #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[]): Promised<Outcome> {
-    // A limit of 0 that is enforced rejects the request before the store is asked.
+    // An enforced limit of 0 rejects the request without the store.
     const checks = hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
     const { guard } = this.#client;
     const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
@@ -203,7 +201,7 @@ export class RateLimit<Req> {
   #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
-    if (this.#client.onEvent !== undefined) tellAll(checks, combined, this.#client.onEvent);
+    if (this.#client.onEvent !== undefined) emitAll(checks, combined, this.#client.onEvent);
     let watched = false;
     let mayChange = this.#refundWhen !== undefined;
     for (const { shadow, rule } of checks) {
@@ -214,12 +212,12 @@ export class RateLimit<Req> {
     const headers = this.#headersOf(meeting, enforced, decision, !allowed);
     if (!allowed) return this.#reject(headers, enforced, decision);
     let delayMs = 0;
-    for (const one of enforced) if (one.delayMs > delayMs) delayMs = one.delayMs;
+    for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
     const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
     return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, sent };
   }
 
-  /** A decision without the store knows nothing to show. */
+  /** No headers for a degraded decision, whose numbers are unknown. */
   #headersOf(meeting: Meeting<Req>, enforced: readonly Decision[], reported: Decision, rejected: boolean): Header[] {
     if (this.#writeHeaders === undefined || enforced.length === 0 || reported.degraded) return [];
     meeting.reported = reported;
@@ -232,7 +230,7 @@ export class RateLimit<Req> {
     headers.push(noStore);
     const unavailable = decision.degraded && this.#failsClosed;
     if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision);
-    const violated = enforced.filter((one) => !one.allowed).map((one) => one.name);
+    const violated = enforced.filter(({ allowed }) => !allowed).map(({ name }) => name);
     if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
     return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision);
   }
@@ -243,19 +241,19 @@ export class RateLimit<Req> {
     return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined, undefined), undefined);
   }
 
-  /** Finds a middleware that is made anew for each request. */
-  #notice(meeting: Meeting<Req>): void {
-    const late = this.#late;
-    if (late === "young") {
+  /** Called for the first requests, to find an app that makes a middleware for each request. */
+  #noticeFirst(meeting: Meeting<Req>): void {
+    const made = this.#madePerRequest;
+    if (made === "new") {
       const app = this.#settings.reader.app?.(meeting.request);
-      this.#late = app === undefined ? undefined : lateMadeOn(app);
-    } else if (late !== undefined && meeting.earlier === undefined) {
-      late.isKept();
-      this.#late = undefined;
+      this.#madePerRequest = app === undefined ? undefined : madePerRequestOf(app);
+    } else if (made !== undefined && meeting.earlier === undefined) {
+      made.clear();
+      this.#madePerRequest = undefined;
     }
   }
 
-  /** A rule that is only watched must not fail because of the proxy setting: it warns when it is asked. */
+  /** Throws only if an enforced rule needs the address. A shadow rule warns when it reads the address. */
   #checkProxy(request: Req): void {
     const { readAddress, needAddress } = this.#rules.current.rules;
     if (!readAddress) return;
@@ -278,18 +276,18 @@ export class RateLimit<Req> {
   }
 }
 
-/** The list itself if it holds nothing but checks, as it nearly always does. */
+/** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
 function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
-  for (const one of asked) if (typeof one === "string") return asked.filter((one) => typeof one !== "string");
+  for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
   return asked as readonly RuleCheck<Req>[];
 }
 
-/** The outcome of one check. */
-function alone<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
+/** The combined decision of a single check. */
+function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
   return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
 }
 
-function tellAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
+function emitAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
   checks.forEach(({ key, shadow }, i) => {
     const decision = all[i] as Decision;
     if (hasEvent(decision, allowed)) emitDecision(onEvent, key, decision, shadow === true);

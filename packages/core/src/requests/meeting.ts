@@ -1,8 +1,8 @@
 import type { Decision } from "../limits/decision.js";
 import type { Key } from "../limits/key.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { ipKey } from "../support/ip.js";
-import { andThen, isPromise, type Promised } from "../support/promises.js";
+import { formatIp, ipKey, parseIp } from "../support/ip.js";
+import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import type { CostFunction, KeyFunction, KeyInfo } from "./functions.js";
 import { type Readings, readingsOf } from "./path.js";
 import type { RequestSettings } from "./request-options.js";
@@ -25,26 +25,26 @@ interface Answer<Req> {
 }
 
 /**
- * The meetings of a request, last first: on the request itself, or beside it. A property is cheaper, unless the framework changes the
- * request's prototype: then V8 takes longer to add a property than all the rest of a limit takes.
+ * The last meeting of a request: a property of the request, or an entry in a map. A property is cheaper, unless the framework changes the
+ * request's prototype. Then adding a property takes longer than the rest of the middleware.
  */
 const met: unique symbol = Symbol("floodgate.meetings");
 const meetings = new WeakMap<object, Meeting>();
 const noRules: Meeting["rules"] = [];
 
-/** Not read yet: undefined means that there is none. */
+/** The value was not read yet. Undefined would mean that the request has none. */
 const unread: unique symbol = Symbol("unread");
 
 /**
- * One middleware meets one request: all that rules ask about the request, read when a rule asks, and only once; and what the middleware
- * decided. The fields are not `#private`, because each request makes one, and private fields make that dearer.
+ * One middleware meets one request. It reads what rules need of the request, each part once and only when a rule needs it, and holds what
+ * the middleware decided. The fields are not `#private`, because private fields make an object for each request slower to create.
  */
 export class Meeting<Req = unknown> {
   readonly request: Req;
   readonly by: Middleware;
-  /** The meeting before, with any middleware. */
+  /** The previous meeting, with any middleware. */
   readonly before: Meeting | undefined;
-  /** The last meeting with the same middleware: it is mounted twice, or the app has sent the request on. */
+  /** The previous meeting with the same middleware, if it is mounted twice or the app forwards the request to another path. */
   readonly earlier: Meeting | undefined;
   /** The rules that the request was checked under. Retaining the checks themselves costs more than rebuilding them. */
   rules: readonly { readonly name: string }[];
@@ -84,13 +84,13 @@ export class Meeting<Req = unknown> {
     else meetings.set(identity, this as Meeting<unknown>);
   }
 
-  /** The method in upper case: over HTTP/2 it may come in lower case, and routers take it all the same. */
+  /** The method in upper case. Over HTTP/2 it may arrive in lower case, and routers accept that. */
   get method(): string {
     this.readMethod ??= this.settings.reader.method(this.request).toUpperCase();
     return this.readMethod;
   }
 
-  /** The path's segments, once for each way to read it. */
+  /** All readings of the path. */
   get path(): Readings {
     this.readPath ??= readingsOf(this.settings.reader.path(this.request));
     return this.readPath;
@@ -149,7 +149,7 @@ export class Meeting<Req = unknown> {
     }
     const info = new LazyKeyInfo(this, routeOf);
     return this.keep("keyAnswers", of, info, () => {
-      // The function reads the address without waiting, so a promised address must be there before.
+      // The function reads the address synchronously, so a promised address must be resolved first.
       const ip = this.settings.isOwnClientIp && of.length > 1 ? this.ip() : undefined;
       return isPromise(ip) ? ip.then(() => of(this.request, info)) : of(this.request, info);
     });
@@ -186,7 +186,7 @@ function read<Req>({ value, failed }: Answer<Req>): unknown {
   return value;
 }
 
-/** Reads the address and the route when the key function does: a function that reads neither must not fail for want of them. */
+/** Reads the address and the route when the key function does, so that a function that reads neither works without them. */
 class LazyKeyInfo<Req> implements KeyInfo {
   readonly #meeting: Meeting<Req>;
   readonly #routeOf: RouteOf<Req>;
@@ -208,10 +208,27 @@ class LazyKeyInfo<Req> implements KeyInfo {
     return this.#routeOf(this.#meeting) ?? noRoute();
   }
 
-  /** Whether the answer of a function that got this holds for a rule with another route. A promise may read the route later. */
+  /** Whether the function's answer is valid for a rule with another route. A function that returned a promise may read the route later. */
   fits(routeOf: RouteOf<Req>, of: KeyFunction<Req>, answer: unknown): boolean {
     if (routeOf === this.#routeOf || (!this.#hasReadRoute && !(isPromise(answer) && of.length > 1))) return true;
     return routeOf(this.#meeting) === this.#routeOf(this.#meeting);
+  }
+}
+
+/** Whether a text is the client's whole IPv6 address: one client has 2^64 of these or more. False if that is not certain. */
+export function isWholeIpv6<Req>(meeting: Meeting<Req>, text: string): boolean {
+  const ip = parseIp(text);
+  if (ip === undefined) return false;
+  const plain = formatIp(ip);
+  // An IPv4 address, in any notation, is one client.
+  if (!plain.includes(":")) return false;
+  try {
+    const own = meeting.address();
+    abandon([own]);
+    const parsed = typeof own === "string" ? parseIp(own) : undefined;
+    return parsed !== undefined && formatIp(parsed) === plain;
+  } catch {
+    return false;
   }
 }
 

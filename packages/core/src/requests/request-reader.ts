@@ -1,20 +1,20 @@
 import type { RequestPath } from "./path.js";
 
-/** How an adapter reads its framework's requests: all that it says about them. */
+/** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
-  /** An object that is the same for one HTTP request each time a middleware meets it. */
+  /** An object that is the same each time a middleware meets the same HTTP request. */
   identity(request: Req): object;
-  /** Whether that object takes a new property cheaply. It does not if the framework has changed its prototype. */
+  /** Whether adding a property to that object is cheap. It is not if the framework changes the object's prototype. */
   readonly plainIdentity?: boolean;
-  /** An object that is the same for all requests of one app, and another for another app. */
+  /** An object that identifies the app of a request. */
   app?(request: Req): object | undefined;
   /**
-   * Makes the decision show on the request under this name, where a framework needs that.
+   * Makes the decision a property of the request, if the framework needs that.
    * @throws FloodgateError if requests have another property of that name.
    */
   showDecision?(request: Req, decisionName: string): void;
   method(request: Req): string;
-  /** The full path that the routers follow, mounts included; each path that it may be if that is not certain. */
+  /** The full path that the routers follow, mounts included; or all possible paths, if it is not certain. */
   path(request: Req): RequestPath;
   /** The value of a header; several lines are joined by ", ". */
   header(request: Req, lowerCaseName: string): string | undefined;
@@ -22,9 +22,9 @@ export interface RequestReader<Req> {
   remoteAddress(request: Req): string | undefined;
   /** The client's address by the framework's own proxy setting. Throws if anyone can forge it under that setting. */
   clientIp(request: Req): string | undefined;
-  /** Whether that setting trusts a proxy; always true where no proxy can be missing. */
+  /** Whether that setting trusts a proxy. Always true if the platform needs no such setting. */
   trustsProxy(request: Req): boolean;
-  /** The pattern that matched, if the framework knows it; with the patterns of mounts if it knows those. */
+  /** The pattern of the matched route, if the framework knows it; with the patterns of mounts, if it knows them. */
   route(request: Req): string | undefined;
 }
 

@@ -160,3 +160,19 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   }
   return (report) => [...writers[draft](report), ...writers.legacy(report)];
 }
+
+/** The used part of Node's response. Typed by structure, because core also runs without Node. */
+export interface HeaderTarget {
+  readonly headersSent: boolean;
+  getHeader(name: string): number | string | string[] | undefined;
+  setHeader(name: string, value: string): unknown;
+}
+
+/** Sets headers on Node's response. List items are appended to those of an earlier middleware. Does nothing once headers are sent. */
+export function setHeaders(response: HeaderTarget, headers: readonly Header[]): void {
+  if (response.headersSent) return;
+  for (const { name, value, list } of headers) {
+    const before = list ? response.getHeader(name) : undefined;
+    response.setHeader(name, before === undefined ? value : `${before}, ${value}`);
+  }
+}

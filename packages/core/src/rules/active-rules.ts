@@ -9,8 +9,8 @@ import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
 import { RuleLimiter } from "./rule-limiter.js";
+import { isRuleSource, type RuleSet } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
-import { isRuleSource, type RuleSet } from "./source.js";
 
 /** One version of a middleware's rules. */
 export interface Version<Req> {

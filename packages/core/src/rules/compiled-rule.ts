@@ -5,8 +5,7 @@ import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingK
 import { checkName, createLimit, type Limit } from "../limits/limit.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
-import { type Meeting, noClientIp } from "../requests/meeting.js";
-import { isWholeIpv6 } from "../requests/whole-address.js";
+import { isWholeIpv6, type Meeting, noClientIp } from "../requests/meeting.js";
 import type { Check } from "../stores/store.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";

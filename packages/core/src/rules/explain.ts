@@ -7,8 +7,8 @@ import { compileExempt } from "./exempt.js";
 import type { RequestParts } from "./match-index.js";
 import type { Rule } from "./rule.js";
 import { ruleContext } from "./rule-context.js";
+import type { RuleSet } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
-import type { RuleSet } from "./source.js";
 
 /** Why a rule does not count a request: its method, path or a header does not fit, or as the rule itself answers. */
 export type Misfit = "method" | "path" | "header" | Exclude<NotCounted, "missing-key">;

@@ -1,7 +1,7 @@
 import type { CostFunction, KeyFunction } from "../requests/functions.js";
 import type { RequestOptions } from "../requests/request-options.js";
 import type { LimitOptions, Rule } from "./rule.js";
-import type { RuleSource } from "./source.js";
+import type { RuleSource } from "./rule-source.js";
 
 /** The options of a middleware that concern its rules. `keys` alone defines the names of keys. */
 export interface RulesOptions<Req, Own extends string = never> extends LimitOptions<Req, NoInfer<Own>>, RequestOptions<Req> {

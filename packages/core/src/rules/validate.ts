@@ -5,8 +5,8 @@ import { compileExempt } from "./exempt.js";
 import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
+import type { RuleSet } from "./rule-source.js";
 import { KeyDigests } from "./secret-keys.js";
-import type { RuleSet } from "./source.js";
 
 /** A list of names, or an object with a property for each, as `rateLimit` takes it. */
 type Names = readonly string[] | Readonly<Record<string, unknown>>;

@@ -1,5 +1,4 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
-import type { Blocked, BlockKind } from "../limits/blocks.js";
 import type { Charge } from "../limits/charge.js";
 import { ChargeRecord, charged, chargeOf, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
@@ -8,14 +7,14 @@ import type { Limit } from "../limits/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
 import { type Breaker, breakerOf } from "./breaker.js";
-import { ChargingStore } from "./charging-store.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
+import { DirectGuard } from "./direct-guard.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { type FallbackStore, NoFallback } from "./fallback-store.js";
 import type { Guard } from "./guard.js";
 import { LocalFallback } from "./local-fallback.js";
 import { runningMs } from "./running-clock.js";
-import { type Answer, type Check, type DeadlineStore, type Mode, type Store, scopeOf } from "./store.js";
+import { type Answer, type Blocked, type BlockKind, type Check, type DeadlineStore, type Mode, type Store, scopeOf } from "./store.js";
 import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
 
 /**
@@ -52,12 +51,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     this.#onEvent = listenerOf(options.onEvent);
   }
 
-  /** Sends the breaker's events to `onEvent` until `close`. Call after setup; a failed setup would leak it. */
   listen(): void {
     if (this.#onEvent !== undefined) this.#leave = this.#breaker.listen(this.#onEvent);
   }
 
-  /** Stops the breaker's events. */
   close(): void {
     this.#leave();
   }
@@ -167,7 +164,6 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
   }
 
-  /** Waits for a promise of the store, at most `timeoutMs`. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiter = {
@@ -249,7 +245,7 @@ export function guardStore<M extends Mode>(
   const { onStoreError, onEvent } = options;
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   const when = checkOnStoreError(where, onStoreError, store);
-  if (store.mode === "sync" && onStoreError === undefined) return new ChargingStore(store as Store<"sync">) as Guard<Mode> as Guard<M>;
+  if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as Guard<Mode> as Guard<M>;
   const breaker = breakerOf(store);
   const fallbackStore =
     typeof when === "string" ? new NoFallback(when === "allow", breaker) : LocalFallback.of(when.store, when.processes, breaker);

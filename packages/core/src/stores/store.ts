@@ -1,4 +1,3 @@
-import type { Blocked, BlockKind } from "../limits/blocks.js";
 import type { Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
@@ -10,6 +9,17 @@ export type Mode = "sync" | "async";
 
 /** A plain value from a synchronous store, a promise from an asynchronous one. */
 export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
+
+/** Why a key is rejected: `limiter.block`, or a rule's `ban`. */
+export type BlockKind = "block" | "ban";
+
+/** What `Store.block` did. */
+export interface Blocked {
+  /** How much longer the key is rejected, in milliseconds. */
+  readonly leftMs: number;
+  /** False if a ban was already in force. It stays as it is. */
+  readonly begun: boolean;
+}
 
 /** One limit that a request must pass. */
 export interface Check {

@@ -20,8 +20,8 @@ export function zeroDecision(limit: Limit, cost: number): Decision {
 }
 
 /**
- * Decides several checks of which some have a limit of 0. Those reject the whole unless they are only watched, so the others are then
- * looked at and not charged.
+ * Decides several checks, some with a limit of 0. An enforced limit of 0 rejects the request, so the other limits are then decided without
+ * being charged.
  */
 export function consumeBesideZero(store: Store, checks: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
   const rejects = checks.some((check) => isZero(check) && check.shadow !== true);

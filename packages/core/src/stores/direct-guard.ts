@@ -1,18 +1,17 @@
 import { chargedAll } from "../limits/all-or-nothing.js";
-import type { Blocked, BlockKind } from "../limits/blocks.js";
 import type { Charge } from "../limits/charge.js";
 import { charged, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import type { Guard } from "./guard.js";
-import { type Check, type Store, scopeOf } from "./store.js";
+import { type Blocked, type BlockKind, type Check, type Store, scopeOf } from "./store.js";
 import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
 
 /**
- * The guard of a store that answers at once, if no `onStoreError` is given: there is nothing to wait for, and a fault of the store is an
- * error of the request. Each decision that charges a key gets its charge.
+ * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.
+ * It attaches the charge to each decision that charges a key.
  */
-export class ChargingStore implements Guard<"sync"> {
+export class DirectGuard implements Guard<"sync"> {
   readonly mode = "sync";
   readonly scope: object;
   readonly sharedAs: string | undefined;

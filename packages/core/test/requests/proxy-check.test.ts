@@ -16,14 +16,14 @@ const reader = {
 
 const forwarded: Request = { headers: { "x-forwarded-for": "203.0.113.9" } };
 const told: string[] = [];
-let ProxyCheck: typeof import("../../src/requests/proxy-warning.js").ProxyCheck;
+let ProxyCheck: typeof import("../../src/requests/proxy-check.js").ProxyCheck;
 
 /** Reloads the module, so that each test starts as a new process. */
 beforeEach(async () => {
   told.length = 0;
   vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
   vi.resetModules();
-  ({ ProxyCheck } = await import("../../src/requests/proxy-warning.js"));
+  ({ ProxyCheck } = await import("../../src/requests/proxy-check.js"));
 });
 
 afterEach(() => {
