@@ -1,24 +1,24 @@
 import { FloodgateError } from "@floodgate/core";
 import { decisionOf } from "@floodgate/core/adapter";
 
-/** What is known of a prototype that an app gives its requests. */
+/** What we know about the prototype of an app's requests. */
 interface Prototype {
-  /** Where Express has put `req.ip`, and decisions are shown beside it. */
+  /** The prototype where Express defines `req.ip`. Decisions are defined there too. */
   readonly owner: object;
-  /** Whether `req.ip` is Express's own: an app may define another. */
+  /** Whether `req.ip` is Express's own. An app may replace it. */
   readonly hasOwnIp: boolean;
-  /** The names under which decisions are shown there. */
+  /** The names of the decisions that are defined there. */
   readonly names: Set<string>;
 }
 
 const prototypes = new WeakMap<object, Prototype>();
-/** By owner: the apps of one Express share theirs. */
+/** By owner, which all apps of one Express share. */
 const namesShown = new WeakMap<object, Set<string>>();
-/** The one seen last: most processes have one app. */
+/** The last one, because most processes have one app. */
 let last: object | undefined;
 let lastKnown: Prototype | undefined;
 
-/** Looks at a request's prototype once. What is no request of Express's (in a test, say) is known for itself alone. */
+/** Inspects a request's prototype, once per prototype. Other objects, such as mocks in tests, are inspected each time. */
 export function prototypeOf(request: object): Prototype {
   const prototype: object = Object.getPrototypeOf(request);
   if (prototype === last && lastKnown !== undefined) return lastKnown;
@@ -46,9 +46,9 @@ function namesOf(owner: object): Set<string> {
 }
 
 /**
- * Makes `req.rateLimit`, or what else it is called, read what core has decided: a getter on Express's own request prototype, as
- * `req.ip` is, costs a request nothing.
- * @throws FloodgateError where requests have another property of that name.
+ * Defines `req.rateLimit` (or another `decisionName`) as a getter on Express's request prototype, like `req.ip`, so it costs nothing per
+ * request.
+ * @throws FloodgateError if requests already have a property of that name.
  */
 export function showDecision(request: object, name: string): void {
   const { owner, names } = prototypeOf(request);

@@ -18,7 +18,7 @@ import {
 import { memoryStore } from "@floodgate/store-memory";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
-/** What is used of a response. */
+/** The used part of a response. */
 export interface ExpressResponse extends NodeResponse, HeaderTarget {
   statusCode: number;
   end(body: string): unknown;
@@ -27,14 +27,14 @@ export interface ExpressResponse extends NodeResponse, HeaderTarget {
 export interface ExpressRateLimitOptions<Req extends ExpressRequest, Res extends ExpressResponse, Own extends string = never>
   extends RateLimitOptions<Req, Own> {
   /**
-   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. A function that takes no
-   * response leaves the answer to the limit. One that takes it answers within five seconds after it has returned, or after the
-   * promise that it returned has settled; if it does not, the limit answers.
+   * Answers a rejected request in place of the problem+json body. The headers and the status (429) are set already. A function without the
+   * parameter `response` only observes, and the usual body is sent. A function with it must answer within five seconds after it returns
+   * (or its promise settles); else the usual body is sent.
    */
   onLimited?: (request: Req, response: Res, decision: Decision | undefined) => unknown;
 }
 
-/** Express middleware, with what is needed beside it. */
+/** Express middleware with its controls. */
 export interface RateLimitMiddleware extends RateLimitControls {
   (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void;
 }
@@ -49,9 +49,9 @@ export interface RateLimitMiddleware extends RateLimitControls {
  */
 export function rateLimit<
   Req extends ExpressRequest = ExpressRequest,
-  // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's own Express version, whichever it is
+  // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's Express version
   Res extends ExpressResponse = any,
-  // From a call that says the request's type TypeScript infers no names: any will do there.
+  // TypeScript infers no names if a call gives the request's type, so any name is accepted there.
   const Own extends string = [ExpressRequest] extends [Req] ? never : string,
 >(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
   const { onLimited } = options ?? {};
@@ -62,7 +62,7 @@ export function rateLimit<
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
     setHeaders(response, outcome.headers);
     if (outcome.action === "reject") {
-      // Somebody answered while functions of the request were waited for: a timeout, say.
+      // Somebody, such as a timeout, answered while functions of the request were pending.
       if (response.headersSent) return;
       response.statusCode = outcome.status;
       if (onLimited === undefined) sendBody(response, outcome);
@@ -98,7 +98,7 @@ function sendBody(response: ExpressResponse, { status, body }: Outcome): void {
   response.end(body.text);
 }
 
-/** Runs a handler of the user's, whose fault, now or later, is the framework's to handle, and then `done`. */
+/** Runs a handler of the app and then `done`. Errors go to the framework. */
 function answer(handler: () => unknown, next: (error?: unknown) => void, done: () => void): void {
   try {
     const result = withFaults(handler);
@@ -109,17 +109,17 @@ function answer(handler: () => unknown, next: (error?: unknown) => void, done: (
   }
 }
 
-/** How long `onLimited` may take to answer after it has returned: a template is read, a file is opened. */
+/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
 const answerMs = 5000;
 
-/** Sees to it that a rejected request is answered, whatever `onLimited` has done. */
+/** Makes sure that a rejected request is answered, whatever `onLimited` did. */
 function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: Waiting): void {
   if (response.headersSent || response.writableEnded) return;
   if (!takesResponse) {
     sendBody(response, outcome);
     return;
   }
-  const late = (): void => {
+  const answerNow = (): void => {
     if (response.headersSent || response.writableEnded) return;
     warnOnce(
       "FLOODGATE_UNANSWERED",
@@ -127,5 +127,5 @@ function finish(response: ExpressResponse, outcome: Outcome, takesResponse: bool
     );
     sendBody(response, outcome);
   };
-  whenEnded(response, waiting.hold(answerMs, late));
+  whenEnded(response, waiting.hold(answerMs, answerNow));
 }

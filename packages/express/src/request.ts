@@ -6,15 +6,15 @@ declare global {
   namespace Express {
     interface Request {
       /**
-       * The decision of the rate limit that this request met last; undefined where none applied. A `decisionName` of your own
-       * is declared as this one is: `declare global { namespace Express { interface Request { quota?: Decision } } }`.
+       * The decision of the last rate limit of this request; undefined if none applied. Declare another `decisionName` the same way:
+       * `declare global { namespace Express { interface Request { quota?: Decision } } }`.
        */
       rateLimit?: Decision;
     }
   }
 }
 
-/** What the middleware takes, so that Express 4 and 5 apps both fit: nothing of what a route's own types say, which stay as they are. */
+/** A request as the middleware takes it. It fits Express 4 and 5, and leaves the types of routes unchanged. */
 export interface ExpressMessage extends Express.Request {
   method: string;
   url: string;
@@ -30,9 +30,9 @@ export interface ExpressMessage extends Express.Request {
   get: (header: string) => string | undefined;
 }
 
-/** What functions of the request are given. What the app itself adds to `Express.Request` (`req.user`, say) is here too. */
+/** A request as functions of the app get it. It includes what the app adds to `Express.Request`, such as `req.user`. */
 export interface ExpressRequest extends ExpressMessage {
-  // biome-ignore lint/suspicious/noExplicitAny: what routers and body parsers put there is the app's to know
+  // biome-ignore lint/suspicious/noExplicitAny: only the app knows what routers and body parsers put there
   params: any;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   query: any;
@@ -47,13 +47,13 @@ export const expressReader: RequestReader<ExpressRequest> = {
   app: (request) => request.app,
   showDecision,
   method: (request) => request.method,
-  // Some targets (`/\\a@#`, say) have no path, whatever the types say. No route serves them.
+  // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),
   header: nodeHeader,
   remoteAddress: (request) => request.socket.remoteAddress,
   clientIp(request) {
     const trust = request.app.get("trust proxy");
-    // Without a proxy Express's `req.ip` is the socket's address, at the price of reading the forwarded ones first.
+    // Without a proxy, `req.ip` is the socket's address. Reading it here is cheaper.
     if (!trust && isOwnIp(request)) return request.socket.remoteAddress;
     if (trust && isForgeable(request.app.get("trust proxy fn"))) {
       throw new FloodgateError(
@@ -63,9 +63,9 @@ export const expressReader: RequestReader<ExpressRequest> = {
     }
     return request.ip;
   },
-  // An address of the app's own is whatever the app makes it.
+  // If the app replaces `req.ip`, it handles proxies itself.
   trustsProxy: (request) => Boolean(request.app.get("trust proxy")) || !isOwnIp(request),
-  // The mount path of a router holds the values of its parameters, and a raw URL is never a key: the route's own pattern is it.
+  // Only the route's own pattern, because the mount path of a router contains values of parameters.
   route(request) {
     const path: unknown = request.route?.path;
     return typeof path === "string" ? path : undefined;
@@ -79,7 +79,7 @@ function isOwnIp(request: ExpressRequest): boolean {
 
 const forgeable = new WeakMap<object, boolean>();
 
-/** Whether what Express has made of its setting, which it does once a setting, trusts everyone. */
+/** Whether the function that Express makes of its setting trusts everyone. Express makes it once per setting. */
 function isForgeable(trust: unknown): boolean {
   if (typeof trust !== "function") return false;
   let known = forgeable.get(trust);

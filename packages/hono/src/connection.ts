@@ -1,16 +1,16 @@
 import type { NodeResponse } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 
-/** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
+/** The used part of Node's HTTP/1 or HTTP/2 response. */
 export interface Outgoing extends NodeResponse {
   readonly headersSent: boolean;
 }
 
-/** What runtimes and their adapters hand over as `c.env`, each a part of this. */
+/** What runtimes and their adapters pass as `c.env`. Each sets a part of this. */
 interface Runtime {
-  /** Bun's server, or what @hono/node-server hands over, where the app passes it on under this name. */
+  /** Bun's server, or the environment of @hono/node-server, if the app passes it under this name. */
   readonly server?: Runtime;
-  /** @hono/node-server. There is no `outgoing` where a connection is upgraded. */
+  /** @hono/node-server. `outgoing` is missing if the connection is upgraded. */
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } };
   readonly outgoing?: Outgoing;
   /** Bun. */
@@ -25,18 +25,18 @@ interface Runtime {
   readonly context?: { readonly ip?: string };
 }
 
-/** What workerd puts on a request, of its own knowledge: no header that a client sends becomes a part of it. */
+/** What workerd sets on a request. Clients cannot change it. */
 interface Cloudflare {
-  /** The data center: set by Cloudflare's edge on every request, and by nobody else. */
+  /** The data center. Only Cloudflare's edge sets it, on every request. */
   readonly colo?: string;
-  /** The socket's address and port: set where workerd runs by itself. */
+  /** The socket's address. Set if workerd runs without the edge. */
   readonly clientIp?: string;
 }
 
 const nothing: Runtime = {};
 
 function runtimeOf(c: Context): Runtime {
-  // `app.request()` without an environment has none at all.
+  // `app.request()` may have no environment.
   const env = c.env as Runtime | null | undefined;
   return env?.server ?? env ?? nothing;
 }
@@ -45,15 +45,15 @@ function cloudflareOf(c: Context): Cloudflare | null | undefined {
   return (c.req.raw as { readonly cf?: Cloudflare | null }).cf;
 }
 
-/** Node's response, where @hono/node-server has handed it over. */
+/** Node's response, if @hono/node-server passes it. */
 export function outgoingOf(c: Context): Outgoing | undefined {
-  // On Workers `c.env` holds bindings of the app's choice, which answer to any name.
+  // On Workers, `c.env` holds the app's bindings, which may have any name.
   if (cloudflareOf(c)) return undefined;
   const { incoming, outgoing } = runtimeOf(c);
   return incoming && outgoing;
 }
 
-/** The address at the other end of the socket, where the runtime hands over that: the client's, or that of the last proxy. */
+/** The address at the other end of the socket, if the runtime passes it: the client's, or the last proxy's. */
 export function socketAddress(c: Context): string | undefined {
   const cloudflare = cloudflareOf(c);
   if (cloudflare) return cloudflare.clientIp;
@@ -64,13 +64,12 @@ export function socketAddress(c: Context): string | undefined {
 }
 
 /**
- * The client's address where a platform's edge stands before the app and hands it over, past anything that a client can write.
- * Vercel and load balancers of AWS do not: they tell it in headers alone, which nothing here can know to be theirs.
+ * The client's address, if the platform's edge passes it where clients cannot forge it. Vercel and AWS load balancers only pass it in
+ * headers, which clients could set too.
  */
 export function edgeAddress(c: Context): string | undefined {
   const cloudflare = cloudflareOf(c);
-  // The header is the edge's word, for the edge replaces what clients send under that name, and only it sets `colo`. Elsewhere, and
-  // where workerd runs by itself, anyone may send the header.
+  // With `colo` the request came through the edge, which overwrites this header. Without it, anyone may send the header.
   if (cloudflare) return cloudflare.colo === undefined ? undefined : c.req.header("cf-connecting-ip");
   const { requestContext, event, context } = runtimeOf(c);
   return requestContext?.identity?.sourceIp ?? requestContext?.http?.sourceIp ?? event?.Records?.[0]?.cf?.request?.clientIp ?? context?.ip;

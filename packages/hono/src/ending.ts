@@ -2,7 +2,7 @@ import { type Afterwards, clientClosedRequest, whenEnded } from "@floodgate/core
 import type { Context } from "hono";
 import { outgoingOf } from "./connection.js";
 
-/** Calls back when the client has hung up; it may also be called when the response has been sent. */
+/** Calls `gone` when the client disconnects. It may also be called when the response was sent. */
 export function whenGone(c: Context, gone: () => void): void {
   const outgoing = outgoingOf(c);
   if (outgoing !== undefined) {
@@ -14,7 +14,7 @@ export function whenGone(c: Context, gone: () => void): void {
 
 const aborts = new WeakMap<AbortSignal, (() => void)[]>();
 
-/** A signal has one listener, however many limits a request meets: Node warns of more than ten. */
+/** Adds one listener per signal, because Node warns of more than ten. */
 function whenAborted(signal: AbortSignal, gone: () => void): void {
   const waiting = aborts.get(signal);
   if (signal.aborted) gone();
@@ -23,58 +23,58 @@ function whenAborted(signal: AbortSignal, gone: () => void): void {
     const all = [gone];
     aborts.set(signal, all);
     const aborted = (): void => {
-      for (const one of all) one();
+      for (const callback of all) callback();
     };
     signal.addEventListener("abort", aborted, { once: true });
   }
 }
 
 /**
- * Tells the status of a response once it has been sent, or 499 where the client has gone away before: on Node when its own response
- * closes, elsewhere when the body has been read to its end or the request's signal is aborted.
+ * Calls `sent` with the status of a response once it was sent, or with 499 if the client disconnected before. On Node that is when its
+ * response closes; elsewhere when the body was read to its end or the request's signal is aborted.
  */
-export function whenAnswered<T>(c: Context, answered: Promise<T>, tell: Afterwards): Promise<T> {
+export function whenAnswered<T>(c: Context, answered: Promise<T>, sent: Afterwards): Promise<T> {
   const outgoing = outgoingOf(c);
   if (outgoing === undefined) {
-    return answered.finally(() => keepAlive(c, new Promise((resolve) => whenRead(c, (status) => resolve(tell(status))))));
+    return answered.finally(() => keepAlive(c, new Promise((resolve) => whenRead(c, (status) => resolve(sent(status))))));
   }
-  whenEnded(outgoing, tell);
+  whenEnded(outgoing, sent);
   return answered;
 }
 
-/** Where a runtime ends what nobody waits for, has it wait. */
+/** Makes the runtime wait for work, if it kills unawaited work. */
 function keepAlive(c: Context, work: Promise<unknown>): void {
   let context: Pick<Context["executionCtx"], "waitUntil">;
   try {
     context = c.executionCtx;
   } catch {
-    // There is none elsewhere, which Hono says by an error.
+    // Other runtimes have none, and Hono throws.
     return;
   }
   context.waitUntil(work);
 }
 
-function whenRead(c: Context, tell: (status: number) => void): void {
-  const gone = (): void => tell(clientClosedRequest);
+function whenRead(c: Context, ended: (status: number) => void): void {
+  const gone = (): void => ended(clientClosedRequest);
   if (c.req.raw.signal.aborted) gone();
-  else if (!c.finalized) tell(500);
+  else if (!c.finalized) ended(500);
   else {
     const { body, status } = c.res;
-    // Nobody reads the body of an answer to HEAD, and whoever reads one already does not say when it ends.
-    if (body === null || body.locked || c.req.method === "HEAD") tell(status);
+    // Nobody reads the body of a HEAD response. If somebody reads the body already, we cannot see its end.
+    if (body === null || body.locked || c.req.method === "HEAD") ended(status);
     else {
-      // One piece ahead, so that a body of no more ends even if a middleware further out answers another and leaves it unread.
+      // Reads one chunk ahead, so that a body of one chunk ends even if an outer middleware replaces the response and never reads it.
       const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({}, undefined, { highWaterMark: 1 });
-      let told = false;
-      const tellOnce = (seen: number): void => {
-        if (told) return;
-        told = true;
-        tell(seen);
+      let hasEnded = false;
+      const endOnce = (status: number): void => {
+        if (hasEnded) return;
+        hasEnded = true;
+        ended(status);
       };
-      const left = (): void => tellOnce(clientClosedRequest);
-      // Some servers stop reading without a word. `pipeTo` has an option for this, but would wait until what it has is read.
+      const left = (): void => endOnce(clientClosedRequest);
+      // Some servers stop reading silently. `pipeTo` has an option for this, but it waits until the chunks that it holds are read.
       whenAborted(c.req.raw.signal, left);
-      body.pipeTo(writable).then(() => tellOnce(status), left);
+      body.pipeTo(writable).then(() => endOnce(status), left);
       c.res = new Response(readable, c.res);
     }
   }

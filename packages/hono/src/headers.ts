@@ -4,18 +4,18 @@ import { outgoingOf } from "./connection.js";
 
 const append = { append: true };
 
-/** Sets headers where Hono prepares them, so that what `c.json()` and the like make has them from the start. */
+/** Sets headers on the context, so that responses of `c.json()` and the like have them from the start. */
 export function setHeaders(c: Context, headers: readonly Header[]): void {
   for (const { name, value, list } of headers) c.header(name, value, list ? append : undefined);
 }
 
 /**
- * Gives a response the headers that it lacks: one that Hono did not make has none of what was prepared, whether it is a
- * `new Response()`, what `fetch()` has answered, or that of a mounted app. What it says itself stands, as if it had been said later.
+ * Adds missing headers to a response. A response that Hono did not make has none of the prepared headers: a `new Response()`, a result of
+ * `fetch()`, or a response of a mounted app. Headers that the response already has stay.
  */
 export function addHeaders(c: Context, headers: readonly Header[]): void {
   let own: Headers | undefined;
-  // From the end, where the list is that differs most: a response that has a limit's items there has all of its headers.
+  // Backwards, because the last list differs most: a response that has a limit's items there has all of the limit's headers.
   for (let i = headers.length - 1; i >= 0; i--) {
     const { name, value, list } = headers[i] as Header;
     const said = c.res.headers.get(name);
@@ -27,7 +27,7 @@ export function addHeaders(c: Context, headers: readonly Header[]): void {
     if (own !== undefined) own.set(name, both);
     else if (isSealed(c)) return;
     else {
-      // Hono copies the response first, for it may be immutable, or one that the app answers with time and again.
+      // Hono copies the response first, because it may be immutable, or shared by several requests.
       c.header(name, both);
       own = c.res.headers;
     }
@@ -39,7 +39,7 @@ function holds(list: string, items: string): boolean {
   return list === items || `, ${list},`.includes(`, ${items},`);
 }
 
-/** A switch of protocols and a failure of the network cannot be copied, and what an app has sent through Node itself is gone. */
+/** Whether the headers cannot change: a protocol switch and a network error cannot be copied, and headers may be sent already. */
 function isSealed(c: Context): boolean {
   return c.res.status < 200 || outgoingOf(c)?.headersSent === true;
 }

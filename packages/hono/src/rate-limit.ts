@@ -22,7 +22,7 @@ import { honoReader } from "./request.js";
 
 /** The context variable of a limit, for the `Variables` of an app. */
 export type RateLimitVariables<Name extends string = "rateLimit"> = {
-  /** The decision of the limit of that name which the request met last; undefined where none applied. */
+  /** The decision of the last rate limit of this request; undefined if none applied. */
   [Variable in Name]: Decision | undefined;
 };
 
@@ -30,26 +30,26 @@ declare module "hono" {
   interface ContextVariableMap extends RateLimitVariables {}
 }
 
-/** `undefined` leaves the answer to the limit. */
+/** If it returns undefined, the usual body is sent. */
 type OnLimited<E extends Env> = (c: Context<E>, decision: Decision | undefined) => Promised<Response | undefined>;
 
 export interface HonoRateLimitOptions<E extends Env, Own extends string = never, Name extends string = "rateLimit">
   extends RateLimitOptions<Context<E>, Own> {
   /**
-   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body: by a response, or by an
-   * `HTTPException` for the app's error handling.
+   * Answers a rejected request in place of the problem+json body. The headers and the status (429) are set already. It returns a response, or
+   * throws an `HTTPException` for the app's error handling.
    */
   onLimited?: OnLimited<E>;
-  /** What the context variable with the decision is called. Default `"rateLimit"`. */
+  /** The name of the context variable with the decision. Default `"rateLimit"`. */
   decisionName?: Name;
 }
 
-/** Hono middleware, with what is needed beside it. Handlers after it know its context variable. */
+/** Hono middleware with its controls. Handlers after it know its context variable. */
 export interface RateLimitMiddleware<Name extends string = "rateLimit">
   extends MiddlewareHandler<{ Variables: RateLimitVariables<Name> }>,
     RateLimitControls {}
 
-/** What a middleware may answer: the type of Hono's own leaves out that a response need not be promised. */
+/** What a middleware may return. Hono's own type does not allow a response without a promise. */
 type Answer = Response | ReturnType<MiddlewareHandler>;
 
 /**
@@ -60,9 +60,9 @@ type Answer = Response | ReturnType<MiddlewareHandler>;
  * @throws FloodgateError if an option is invalid: when called, not at a request.
  */
 export function rateLimit<
-  // biome-ignore lint/suspicious/noExplicitAny: the environment of the app, whatever it is
+  // biome-ignore lint/suspicious/noExplicitAny: any environment of an app
   E extends Env = any,
-  // From a call that says the environment's type TypeScript infers no names: any will do there.
+  // TypeScript infers no names if a call gives the environment's type, so any name is accepted there.
   const Own extends string = [Env] extends [E] ? never : string,
   const Name extends string = "rateLimit",
 >(options: HonoRateLimitOptions<E, Own, Name>): RateLimitMiddleware<Name> {
@@ -94,12 +94,12 @@ function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void>
   return next().then(() => addHeaders(c, headers));
 }
 
-/** Lets a request pass when its turn has come, unless its client has gone away by then. */
+/** Lets a request pass at its turn, unless its client disconnects before. */
 async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: Waiting): ReturnType<MiddlewareHandler> {
   const served = await new Promise<boolean>((resolve) => {
-    const callOff = waiting.hold(delayMs, () => resolve(true));
+    const cancel = waiting.hold(delayMs, () => resolve(true));
     whenGone(c, () => {
-      callOff();
+      cancel();
       resolve(false);
     });
   });
@@ -116,7 +116,7 @@ async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: O
   try {
     c.res = (await withFaults(() => onLimited(c, outcome.decision))) ?? answer(c, outcome);
   } catch (error) {
-    // What error handling answers gets the headers of the response that there is, so there must be one.
+    // Error handling copies the headers of the current response, so there must be one.
     void c.res;
     throw error;
   }

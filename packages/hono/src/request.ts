@@ -3,10 +3,10 @@ import type { Context } from "hono";
 import { edgeAddress, socketAddress } from "./connection.js";
 
 export const honoReader: RequestReader<Context> = {
-  // Node's message would be that of each request too which the app sends to itself with the environment of one that came in.
+  // Not Node's message: requests that the app sends to itself with the same environment would share it.
   identity: (c) => c,
   plainIdentity: true,
-  // A context does not know its app, but the routes that match belong to one.
+  // A context does not know its app, but its matched routes belong to one app.
   app: (c) => c.req.matchedRoutes[0],
   method: (c) => c.req.method,
   path: (c) => c.req.path,
@@ -22,8 +22,8 @@ function remoteAddress(c: Context): string | undefined {
 }
 
 /**
- * Of all patterns that match, base paths included: the first without a `*`, which is a handler's, or else the longest. Read from the
- * context, since `matchedRoutes` of `hono/route`, loaded by `require`, cannot read that of an app which imports Hono.
+ * The first matched pattern without a `*`, which is a handler's, else the longest one. Patterns include base paths. Read from the context,
+ * because `matchedRoutes` of `hono/route`, if loaded by `require`, does not work for an app that imports Hono.
  */
 function mostExactPattern(c: Context): string | undefined {
   let found: string | undefined;

@@ -12,14 +12,14 @@ import {
 } from "@floodgate/core/adapter";
 import { hasSlashMount, mountedAt } from "./mounts.js";
 
-/** What is used of Node's own response, that of HTTP/1 or HTTP/2. */
+/** The used part of Node's HTTP/1 or HTTP/2 response. */
 export interface KoaResponse extends NodeResponse, HeaderTarget {
   getHeaderNames(): string[];
 }
 
 /**
- * What functions of the request are given unless the app says its own type: `key: (ctx: Koa.Context) => ...`. Written down by
- * structure, so that Koa 2 and 3 apps both fit and nobody needs types who has none. What the app has added is here too, untyped.
+ * The context that functions of the app get, unless they name their own type: `key: (ctx: Koa.Context) => ...`. Typed by structure, so that
+ * it fits Koa 2 and 3, and apps without Koa's types. Properties that the app adds are untyped.
  */
 export interface KoaContext {
   app: {
@@ -31,13 +31,13 @@ export interface KoaContext {
   };
   req: { headers: { [name: string]: string | string[] | undefined }; socket: { remoteAddress?: string | undefined } };
   res: KoaResponse;
-  // biome-ignore lint/suspicious/noExplicitAny: the app's to know
+  // biome-ignore lint/suspicious/noExplicitAny: only the app knows it
   state: any;
   method: string;
   url: string;
   originalUrl: string;
   path: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what routers, body parsers and the app put there is the app's to know
+  // biome-ignore lint/suspicious/noExplicitAny: what routers, body parsers and the app put there is only the app knows it
   params?: any;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   query: any;
@@ -58,9 +58,9 @@ export interface KoaContext {
   [name: string]: any;
 }
 
-/** What a limit adds to an app's `ctx.state`: an `object`, so that a state without it fits too. */
+/** What a limit adds to `ctx.state`. An `object`, so that a state without it fits too. */
 export type RateLimitState<Name extends string = "rateLimit"> = object & {
-  /** The decision of the rate limit that this request met last; undefined where none applied. */
+  /** The decision of the last rate limit of this request; undefined if none applied. */
   [Property in Name]?: Decision;
 };
 
@@ -86,10 +86,10 @@ export const koaReader: RequestReader<KoaContext> = {
   route: routePattern,
 };
 
-/** The path that the routers follow, with the prefixes that koa-mount has taken off it. */
+/** The path that the routers follow, with the prefixes that koa-mount has removed. */
 function fullPath(ctx: KoaContext): RequestPath {
   const { path, url, originalUrl } = ctx;
-  // Some targets (`/\\a@#`, say) have no path, whatever Koa's types say. No route serves them.
+  // Some targets, such as `/\\a@#`, have no path, although Koa's types say so. No route serves them.
   const rest: string = path ?? "/";
   const base = mountedAt(ctx);
   const full = base === undefined ? withUnknownMounts(ctx, rest) : parsedPath(base, rest, url, originalUrl);
@@ -100,8 +100,7 @@ function fullPath(ctx: KoaContext): RequestPath {
 }
 
 /**
- * The innermost prefix is all that is known of the mounts. The request may also have left that mount again, with a rewritten path.
- * So it counts under each path that it may have, rather than under too few.
+ * All possible paths, if only the innermost prefix is known. The request may have left that mount again, with a rewritten path.
  */
 function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string): RequestPath {
   const sent = sentPath(originalUrl);
@@ -113,7 +112,7 @@ function withUnknownMounts({ originalUrl, mountPath }: KoaContext, rest: string)
   return possible;
 }
 
-/** Paths that the app has told @koa/router to take instead. */
+/** Paths that the app gave @koa/router in place of the request's. */
 function routedElsewhere({ newRouterPath, routerPath, _matchedRoute }: KoaContext): PossiblePath[] {
   // The router leaves its own patterns in `routerPath`; only its old versions read it.
   const paths = [newRouterPath, _matchedRoute === undefined ? routerPath : undefined];

@@ -3,9 +3,9 @@ import type { KoaContext } from "./context.js";
 const watched = new WeakSet<KoaContext["app"]>();
 
 /**
- * Koa's own error handling removes all headers that the response names, also for `ctx.throw(404)`, and only then sets those of the
- * error. While it runs, the response names none of a limit's, so that they stay. (`error.headers` would do as well, but for an error
- * that is thrown to several clients.) What a middleware further out catches has lost no headers.
+ * Keeps a limit's headers on error responses. Koa's error handling, also after `ctx.throw(404)`, removes all headers that
+ * `res.getHeaderNames` lists. While it runs, that list omits the limit's headers. (`error.headers` would not work for an error object that
+ * several requests throw.) Errors that an outer middleware catches lose no headers.
  */
 export function keepHeadersOnError(app: KoaContext["app"]): void {
   if (watched.has(app)) return;

@@ -4,17 +4,17 @@ import type { KoaContext } from "./context.js";
 interface Mount {
   /** All prefixes up to this one. */
   readonly base: string;
-  /** The path before its prefix was taken off: koa-mount puts it back when the request leaves. */
+  /** The path before its prefix was removed. koa-mount restores it when the request leaves. */
   readonly outside: string;
   readonly around: Mount | undefined;
 }
 
-/** Where a request is. */
+/** The mounts that a request is in. */
 interface Place {
   innermost: Mount | undefined;
-  /** What koa-mount has said last. It goes on saying it when the request has left. */
+  /** The last prefix that koa-mount reported. It stays after the request left the mount. */
   prefix: string;
-  /** The path that the prefix is about to be taken off. */
+  /** The path that the prefix is about to be removed from. */
   entering: string | undefined;
 }
 
@@ -25,12 +25,12 @@ interface FollowedContext extends KoaContext {
 }
 
 const followed = new WeakSet<object>();
-/** Apps, by the prototype of their contexts, of which a request has entered a mount whose path ends in a slash. */
+/** The apps, by the prototype of their contexts, in which a request entered a mount whose path ends in a slash. */
 const withSlashMounts = new WeakSet<object>();
 
 /**
- * All prefixes that koa-mount has taken off a request's path so far. It tells the innermost one alone, so each app's contexts are
- * followed from the first request on. Undefined where the request was in a mount before that.
+ * All prefixes that koa-mount has removed from a request's path so far. koa-mount reports only the innermost one, so we follow each app's
+ * contexts from the first request on. Undefined if the request entered a mount before that.
  */
 export function mountedAt(ctx: FollowedContext): string | undefined {
   const known = ctx[place];

@@ -22,15 +22,15 @@ type Next = () => Promise<unknown>;
 export interface KoaRateLimitOptions<Ctx extends KoaContext, Own extends string = never, Name extends string = "rateLimit">
   extends RateLimitOptions<Ctx, Own> {
   /**
-   * Answers a rejected request, whose headers and status (429) are set, in place of the problem+json body. It may throw. If it sets
-   * neither a body nor another status, the limit answers.
+   * Answers a rejected request in place of the problem+json body. The headers and the status (429) are set already. It may throw. If it sets
+   * neither a body nor another status, the usual body is sent.
    */
   onLimited?: (ctx: Ctx, decision: Decision | undefined) => unknown;
-  /** What the decision is called in `ctx.state`. Default `"rateLimit"`. */
+  /** The name of the decision in `ctx.state`. Default `"rateLimit"`. */
   decisionName?: Name;
 }
 
-/** Koa middleware, with what is needed beside it. Of the context it says no more than what it adds, so that it fits every app's. */
+/** Koa middleware with its controls. Its type names only what it adds to the context, so it fits every app. */
 export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends RateLimitControls {
   (ctx: { state: RateLimitState<Name> }, next: Next): unknown;
 }
@@ -44,7 +44,7 @@ export interface RateLimitMiddleware<Name extends string = "rateLimit"> extends 
  */
 export function rateLimit<
   Ctx extends KoaContext = KoaContext,
-  // From a call that says the context's type TypeScript infers no names: any will do there.
+  // TypeScript infers no names if a call gives the context's type, so any name is accepted there.
   const Own extends string = [KoaContext] extends [Ctx] ? never : string,
   const Name extends string = "rateLimit",
 >(options: KoaRateLimitOptions<Ctx, Own, Name>): RateLimitMiddleware<NoInfer<Name>> {
@@ -57,7 +57,7 @@ export function rateLimit<
     const { decision, delayMs, headers, sent } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
-      // `ctx.set` puts them there too, at a higher price.
+      // Cheaper than `ctx.set`, with the same result.
       setHeaders(ctx.res, headers);
       keepHeadersOnError(ctx.app);
     }
@@ -74,10 +74,10 @@ export function rateLimit<
 }
 
 function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: KoaRateLimitOptions<Ctx>["onLimited"]): unknown {
-  // Somebody answered while functions of the request were waited for, or nobody is there any more.
+  // Somebody answered while functions of the request were pending, or the client disconnected.
   if (ctx.headerSent || !ctx.writable) return undefined;
   ctx.status = outcome.status;
-  // A middleware further out may have left the response to one that is not reached now.
+  // An outer middleware may have left the response to an inner one, which does not run now.
   ctx.respond = true;
   if (onLimited === undefined) {
     setBody(ctx, outcome);
@@ -94,23 +94,23 @@ function reject<Ctx extends KoaContext>(ctx: Ctx, outcome: Outcome, onLimited: K
 }
 
 function setBody(ctx: KoaContext, { body }: Outcome): void {
-  // `ctx.type` would look the type up.
+  // Cheaper than `ctx.type`, which looks the type up.
   ctx.res.setHeader("Content-Type", body.contentType);
   ctx.body = body.text;
 }
 
-/** Lets a request pass when its turn has come, unless its client has gone away by then. */
+/** Lets a request pass at its turn, unless its client disconnects before. */
 function hold(ctx: KoaContext, next: Next, waiting: Waiting, delayMs: number): Promise<unknown> {
   const turn = new Promise<boolean>((resolve) => {
-    const callOff = waiting.hold(delayMs, () => resolve(true));
+    const cancel = waiting.hold(delayMs, () => resolve(true));
     whenEnded(ctx.res, () => {
-      callOff();
+      cancel();
       resolve(false);
     });
   });
-  return turn.then((come) => {
-    if (come) return next();
-    // Nobody receives it, but a logger further out may tell it.
+  return turn.then((isTurn) => {
+    if (isTurn) return next();
+    // Nobody receives it, but an outer logger may log it.
     ctx.status = clientClosedRequest;
     return undefined;
   });

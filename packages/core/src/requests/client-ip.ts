@@ -4,35 +4,34 @@ import { checkOptions, isHeaderName, nearest, wholeNumber } from "../support/opt
 import { andThen } from "../support/promises.js";
 import { holdEverybody, mostHops } from "./everybody.js";
 
-/** Which address of a request is its client's: one of four ways to say it, each safe from forgery where what it says is true. */
+/** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */
 export type ClientIpOption<Req> =
-  /** Your own reading of the request. `undefined` where it has no client address. */
+  /** A function of the request. It returns undefined if the request has no client address. */
   | ((request: Req) => string | undefined | PromiseLike<string | undefined>)
   /**
-   * `X-Forwarded-For`, where so many proxies of yours stand in front and each appends the address it was called from. The last of
-   * them calls this server; the client is that many entries from the right. A request with fewer entries did not come through all of
-   * them, and counts as the socket's address. Right only where no one can reach this server, or an inner proxy, past an outer one.
+   * The number of your proxies, each of which appends an address to `X-Forwarded-For`. The client is that many entries from the right. A
+   * request with fewer entries did not pass all proxies, so the socket's address counts. Safe only if nobody can bypass a proxy.
    */
   | { readonly trustedHops: number }
   /**
-   * `X-Forwarded-For`, read from the right past your own proxies: addresses, ranges such as `"10.0.0.0/8"`, and the words
-   * `"loopback"`, `"linklocal"` and `"uniquelocal"`. The first address that is not one of them is the client's.
+   * The addresses of your proxies: addresses, ranges such as `"10.0.0.0/8"`, and the words `"loopback"`, `"linklocal"` and `"uniquelocal"`.
+   * `X-Forwarded-For` is read from the right, and the first address that is not a proxy's is the client's.
    */
   | { readonly trustedProxies: readonly string[] }
   /**
-   * One address in a header that a CDN sets (`"cf-connecting-ip"`), believed only when the CDN's own ranges call this server,
-   * since anyone else who reaches it can set that header too.
+   * A header with one address that a CDN sets (`"cf-connecting-ip"`). It counts only if the request comes from the CDN's ranges, because
+   * other clients can set the header too.
    */
   | { readonly header: string; readonly trustedProxies: readonly string[] };
 
 type Resolver<Req> = (request: Req) => string | undefined | PromiseLike<string | undefined>;
 
-/** An entry with more characters than this, its spaces included, is no address. */
+/** A longer entry, including its spaces, is not an address. */
 const MAX_ENTRY = 128;
 
 const TOO_LONG = -2;
 
-/** The words of proxy-addr, which Express and others know. */
+/** The names that proxy-addr defines, which Express uses. */
 const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
   loopback: ["127.0.0.0/8", "::1"],
   linklocal: ["169.254.0.0/16", "fe80::/10"],
@@ -42,11 +41,11 @@ const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
 const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["10.0.0.0/8"] }';
 
 /**
- * Checks the option `clientIp` and makes of it what reads a request. What that answers is a text for `ipKey`, or `undefined` where
- * there is no address at all. A forwarded entry that is no address ends the walk at the last good one.
- * @param where whose option it is, for error messages.
- * @param remoteAddress the address of the socket's other end.
- * @param header the value of a header by its lower-case name, several lines joined by ", ".
+ * Checks the option `clientIp` and returns the function that reads the client's address, as a text for `ipKey`. It returns undefined if
+ * there is no address. If a forwarded entry is not an address, the last valid one counts.
+ * @param where the owner of the option, for error messages.
+ * @param remoteAddress reads the address at the other end of the connection.
+ * @param header reads a header by its lower-case name; several lines are joined by ", ".
  * @throws FloodgateError `FLOODGATE_INVALID_OPTION`, `FLOODGATE_UNKNOWN_OPTION`, or `FLOODGATE_FORGEABLE_CLIENT_IP` for a range
  * that trusts everyone.
  */
@@ -103,7 +102,7 @@ function byProxies<Req>(
     if (!isTrusted(ranges, peer)) return peer;
     const list = header(request, "x-forwarded-for");
     const address = list === undefined ? undefined : firstUntrusted(list, ranges);
-    // Written anew: a slice of the header, kept as a key, would keep the whole header in memory.
+    // Formatted, because a key that is a slice of the header would keep the whole header in memory.
     return address === undefined ? peer : formatIp(address);
   };
 }
@@ -118,7 +117,7 @@ function byHeader<Req>(
     const peer = remoteAddress(request);
     if (!isTrusted(ranges, peer)) return peer;
     const value = header(request, name);
-    // Two values mean that someone else set the header too; neither is believed.
+    // Two values mean that somebody else set the header too, so neither counts.
     const address = value === undefined || value.length > MAX_ENTRY ? undefined : parseIp(value.trim());
     return address === undefined ? peer : formatIp(address);
   };
@@ -138,7 +137,7 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
   let good: IpAddress | undefined;
   let end = list.length;
   for (let hop = 0; hop < count; hop++) {
-    // Fewer entries than hops: the request skipped a proxy, so that no entry is known to be a proxy's word.
+    // Fewer entries than hops: the request bypassed a proxy, so no entry can be trusted.
     if (end < 0) return undefined;
     const comma = commaBefore(list, end);
     const address = addressBetween(list, comma, end);
@@ -163,7 +162,7 @@ function firstUntrusted(list: string, ranges: readonly IpRange[]): IpAddress | u
   return good;
 }
 
-/** Where the entry before `end` starts, less one: at a comma, at -1 for the first entry, or TOO_LONG. Reads no further than an entry. */
+/** The index of the comma before the entry that ends at `end`; -1 for the first entry, `TOO_LONG` if the entry is too long. */
 function commaBefore(list: string, end: number): number {
   const least = end > MAX_ENTRY ? end - MAX_ENTRY : 0;
   for (let i = end - 1; i >= least; i--) if (list.charCodeAt(i) === 0x2c) return i;
@@ -198,7 +197,7 @@ function proxyRanges(where: string, value: unknown): IpRange[] {
     }
     if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
   });
-  // Who trusts all of IPv4, or all of IPv6, trusts the client.
+  // Trusting all of IPv4 or IPv6 means trusting the client.
   if (holdEverybody(texts)) throw trustsAll(`${where}: \`clientIp\`: \`trustedProxies\` are ranges that together trust`);
   return ranges;
 }
@@ -221,7 +220,7 @@ function proxyRange(what: string, value: unknown): IpRange {
   );
 }
 
-/** An address of the app's own: a text, or undefined where there is none. */
+/** Checks what the app's `clientIp` function returns. */
 function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) => string | undefined | PromiseLike<string | undefined> {
   const checked = (address: unknown): string | undefined => {
     if (typeof address === "string") return address;

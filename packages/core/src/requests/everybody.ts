@@ -6,19 +6,19 @@ interface Span {
   readonly last: bigint;
 }
 
-/** The space that clients' addresses on the internet come from. */
+/** The ranges that contain all client addresses on the internet. */
 const everybody = ["0.0.0.0/0", "2000::/3"].map(spanOf);
 
-/** Parts of it that no client on the internet has an address in: private, reserved or never given out. */
+/** Parts of them without clients: private, reserved or unassigned. */
 const nobody = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"],
   "3000::/4",
 ].map(spanOf);
 
-/** Longer chains of proxies do not exist. */
+/** The maximum length of a chain of proxies. */
 export const mostHops = 64;
 
-/** Whether ranges together hold all clients of IPv4 or all of IPv6. Invalid ranges are left out. */
+/** Whether ranges together contain all IPv4 clients or all IPv6 clients. Invalid ranges are ignored. */
 export function holdEverybody(ranges: readonly string[]): boolean {
   const spans = [...ranges.flatMap((range) => parseCidr(range) ?? []).map(spanOfRange), ...nobody];
   spans.sort((a, b) => (a.first < b.first ? -1 : 1));

@@ -1,7 +1,7 @@
 import type { Key } from "../limits/key.js";
 import type { Promised } from "../support/promises.js";
 
-/** What a key function gets besides the request. */
+/** The second parameter of a key function. */
 export interface KeyInfo {
   /**
    * The client's address, normalised: IPv4 as a dotted quad, IPv6 as its network. Reading it throws `FLOODGATE_NO_CLIENT_IP` if there
@@ -16,19 +16,19 @@ export interface KeyInfo {
 }
 
 /**
- * Answers the key that a request counts for, or undefined if it has none. It runs once a request, however many rules use it; a function
+ * Returns the key that a request counts for, or undefined if it has none. It runs once per request, however many rules use it; a function
  * that reads `route` runs once for each route.
  */
 export type KeyFunction<Req> = (request: Req, info: KeyInfo) => Promised<Key | undefined>;
 
-/** How a request has ended. */
+/** How a request ended. */
 export interface ResponseInfo {
   /** The status of its response; 499 if the client left before the response was sent. */
   readonly status: number;
 }
 
 /**
- * The units of a request: as `cost`, when the request comes in; as `settle`, what it has really cost, once its response is done. Each
- * runs once a request, however many rules use it.
+ * The units of a request. As `cost` it runs when the request arrives. As `settle` it runs after the response, and returns the real cost.
+ * Each runs once per request, however many rules use it.
  */
 export type CostFunction<Req> = (request: Req, response?: ResponseInfo) => Promised<number | undefined>;
