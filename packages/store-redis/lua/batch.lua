@@ -13,8 +13,7 @@
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
--- A step takes one key of a state, and one of a block; 'a' and <n> take n of each per repetition, 'r' takes two of states. 's' and
--- 'r' take none of a block, 'b' and 'u' none of a state.
+-- A step takes one key; 'a' and <n> take n per repetition, 'r' takes two. 'b' and 'u' take that of the block, the others that of a state.
 --
 -- Replies:
 --   allowed, no waits     remaining, reset
@@ -80,16 +79,27 @@ local function append_blocked(left_ms, ok, allowed, remaining, retry_ms, reset_m
   append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
 end
 
--- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none. `blocks` has the values of the
--- batch by their numbers, and is nil if there are none: most batches pay one MGET for all their keys.
-local states, blocks = tonumber(ARGV[4]), nil
-for from = states + 1, #KEYS, 1000 do
-  local values = call('MGET', spread(KEYS, from, min(from + 999, #KEYS)))
-  for i = 1, #values do
-    if values[i] then
-      blocks = blocks or {}
-      blocks[from - states - 1 + i] = values[i]
-    end
+-- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none. `block_names` has the key of the
+-- block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay one MGET for all of them.
+local keys, block_names, blocks = tonumber(ARGV[4]), {}, nil
+if #KEYS > keys then
+  for i = 1, keys do block_names[i] = KEYS[keys + i] end
+else
+  for i = 1, keys do block_names[i] = string.gsub(KEYS[i], ':[^:]*$', ':blocks') end
+end
+
+local function note_block(number, value)
+  if type(value) ~= 'string' then return end
+  blocks = blocks or {}
+  blocks[number] = value
+end
+
+for from = 1, keys, 1000 do
+  local to = min(from + 999, keys)
+  local values = redis.pcall('MGET', spread(block_names, from, to))
+  for number = from, to do
+    -- While a Cluster slot moves, the block of a key may be on the other node: then the key is not blocked here.
+    if values.err then note_block(number, redis.pcall('GET', block_names[number])) else note_block(number, values[number - from + 1]) end
   end
 end
 
@@ -112,7 +122,7 @@ local function blocked_ms(number)
 end
 
 local function write_block(number, block_start, block_end, ban_start, ban_end)
-  local name, value = KEYS[states + number], nil
+  local name, value = block_names[number], nil
   local left_ms = max(left_of(block_start, block_end), left_of(ban_start, ban_end))
   if left_ms > 0 then
     value = format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
@@ -121,8 +131,8 @@ local function write_block(number, block_start, block_end, ban_start, ban_end)
     call('DEL', name)
   end
   blocks = blocks or {}
-  for i = 1, #KEYS - states do
-    if KEYS[states + i] == name then blocks[i] = value end
+  for i = 1, keys do
+    if block_names[i] == name then blocks[i] = value end
   end
 end
 
@@ -165,8 +175,7 @@ local function redeem(key, mark, until_ms, ...)
   return change, parts
 end
 
--- `key` numbers the keys of the states, `guard` those of the blocks.
-local key, guard, last = 0, 0, #ARGV
+local key, last = 0, #ARGV
 while arg <= last do
   local step = ARGV[arg]
   local policy = policies[tonumber(step)]
@@ -174,9 +183,9 @@ while arg <= last do
   if policy then
     local decide = policy.decide
     for _ = 1, tonumber(ARGV[arg]) do
-      key, guard = key + 1, guard + 1
+      key = key + 1
       check = key
-      local left_ms = blocks and blocked_ms(guard) or 0
+      local left_ms = blocks and blocked_ms(key) or 0
       if left_ms > 0 then
         append_blocked(left_ms, pcall(decide, KEYS[key], policy, 1, false))
       else
@@ -201,14 +210,14 @@ while arg <= last do
       for i = 2, count do
         local ok, allows = pcall(limits[i].decide, KEYS[key + i], limits[i], costs[i], false)
         if not ok then problem = allows end
-        if blocks and blocked_ms(guard + i) > 0 then allows = false end
+        if blocks and blocked_ms(key + i) > 0 then allows = false end
         whole = whole and (allows or shadows[i])
       end
       size = size + 1
       for i = 1, count do
         local limit, name = limits[i], KEYS[key + i]
         check = key + i
-        local left_ms = blocks and blocked_ms(guard + i) or 0
+        local left_ms = blocks and blocked_ms(key + i) or 0
         local commit = whole and not looks[i] and left_ms == 0
         if not (whole or looks[i] or problem or left_ms > 0) then
           local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
@@ -236,16 +245,16 @@ while arg <= last do
         size = before
         append(false, problem)
       end
-      key, guard = key + count, guard + count
+      key = key + count
     end
   elseif step == 'b' or step == 'u' then
-    guard = guard + 1
+    key = key + 1
     local ok, begun, left_ms
     if step == 'b' then
-      ok, begun, left_ms = pcall(block, guard, ARGV[arg] == '1', tonumber(ARGV[arg + 1]))
+      ok, begun, left_ms = pcall(block, key, ARGV[arg] == '1', tonumber(ARGV[arg + 1]))
       arg = arg + 2
     else
-      ok, begun = pcall(write_block, guard, 0, 0, 0, 0)
+      ok, begun = pcall(write_block, key, 0, 0, 0, 0)
     end
     if ok then
       answer[size + 1] = begun or 0
@@ -259,11 +268,10 @@ while arg <= last do
     check = key
     local policy = policies[tonumber(ARGV[arg])]
     if step == 'c' or step == 'p' then
-      guard = guard + 1
       local takes = step == 'c'
       local cost = takes and tonumber(ARGV[arg + 1]) or 1
       arg = arg + (takes and 2 or 1)
-      local left_ms = blocks and blocked_ms(guard) or 0
+      local left_ms = blocks and blocked_ms(key) or 0
       if left_ms > 0 then
         append_blocked(left_ms, pcall(policy.decide, KEYS[key], policy, cost, false))
       else
@@ -289,8 +297,7 @@ while arg <= last do
         append(false, change)
       end
     else
-      guard = guard + 1
-      local ok, problem = pcall(reset, KEYS[key], guard)
+      local ok, problem = pcall(reset, KEYS[key], key)
       if ok then
         size = size + 1
         answer[size] = 0

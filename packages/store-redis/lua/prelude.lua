@@ -7,7 +7,8 @@
 -- ARGV[1]  the time in milliseconds since the epoch, or '' for this server's own
 -- ARGV[2]  not after: past this server time in milliseconds the batch does nothing, because its callers have timed out
 -- ARGV[3]  '1' to return the state with each rejection, for the client's deny cache
--- ARGV[4]  the number of keys before those of the blocks
+-- ARGV[4]  the number of keys. As many keys of blocks follow, in the same order; on a Cluster none do, and their names are derived: a script
+--          with several keys fails while their slot moves
 -- ARGV[5]  the number of policies that follow, each as its algorithm's number and the parameters that core names
 -- ARGV...  the steps: see batch.lua
 --

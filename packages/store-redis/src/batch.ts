@@ -8,8 +8,9 @@ import type { Step } from "./steps.js";
 export class Batch {
   readonly steps: readonly Step[];
   readonly keys: string[] = [];
-  /** The keys of the blocks, which follow the others. */
-  readonly blocks: string[] = [];
+  /** The key of the block for each of the keys. */
+  readonly #blocks: string[] = [];
+  readonly #isCluster: boolean;
   /** The arguments of the steps. */
   readonly args: string[] = [];
   /** The injected clock's time; undefined if the server's time is used. */
@@ -20,8 +21,9 @@ export class Batch {
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
   /** @param notAfterMs the server time past which the script does nothing. */
-  constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
+  constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean, isCluster: boolean) {
     this.steps = steps;
+    this.#isCluster = isCluster;
     this.nowMs = clock?.();
     for (const step of steps) {
       step.firstKey = this.keys.length + 1;
@@ -35,6 +37,12 @@ export class Batch {
       String(this.#policies.length),
     ];
     for (const { number, parameters } of this.#policies) this.#head.push(String(number), ...parameters);
+  }
+
+  /** Writes a key, and the key of its block. A settlement needs no block, so the key itself stands in for it. */
+  key(redisKey: string, blockKey: string = redisKey): void {
+    this.keys.push(redisKey);
+    this.#blocks.push(blockKey);
   }
 
   /** Writes a repeatable step. Equal steps in a row are written once with a count. */
@@ -57,7 +65,8 @@ export class Batch {
 
   run(command: Run["command"]): Run {
     const script = command === "EVALSHA" ? sha : source;
-    const keys = [...this.keys, ...this.blocks];
+    // On a Cluster the script derives the names: a script with several keys fails while their slot moves to another node.
+    const keys = this.#isCluster ? this.keys : [...this.keys, ...this.#blocks];
     const args = [script, String(keys.length), ...keys, ...this.#head, ...this.args];
     return { command, args, firstKey: keys[0] as string };
   }

@@ -132,7 +132,7 @@ export class Lane implements Queue {
     const sentMs = performance.now();
     const leftMs = round.reduce((leastMs, step) => Math.min(leastMs, msLeft(step, sentMs)), Number.POSITIVE_INFINITY);
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leftMs);
-    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
+    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState, this.#client.isCluster));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;

@@ -147,8 +147,7 @@ export class Consume extends Step<Decision> {
 
   write(batch: Batch): void {
     const { known, redisKey, blockKey, cost } = this.#check;
-    batch.keys.push(redisKey);
-    batch.blocks.push(blockKey);
+    batch.key(redisKey, blockKey);
     const policy = batch.policy(known.policy);
     if (cost === 1) batch.repeat(policy);
     else batch.args.push("c", policy, String(cost));
@@ -184,8 +183,7 @@ export class ConsumeAll extends Step<Whole> {
   write(batch: Batch): void {
     const args = ["a", String(this.#checks.length)];
     for (const { known, redisKey, blockKey, cost, shadow, look } of this.#checks) {
-      batch.keys.push(redisKey);
-      batch.blocks.push(blockKey);
+      batch.key(redisKey, blockKey);
       args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (look ? 2 : 0)));
     }
     batch.repeat(...args);
@@ -221,8 +219,7 @@ export class Look extends Step<Decision> {
   }
 
   write(batch: Batch): void {
-    batch.keys.push(this.redisKey);
-    batch.blocks.push(this.#blockKey);
+    batch.key(this.redisKey, this.#blockKey);
     batch.args.push("p", batch.policy(this.#known.policy));
   }
 
@@ -252,12 +249,12 @@ export class Settle extends Step<number> {
   write(batch: Batch): void {
     const { cost, atMs, state = 0, receipt } = this.#charge;
     const change = [batch.policy(this.#known.policy), cost, atMs, state, this.#cost].map(String);
-    batch.keys.push(this.redisKey);
+    batch.key(this.redisKey);
     if (receipt === undefined) {
       batch.args.push("s", ...change);
       return;
     }
-    batch.keys.push(markOf(this.redisKey, receipt.id));
+    batch.key(markOf(this.redisKey, receipt.id));
     batch.args.push("r", ...change, String(receipt.untilMs));
   }
 
@@ -284,8 +281,7 @@ export class Reset extends Step<void> {
   }
 
   write(batch: Batch): void {
-    batch.keys.push(this.redisKey);
-    batch.blocks.push(this.#blockKey);
+    batch.key(this.redisKey, this.#blockKey);
     batch.args.push("d");
   }
 
@@ -309,7 +305,7 @@ export class Block extends Step<Blocked> {
   }
 
   write(batch: Batch): void {
-    batch.blocks.push(this.redisKey);
+    batch.key(this.redisKey);
     batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
   }
 
@@ -326,7 +322,7 @@ export class Block extends Step<Blocked> {
 /** Lifts the block and the ban of a key. */
 export class Unblock extends Step<void> {
   write(batch: Batch): void {
-    batch.blocks.push(this.redisKey);
+    batch.key(this.redisKey);
     batch.args.push("u");
   }
 

@@ -28,8 +28,7 @@ export class Script {
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<Answer> {
     const head = [clockMs ?? "", Number.MAX_SAFE_INTEGER, 1, steps.length, policies.length];
     for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
-    const blocks = steps.flatMap(([key, act]) => (act === "s" ? [] : [`${key}:blocks`]));
-    const keys = [...steps.map(([key]) => key), ...blocks];
+    const keys = [...steps.map(([key]) => key), ...steps.map(([key]) => `${key}:blocks`)];
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new Answer(await this.#server.command("EVALSHA", sha, keys.length, ...keys, ...head, ...args));
   }
