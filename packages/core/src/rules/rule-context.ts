@@ -24,7 +24,8 @@ export type Warn = (code: WarningCode, message: string, name: string) => void;
 
 /** @throws FloodgateError if an option is wrong. */
 export function ruleContext<Req>(where: string, options: RulesOptions<Req, string>, onEvent: EventListener | undefined): RuleContext<Req> {
-  const { keys = {}, costs = {} } = options;
+  const keys = options.keys ?? {};
+  const costs = options.costs ?? {};
   const listener = listenerOf(onEvent);
   for (const [name, cost] of Object.entries(costs)) functionOrNothing(where, `costs.${name}`, cost, "(req) => req.body.items.length");
   for (const [name, key] of Object.entries(keys)) {
