@@ -235,11 +235,12 @@ class SlabStore implements MemoryStore {
 
   /** Places a block that has changed by its end, or forgets one that has ended. */
   #placeBlock(blocks: Kind, key: string, slot: number, nowMs: number): void {
-    const leftMs = this.#blockedMs(blocks.strictest.name, key, nowMs);
-    if (leftMs === 0) return;
+    const limit = blocks.strictest;
+    if (this.#blockedMs(limit.name, key, nowMs) === 0) return;
     this.#leave();
     this.#table.remark(slot);
-    this.#place(blocks.strictest, slot, 0, nowMs + leftMs);
+    const { remaining, resetAfterMs } = limit.algorithm.decide(limit, this.#slots.cells(slot), this.#slots.at(slot), nowMs, 1, false);
+    this.#place(limit, slot, remaining, nowMs + resetAfterMs);
   }
 
   /** Deletes a key and its state. */

@@ -131,6 +131,28 @@ describe("a full memory store", () => {
     );
   });
 
+  it("keeps keys that were blocked by hand, however many keys are banned for longer, until their block ends", () => {
+    const { store, events, clock } = storeOf(100);
+    const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
+    limiter.block("by hand", "1m");
+    store.block("api", "both", 1000, "ban");
+    limiter.block("both", "1m");
+    const spray = (name: string): void => {
+      for (let i = 0; i < 1000; i++) {
+        limiter.consume(`${name} ${i}`, { cost: 10 });
+        store.block("api", `${name} ${i}`, 3_600_000, "ban");
+      }
+    };
+    spray("banned");
+    expect(limiter.peek("by hand").retryAfterMs).toBe(60_000);
+    expect(limiter.peek("both").retryAfterMs).toBe(60_000);
+    clock.nowMs += 60_000;
+    expect(limiter.peek("by hand").allowed).toBe(true);
+    spray("later");
+    expect(store.size).toBe(100);
+    expect(evicted(events)).not.toContain("by hand");
+  });
+
   it("removes expired keys without counting an eviction", () => {
     const { store, events, clock } = storeOf(100);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });

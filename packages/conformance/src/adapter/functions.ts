@@ -84,6 +84,21 @@ export function functionCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual([calls, app.codes], [1, ["mine"]]);
     });
 
+    it("start one query, even if they answer an object that runs its query at each `then`", async (web) => {
+      let queries = 0;
+      const query = <Row>(row: Row): PromiseLike<Row> => ({
+        // biome-ignore lint/suspicious/noThenProperty: what query builders answer
+        then: (done, failed) => {
+          queries++;
+          return Promise.resolve(row).then(done, failed);
+        },
+      });
+      const rules = ["a", "b", "c"].map((name) => ({ name, policy, key: "user", cost: "items" }) as const);
+      const app = await web.start({ rules, keys: { user: () => query("ann") }, costs: { items: () => query(2) } });
+      assert.equal((await app.get()).status, 200);
+      assert.equal(queries, 2);
+    });
+
     it("run once as settle, however many rules settle by them", async (web) => {
       let calls = 0;
       const used = (_: RequestView, response?: { readonly status: number }): number | undefined => {

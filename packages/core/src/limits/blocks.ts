@@ -76,6 +76,12 @@ function leftIn(cells: Cells, from: number, nowMs: number): number {
   return endMs <= nowMs || startMs - nowMs > endMs - startMs ? 0 : endMs - nowMs;
 }
 
+/**
+ * A full store evicts the blocked key nearest its reset. Clients can get themselves banned under many addresses, so a block by hand has a
+ * reset after those of all bans.
+ */
+const outlastsMs = 2 ** 51;
+
 const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
   name: "blocks",
   parameters: [],
@@ -83,7 +89,8 @@ const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
   size: () => blockCells,
   decide(limit, cells, at, nowMs, cost) {
     const leftMs = blockedMs(cells, at, nowMs);
-    return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, leftMs, 0, cost, nowMs);
+    const resetAfterMs = leftIn(cells, at + BLOCK, nowMs) > 0 ? leftMs + outlastsMs : leftMs;
+    return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, resetAfterMs, 0, cost, nowMs);
   },
   settle: () => 0,
 };

@@ -145,7 +145,12 @@ export class Meeting<Req = unknown> {
   /** The answer of a key function for a rule with this route. */
   key(of: KeyFunction<Req>, routeOf: RouteOf<Req>): Promised<Key | undefined> {
     for (let known = this.keyAnswers; known !== undefined; known = known.next) {
-      if (known.of === of && known.info?.fits(routeOf, of, known.value)) return read(known) as Promised<Key | undefined>;
+      if (known.of !== of) continue;
+      const fits = known.info?.fits(routeOf, known.value);
+      if (fits === true) return read(known) as Promised<Key | undefined>;
+      if (fits === false) continue;
+      const again = (): Promised<Key | undefined> => this.key(of, routeOf);
+      return (known.value as PromiseLike<unknown>).then(again, again);
     }
     const info = new LazyKeyInfo(this, routeOf);
     return this.keep("keyAnswers", of, info, () => {
@@ -172,13 +177,24 @@ export class Meeting<Req = unknown> {
   private keep<T>(list: "keyAnswers" | "otherAnswers", of: unknown, info: LazyKeyInfo<Req> | undefined, call: () => T): T {
     let answer: Answer<Req>;
     try {
-      answer = { of, value: call(), failed: false, info, next: this[list] };
+      const value: unknown = call();
+      answer = { of, value: isPromise(value) ? shared(value, info) : value, failed: false, info, next: this[list] };
     } catch (error) {
       answer = { of, value: error, failed: true, info, next: this[list] };
     }
     this[list] = answer;
     return read(answer) as T;
   }
+}
+
+/** One promise for all rules: a database library may run its query again at each `then`. */
+function shared<Req>(answer: PromiseLike<unknown>, info: LazyKeyInfo<Req> | undefined): Promise<unknown> {
+  const promise = Promise.resolve(answer);
+  if (info !== undefined) {
+    const settled = (): void => info.settle();
+    promise.then(settled, settled);
+  }
+  return promise;
 }
 
 function read<Req>({ value, failed }: Answer<Req>): unknown {
@@ -191,6 +207,7 @@ class LazyKeyInfo<Req> implements KeyInfo {
   readonly #meeting: Meeting<Req>;
   readonly #routeOf: RouteOf<Req>;
   #hasReadRoute = false;
+  #isSettled = false;
 
   constructor(meeting: Meeting<Req>, routeOf: RouteOf<Req>) {
     this.#meeting = meeting;
@@ -208,10 +225,18 @@ class LazyKeyInfo<Req> implements KeyInfo {
     return this.#routeOf(this.#meeting) ?? noRoute();
   }
 
-  /** Whether the function's answer is valid for a rule with another route. A function that returned a promise may read the route later. */
-  fits(routeOf: RouteOf<Req>, of: KeyFunction<Req>, answer: unknown): boolean {
-    if (routeOf === this.#routeOf || (!this.#hasReadRoute && !(isPromise(answer) && of.length > 1))) return true;
-    return routeOf(this.#meeting) === this.#routeOf(this.#meeting);
+  /** Call it when the function's promise is settled. */
+  settle(): void {
+    this.#isSettled = true;
+  }
+
+  /** Whether the function's answer is valid for a rule with another route; undefined while its promise may still read the route. */
+  fits(routeOf: RouteOf<Req>, answer: unknown): boolean | undefined {
+    if (routeOf === this.#routeOf) return true;
+    const hasAnswered = this.#isSettled || !isPromise(answer);
+    if (hasAnswered && !this.#hasReadRoute) return true;
+    if (routeOf(this.#meeting) === this.#routeOf(this.#meeting)) return true;
+    return this.#hasReadRoute ? false : undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { decisionOf, RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
+import { decisionOf, type KeyInfo, RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
 import { type Decision, fixedWindow, type Limiter, type RuleSource } from "../../src/index.js";
 import type { PlainRule, RuleUser } from "../../src/rules.js";
 
@@ -105,4 +105,28 @@ test.each(["draft-7", "draft-6", "legacy"] as const)('headers: "%s" show the mor
   limit.decide(request);
   request.method = "POST";
   expect(JSON.stringify(limit.decide(request))).toMatch(/limit=1, remaining=0,|-Limit","value":"1"/);
+});
+
+test("a key function that takes any number of arguments, and reads the route late, gets each rule's own route", async () => {
+  let calls = 0;
+  const keys = {
+    late: async (...[, info]: [Request, KeyInfo]) => {
+      await undefined;
+      return info.route;
+    },
+    plain: async (...[{ path }]: [Request, KeyInfo]) => {
+      calls++;
+      await undefined;
+      return path;
+    },
+  };
+  const paths = ["/users/:id", "/:any/7", "/users/:id"];
+  const rules = (["late", "plain"] as const).flatMap((key) =>
+    paths.map((path, i) => ({ name: `${key} ${i}`, key, policy: ten, match: { path } })),
+  );
+  const decided: string[] = [];
+  const limit = limitOf({ rules, keys, onEvent: (event) => event.type === "allowed" && decided.push(event.key) });
+  expect(await limit.decide({ ...get(), path: "/users/7" })).toMatchObject({ action: "pass" });
+  expect(decided).toEqual([...paths, "/users/7", "/users/7", "/users/7"]);
+  expect(calls).toBe(1);
 });
