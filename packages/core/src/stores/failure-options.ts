@@ -51,9 +51,11 @@ export function checkOnStoreError(where: string, option: OnStoreError | undefine
   const what = `${where}: onStoreError`;
   if (typeof option !== "object" || option === null) {
     const near = typeof option === "string" ? nearest(option, ["allow", "deny"]) : undefined;
+    // An address may hold a password.
+    const given = typeof option === "string" && /[:@]/.test(option) ? "an address" : shown(option);
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `${where}: \`onStoreError\` must be "allow", "deny" or a store that answers at once, but was ${shown(option)}. ${near === undefined ? "Write onStoreError: memoryStore()." : `Did you mean "${near}"?`}`,
+      `${where}: \`onStoreError\` must be "allow", "deny" or a store that answers at once, but was ${given}. ${near === undefined ? "Write onStoreError: memoryStore()." : `Did you mean "${near}"?`}`,
     );
   }
   if ("consume" in option || isRedisClient(option)) return { store: checkFallback(what, option as Store<"sync">, failing), processes: 1 };

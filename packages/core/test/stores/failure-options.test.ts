@@ -19,6 +19,11 @@ test.each<[string, object, RegExp]>([
     /`onStoreError` must be "allow", "deny" or a store that answers at once, but was "alow". Did you mean "allow"\?/,
   ],
   ["another word", { onStoreError: "memory" }, /but was "memory". Write onStoreError: memoryStore\(\)/],
+  [
+    "an address, whose password is not shown",
+    { onStoreError: "redis://app:secret@redis" },
+    /but was an address. Write onStoreError: memoryStore\(\)/,
+  ],
   ["a function", { onStoreError: () => "allow" }, /but was the function onStoreError. Write onStoreError: memoryStore\(\)/],
   ["null", { onStoreError: null }, /`onStoreError` must be.*but was null/],
   [
