@@ -134,7 +134,11 @@ export class Meeting<Req = unknown> {
   /** The name of the request's plan; undefined if it has none. */
   plan(): Promised<string | undefined> {
     const { plan } = this.settings;
-    return plan === undefined ? undefined : this.once(plan, () => andThen<unknown, string | undefined>(plan(this.request), checkPlan));
+    if (plan === undefined) return undefined;
+    return andThen<unknown, string | undefined>(
+      this.once(plan, () => plan(this.request)),
+      checkPlan,
+    );
   }
 
   /** The answer of a cost function. */
