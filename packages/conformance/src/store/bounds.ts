@@ -13,7 +13,7 @@ export function boundCases(suite: Suite): void {
       const everything: ScriptOptions = { refunds: true, settles: true, jumps: true, impossible: true };
       await fc.assert(
         fc.asyncProperty(scriptsOf(policies, everything), ([policy, steps]) => agreesWithModel(world, policy, steps)),
-        { numRuns: 400 },
+        world.runs(400),
       );
     });
 
@@ -23,7 +23,7 @@ export function boundCases(suite: Suite): void {
         const options: ScriptOptions = { refunds: true, settles: true, backwards: true };
         await fc.assert(
           fc.asyncProperty(scriptsOf(policies, options), ([policy, steps]) => agreesWithModel(world, policy, steps)),
-          { numRuns: 400 },
+          world.runs(400),
         );
       },
     );
@@ -42,7 +42,7 @@ export function boundCases(suite: Suite): void {
             }
           }
         }),
-        { numRuns: 200 },
+        world.runs(200),
       );
     });
 
@@ -65,7 +65,7 @@ export function boundCases(suite: Suite): void {
             }
           }
         }),
-        { numRuns: 200 },
+        world.runs(200),
       );
     });
 
@@ -79,7 +79,7 @@ export function boundCases(suite: Suite): void {
             policy.algorithm === "leaky-bucket" ? Math.floor((policy.maxDelayMs * policy.leak) / policy.everyMs) + 1 : requests;
           assert.equal(passed, Math.min(requests, policy.quota, queued));
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
   });

@@ -26,7 +26,7 @@ export function clockCases(suite: Suite): void {
           const later = { retryAfterMs: before.retryAfterMs + backMs, resetAfterMs: before.resetAfterMs + backMs };
           assert.deepEqual({ ...after }, { ...before, ...later });
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -47,7 +47,7 @@ export function clockCases(suite: Suite): void {
           world.nowMs = nowMs + retryAfterMs;
           assert.equal((await limiter.consume("key")).allowed, true);
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -65,7 +65,7 @@ export function clockCases(suite: Suite): void {
           const decisions = (await playAll(world, limiter, "key", after)) as Decision[];
           assert.deepEqual(decisions, await playAll(world, limiter, "fresh", after));
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -78,7 +78,7 @@ export function clockCases(suite: Suite): void {
           assert.ok(passed >= 1 && passed <= policy.quota);
           if (policy.algorithm !== "leaky-bucket") assert.equal(passed, policy.quota);
         }),
-        { numRuns: 50 },
+        world.runs(50),
       );
     });
   });

@@ -26,6 +26,8 @@ export interface StoreConformanceOptions {
   readonly makeStore: MakeStore;
   /** Makes an empty store that keeps at most `maxKeys` keys. Set it if your store evicts keys: the suite then also tests a full store. */
   readonly makeBoundedStore?: MakeBoundedStore;
+  /** The part of the random runs to do, above 0, at most 1: less if other tests cover what differs. Default 1. */
+  readonly effort?: number;
 }
 
 /** The timeout of one test. Generous, for stores that need a network round trip per decision. */
@@ -40,7 +42,7 @@ const timeoutMs = 120_000;
 export function storeConformance(runner: Runner, options: StoreConformanceOptions): void {
   const suite: Suite = {
     describe: (name, body) => void runner.describe(name, body),
-    it: (name, body) => void runner.it(name, () => inWorld(options.makeStore, body), timeoutMs),
+    it: (name, body) => void runner.it(name, () => inWorld(options.makeStore, body, options.effort), timeoutMs),
   };
   runner.describe(options.name, () => {
     vectorCases(suite);

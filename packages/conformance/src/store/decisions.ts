@@ -29,7 +29,7 @@ export function decisionCases(suite: Suite): void {
           // Nor later: without the rejected requests, all others are decided the same.
           assert.deepEqual(await playAll(world, limiter, "other", admitted), allowed);
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -52,7 +52,7 @@ export function decisionCases(suite: Suite): void {
             assert.equal((await limiter.consume(early, { cost })).allowed, false, `step ${index}, one before ${retryAfterMs} ms`);
           }
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -72,7 +72,7 @@ export function decisionCases(suite: Suite): void {
             assert.equal(all.allowed, true, `step ${index}: ${remaining}`);
           }
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -96,7 +96,7 @@ export function decisionCases(suite: Suite): void {
             assert.deepEqual(used, await playAll(world, limiter, "fresh", shifted));
           },
         ),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -111,7 +111,7 @@ export function decisionCases(suite: Suite): void {
           assert.equal((await limiter.peek("used")).resetAfterMs, 1);
           assert.equal((await limiter.peek("fresh")).resetAfterMs, 0);
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -133,7 +133,7 @@ export function decisionCases(suite: Suite): void {
           }
           assert.deepEqual(await playAll(world, limiter, "unwatched", steps), watched);
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -155,7 +155,7 @@ export function decisionCases(suite: Suite): void {
           await playAll(world, limiter, "key", steps);
           await impossible("key");
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -169,7 +169,7 @@ export function decisionCases(suite: Suite): void {
           }
           checkNumbers(await limiter.peek("key"));
         }),
-        { numRuns: 200 },
+        world.runs(200),
       );
     });
 
@@ -188,7 +188,7 @@ export function decisionCases(suite: Suite): void {
           assert.deepEqual(await limiter.peek("kept"), kept);
           assert.deepEqual(await other.peek("reset"), others);
         }),
-        { numRuns: 50 },
+        world.runs(50),
       );
     });
   });

@@ -124,7 +124,7 @@ export function keyCases(suite: Suite): void {
           assert.equal((await limiter.peek(one)).allowed, false);
           assert.equal((await limiter.peek(other)).allowed, JSON.stringify(one) !== JSON.stringify(other));
         }),
-        { numRuns: 300 },
+        world.runs(300),
       );
     });
 

@@ -25,7 +25,7 @@ export function largeCases(suite: Suite): void {
           fc.asyncProperty(scripts(policy, { refunds: true, settles: true, longest: 15 }), (steps) =>
             agreesWithModel(world, policy, steps),
           ),
-          { numRuns: 30 },
+          world.runs(30),
         );
       });
     }
@@ -36,7 +36,7 @@ export function largeCases(suite: Suite): void {
         fc.asyncProperty(anySize, share, async (policy, factor) => {
           if (policy !== undefined) await settlesExactly(world, policy, world.fresh(), factor);
         }),
-        { numRuns: 300 },
+        world.runs(300),
       );
     });
   });

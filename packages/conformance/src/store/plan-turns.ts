@@ -99,7 +99,7 @@ export function planTurnCases(suite: Suite): void {
               numbers.map((of) => plan(...of)),
             ).play(phases),
           ),
-          { numRuns: 120 },
+          world.runs(120),
         );
       });
     }

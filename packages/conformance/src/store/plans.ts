@@ -85,7 +85,7 @@ export function planCases(suite: Suite): void {
             assert.equal((await world.store.consume(limit, early, decision.cost)).allowed, false, `one before ${decision.retryAfterMs} ms`);
           }
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
   });

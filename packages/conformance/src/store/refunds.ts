@@ -26,7 +26,7 @@ export function refundCases(suite: Suite): void {
             assert.deepEqual(await limiter.peek("key"), after);
           }
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -48,7 +48,7 @@ export function refundCases(suite: Suite): void {
             assert.deepEqual([after.remaining, after.allowed], [before.remaining, before.allowed]);
           }
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -64,7 +64,7 @@ export function refundCases(suite: Suite): void {
           }
           assert.deepEqual(await limiter.peek("key"), fresh);
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -80,7 +80,7 @@ export function refundCases(suite: Suite): void {
           for (const decision of decisions) assert.equal(await limiter.refund("key", decision), 0);
           assert.deepEqual(await limiter.peek("key"), before);
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -97,7 +97,7 @@ export function refundCases(suite: Suite): void {
           assert.equal(await limiter.refund("key", ahead), 0);
           assert.deepEqual(await limiter.peek("key"), before);
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 

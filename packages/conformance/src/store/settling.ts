@@ -16,7 +16,7 @@ export function settlingCases(suite: Suite): void {
     suite.it("matches the algorithm's definition when plans change and the clock jumps", async (world) => {
       await fc.assert(
         fc.asyncProperty(livesUnderPlans, ([limits, acts]) => agreesUnderPlans(world, limits, acts)),
-        { numRuns: 400 },
+        world.runs(400),
       );
     });
 
@@ -47,7 +47,7 @@ export function settlingCases(suite: Suite): void {
             assert.equal(after, Math.max(0, before - units));
             if (after > 0) assert.equal(await left(charging), kind.left(other[0], wideQuota - after, wideQuota));
           }),
-          { numRuns: 60 },
+          world.runs(60),
         );
       });
     }
@@ -67,7 +67,7 @@ export function settlingCases(suite: Suite): void {
           assert.equal(back + (await limiter.settle(settled, ofSettled, 0)), 0);
           assert.deepEqual(await limiter.peek(settled), await limiter.peek(refunded));
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -126,7 +126,7 @@ export function settlingCases(suite: Suite): void {
             used.unshift({ atMs: decision.atMs, units: BigInt(realCost) });
           }
         }),
-        { numRuns: 200 },
+        world.runs(200),
       );
     });
 
@@ -168,7 +168,7 @@ export function settlingCases(suite: Suite): void {
             }
           },
         ),
-        { numRuns: 200 },
+        world.runs(200),
       );
     });
 

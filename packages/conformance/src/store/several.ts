@@ -70,7 +70,7 @@ export function severalCases(suite: Suite): void {
             if (!whole.allowed && !logged) assert.equal(decision.delayMs, 0, "nobody waits for a turn in a rejected whole");
           }
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 
@@ -89,7 +89,7 @@ export function severalCases(suite: Suite): void {
           });
           assert.deepEqual(await looks(limiters, "shuffled"), await looks(limiters, "straight"));
         }),
-        { numRuns: 100 },
+        world.runs(100),
       );
     });
 
@@ -106,7 +106,7 @@ export function severalCases(suite: Suite): void {
             else if (!other.allowed) assert.ok(decision.retryAfterMs >= other.retryAfterMs);
           }
         }),
-        { numRuns: 50 },
+        world.runs(50),
       );
     });
 
@@ -194,7 +194,7 @@ export function severalCases(suite: Suite): void {
           if (!shadow) assert.equal(passes, false);
           else assert.ok(free || !passes, "a shadow prevents nothing");
         }),
-        { numRuns: 150 },
+        world.runs(150),
       );
     });
 

@@ -30,10 +30,17 @@ export class World {
   nowMs: number = startMs;
   readonly store: Store;
   readonly #faults: unknown[] = [];
+  readonly #effort: number;
   #used = 0;
 
-  constructor(store: Store) {
+  constructor(store: Store, effort = 1) {
     this.store = patient(store);
+    this.#effort = effort;
+  }
+
+  /** How many random runs a property gets, of which the store's tests do their part. */
+  runs(most: number): { numRuns: number } {
+    return { numRuns: Math.max(10, Math.ceil(most * this.#effort)) };
   }
 
   /** A limiter; by default under an unused name. */
@@ -58,10 +65,10 @@ export class World {
 }
 
 /** Runs a test in its own world, and always closes the store. */
-export async function inWorld(makeStore: MakeStore, body: (world: World) => Promise<void>): Promise<void> {
+export async function inWorld(makeStore: MakeStore, body: (world: World) => Promise<void>, effort?: number): Promise<void> {
   let nowMs = (): number => startMs;
   const store = await makeStore(() => nowMs());
-  const world = new World(store);
+  const world = new World(store, effort);
   nowMs = () => world.nowMs;
   try {
     await body(world);
