@@ -130,3 +130,9 @@ test("a key function that takes any number of arguments, and reads the route lat
   expect(decided).toEqual([...paths, "/users/7", "/users/7", "/users/7"]);
   expect(calls).toBe(1);
 });
+
+test("a function that serves as both plan and cost is checked as each", () => {
+  const number = (): never => 2 as never;
+  const rule = { policy: ten, key: "global" as const, cost: number, plans: { pro: { limit: 20 } } };
+  expect(() => limitOf({ ...rule, plan: number }).decide(get())).toThrow(expect.objectContaining({ code: "FLOODGATE_MISSING_PLAN" }));
+});
