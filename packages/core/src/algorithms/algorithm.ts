@@ -2,63 +2,64 @@ import { FloodgateError } from "../support/errors.js";
 import { type DecisionUnder, MadeDecision } from "./made-decision.js";
 import type { OptionDescriptions } from "./options.js";
 
-/** Numbers of many keys side by side: exact integers below 2^53. */
+/** The states of many keys in one array. Each cell is a whole number below 2^53. */
 export type Cells = Float64Array;
 
-/** A limit, as far as an algorithm has to know it: the decision bears its name. */
+/** The part of a limit that an algorithm needs. The decision carries its name. */
 export interface NamedPolicy<P> {
   readonly name: string;
   readonly policy: P;
 }
 
 /**
- * How requests under a policy are decided: pure functions over one key's state, a few numbers from `cells[at]` on. All zeros are no
- * state. It knows no clock, no storage and no framework, so that any store can host it.
+ * Decides requests under a policy. These are pure functions over the state of one key: a few numbers from `cells[at]` on. A state of zeros
+ * means that the key was not used. An algorithm knows no clock, no storage and no framework, so any store can host it.
  */
 export interface Algorithm<P> {
-  /** Its name, and that of its twin in another language: `smooth-bucket` for `tokenBucket` and `gcra`. */
+  /** The name of the algorithm, and of its twin in another language. `tokenBucket` and `gcra` share `smooth-bucket`. */
   readonly name: string;
-  /** The fields of a policy that it computes with: a twin is handed these. */
+  /** The fields of the policy that the algorithm computes with. A twin gets these. */
   readonly parameters: readonly (keyof P & string)[];
-  /** What the cells hold, in their order; the last may begin a list. A twin hands states over in this order. */
+  /** The names of the cells, in order. The last one may begin a list. A twin returns states in this order. */
   readonly cells: readonly string[];
-  /** Whether an allowed request may have to wait for its turn. */
+  /** Whether an allowed request may have a delay. Default: it never has. */
   readonly delays?: true;
   /** Whether a rejected request changes the state. Default: it never does. */
   readonly countsRejected?: (policy: P) => boolean;
-  /** The units of a key that still count, as a look at it tells. Default: those missing from the limit. */
+  /** The units of a key that still count, from a decision that charged nothing. Default: `limit - remaining`. */
   readonly used?: (policy: P, look: Pick<DecisionUnder<P>, "limit" | "remaining" | "resetAfterMs">) => number;
-  /** What so many units of a charge weigh at `nowMs`, as far as they still count. Default: as many. */
+  /** The units of a charge that still count at `nowMs`. Default: all of them. */
   readonly weight?: (policy: P, units: number, chargedAtMs: number, nowMs: number) => number;
-  /** The time in which a bucket is full again that lacks so many units more than it holds; not in windows, which end. */
+  /** For buckets: the time in milliseconds until a bucket with a debt of `units` is full. Windows have none, because they end. */
   readonly recoveryMs?: (policy: P, units: number) => number;
-  /** The time of a charge, moved to the last refill before it, for a bucket that is full at `fullAtMs`. Default: unmoved. */
+  /** For buckets with intervals: the last refill before a charge, if the bucket is full at `fullAtMs`. Default: the time of the charge. */
   readonly refilledMs?: (policy: P, chargedAtMs: number, fullAtMs: number) => number;
 
-  /** How many cells the state may take once one more request has been decided. */
+  /** The number of cells that the state may need after one more request. */
   size(policy: P, cells: Cells, at: number): number;
 
   /**
-   * Decides a request of `cost` units at `nowMs`. With `commit` an allowed request is charged (and a rejected one
-   * logged, where the policy counts those); without, nothing is written and the decision describes the state as it is.
+   * Decides a request of `cost` units at `nowMs`, in milliseconds since the epoch. With `commit` it charges an allowed request, and logs a
+   * rejected one if the policy counts those. Without `commit` it writes nothing.
    */
   decide<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): DecisionUnder<Q>;
 
   /**
-   * Changes what a decision of `reserved` units at `chargedAtMs` charged to its real `cost`, from 0 on. What is less is given back
-   * as far as it still counts; what is more is charged, even into debt: a window's where the charge still counts, a bucket's always,
-   * so that a state may come of none. The state changes by what is answered, whatever other policies have charged to it since: it is
-   * not clamped. No more than 2^52 changes at once, units of a window or parts of a bucket's, and a debt is counted as far as exact
-   * arithmetic goes.
-   * What leaves nothing leaves zeros.
-   * @returns the units charged in addition, or below 0 those given back, a fraction where a bucket has partly refilled.
+   * Changes a charge of `reserved` units, made at `chargedAtMs`, to its real `cost` of at least 0.
+   *
+   * - A lower cost gives back the difference, as far as it still counts.
+   * - A higher cost charges the difference, even into debt. A window does so only while the charge still counts. A bucket always does,
+   *   even if it has no state.
+   *
+   * The state changes by the returned units and is not clamped, whatever other policies have charged since. One call changes at most 2^52
+   * units of a window, or parts of a bucket. Debts are capped where arithmetic would stop being exact. A state without usage becomes zeros.
+   * @returns the units charged in addition; negative if units were given back. A fraction if a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
 }
 
 /**
- * One algorithm as users know it: what its policies are called, read from and described by. Everything that is said of the algorithm
- * elsewhere (rules files and their schema, the command line, what a fallback allows) comes from here.
+ * An algorithm as users know it. Rules files and their schema, the command line and the share of a fallback are derived from this.
  */
 export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   /** One sentence for editors and docs. */
@@ -66,32 +67,32 @@ export interface AlgorithmDefinition<P extends PolicyBase, Options> {
   readonly options: OptionDescriptions<Options>;
   /** The factory. */
   readonly make: (options: Options) => P;
-  /** The options that make the policy anew, without those that were left to their default. */
+  /** The options from which `make` makes the same policy, without those that have their default. */
   readonly optionsOf: (policy: P) => { readonly [Option in keyof Options]: Options[Option] | undefined };
   /**
-   * The policy for each of so many processes that count apart. Together they allow no more than the whole, where there is a unit for each.
-   * @param part a count rounded down to one process's share, at least 1. An even pace is slowed exactly instead.
+   * The policy for each of several processes that count apart. Together they allow no more than `policy`, if it has a unit for each.
+   * @param part divides a count by the processes and rounds down, to at least 1. Rates are divided exactly.
    */
   readonly share: (policy: P, part: (units: number) => number, processes: number) => P;
   /** The policy's numbers in words: `100 per 1m`. */
   readonly describe: (policy: P) => string;
-  /** How its policies are decided: one way, or several. */
+  /** The algorithms that decide its policies; several if an option chooses between them. */
   readonly algorithms: readonly [Algorithm<P>, ...Algorithm<P>[]];
-  /** The way that a policy is decided. Default: the only one. */
+  /** The algorithm that decides a policy. Default: the first. */
   readonly algorithmOf?: (policy: P) => Algorithm<P>;
 }
 
-/** What every policy tells besides its parameters. */
+/** The fields of every policy. */
 export interface PolicyBase {
   /** The largest cost that could ever pass. */
   readonly quota: number;
-  /** The window, or the time a bucket takes from empty to full (a queue from full to empty), rounded up. */
+  /** The window, or the time that a bucket takes from empty to full (a queue from full to empty), in milliseconds, rounded up. */
   readonly spanMs: number;
-  /** What tells states apart: the algorithm and its times. Policies that share it keep each other's state. */
+  /** The algorithm and its times. Policies with the same kind share a state. */
   readonly stateKind: string;
 }
 
-/** One writer for all algorithms: V8 gives every decision the same shape. It has no charge until `charged` gives it one. */
+/** Makes a decision, for all algorithms, so that V8 gives every decision the same shape. It has no charge yet. */
 export function decision<P>(
   limit: NamedPolicy<P>,
   quota: number,
@@ -106,12 +107,13 @@ export function decision<P>(
   return new MadeDecision(allowed, quota, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs, limit.name, limit.policy, false);
 }
 
-/** The largest product of a policy's numbers: so much may be owed on top of it, and instants be added, below 2^53. */
+/** The largest product of a policy's numbers. A debt and an instant can be added to it, and the sum stays below 2^53. */
 const largest = 2 ** 51;
 
 /**
- * Refuses a policy whose exact arithmetic would leave the whole numbers that a double holds.
+ * Refuses a policy whose arithmetic would not be exact.
  * @param most the largest product that leaves room for a debt as large as the quota.
+ * @throws FloodgateError `FLOODGATE_POLICY_TOO_LARGE`
  */
 export function checkExact(where: string, product: number, advice: string, most: number = largest): void {
   if (product <= most) return;

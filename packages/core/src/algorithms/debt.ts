@@ -1,24 +1,24 @@
-/** How deep a debt may go, in units of a log and parts of a bucket: with an instant or a quota added it stays below 2^53. */
+/** The largest debt, in units of a log or parts of a bucket. With an instant or a quota added it stays below 2^53. */
 export const deepest: number = 2 ** 52;
 
-/** How many units may be missing where `amount` come every `everyMs`: they have all come before 2^52 ms have passed. */
+/** The largest number of missing units if `amount` arrive every `everyMs`: all have arrived within 2^52 ms. */
 export function mostMissing(amount: number, everyMs: number): number {
   return Math.min(Math.floor(deepest / everyMs) * amount, deepest);
 }
 
-/** What a settlement is to change, up to 2^52 units either way: what it answers stays far enough from 2^53 to travel as a number. */
+/** The change of a settlement, clamped to 2^52 units either way. So the result stays exact when a client of Redis sends it. */
 export function changeOf(reserved: number, cost: number): number {
   return Math.max(-deepest, Math.min(cost - reserved, deepest));
 }
 
-/** What a settlement is to change in a window, whose charges may be larger: some clients of Redis misread what lies nearer to 2^53. */
+/** The change of a settlement in a window, whose charges may be larger. Some clients of Redis misread numbers closer to 2^53. */
 export function windowChangeOf(reserved: number, cost: number): number {
   return Math.max(63 - Number.MAX_SAFE_INTEGER, Math.min(cost - reserved, Number.MAX_SAFE_INTEGER - 63));
 }
 
 /**
- * What a bucket gets back of a charge that cost less than was reserved, in parts: so much more of what was reserved than of the
- * real cost still counts, now that `flowed` parts have come in. Of a charge from when the bucket was larger, what it holds now.
+ * The parts that a bucket gets back if a charge cost less than was reserved: the unexpired reservation minus the unexpired real cost, after
+ * `flowed` parts have arrived. If the bucket was larger when it was charged, only the part that it can hold now counts.
  */
 export function given(reserved: number, cost: number, quota: number, unit: number, flowed: number): number {
   const cut = Math.max(reserved - quota, 0);

@@ -4,7 +4,7 @@ import { type Algorithm, type AlgorithmDefinition, decision, type PolicyBase } f
 import { windowChangeOf } from "./debt.js";
 import { limitOption, windowOption } from "./options.js";
 
-/** A count that starts anew at every whole multiple of the window. */
+/** A count that restarts at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
   readonly algorithm: "fixed-window";
   readonly limit: number;
@@ -38,7 +38,7 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   });
 }
 
-/** The window's start, and how many units were taken in it: more than the limit where it was higher, or where they are owed. */
+/** The start of the window, and the units taken in it. They exceed the limit if it was higher before, or after a debt. */
 const layout = ["start", "count"] as const;
 const START = layout.indexOf("start");
 const COUNT = layout.indexOf("count");
@@ -67,7 +67,7 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     const remaining = count > quota ? 0 : quota - count;
     const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
     const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-    // Not `Math.max`: what that answers is another number object.
+    // `Math.max` would allocate another number.
     let atMs = nowMs;
     if (start > nowMs) atMs = start;
     return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);

@@ -13,7 +13,7 @@ export interface GcraPolicy extends PolicyBase, Rate {
   readonly burst: number;
 }
 
-/** Policies whose burst was left to the limit, and is another where a plan has another limit. */
+/** Policies without the option `burst`. A plan with another limit has another burst. */
 const withoutBurst = new WeakSet<GcraPolicy>();
 
 export interface GcraOptions {

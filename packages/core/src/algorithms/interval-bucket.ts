@@ -1,12 +1,12 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given, mostMissing } from "./debt.js";
 
-/** What a bucket by interval computes with. */
+/** The numbers of a bucket with intervals. */
 type IntervalPolicy = PolicyBase & { readonly capacity: number; readonly refill: number; readonly everyMs: number };
 
 /**
- * The tokens after the last charge, below 0 in debt, and the last refill before it; then the state's numbers: see shared.ts.
- * A capacity of 0 is no state.
+ * The tokens after the last charge (negative in debt), the last refill before it, and the largest numbers that charged the state: see
+ * shared.ts. A capacity of 0 means that the key was not used.
  */
 const layout = ["tokens", "last", "capacity", "refill"] as const;
 const TOKENS = layout.indexOf("tokens");
@@ -14,12 +14,12 @@ const LAST = layout.indexOf("last");
 const CAPACITY = layout.indexOf("capacity");
 const REFILL = layout.indexOf("refill");
 
-/** The time in which so many tokens come in. */
+/** The time until this many tokens have arrived. */
 function takesMs(tokens: number, refill: number, everyMs: number): number {
   return Math.ceil(tokens / refill) * everyMs;
 }
 
-/** When the state's own bucket is full; -Infinity where there is no state, or one from too far ahead. */
+/** When the state's own bucket is full. -Infinity without a state, or if the state is too far ahead of the clock. */
 function endOf({ capacity, refill, everyMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
   const most = cells[at + CAPACITY] as number;
   const fastest = cells[at + REFILL] as number;
@@ -29,13 +29,13 @@ function endOf({ capacity, refill, everyMs }: IntervalPolicy, cells: Cells, at: 
   return (cells[at + LAST] as number) + takesMs(most - (cells[at + TOKENS] as number), fastest, everyMs);
 }
 
-/** Whole refills since the state's last one. */
+/** The whole refills since the last one of the state. */
 function refills({ everyMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
   const last = cells[at + LAST] as number;
   return nowMs <= last ? 0 : Math.floor((nowMs - last) / everyMs);
 }
 
-/** Token bucket, by interval: `refill` tokens at each whole `every`; a full bucket has no memory. */
+/** The token bucket with `style: "interval"`: `refill` tokens arrive at each whole `every`. A full bucket has no state. */
 export const intervalBucket: Algorithm<IntervalPolicy> = {
   name: "interval-bucket",
   parameters: ["capacity", "refill", "everyMs"],
@@ -48,18 +48,18 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, refill, everyMs, spanMs } = limit.policy;
     const stored = cells[at + LAST] as number;
-    // Where no other plan charges, the state ends just when this one's bucket is full.
+    // If no other plan charges the key, the state ends when this plan's bucket is full.
     const own = cells[at + CAPACITY] === capacity && cells[at + REFILL] === refill;
     const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
     let tokens = capacity;
     let last = nowMs;
-    // Without a debt a span fills the bucket.
+    // Without a debt, the bucket is full after one span.
     const counts = own && stored - nowMs <= spanMs && (nowMs - stored < spanMs || (cells[at + TOKENS] as number) < 0);
     if (shared || counts) {
       const count = nowMs <= stored ? 0 : Math.floor((nowMs - stored) / everyMs);
-      // A product above 2^53 is rounded, and more than there is room for all the same.
+      // A product above 2^53 is rounded, but it fills the bucket in any case.
       tokens = Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
-      // Only where no plan's bucket lacks anything do the refills begin anew.
+      // Refills restart only if the bucket of every plan is full.
       if (tokens < capacity || (shared && capacity < (cells[at + CAPACITY] as number))) last = stored + count * everyMs;
     }
     const allowed = cost <= tokens;
@@ -71,7 +71,7 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     let fullAt = nowMs;
     if (tokens < capacity) {
       fullAt = last + takesMs(capacity - tokens, refill, everyMs);
-      // The state may end before this plan's own bucket would be full.
+      // The state may end before this plan's bucket would be full.
       if (shared) fullAt = Math.min(fullAt, endOf(limit.policy, cells, at, nowMs));
     }
     let retryAfterMs = 0;
@@ -86,7 +86,7 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     const exists = nowMs < endOf(policy, cells, at, nowMs);
     if (cost > reserved) {
       if (!exists) keep(cells, at, capacity, nowMs, capacity, refill);
-      // What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+      // Refills until now are added before the debt. Otherwise a faster plan could pay the debt with refills that a full bucket lost.
       const count = refills(policy, cells, at, nowMs);
       const tokens = Math.min((cells[at + TOKENS] as number) + count * refill, cells[at + CAPACITY] as number);
       const missing = (cells[at + CAPACITY] as number) - tokens;
@@ -98,17 +98,17 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
       return units;
     }
     const last = cells[at + LAST] as number;
-    // A charge after the refill that follows the last charge is of a state that a clock's jump made void.
+    // A charge after the refill that follows the last charge belongs to a state that a clock jump has ended.
     if (!exists || chargedAtMs - last >= everyMs) return 0;
     const count = refills(policy, cells, at, nowMs);
-    // Refills lie at last + k · every: those after the charge have put something in already.
+    // Refills happen at last + k · every. Those after the charge have given something back already.
     const since = Math.max(Math.ceil((last + count * everyMs - chargedAtMs) / everyMs), 0);
     const missing = capacity - Math.min((cells[at + TOKENS] as number) + count * refill, capacity);
     const due = given(reserved, cost, capacity, 1, since * Math.max(cells[at + REFILL] as number, refill));
     const back = Math.min(due, missing, (cells[at + CAPACITY] as number) - (cells[at + TOKENS] as number));
     if (back === 0) return 0;
     (cells[at + TOKENS] as number) += back;
-    // Full again: no state.
+    // A full bucket has no state.
     if (endOf(policy, cells, at, nowMs) <= Math.max(nowMs, last)) cells.fill(0, at, at + layout.length);
     return -back;
   },

@@ -7,13 +7,13 @@ import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import { AMOUNT, LEVEL as BACKLOG, bucketCells, deepestAt, flowed, note, QUOTA, spanAt, TIME, takesAt, unitAt } from "./shared.js";
 
-/** A first-in-first-out queue that is drained at an even pace: it delays, then rejects. */
+/** A first-in-first-out queue that drains at a constant rate. It delays requests, and rejects them when it is full. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
   readonly algorithm: "leaky-bucket";
   readonly capacity: number;
   readonly leak: number;
   readonly everyMs: number;
-  /** A request that would wait longer is rejected; Infinity where only the capacity says so. */
+  /** A request that would wait longer is rejected, in milliseconds. Infinity if only a full queue rejects. */
   readonly maxDelayMs: number;
 }
 
@@ -28,7 +28,7 @@ export interface LeakyBucketOptions {
   maxDelayMs?: number;
 }
 
-/** The longest wait that a JavaScript timer holds. */
+/** The longest delay of a JavaScript timer, in milliseconds. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
@@ -66,11 +66,11 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
 }
 
 /*
- * The state's level is the backlog after the last charge. It may be more than a queue holds: what a larger one has let in, or a debt.
- * That queue is full until as much has drained.
+ * The level of the state is the backlog after the last charge. It can exceed the capacity of a plan: a larger queue has admitted more, or
+ * there is a debt. Then the queue of that plan is full until the excess has drained.
  */
 
-/** When the state's own queue is empty; -Infinity where there is no state, or one from too far ahead. */
+/** When the state's own queue is empty. -Infinity without a state, or if the state is too far ahead of the clock. */
 function endOf(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
   if (cells[at + QUOTA] === 0) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
@@ -89,7 +89,7 @@ function backlogAt(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: n
   return drained(backlog, cells[at + TIME] as number, nowMs, policy.flow);
 }
 
-/** A backlog of `time` at `nowMs`. A product above 2^53 is rounded, and more than there is to drain all the same. */
+/** A backlog of `time` at `nowMs`. A product above 2^53 is rounded, but it drains the queue in any case. */
 function drained(backlog: number, time: number, nowMs: number, flow: number): number {
   return nowMs > time ? Math.max(backlog - (nowMs - time) * flow, 0) : backlog;
 }
@@ -99,7 +99,7 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
   parameters: ["quota", "unit", "flow", "divisor", "maxDelayMs"],
   cells: bucketCells,
   delays: true,
-  // A queue with a longest wait has nothing left before it is full.
+  // With `maxDelayMs`, nothing may remain before the queue is full.
   used: ({ flow, unit }, { limit, remaining, resetAfterMs }) => Math.min(limit - remaining, Math.ceil((resetAfterMs * flow) / unit)),
   recoveryMs,
 
@@ -108,15 +108,15 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
   decide(limit, cells, at, nowMs, cost, commit) {
     const { capacity, maxDelayMs, unit, flow, divisor, full, spanMs } = limit.policy;
     const time = cells[at + TIME] as number;
-    // Where no other plan charges, the state ends just when this one's queue is empty.
+    // If no other plan charges the key, the state ends when this plan's queue is empty.
     const own = cells[at + QUOTA] === capacity && cells[at + AMOUNT] === flow * divisor;
     const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
     let backlog = 0;
     if (shared) backlog = backlogAt(limit.policy, cells, at, nowMs);
     else if (own && time - nowMs <= spanMs) backlog = drained(cells[at + BACKLOG] as number, time, nowMs, flow);
     const atMs = time > nowMs && (shared || backlog > 0) ? time : nowMs;
-    // The wait is the queue's own: what a clock that stepped back adds is in the times of retry and reset. The state may end before
-    // the backlog would have drained at this plan's pace.
+    // The delay comes from the queue alone. A clock that stepped back adds to the retry and the reset instead. The state may end before
+    // the backlog has drained at this plan's rate.
     let drainMs = Math.ceil(backlog / flow);
     if (shared) drainMs = Math.min(drainMs, endOf(limit.policy, cells, at, nowMs) - atMs);
     const allowed = cost <= capacity && cost * unit <= full - backlog && drainMs <= maxDelayMs;
@@ -149,13 +149,13 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
   },
 
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {
-    // A place passes with its turn: nothing is given back.
+    // A place in the queue is used up when its turn comes, so nothing is given back.
     if (cost <= reserved) return 0;
-    // The state keeps its own parts, so it changes by as much for every plan.
+    // The state has its own parts, so the change is the same for every plan.
     const exists = nowMs < endOf(policy, cells, at, nowMs);
     if (!exists) keep(policy, cells, at, 0, nowMs, true);
     const parts = unitAt(policy, cells, at);
-    // What drains until now has gone before the debt: under a faster plan, the time of an empty queue must not pay it.
+    // The queue drains until now before the debt is added. Otherwise a faster plan could pay the debt with the time of an empty queue.
     const backlog = Math.max((cells[at + BACKLOG] as number) - flowed(policy, parts, cells[at + TIME] as number, nowMs), 0);
     const room = Math.floor((deepestAt(policy, cells, at) - backlog) / parts);
     const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);

@@ -1,20 +1,20 @@
-/** What rules files, their schema and the docs say about one option of a policy. */
+/** Describes one option of a policy, for rules files, their schema and the docs. */
 export interface OptionDescription {
   /** A whole number of at least `least`, a duration, true or false, or one of a few words. */
   readonly type: "whole number" | "duration" | "flag" | readonly string[];
-  /** The smallest whole number that may be written; default 1. */
+  /** The smallest whole number that is allowed. Default 1. */
   readonly least?: number;
-  /** A value, as a rules file writes it. */
+  /** An example of the value, as a rules file writes it. */
   readonly example: string;
   readonly description: string;
   /** Whether the option may be left out. */
   readonly optional?: true;
 }
 
-/** A description for each option, none forgotten. */
+/** A description for every option. */
 export type OptionDescriptions<Options> = { readonly [Option in keyof Options]-?: OptionDescription };
 
-// The options that several algorithms have.
+// Options that several algorithms share.
 
 export const limitOption: OptionDescription = {
   type: "whole number",

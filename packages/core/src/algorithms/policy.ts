@@ -5,8 +5,8 @@ import { type AlgorithmName, algorithms, definitionOf, type Policy } from "./reg
 const made = new WeakMap<object, Policy>();
 
 /**
- * The policy that a value stands for: one made by a factory, or its options with the algorithm's name.
- * @throws FloodgateError with the code of what is wrong.
+ * Converts a value to a policy: a policy that a factory made, or its options with the name of the algorithm.
+ * @throws FloodgateError `FLOODGATE_NO_POLICY` if the value is neither, `FLOODGATE_UNKNOWN_ALGORITHM`, or the error of an invalid option.
  */
 export function toPolicy(where: string, value: unknown): Policy {
   const uncalled = factoryName(value);
@@ -35,7 +35,7 @@ export function factoryName(value: unknown): string | undefined {
   return algorithm?.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Factories freeze what they make and give it a span; nothing else has one. */
+/** Only factories make frozen objects with a span. */
 function isPolicy(value: object): value is Policy {
   return Object.isFrozen(value) && "spanMs" in value && "algorithm" in value;
 }

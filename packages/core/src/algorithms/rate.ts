@@ -1,8 +1,8 @@
 import { checkExact } from "./algorithm.js";
 
 /**
- * `amount` units every `everyMs`, as whole numbers: a unit is `unit` parts, and `flow` parts pass each millisecond.
- * Both were divided by `divisor`, which keeps the products small.
+ * A rate of `amount` units every `everyMs`, in whole numbers: a unit has `unit` parts, and `flow` parts pass each millisecond. Both are
+ * divided by `divisor`, to keep products small.
  */
 export interface Rate {
   readonly unit: number;
@@ -14,11 +14,11 @@ export interface Rate {
   readonly spanMs: number;
 }
 
-/** Up to here, in parts, a bucket's numbers stay as they are: plans with the same `every` then have the same parts, and lose no fraction. */
+/** Numbers up to this many parts are not divided: then plans with the same `every` have the same parts, and no fraction is lost. */
 const undivided = 2 ** 46;
 
 export function rateOf(where: string, quota: number, amount: number, everyMs: number): Rate {
-  // A limit of 0 never reaches the arithmetic, and its rate may be 0.
+  // A limit of 0 is decided before the arithmetic, so its rate may be 0.
   if (quota === 0) return { unit: 1, flow: 1, divisor: 1, full: 0, spanMs: 0 };
   const divisor = quota * everyMs <= undivided ? 1 : greatestCommonDivisor(amount, everyMs);
   const unit = everyMs / divisor;
@@ -28,19 +28,19 @@ export function rateOf(where: string, quota: number, amount: number, everyMs: nu
   return { unit, flow, divisor, full, spanMs: Math.ceil(full / flow) };
 }
 
-/** The time in which a bucket is full again that lacks so many units more than it holds. */
+/** The time until a bucket with a debt of this many units is full. */
 export function recoveryMs({ full, unit, flow }: Rate, units: number): number {
   return Math.ceil((full + units * unit) / flow);
 }
 
-/** What divides `amount` and `everyMs`. A shared state may have numbers that no divisor keeps exact: then its parts are whole units. */
+/** The divisor of `amount` and `everyMs`. If no divisor keeps a shared state exact, its parts are whole units. */
 export function divisorOf(quota: number, amount: number, everyMs: number): number {
   if (quota * everyMs <= undivided) return 1;
   const divisor = greatestCommonDivisor(amount, everyMs);
   return quota * (everyMs / divisor) <= 2 ** 52 ? divisor : everyMs;
 }
 
-/** The time that parts of so large a divisor take, rounded up: to whole `everyMs` where a part has no whole number a millisecond. */
+/** The time that parts with a large divisor take, rounded up to whole `everyMs` if a millisecond is not a whole number of parts. */
 export function takesMs(parts: number, amount: number, everyMs: number, divisor: number): number {
   return amount % divisor === 0 ? Math.ceil(parts / (amount / divisor)) : Math.ceil(parts / amount) * everyMs;
 }
@@ -50,8 +50,8 @@ function greatestCommonDivisor(a: number, b: number): number {
 }
 
 /**
- * Parts counted in units of `from` parts, in units of `to`, rounded down: exact, or without the fraction of a unit where the
- * exact product would pass 2^53.
+ * Converts parts from `from` parts per unit to `to` parts per unit, rounded down. If the exact product would exceed 2^53, the fraction of a
+ * unit is dropped.
  */
 export function rescale(parts: number, from: number, to: number): number {
   if (from === to) return parts;

@@ -6,7 +6,7 @@ import { slidingWindowCounterDefinition } from "./sliding-window-counter.js";
 import { slidingWindowLogDefinition } from "./sliding-window-log.js";
 import { tokenBucketDefinition } from "./token-bucket.js";
 
-/** The algorithms by the name under which a rules file asks for them. Whoever needs to know them all reads this list. */
+/** All algorithms, by their names in a rules file. */
 export const algorithms: {
   readonly "fixed-window": typeof fixedWindowDefinition;
   readonly "sliding-window-log": typeof slidingWindowLogDefinition;
@@ -27,15 +27,15 @@ type Algorithms = typeof algorithms;
 
 export type AlgorithmName = keyof Algorithms;
 
-/** An algorithm with its parameters: plain frozen data, made by one of the factories. */
+/** An algorithm with its parameters: plain frozen data that a factory made. */
 export type Policy = ReturnType<Algorithms[AlgorithmName]["make"]>;
 
-/** A policy as a rules file writes it: the algorithm's name beside the options of its factory. */
+/** A policy as a rules file writes it: the name of the algorithm and the options of its factory. */
 export type PolicyOptions = { [Name in AlgorithmName]: { algorithm: Name } & Parameters<Algorithms[Name]["make"]>[0] }[AlgorithmName];
 
 type AnyOptions = Record<string, unknown>;
 
-/** What the library knows of a policy's algorithm. */
+/** The definition of a policy's algorithm. */
 export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): AlgorithmDefinition<Policy, AnyOptions> {
   return algorithms[algorithm] as unknown as AlgorithmDefinition<Policy, AnyOptions>;
 }
@@ -46,21 +46,21 @@ export function algorithmOf(policy: Policy): Algorithm<Policy> {
   return algorithmOf === undefined ? algorithms[0] : algorithmOf(policy);
 }
 
-/** Every way to decide a policy, each once. */
+/** All algorithms that decide policies, each once. */
 export function allAlgorithms(): Algorithm<Policy>[] {
   const names = Object.keys(algorithms) as AlgorithmName[];
   return [...new Set(names.flatMap((algorithm) => definitionOf({ algorithm }).algorithms))];
 }
 
-/** The options that make a policy anew, without those that were left to their default. */
+/** The options that make the same policy, without those that have their default. */
 export function optionsOf(policy: Policy): { readonly algorithm: AlgorithmName; readonly [option: string]: unknown } {
   return { algorithm: policy.algorithm, ...definitionOf(policy).optionsOf(policy) };
 }
 
 /**
- * The part of a policy that each of so many processes may use on its own. Counts are rounded down, so that all of them together
- * never pass the whole, but none below one unit, so that no process is shut; an even pace is slowed exactly.
- * @throws FloodgateError where a time, multiplied by the processes, is more than a duration can be.
+ * The policy for each of several processes that count apart. Counts are rounded down, so the processes together never exceed the policy, but
+ * each process gets at least one unit. Rates are divided exactly.
+ * @throws FloodgateError if a time multiplied by `processes` is longer than a duration can be.
  */
 export function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes));

@@ -14,13 +14,13 @@ import { changeOf } from "./debt.js";
 import type { DecisionUnder } from "./made-decision.js";
 import { limitOption, windowOption } from "./options.js";
 
-/** Counts of a few sub-windows, of which the one that is leaving the window weighs by what is left of it. */
+/** Counts of a few sub-windows. The one that is leaving the window counts in proportion to the part that is still inside. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
   readonly algorithm: "sliding-window-counter";
   readonly limit: number;
   readonly windowMs: number;
   readonly buckets: number;
-  /** The width of a sub-window. */
+  /** The width of a sub-window, in milliseconds. */
   readonly bucketMs: number;
 }
 
@@ -52,7 +52,7 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     );
   }
   const bucketMs = windowMs / buckets;
-  // A count with a debt as large as the limit, times the width, is below 2^53.
+  // A count with a debt as large as the limit, multiplied by the width, stays below 2^53.
   checkExact(where, limit * bucketMs, "Lower the limit, shorten the window, or use more buckets.", 2 ** 52);
   return Object.freeze({
     algorithm: "sliding-window-counter",
@@ -66,32 +66,32 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
   });
 }
 
-/** The next lower number that divides the window; of a very large one, of a thousand down: more is no use, and takes long to find. */
+/** The next lower number that divides the window. Starts at 1,000 at most: more buckets are no use, and the search would take long. */
 function nearestDivisor(windowMs: number, wanted: number): number {
   for (let parts = Math.min(wanted - 1, 1000); parts > 1; parts--) if (windowMs % parts === 0) return parts;
   return 1;
 }
 
-/** The start of the newest sub-window; then its count, then those of the ones before it, newest first, each below 0 where it is a debt. */
+/** The start of the newest sub-window; then its count and the earlier counts, newest first. A negative count includes a debt. */
 const layout = ["start", "counts"] as const;
 const START = layout.indexOf("start");
 const COUNTS = layout.indexOf("counts");
 
-/** The units that a count stands for. Those above the limit are cut, for the limit was higher; a debt is not. */
+/** The units of a count. It is clamped to the limit, which may have been higher before; a debt is not clamped. */
 function counted(count: number, limit: number): number {
   return count < 0 ? -count : Math.min(count, limit);
 }
 
 /**
- * A count after `change` more units were charged, or below 0 given back. A charge that passes the settling plan's limit makes the count a
- * debt: a larger plan might never have let in as much, and no plan cuts a debt. It stays a debt until nothing of the count is left.
+ * A count after a settlement of `change` units (negative: given back). A charge beyond the limit of the settling plan makes the count a
+ * debt, which no plan clamps. It stays a debt until the count is 0.
  */
 function settled(count: number, change: number, limit: number): number {
   const units = Math.abs(count) + change;
   return units > 0 && (count < 0 || (change > 0 && units > limit)) ? -units : units;
 }
 
-/** How many sub-windows the state lies back: a number past the last bucket where nothing of it counts. */
+/** The age of the state in sub-windows. Beyond the last bucket, nothing of the state counts. */
 function passed(policy: SlidingWindowCounterPolicy, start: number, nowMs: number): number {
   if (start - nowMs > policy.windowMs) return policy.buckets + 1;
   const away = nowMs - start;
@@ -116,14 +116,14 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     const counts = at + COUNTS;
     let start = cells[at + START] as number;
     const away = nowMs - start;
-    // The usual state needs no loop: one bucket, which began the current sub-window, and nothing from before it.
+    // The usual state needs no loop: one bucket, with a count in the current sub-window and none before it.
     if (buckets === 1 && away >= 0 && away < bucketMs && cells[counts + 1] === 0) {
       const count = cells[counts] as number;
       if (count > 0 && count <= quota) return decideRunning(limit, cells, counts, nowMs, cost, commit, start, count);
     }
 
     let past = passed(policy, start, nowMs);
-    // `past` sub-windows have begun since the counts were written: the count of age a stands at counts + a - past.
+    // `past` sub-windows have begun since the counts were written, so the count of age a is at counts + a - past.
     let oldest = 0;
     let newer = 0;
     let newestAge = buckets + 1;
@@ -148,7 +148,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
       if (past > 0) shift(cells, counts, buckets, past);
       past = 0;
       cells[at + START] = start;
-      // An allowed request finds no count above the limit, so nothing of it was cut. A debt stays one.
+      // No count exceeds the limit if the request is allowed, so nothing was clamped. A debt stays a debt.
       const count = cells[counts] as number;
       cells[counts] = count < 0 ? count - cost : count + cost;
       newestAge = 0;
@@ -164,7 +164,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
         : cost > quota
           ? Number.POSITIVE_INFINITY
           : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
-    // When the newest sub-window that counted has left the window.
+    // The time at which the newest sub-window with a count leaves the window.
     const resetAfterMs = newestAge > buckets ? 0 : start - nowMs + policy.windowMs + (1 - newestAge) * bucketMs;
     return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, Math.max(start, nowMs));
   },
@@ -180,18 +180,18 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     const cell = counts + Math.max(age, 0);
     const count = cells[cell] as number;
     if (count === 0) return 0;
-    // All counts together times the width stay below 2^53.
+    // The sum of all counts, multiplied by the width, stays below 2^53.
     let room = Math.floor(Number.MAX_SAFE_INTEGER / bucketMs);
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
     const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
     cells[cell] = settled(count, change, limit);
-    // Sub-windows that have left the window are no state either.
+    // Sub-windows that have left the window become zeros.
     if (isEmpty(cells, counts, buckets - past)) cells.fill(0, at, counts + buckets + 1);
     return change;
   },
 };
 
-/** Decides on a state of one bucket whose current sub-window has a count, without a debt, and whose last one has none. */
+/** Decides on a state with one bucket, a count without debt in the current sub-window, and no count in the one before. */
 function decideRunning<P extends SlidingWindowCounterPolicy>(
   limit: NamedPolicy<P>,
   cells: Cells,
@@ -227,9 +227,9 @@ function shift(cells: Cells, counts: number, buckets: number, past: number): voi
 }
 
 /**
- * From the start of the current sub-window, the time at which a request of `cost` units passes that does not pass now. In
- * each sub-window to come one count is leaving, while `room` is what it may still weigh: it fits as soon as
- * ⌊leaving · rest / width⌋ ≤ room, that is leaving · rest < (room + 1) · width.
+ * The time, from the start of the current sub-window, at which a rejected request of `cost` units passes. In each later sub-window one count
+ * leaves the window, and `room` is the weight that it may still have: the request fits as soon as ⌊leaving · rest / width⌋ ≤ room, so
+ * leaving · rest < (room + 1) · width.
  */
 function wait(
   policy: SlidingWindowCounterPolicy,
@@ -249,7 +249,7 @@ function wait(
     leaving = counted(cells[counts + buckets - past - ahead] as number, limit);
     room += leaving;
   }
-  // A key at its limit and a cost of 1, the usual rejection, needs no division.
+  // The usual rejection needs no division: a cost of 1 for a key at its limit.
   const rest = room + 1 === leaving ? bucketMs - 1 : Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
   return (ahead + 1) * bucketMs - rest;
 }

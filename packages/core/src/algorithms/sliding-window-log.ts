@@ -4,7 +4,7 @@ import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type Po
 import { deepest, windowChangeOf } from "./debt.js";
 import { limitOption, windowOption } from "./options.js";
 
-/** The times of the units taken: the one algorithm that is exact in every window. */
+/** The times of the units taken. It is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
   readonly algorithm: "sliding-window-log";
   readonly limit: number;
@@ -45,9 +45,9 @@ export function slidingWindowLog(options: SlidingWindowLogOptions): SlidingWindo
 }
 
 /**
- * Entries are pairs, in order of time: an instant, and the number of units logged up to and with it. A unit's place is
- * thus found by bisection. `BASE` units before the first entry count no more; the entries lie from `FROM` to `TO`. They may be
- * more units than the limit, where it was higher or they are owed: none is let in until the newest `limit` have become fewer.
+ * Entries are pairs in order of time: an instant, and the number of units logged up to it, inclusive. So a binary search finds a unit.
+ * `BASE` units before the first entry no longer count. The entries lie from `FROM` to `TO`. They can hold more units than the limit, if it
+ * was higher before or there is a debt. Then no unit is admitted until fewer than `limit` of the newest are left.
  */
 const layout = ["base", "from", "to", "entries"] as const;
 const BASE = layout.indexOf("base");
@@ -101,7 +101,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
         total = 0;
       }
       total += Math.min(cost, quota);
-      // What is logged of a rejected request pushes out as much: more than the limit stays as much more.
+      // Each logged unit of a rejected request replaces the oldest one, so an excess over the limit stays the same.
       if (total - base > most) base = total - most;
       last = append(cells, at, from, to, base, atMs, total);
       from = cells[at + FROM] as number;
@@ -115,7 +115,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (cost > quota) {
       retryAfterMs = Number.POSITIVE_INFINITY;
     } else if (cost > remaining) {
-      // The unit that must leave first is the one that brings `cost` others room.
+      // The unit whose end makes room for `cost` units.
       const entry = firstAbove(cells, entries, from, last, 1, total - (quota - cost) - 1);
       retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
     }
@@ -135,27 +135,27 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const from = cells[at + FROM] as number;
     const entry = firstAbove(cells, entries, from, to, 0, chargedAtMs - 1);
     if (entry === to) return 0;
-    // Rejected requests may have pushed the charge out: nothing of it can be given back, and what it owes counts with the first of them.
+    // Rejected requests may have replaced the charge. Then nothing is given back, and its debt counts from the first of them.
     let units = 0;
     if (cells[entries + 2 * entry] === chargedAtMs) {
       units = (cells[entries + 2 * entry + 1] as number) - ((entry === from ? base : cells[entries + 2 * entry - 1]) as number);
     }
     const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
-    // From the first unit that counts they are counted anew, so that debts do not add up in the numbers.
+    // The numbers restart at the first unit that counts, so that debts do not accumulate in them.
     for (let i = from; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - base;
     cells[at + BASE] = 0;
     if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;
-      // Entries that have left the window are no state either.
+      // Entries that have left the window become zeros.
       if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries + 2 * to);
     }
     return change;
   },
 };
 
-/** Writes the entries from `from` on and one more at `atMs`, and says where they end. Dropped entries make room in turn. */
+/** Keeps the entries from `from` on and appends one at `atMs`. Returns where they end. The space of dropped entries is reused. */
 function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number): number {
   const entries = at + ENTRIES;
   let first = firstAbove(cells, entries, from, to, 1, base);

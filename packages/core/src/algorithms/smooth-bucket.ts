@@ -17,10 +17,10 @@ import {
   unitAt,
 } from "./shared.js";
 
-/** A policy of a smooth bucket. The state's level is below 0 in debt. */
+/** The policy of a smooth bucket. In debt, the level of the state is negative. */
 type SmoothPolicy = PolicyBase & Rate;
 
-/** When the state's own bucket is full; -Infinity where there is no state, or one from too far ahead. */
+/** When the state's own bucket is full. -Infinity without a state, or if the state is too far ahead of the clock. */
 function endOf(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
   if (cells[at + QUOTA] === 0) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
@@ -37,12 +37,12 @@ function levelAt(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number):
 /** A level of `time` at `nowMs`. */
 function risen(level: number, time: number, nowMs: number, flow: number, full: number): number {
   if (level >= full) return full;
-  // A product above 2^53 is rounded, and more than there is room for all the same.
+  // A product above 2^53 is rounded, but it fills the bucket in any case.
   const gained = nowMs > time ? (nowMs - time) * flow : 0;
   return gained >= full - level ? full : level + gained;
 }
 
-/** Token bucket, smooth, and GCRA: one algorithm in two notations. */
+/** The smooth token bucket and GCRA are one algorithm in two notations. */
 export const smoothBucket: Algorithm<SmoothPolicy> = {
   name: "smooth-bucket",
   parameters: ["quota", "unit", "flow", "divisor"],
@@ -54,7 +54,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   decide(limit, cells, at, nowMs, cost, commit) {
     const { quota, unit, flow, divisor, full, spanMs } = limit.policy;
     const time = cells[at + TIME] as number;
-    // Where no other plan charges, the state ends just when this one's bucket is full.
+    // If no other plan charges the key, the state ends when this plan's bucket is full.
     const own = cells[at + QUOTA] === quota && cells[at + AMOUNT] === flow * divisor;
     const shared = !own && nowMs < endOf(limit.policy, cells, at, nowMs);
     let level = full;
@@ -76,7 +76,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     let fullAtMs = nowMs;
     if (level < full) {
       fullAtMs = atMs + Math.ceil((full - level) / flow);
-      // The state may end before this plan's own bucket would be full.
+      // The state may end before this plan's bucket would be full.
       if (shared) fullAtMs = Math.min(fullAtMs, endOf(limit.policy, cells, at, nowMs));
     }
     const remaining = level < 0 ? 0 : Math.floor(level / unit);
@@ -90,15 +90,15 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     const exists = nowMs < endOf(policy, cells, at, nowMs);
     const time = cells[at + TIME] as number;
     if (cost <= reserved) {
-      // A charge after the last one is of a state that a clock's jump made void.
+      // A charge later than the last one belongs to a state that a clock jump has ended.
       if (!exists || chargedAtMs > time) return 0;
       return giveBack(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
     }
-    // The state keeps its own parts, so it changes by as much for every plan.
+    // The state has its own parts, so the change is the same for every plan.
     if (!exists) keep(policy, cells, at, policy.full, nowMs, true);
     const parts = unitAt(policy, cells, at);
     const full = fullAt(policy, cells, at);
-    // What comes in until now is there before the debt: under a faster plan, what a full bucket lost must not pay it.
+    // The bucket fills until now before the debt is added. Otherwise a faster plan could pay the debt with what a full bucket lost.
     const level = Math.min((cells[at + LEVEL] as number) + flowed(policy, parts, cells[at + TIME] as number, nowMs), full);
     const missing = full - level;
     const room = Math.floor((deepestAt(policy, cells, at) - missing) / parts);
@@ -127,7 +127,7 @@ function giveBack(
   const back = Math.min(rescale(Math.min(due, missing), unit, parts), room);
   if (back === 0) return 0;
   (cells[at + LEVEL] as number) += back;
-  // Full again: no state.
+  // A full bucket has no state.
   if (endOf(policy, cells, at, atMs) <= atMs) cells.fill(0, at, at + bucketCells.length);
   return -back / parts;
 }

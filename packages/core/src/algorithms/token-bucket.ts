@@ -6,7 +6,7 @@ import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf } from "./rate.js";
 import { smoothBucket } from "./smooth-bucket.js";
 
-/** Tokens that come in at a steady rate, up to the capacity; a request takes as many as it costs. */
+/** Tokens arrive at a constant rate, up to the capacity. A request takes as many as it costs. */
 export interface TokenBucketPolicy extends PolicyBase, Rate {
   readonly algorithm: "token-bucket";
   readonly capacity: number;
@@ -64,7 +64,7 @@ export const tokenBucketDefinition: AlgorithmDefinition<TokenBucketPolicy, Token
   optionsOf: ({ capacity, refill, everyMs, style }) => ({ capacity, refill, every: durationText(everyMs), style }),
   share({ capacity, refill, everyMs, style }, part, processes) {
     if (style === "smooth") return tokenBucket({ capacity: part(capacity), refill, every: durationText(everyMs * processes) });
-    // Tokens come at one moment, so fewer each time; where there is less than one for each process, more seldom.
+    // All tokens arrive at one moment, so each process gets fewer each time. If there is less than one for each, they arrive less often.
     const every = durationText(everyMs * Math.ceil(processes / refill));
     return tokenBucket({ capacity: part(capacity), refill: part(refill), every, style });
   },

@@ -41,7 +41,7 @@ export const isBlocked: (made: Decision) => boolean = BlockedDecision.isBlocked;
 /** What the limit alone says of a blocked key, and how long the block lasts; undefined if the key is not blocked. */
 export const blockOf: (made: Decision) => { readonly unblocked: Decision; readonly leftMs: number } | undefined = BlockedDecision.blockOf;
 
-/** The start and the end of the block and of the ban. Zeros are none. */
+/** Where the start and the end of the block and of the ban are stored. Zeros mean that the key is not blocked or banned. */
 const BLOCK = 0;
 const BAN = 2;
 
@@ -69,7 +69,7 @@ export function blockedMs(cells: Cells, at: number, nowMs: number): number {
   return Math.max(leftIn(cells, at + BLOCK, nowMs), leftIn(cells, at + BAN, nowMs));
 }
 
-/** One that begins more than its own length ahead of the clock is void: the clock was wrong when it began. */
+/** The time left of a block or ban; 0 if it began further ahead of the clock than its own length, because the clock was wrong then. */
 function leftIn(cells: Cells, from: number, nowMs: number): number {
   const startMs = cells[from] as number;
   const endMs = cells[from + 1] as number;

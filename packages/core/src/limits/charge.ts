@@ -66,7 +66,7 @@ const noCells: Cells = new Float64Array(3);
 /**
  * For stores: implements `Store.settle` on cells. A charge to an earlier state refunds nothing; only a bucket still charges a higher
  * cost.
- * @param state the number of the state in the cells; undefined if there is none.
+ * @param state the number of the state in the cells; undefined if the key has no state.
  */
 export function settleIn(
   { algorithm, policy }: Limit,

@@ -194,7 +194,7 @@ export function emitDecision(onEvent: EventListener, key: string, decision: Deci
   onEvent({ type: eventType(decision, shadow), name: decision.name, key, decision });
 }
 
-/** Whether a decision has an event. There is none for a limit that allowed when another rejected. */
+/** Whether a decision has an event. A limit that allowed has no event if another limit rejected. */
 export function hasEvent(decision: Decision, allowed: boolean): boolean {
   return allowed || !decision.allowed;
 }

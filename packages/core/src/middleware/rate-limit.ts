@@ -192,7 +192,13 @@ export class RateLimit<Req> {
     const checks = hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
     const { guard } = this.#client;
     const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
-    const decisions = andThen<readonly Decision[], readonly Decision[]>(guard.consumeAll(checks), (answers) =>
+    const [first, second] = checks as readonly [RuleCheck<Req>, RuleCheck<Req>?];
+    // A single rule with a ban takes the cheaper way of one limit.
+    const answers: Promised<readonly Decision[]> =
+      second === undefined
+        ? andThen<Decision, readonly Decision[]>(guard.consume(first.limit, first.key, first.cost), (decision) => [decision])
+        : guard.consumeAll(checks);
+    const decisions = andThen<readonly Decision[], readonly Decision[]>(answers, (answers) =>
       countTowardsBans(checks, answers, this.#client, deadlineMs),
     );
     return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, combine(checks, decisions)));

@@ -227,7 +227,7 @@ function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) 
     if (address === undefined || address === null) return undefined;
     throw new FloodgateError(
       "FLOODGATE_NO_CLIENT_IP",
-      `\`clientIp\` must answer an address as a text, or undefined where there is none, but answered ${shown(address)}.`,
+      `\`clientIp\` must answer an address as a text, or undefined if the request has no address, but answered ${shown(address)}.`,
     );
   };
   return (request) => andThen<unknown, string | undefined>(clientIp(request), checked);

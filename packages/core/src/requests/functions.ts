@@ -10,7 +10,7 @@ export interface KeyInfo {
   readonly ip: string;
   /**
    * The pattern that matched: the rule's own path if it has no `*`, else the framework's route, else the rule's path. Reading it throws
-   * `FLOODGATE_NO_ROUTE` if there is none.
+   * `FLOODGATE_NO_ROUTE` if the request has no route.
    */
   readonly route: string;
 }

@@ -12,7 +12,7 @@ interface Middleware {
   readonly decisionName: string;
 }
 
-/** Answers the route of a request under one rule; undefined if there is none. */
+/** Returns the route of a request under one rule; undefined if it has no route. */
 export type RouteOf<Req> = (meeting: Meeting<Req>) => string | undefined;
 
 /** What a function of the app has answered or thrown. */
