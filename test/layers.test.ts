@@ -15,6 +15,7 @@ const mayKnow: Record<string, readonly string[]> = {
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
   metrics: ["core"],
+  dashboard: ["core", "core/store", "core/adapter", "core/rules"],
   cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "store-redis"],
 };
 

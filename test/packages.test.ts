@@ -72,7 +72,9 @@ describe("the tarballs", { timeout: 30_000 }, () => {
     const files = (await run("tar", ["-tzf", tarball(name)])).trim().split("\n");
     const held = files.map((file) => file.replace("package/", "")).sort();
     const sources = held.filter((file) => file.startsWith("src/"));
-    expect(sources).toEqual(expect.arrayContaining(["src/index.mts", "src/index.ts"]));
+    const own = entries.filter((entry) => entry === name || entry.startsWith(`${name}/`));
+    const starts = own.flatMap((entry) => ["mts", "ts"].map((end) => `src/${entry.slice(name.length + 1) || "index"}.${end}`));
+    expect(sources).toEqual(expect.arrayContaining(starts));
     expect(sources.filter((file) => !/\.m?ts$/.test(file) || /\.(test|d)\.m?ts$/.test(file))).toEqual([]);
     const built = sources.flatMap((source) => {
       const [, stem, m] = /^src\/(.*)\.(m?)ts$/.exec(source) as RegExpExecArray;
@@ -80,7 +82,9 @@ describe("the tarballs", { timeout: 30_000 }, () => {
     });
     // What is no source and is read as it is.
     const folder = folders[names.indexOf(name)] as string;
-    const read = ["vectors", "lua"].flatMap((kind) => (existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : []));
+    const read = ["vectors", "lua", "static"].flatMap((kind) =>
+      existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : [],
+    );
     const papers = name === "@floodgate/rules" ? ["schema.json"] : [];
     const expected = [...sources, ...built, ...read, ...papers, "LICENSE", "README.md", "package.json"].sort();
     expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(expected);

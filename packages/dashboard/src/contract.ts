@@ -1,0 +1,314 @@
+// The JSON between the server and the page. The page imports these types only. All addresses are relative to the mount path.
+//
+//   GET  ./                        the page (static/page.html with the nonce, the title and the styles filled in)
+//   GET  ./page/<module>.js        the browser modules compiled from src/page; the page starts with page/main.js
+//   GET  ./page/uplot.js           uPlot's own module, in place of src/page/uplot.ts
+//   GET  ./data/overview           Overview
+//   GET  ./data/history?range=     History: "minute" (default), "hour" or "day"
+//   GET  ./data/live               server-sent events: `tick` with a Tick, once a second
+//   POST ./data/key                KeyQuery  -> KeyAnswer
+//   POST ./actions/reset           KeyTarget -> KeyAnswer, the state afterwards
+//   POST ./actions/block           BlockTarget -> KeyAnswer
+//   POST ./actions/unblock         KeyTarget -> KeyAnswer
+//
+// A module finds the others without knowing the mount path: new URL("../data/overview", import.meta.url).
+// A POST needs `Content-Type: application/json`. The key is in the body, so that it stands in no access log.
+// Each refusal is a Problem with a status of 400 or more: 400 invalid, 403 not allowed, 404 unknown, 405, 413, 415, 429 too many streams, 502 the store failed.
+//
+// Instants end in `AtMs` or are named `…Ms`, in milliseconds since the epoch by the server's clock. Durations end in `Ms` too.
+// JSON has no Infinity: a wait that never ends is null.
+// Every text (names, keys, reasons) may hold anything that a client sent. Write it with `textContent`, never as markup.
+
+/** What became of a request under one rule. They exclude each other, so they can be stacked. */
+export type Result = "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded" | "exempt" | "missing-key";
+
+/** In the order in which charts stack them. */
+export const results: readonly Result[] = ["allowed", "delayed", "exempt", "degraded", "shadow-limited", "limited", "missing-key"];
+
+/** Requests by result. A result that did not occur is left out. `limited` and `missing-key` were rejected. */
+export type Counts = { readonly [R in Result]?: number };
+
+export interface Overview {
+  /** What the app calls itself; `"Floodgate"` unless said. */
+  readonly title: string;
+  /** The server's time when this was written. Show times relative to it, because the browser's clock may differ. */
+  readonly nowMs: number;
+  readonly capabilities: Capabilities;
+  readonly scope: Scope;
+  /** Every rule and limiter that exists now, in the order they were created; then those that no longer exist but have counts. */
+  readonly rules: readonly RuleInfo[];
+  /** Per rule, since `scope.sinceMs`. */
+  readonly totals: readonly RuleTotals[];
+  readonly top: Top;
+  readonly stores: readonly StoreInfo[];
+  readonly sources: readonly SourceInfo[];
+  /** The processes behind the figures, this one first. Only this one without `redis`. */
+  readonly instances: readonly InstanceInfo[];
+}
+
+export interface Capabilities {
+  /** Whether reset, block and unblock are allowed. Else show no buttons. */
+  readonly actions: boolean;
+  /** `masked`: keys are shown as `203.0.113.x`. A key can still be looked up by typing it, or by the `id` of a top key. */
+  readonly keys: "masked" | "shown";
+}
+
+export interface Scope {
+  /** `process`: the figures are of this process alone. `all`: they are the sum of all processes that share the Redis. */
+  readonly kind: "process" | "all";
+  /** Why the figures are of this process alone although a `redis` was given: "Redis does not answer (…)". Undefined if all is well. */
+  readonly trouble?: string;
+  /** Since when this process counts. */
+  readonly sinceMs: number;
+}
+
+export interface RuleInfo {
+  readonly name: string;
+  /** `rule`: of a middleware. `limiter`: made with createLimiter. `gone`: it no longer exists, or exists in other processes only. */
+  readonly kind: "rule" | "limiter" | "gone";
+  readonly mode: "enforce" | "shadow";
+  /** In words: "100 per 1m, sliding-window-counter". "set by a function of the request" if one makes it. "" if it is gone. */
+  readonly policy: string;
+  /** Undefined if a function makes the policy, or the rule is gone. */
+  readonly algorithm?: string;
+  /** Units that could pass at most at once. */
+  readonly limit?: number;
+  /** In words: "POST /posts", "all requests", "a function". Undefined for limiters. */
+  readonly match?: string;
+  /** In words: "ip", "user", "a function". Undefined for limiters. */
+  readonly key?: string;
+  /** Plans in words. Empty if the rule has none. */
+  readonly plans: readonly { readonly name: string; readonly policy: string }[];
+  /** The ban in words. Undefined if the rule has none. */
+  readonly ban?: string;
+  /** The `id` of its live source, as in `Overview.sources`. Undefined for rules in code. */
+  readonly source?: string;
+  /** The version of the source that is in force. Undefined for rules in code. */
+  readonly version?: string;
+}
+
+export interface RuleTotals {
+  readonly rule: string;
+  readonly counts: Counts;
+  /** Units that requests asked for, and units that were charged. */
+  readonly units: { readonly asked: number; readonly charged: number };
+  /** Bans that began. */
+  readonly bans: number;
+}
+
+export type Range = "minute" | "hour" | "day";
+
+/** The points of a range. Only steps that have ended are in it, so the newest point is complete. */
+export interface History {
+  readonly range: Range;
+  /** The first step's start. A whole multiple of `stepMs`. */
+  readonly startMs: number;
+  /** 1000 for a minute, 10,000 for an hour, 60,000 for a day. Ask for the hour and the day again when a step has passed. */
+  readonly stepMs: number;
+  /** The number of steps: 60, 360 or 1440. Steps before the process started are 0. */
+  readonly points: number;
+  /** Only rules that have a count in the range. */
+  readonly rules: readonly RuleHistory[];
+  /** The busiest second of each minute of the range over all rules, oldest first. Minutes without a request are left out. */
+  readonly bursts: readonly Burst[];
+}
+
+export interface RuleHistory {
+  readonly rule: string;
+  /** Requests per step (not per second), one number a point. A result that did not occur in the range is left out. */
+  readonly series: { readonly [R in Result]?: readonly number[] };
+}
+
+/**
+ * One minute and its busiest second. Over several processes, each process's busiest second is known but not the others' counts in it, so
+ * `count` is at least the busiest process's and at most the sum: `atMost` is that sum.
+ */
+export interface Burst {
+  /** The minute's start. */
+  readonly minuteMs: number;
+  /** The busiest second's start. */
+  readonly secondMs: number;
+  /** Decisions in that second. */
+  readonly count: number;
+  /** Equal to `count` for one process. */
+  readonly atMost: number;
+  /** How many of `count` were limited. */
+  readonly limited: number;
+  /** Decisions in the whole minute. */
+  readonly inMinute: number;
+}
+
+export interface Top {
+  readonly byRequests: TopList;
+  readonly byRejections: TopList;
+}
+
+/** The heaviest keys since `sinceMs`, from a Space-Saving sketch. */
+export interface TopList {
+  /** The counts began here. */
+  readonly sinceMs: number;
+  /** All requests (or rejections) that were counted. */
+  readonly total: number;
+  /** How many counters the sketch has. A key with more than `total / counters` is certain to be in it. */
+  readonly counters: number;
+  /** Heaviest first, at most 20. */
+  readonly keys: readonly TopKey[];
+}
+
+export interface TopKey {
+  readonly rule: string;
+  /** The key as it may be shown: masked unless `capabilities.keys` is `shown`. Two keys may look alike when masked. */
+  readonly key: string;
+  /** Opaque. It looks the key up in place of the key itself, as long as the process runs. */
+  readonly id: string;
+  /** The estimate. The true count is in [count - error, count]. */
+  readonly count: number;
+  readonly error: number;
+}
+
+export interface StoreInfo {
+  /** Stable while the process runs. */
+  readonly id: string;
+  /** "memory", "redis", or the class of another store. */
+  readonly kind: string;
+  /** The rules that count in it. */
+  readonly rules: readonly string[];
+  /** Undefined if the store has no breaker (memory). */
+  readonly breaker?: "closed" | "open" | "half-open";
+  /** Keys held now. Undefined if the store does not know. */
+  readonly size?: number;
+  /** Decision time over the last minute. Undefined if nothing was decided in it. */
+  readonly latency?: Latency;
+  /** Failures since `scope.sinceMs`, by error code; `"other"` if it has none. */
+  readonly errors: readonly { readonly code: string; readonly count: number }[];
+  /** Keys that had to go although they had not expired, since `scope.sinceMs`. */
+  readonly evictions: number;
+}
+
+/** From a histogram with steps of a factor of √2, so a percentile is at most 42 % too high and never too low. */
+export interface Latency {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p90Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+export interface SourceInfo {
+  /** Stable while the process runs. */
+  readonly id: string;
+  /** "limits.yaml". "rules" if the source does not say. */
+  readonly name: string;
+  /** The version in force. Undefined if the source does not say. */
+  readonly version?: string;
+  /** The last version that was refused, unless a later one is in force. */
+  readonly refused?: { readonly atMs: number; readonly reason: string };
+}
+
+export interface InstanceInfo {
+  readonly id: string;
+  /** "web-1 (pid 4242)". */
+  readonly name: string;
+  /** Whether this process wrote the answer. */
+  readonly self: boolean;
+  readonly sinceMs: number;
+  /** Decisions in the last second that has ended. */
+  readonly perSecond: number;
+}
+
+/** One second that has ended. */
+export interface Tick {
+  /** Its start. Ticks of a stream have no gap unless the connection was lost: then ask for the overview and the history again. */
+  readonly secondMs: number;
+  /** Requests in that second. Rules without one are left out. Add them to `History` of the minute and to `Overview.totals`. */
+  readonly counts: readonly { readonly rule: string; readonly counts: Counts }[];
+  /** Members of the overview that have changed since the tick before. Each replaces the overview's member whole. */
+  readonly changed: Partial<Pick<Overview, "capabilities" | "scope" | "rules" | "totals" | "top" | "stores" | "sources" | "instances">>;
+}
+
+/** A key is the text as the app knows it ("42"), a tuple of texts, or the `id` of a top key. An address is normalised as by the middleware. */
+export type KeyName = { readonly key: string | readonly string[] } | { readonly id: string };
+
+/** Asks for a key's state under one rule, or under all. */
+export type KeyQuery = KeyName & { readonly rule?: string };
+
+/** A key under one rule, to act on. */
+export type KeyTarget = KeyName & { readonly rule: string };
+
+/** Block for `forMs`: a whole number from 1000 to 31,622,400,000 (366 days). */
+export type BlockTarget = KeyTarget & { readonly forMs: number };
+
+export interface KeyAnswer {
+  /** The key as it may be shown. */
+  readonly key: string;
+  readonly states: readonly KeyRuleState[];
+}
+
+/** A key's state under one rule. */
+export interface KeyRuleState {
+  readonly rule: string;
+  readonly mode: "enforce" | "shadow";
+  /** Whether the state is of all processes (Redis). Else it is in the memory of the process that answered. */
+  readonly shared: boolean;
+  /** Why the state could not be read. Then the rest is undefined. */
+  readonly failed?: string;
+  /** The store's time when it was read. */
+  readonly atMs?: number;
+  /** What a request of cost 1 would get now. */
+  readonly decision?: {
+    readonly allowed: boolean;
+    readonly limit: number;
+    readonly remaining: number;
+    /** Null: never. */
+    readonly retryAfterMs: number | null;
+    readonly resetAfterMs: number | null;
+    readonly delayMs: number;
+  };
+  /** The states of the rule's policy, and of each plan. Plans with the same times share one state. */
+  readonly states?: readonly PolicyState[];
+  /** Blocked by hand until then. */
+  readonly block?: { readonly untilMs: number };
+  /** Banned after repeated rejections until then. */
+  readonly ban?: { readonly untilMs: number };
+}
+
+export interface PolicyState {
+  /** In words, as `RuleInfo.policy`. */
+  readonly policy: string;
+  readonly algorithm: string;
+  readonly state: LimitState;
+}
+
+/** A state as what it is. */
+export type LimitState =
+  /** Nothing is remembered: the whole limit is free. */
+  | { readonly kind: "empty" }
+  /** `level` units are left of `capacity`. `refillsAtMs`: when the next refill of an interval bucket comes. Below 0: in debt. */
+  | { readonly kind: "bucket"; readonly level: number; readonly capacity: number; readonly refillsAtMs?: number }
+  /** Windows or sub-windows, oldest first. `weight` is the share of `count` that counts now, from 0 to 1. */
+  | {
+      readonly kind: "windows";
+      readonly windowMs: number;
+      readonly limit: number;
+      readonly windows: readonly { readonly startMs: number; readonly endMs: number; readonly count: number; readonly weight: number }[];
+    }
+  /** Units with the time they were taken, newest last, at most 1000 entries. `total` counts all of them. */
+  | {
+      readonly kind: "log";
+      readonly windowMs: number;
+      readonly limit: number;
+      readonly units: readonly { readonly atMs: number; readonly units: number }[];
+      readonly total: number;
+    }
+  /** `length` of `capacity` places are taken. The queue is empty at `drainedAtMs`. */
+  | { readonly kind: "queue"; readonly length: number; readonly capacity: number; readonly drainedAtMs: number };
+
+/** Every answer with a status of 400 or more, once the caller is authorized. */
+export interface Problem {
+  readonly error: {
+    /** A `FLOODGATE_…` code, or a word: `invalid`, `forbidden`, `unknown`, `method`, `too-large`, `too-many-streams`, `store`. */
+    readonly code: string;
+    /** For people. */
+    readonly message: string;
+  };
+}

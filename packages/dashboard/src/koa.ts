@@ -1,0 +1,1 @@
+export { results } from "./contract.js";
