@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
-import { aptInstall } from "./apt.js";
+import { onPath, program } from "./program.js";
 
 let redis: Promise<string> | undefined;
 let valkey: Promise<string | undefined> | undefined;
@@ -33,13 +31,8 @@ export async function availableServers(): Promise<{ name: "Redis" | "Valkey"; bi
   return [{ name: "Redis", binary: await redisServer() }, ...(binary === undefined ? [] : [{ name: "Valkey" as const, binary }])];
 }
 
-async function serverOf(kind: "redis" | "valkey"): Promise<string> {
-  const known = find(kind);
-  if (known !== undefined) return known;
-  await aptInstall(`${kind}-tools`);
-  const installed = find(kind);
-  if (installed === undefined) throw new Error(`the package ${kind}-tools has none`);
-  return installed;
+function serverOf(kind: "redis" | "valkey"): Promise<string> {
+  return program(() => find(kind), `${kind}-tools`);
 }
 
 /**
@@ -47,10 +40,5 @@ async function serverOf(kind: "redis" | "valkey"): Promise<string> {
  * checker by the name that it is run under.
  */
 function find(kind: string): string | undefined {
-  return onPath(`${kind}-server`) ?? onPath(`${kind}-check-rdb`);
-}
-
-function onPath(name: string): string | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+  return onPath(`${kind}-server`, `${kind}-check-rdb`);
 }

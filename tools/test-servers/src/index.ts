@@ -11,6 +11,19 @@ export { decodeReply, type Reply, ReplyError } from "./resp.js";
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
 
+// Prometheus
+export { prometheusServer, promtool } from "./prometheus.js";
+export {
+  type PrometheusOptions,
+  type PrometheusSeries,
+  type PrometheusServer,
+  type ScrapeTarget,
+  startPrometheus,
+} from "./prometheus-server.js";
+
+// A browser
+export { type ChromiumOptions, chromium, chromiumOptions } from "./chromium.js";
+
 // Network faults
 export type { ProxyDirection, ProxyMode } from "./direction.js";
 export { startProxy, type TcpProxy } from "./proxy.js";

@@ -1,8 +1,8 @@
 // Starts a server and does not stop it.
-import { startRedis } from "@floodgate/test-servers";
+import { startPrometheus, startRedis } from "@floodgate/test-servers";
 
-const redis = await startRedis();
-process.send(redis.port);
+const server = process.argv[2] === "prometheus" ? await startPrometheus({ targets: [] }) : await startRedis();
+process.send(server.port);
 process.on("message", () => {
   throw new Error("on purpose");
 });

@@ -1,0 +1,60 @@
+import { onPath, program } from "./program.js";
+
+let path: Promise<string> | undefined;
+
+/**
+ * The browser: Chromium or Chrome from the PATH, else installed if possible (as root, or in CI).
+ * @throws Error that says what to install.
+ */
+export function chromium(): Promise<string> {
+  path ??= program(() => onPath("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"), "chromium").catch(
+    (error: Error) => {
+      throw new Error(
+        `There is no chromium on the PATH, and ${error.message}. Install it: apt-get install chromium, or put Chrome on the PATH.`,
+      );
+    },
+  );
+  return path;
+}
+
+/** What `launch` of playwright-core takes. */
+export interface ChromiumOptions {
+  executablePath: string;
+  headless: true;
+  /** The sandbox does not run as root. */
+  chromiumSandbox: false;
+  args: string[];
+  env: Record<string, string>;
+}
+
+/**
+ * Options for playwright-core that work as root and without the internet:
+ * `const browser = await playwright.chromium.launch(await chromiumOptions())`.
+ *
+ * playwright-core gives each browser an empty profile, and removes it when the browser is closed. Chromium writes to no other folder.
+ */
+export async function chromiumOptions(): Promise<ChromiumOptions> {
+  const executablePath = await chromium();
+  const env = { ...environment(), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder };
+  return { executablePath, headless: true, chromiumSandbox: false, args: [...flags], env };
+}
+
+/** Chromium would leave crash reports and caches at home. */
+const noFolder = "/dev/null";
+
+const flags: readonly string[] = [
+  "--no-sandbox",
+  "--disable-gpu",
+  // The shared memory of a container is small.
+  "--disable-dev-shm-usage",
+  // Whatever else would look for the internet.
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+function environment(): Record<string, string> {
+  return Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
