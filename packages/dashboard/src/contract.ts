@@ -220,9 +220,12 @@ export interface InstanceInfo {
 export interface Tick {
   /** Its start. Ticks of a stream have no gap unless the connection was lost: then ask for the overview and the history again. */
   readonly secondMs: number;
-  /** Requests in that second. Rules without one are left out. Add them to `History` of the minute and to `Overview.totals`. */
+  /** Requests in that second. Rules without one are left out. The page adds them to its `History` of the minute. */
   readonly counts: readonly { readonly rule: string; readonly counts: Counts }[];
-  /** Members of the overview that have changed since the tick before. Each replaces the overview's member whole. */
+  /**
+   * Members of the overview that have changed since the tick before. Each replaces the overview's member whole. `totals` is among them
+   * whenever there were requests: the page never adds to totals itself, so it counts no request twice.
+   */
   readonly changed: Partial<Pick<Overview, "capabilities" | "scope" | "rules" | "totals" | "top" | "stores" | "sources" | "instances">>;
 }
 
