@@ -14,7 +14,7 @@ const mayKnow: Record<string, readonly string[]> = {
   hono: ["core", "core/adapter", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
-  metrics: ["core"],
+  metrics: ["core", "core/rules"],
   dashboard: ["core", "core/store", "core/adapter", "core/rules"],
   cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "store-redis"],
 };
