@@ -33,3 +33,4 @@ export type { HeadersOption } from "./responses/headers.js";
 // Errors and events
 export { type ErrorCode, FloodgateError } from "./support/errors.js";
 export type { DecisionEvent, EventListener, FloodgateEvent } from "./limits/events.js";
+export { observe } from "./limits/listeners.js";

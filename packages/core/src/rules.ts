@@ -12,6 +12,7 @@ export type { OptionDescription, OptionDescriptions } from "./algorithms/options
 export { algorithms, describePolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
 export { holdEverybody } from "./requests/everybody.js";
+export { listenerOf, tellAll } from "./limits/listeners.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./limits/events.js";
 
 // What rules do with a request, beside a middleware
@@ -20,6 +21,11 @@ export type { Ban } from "./rules/ban.js";
 export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
 export { ipKey } from "./support/ip.js";
+
+// What is in use in this process, for metrics and dashboards
+export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
+export type { RuleWords } from "./rules/words.js";
+export type { Refusal } from "./rules/rule-source.js";
 
 // Support
 export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";

@@ -37,7 +37,8 @@ export { runningMs } from "./stores/running-clock.js";
 // Failures and events
 export type { BreakerState } from "./limits/events.js";
 export type { FailureOptions } from "./stores/failure-options.js";
-export { type EvictionEvent, listenerOf } from "./limits/events.js";
+export type { EvictionEvent } from "./limits/events.js";
+export { heard, listenerOf } from "./limits/listeners.js";
 
 // Options
 export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";

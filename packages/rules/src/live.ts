@@ -4,9 +4,11 @@ import {
   checkOptions,
   functionOrNothing,
   isPromise,
+  type Refusal,
   type RuleSet,
   type RulesEvent,
   type RuleUser,
+  tellAll,
   wholeNumber,
 } from "@floodgate/core/rules";
 import { type FirstText, type OriginListener, OriginWatcher, type RulesOrigin, type RulesText, readFirst } from "./origin.js";
@@ -56,7 +58,7 @@ export async function startLive(where: string, origin: RulesOrigin, options: Liv
 class Live implements LiveRules, OriginListener {
   current: RuleSet;
   version: string;
-  readonly #source: string;
+  readonly name: string;
   readonly #onEvent: LiveOptions["onEvent"];
   readonly #users = new Set<RuleUser>();
   readonly #watcher: OriginWatcher;
@@ -66,9 +68,10 @@ class Live implements LiveRules, OriginListener {
   #refused: { readonly text: string; readonly error: unknown; readonly by: Map<RuleUser, unknown> } | undefined;
   /** The message of the last reported refusal; undefined once the refusal is over. */
   #reported: string | undefined;
+  refused: Refusal | undefined;
 
   constructor(origin: RulesOrigin, pollMs: number, first: FirstText, rules: RuleSet, onEvent: LiveOptions["onEvent"]) {
-    this.#source = origin.source;
+    this.name = origin.source;
     this.#onEvent = onEvent;
     this.#text = first.text;
     this.current = rules;
@@ -105,7 +108,7 @@ class Live implements LiveRules, OriginListener {
     const refusers = new Map<RuleUser, unknown>();
     let parsed: ParsedRules;
     try {
-      parsed = await parseAsync(text, this.#source, false);
+      parsed = await parseAsync(text, this.name, false);
     } catch (error) {
       if (this.#watcher.isClosed) return;
       this.#refused = { text, error, by: refusers };
@@ -132,9 +135,9 @@ class Live implements LiveRules, OriginListener {
     // An error without a path is about the middleware's own options, not about the rules.
     if (!(refusal instanceof FloodgateError) || refusal.at.length === 0) return refusal;
     const objections = objectionsIn([refusal]);
-    const { problemAt } = readRules(this.#text, this.#source);
+    const { problemAt } = readRules(this.#text, this.name);
     const positions = objections.map(({ path }) => problemAt(path, ""));
-    return objectionsError(this.#source, objections, positions, refusal);
+    return objectionsError(this.name, objections, positions, refusal);
   }
 
   /** @param refusers receives the users that refuse these rules, with their errors. */
@@ -159,27 +162,28 @@ class Live implements LiveRules, OriginListener {
     const positions = await positionsOf(objections.map(({ path }) => path));
     // If all refusing users have left meanwhile, the next poll tries again.
     if (this.#watcher.isClosed || this.#refused !== refused) return;
-    refused.error = objectionsError(this.#source, objections, positions, errors[0]);
+    refused.error = objectionsError(this.name, objections, positions, errors[0]);
     this.#reportRefused(refused.error);
   }
 
   #reportRefused(error: unknown): void {
     this.#reported = messageOf(error);
-    this.#report({ type: "rules-refused", source: this.#source, error });
+    this.refused = { error, atMs: Date.now() };
+    this.#report({ type: "rules-refused", source: this.name, error });
   }
 
   /** Reports the active version: it is new, or a refusal is over. */
   #reportReloaded(): void {
     this.#reported = undefined;
-    this.#report({ type: "rules-reloaded", source: this.#source, version: this.version });
+    this.refused = undefined;
+    this.#report({ type: "rules-reloaded", source: this.name, version: this.version });
   }
 
   #report(event: RulesEvent): void {
-    const listeners = [...this.#users].filter(({ tell }) => tell !== undefined);
-    for (const user of listeners) ignoreErrors(() => user.tell?.(event));
-    ignoreErrors(() => this.#onEvent?.(event));
+    const listeners = [...[...this.#users].map(({ tell }) => tell), this.#onEvent].filter((tell) => tell !== undefined);
+    tellAll(listeners, event);
     // Without a listener, somebody could believe that a limit has changed.
-    if (event.type === "rules-refused" && listeners.length === 0 && this.#onEvent === undefined) warn(event.error);
+    if (event.type === "rules-refused" && listeners.length === 0) warn(event.error);
   }
 }
 

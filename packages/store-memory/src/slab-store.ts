@@ -15,6 +15,7 @@ import {
   type DecideOne,
   decideAll,
   type EvictionEvent,
+  heard,
   inState,
   type Limit,
   liftBanIn,
@@ -380,12 +381,15 @@ export class SlabStore implements MemoryStore {
     if (this.#blocks.get(kind.strictest.name) === kind) this.#blocked--;
     if (!live) return;
     this.#evictions++;
-    if (this.#onEvent !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });
+    if (heard(this.#onEvent) !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });
   }
 
   /** Called once a step is whole, because a listener may throw, or call the store. */
   #tellEvicted(): void {
-    while (this.#evicted.length > 0) this.#onEvent?.(this.#evicted.shift() as EvictionEvent);
+    while (this.#evicted.length > 0) {
+      const event = this.#evicted.shift() as EvictionEvent;
+      heard(this.#onEvent)?.(event);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core/store";
+import { type Clock, Deadlines, heard, msLeft, runningMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault } from "./faults.js";
@@ -148,7 +148,7 @@ export class Lane implements Queue {
       answer
         .then(
           (reply) => this.#read(batch, reply, sent),
-          (error) => this.#refused(batch, error),
+          (error) => this.#refused(batch, error, sent),
         )
         .then(done, (error) => {
           this.#lost(batch, error);
@@ -170,8 +170,10 @@ export class Lane implements Queue {
   }
 
   /** A server without the script has done nothing, so it gets the source. After any other error, the outcome is unknown. */
-  #refused(batch: Batch, error: unknown): void | Promise<void> {
-    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) {
+  #refused(batch: Batch, error: unknown, first: Moment): void | Promise<void> {
+    const wantsSource = error instanceof Error && error.message.startsWith("NOSCRIPT");
+    tellRoundTrip(batch, first, wantsSource);
+    if (!wantsSource) {
       this.#lost(batch, error);
       return;
     }
@@ -180,7 +182,10 @@ export class Lane implements Queue {
     const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
     return answer.then(
       (reply) => this.#read(batch, reply, sent),
-      (again) => this.#lost(batch, again),
+      (again) => {
+        tellRoundTrip(batch, sent, false);
+        this.#lost(batch, again);
+      },
     );
   }
 
@@ -200,6 +205,7 @@ export class Lane implements Queue {
   /** @throws MalformedReply and accepts nothing of that reply. */
   #read(batch: Batch, list: unknown, sent: Moment): void {
     const receivedMs = performance.now();
+    tellRoundTrip(batch, sent, true);
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
     if (reply.isLate) {
       this.#again(batch, receivedMs - sent.atMs - (runningMs(receivedMs) - sent.runningMs));
@@ -228,6 +234,11 @@ export class Lane implements Queue {
     }
     this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
   }
+}
+
+/** Tells observers of a command that was sent, and whether it was answered. */
+function tellRoundTrip({ steps }: Batch, { atMs }: Moment, ok: boolean): void {
+  heard()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - atMs, ok });
 }
 
 /** A moment by both clocks of this process. */

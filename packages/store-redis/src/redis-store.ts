@@ -6,6 +6,7 @@ import {
   type Check,
   type Clock,
   checkOptions,
+  heard,
   type Limit,
   passesAll,
   wholeMsClock,
@@ -87,14 +88,20 @@ class RedisStore implements Store<"async"> {
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     const known = this.#limits.get(limit);
     const rejection = known.denied?.rejection(limit, key, cost);
-    if (rejection !== undefined) return Promise.resolve(rejection);
+    if (rejection !== undefined) {
+      heard()?.({ type: "deny-cache-hit", name: limit.name });
+      return Promise.resolve(rejection);
+    }
     return this.#lanes.ask(new Consume(this.#keyed(known, key, cost), timeoutMs));
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Promise<Decision[]> {
     const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
     const rejected = knownRejection(keyed);
-    if (rejected !== undefined) return Promise.resolve(rejected);
+    if (rejected !== undefined) {
+      tellRejected(checks, rejected);
+      return Promise.resolve(rejected);
+    }
     return consumeAll(this.#lanes, keyed, timeoutMs);
   }
 
@@ -159,6 +166,15 @@ function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
     decisions.push(decision);
   }
   return passesAll(checks, decisions) ? undefined : decisions;
+}
+
+/** A hit for each limit that rejected. */
+function tellRejected(checks: readonly Check[], decisions: readonly Decision[]): void {
+  const listener = heard();
+  if (listener === undefined) return;
+  checks.forEach(({ limit: { name } }, i) => {
+    if (decisions[i]?.allowed === false) listener({ type: "deny-cache-hit", name });
+  });
 }
 
 function checkPrefix(where: string, prefix: unknown): string {

@@ -162,7 +162,7 @@ export function keyCases({ describe, it }: AdapterSuite): void {
       const { onEvent } = web.listen("missing-key");
       const app = await web.start({ policy, key: "header:x-api-key", onMissingKey: "reject", onEvent });
       assert.equal((await app.get()).status, 429);
-      assert.deepEqual(web.events, [{ type: "missing-key", name: "default" }]);
+      assert.deepEqual(web.events, [{ type: "missing-key", name: "default", rejected: true }]);
     });
 
     it("a rule without a key uses the middleware's key", async (web) => {

@@ -109,6 +109,11 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return own;
   }
 
+  /** Whether a decision has charged a key. */
+  static hasCharge(value: object): boolean {
+    return #charged in value && value.#charged !== undefined;
+  }
+
   /** The record of a decision's charge; undefined if it charged nothing, `"copy"` if the value is not an original decision. */
   static recordOf<Record extends object>(value: unknown, make: (parts: ChargeParts) => Record): Record | undefined | "copy" {
     if (typeof value !== "object" || value === null || !(#charged in value)) return "copy";

@@ -50,6 +50,9 @@ export function chargedLocally(made: Decision, limit: Limit, key: string, localU
   return own;
 }
 
+/** Whether a decision has charged a key. */
+export const hasCharge: (decision: Decision) => boolean = MadeDecision.hasCharge;
+
 /** The charge of a decision; undefined if it charged nothing, `"copy"` if the value is not an original decision. */
 export function chargeOf(value: unknown): ChargeRecord | undefined | "copy" {
   return MadeDecision.recordOf(value, (parts) => new ChargeRecord(parts));

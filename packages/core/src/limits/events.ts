@@ -1,6 +1,3 @@
-import { reasonOf } from "../support/errors.js";
-import { isPromise } from "../support/promises.js";
-import { warnOnce } from "../support/warn.js";
 import type { Decision } from "./decision.js";
 
 /** The state of a circuit breaker. `closed`: the store is used. `open`: it is not. `half-open`: one request probes it. */
@@ -16,12 +13,25 @@ export interface DecisionEvent {
   readonly name: string;
   readonly key: string;
   readonly decision: Decision;
+  /** Whether the limit is in shadow mode. */
+  readonly shadow: boolean;
+  /** The units that the request was charged: its cost, or 0 if it was rejected or could not be counted. */
+  readonly charged: number;
+  /** How long the store took, in milliseconds with fractions. Limits that are decided in one step have the same time. */
+  readonly storeMs: number;
 }
 
-/** A request without a key was rejected (`onMissingKey: "reject"`). */
+/** A limit did not count a request, because its client or its key is exempt. */
+export interface ExemptEvent {
+  readonly type: "exempt";
+  readonly name: string;
+}
+
+/** A request had no key: it was rejected (`onMissingKey: "reject"`), or this limit did not count it (`"skip"`). */
 export interface MissingKeyEvent {
   readonly type: "missing-key";
   readonly name: string;
+  readonly rejected: boolean;
 }
 
 /** Units were refunded. */
@@ -68,6 +78,22 @@ export interface SettleFailedEvent {
   readonly name?: string;
   readonly key?: string;
   readonly error: unknown;
+}
+
+/** A store in Redis has sent a command and got its reply, or a fault. Decisions that wait at the same moment share a command. */
+export interface RoundTripEvent {
+  readonly type: "round-trip";
+  /** How many decisions and other steps the command carried. */
+  readonly steps: number;
+  /** From sending to the reply, in milliseconds with fractions. */
+  readonly ms: number;
+  readonly ok: boolean;
+}
+
+/** A store in Redis rejected a request in this process, without a round trip. The decision is a separate event. */
+export interface DenyCacheEvent {
+  readonly type: "deny-cache-hit";
+  readonly name: string;
 }
 
 /** The store or its fallback failed or timed out. The decision is a separate `degraded` event. */
@@ -139,12 +165,15 @@ export interface WarningEvent {
 /** Everything that can be observed. Events cost nothing without a listener. */
 export type FloodgateEvent =
   | DecisionEvent
+  | ExemptEvent
   | MissingKeyEvent
   | RefundEvent
   | SettleEvent
   | RefundFailedEvent
   | SettleFailedEvent
   | EvictionEvent
+  | RoundTripEvent
+  | DenyCacheEvent
   | StoreErrorEvent
   | BreakerEvent
   | RulesEvent
@@ -153,54 +182,3 @@ export type FloodgateEvent =
 
 /** A listener that throws or rejects does not fail the request. */
 export type EventListener = (event: FloodgateEvent) => void;
-
-const listeners = new WeakMap<EventListener, EventListener>();
-
-/** Wraps a listener so that its errors fail no request; the first one is logged. The same listener returns the same wrapper. */
-export function listenerOf(onEvent: EventListener): EventListener;
-export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined;
-export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined {
-  if (onEvent === undefined) return undefined;
-  const known = listeners.get(onEvent);
-  if (known !== undefined) return known;
-  const listener = (event: FloodgateEvent): void => {
-    try {
-      const handled: unknown = onEvent(event);
-      if (isPromise(handled)) handled.then(undefined, listenerFailed);
-    } catch (error) {
-      listenerFailed(error);
-    }
-  };
-  listeners.set(onEvent, listener);
-  listeners.set(listener, listener);
-  return listener;
-}
-
-function listenerFailed(error: unknown): void {
-  warnOnce("onEvent", `a listener has failed. Requests are not affected, and further failures are not logged. ${reasonOf(error).why}`);
-}
-
-/**
- * Reports a probable mistake to the listener, else on the console.
- * @param subject what the console logs once per process: the code, or the code of one rule.
- */
-export function emitWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
-  if (onEvent === undefined) warnOnce(code, message, subject);
-  else onEvent({ type: "warning", code, message });
-}
-
-/** Emits the event of one decision. */
-export function emitDecision(onEvent: EventListener, key: string, decision: Decision, shadow: boolean): void {
-  onEvent({ type: eventType(decision, shadow), name: decision.name, key, decision });
-}
-
-/** Whether a decision has an event. A limit that allowed has no event if another limit rejected. */
-export function hasEvent(decision: Decision, allowed: boolean): boolean {
-  return allowed || !decision.allowed;
-}
-
-function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {
-  if (decision.degraded) return "degraded";
-  if (!decision.allowed) return shadow ? "shadow-limited" : "limited";
-  return decision.delayMs > 0 ? "delayed" : "allowed";
-}

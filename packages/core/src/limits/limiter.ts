@@ -8,11 +8,15 @@ import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen } from "../support/promises.js";
+import { steadyMs } from "../support/runtime.js";
+import { WeakList } from "../support/weak-list.js";
 import { combine } from "./all-or-nothing.js";
 import type { CombinedDecision, Decision } from "./decision.js";
-import { type EventListener, emitDecision, hasEvent, listenerOf } from "./events.js";
+import { emitDecisions } from "./decision-events.js";
+import type { EventListener } from "./events.js";
 import { encodeKey, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
+import { heard, listenerOf } from "./listeners.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 import { Settlements } from "./settlements.js";
@@ -170,14 +174,14 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = this.keyText(checkConsumedKey(key));
-    const decision = this.guard.consume(this.limit, text, cost);
-    if (this.onEvent === undefined) return decision;
-    const onEvent = this.onEvent;
+    const listener = heard(this.onEvent);
+    if (listener === undefined) return this.guard.consume(this.limit, text, cost);
+    const askedMs = steadyMs();
     const emitted = (made: Decision): Decision => {
-      emitDecision(onEvent, text, made, false);
+      emitDecisions(listener, [{ key: text }], [made], { allowed: made.allowed, askedMs });
       return made;
     };
-    return andThen<Decision, Decision>(decision, emitted) as Answer<Decision, M>;
+    return andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), emitted) as Answer<Decision, M>;
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
@@ -209,6 +213,9 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   }
 }
 
+/** The limiters of `createLimiter` in this process that are not closed. */
+export const openLimiters: WeakList<Limiter> = new WeakList();
+
 /** A limiter of `createLimiter`, which has claimed its name itself. */
 class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
   readonly #leave: () => void;
@@ -225,9 +232,11 @@ class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
     super(store, guard, limit, onEvent, plainKeyText, receipts);
     this.#leave = () => guard.close();
     this.#giveNameBack = giveNameBack;
+    openLimiters.add(this);
   }
 
   close(): void {
+    openLimiters.delete(this);
     this.#giveNameBack?.();
     this.#giveNameBack = undefined;
     this.#leave();
@@ -291,11 +300,13 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     }
     return check;
   });
+  const listeners = checks.map(({ limiter }) => heard(limiter.onEvent));
+  const askedMs = steadyMs();
   const combined = (decisions: Decision[]): CombinedDecision => {
     const whole = combine(list, decisions);
-    checks.forEach(({ limiter: { onEvent } }, i) => {
-      const decision = whole.all[i] as Decision;
-      if (onEvent !== undefined && hasEvent(decision, whole.allowed)) emitDecision(onEvent, list[i]?.key as string, decision, false);
+    const { allowed } = whole;
+    listeners.forEach((listener, i) => {
+      if (listener !== undefined) emitDecisions(listener, [list[i] as Check], [whole.all[i] as Decision], { allowed, askedMs });
     });
     return whole;
   };

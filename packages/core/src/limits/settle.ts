@@ -5,6 +5,7 @@ import { type ChargeRecord, chargeOf } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { EventListener } from "./events.js";
 import type { Limit } from "./limit.js";
+import { heard } from "./listeners.js";
 
 /**
  * Refunds a decision's charge, once, and emits the event. Returns the units given back.
@@ -46,7 +47,7 @@ export function refunded(
 ): number | PromiseLike<number> {
   return andThen<number, number>(change, (change) => {
     const units = 0 - change;
-    if (units > 0) onEvent?.({ type: "refunded", name, key, units, decision });
+    if (units > 0) heard(onEvent)?.({ type: "refunded", name, key, units, decision });
     return units;
   });
 }
@@ -61,7 +62,7 @@ export function settled(
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
   return andThen<number, number>(change, (units) => {
-    if (units !== 0) onEvent?.({ type: "settled", name, key, cost, units, decision });
+    if (units !== 0) heard(onEvent)?.({ type: "settled", name, key, cost, units, decision });
     return units;
   });
 }

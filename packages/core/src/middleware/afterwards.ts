@@ -1,4 +1,5 @@
 import type { Decision } from "../limits/decision.js";
+import { heard } from "../limits/listeners.js";
 import { giveBack, settle } from "../limits/settle.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { CostFunction } from "../requests/functions.js";
@@ -107,10 +108,8 @@ function failed<Req>(
   error: unknown,
 ): void {
   const whose = check === undefined ? {} : { name: check.limit.name, key: check.key };
-  if (onEvent !== undefined) {
-    onEvent({ type, ...whose, error });
-    return;
-  }
+  heard(onEvent)?.({ type, ...whose, error });
+  if (onEvent !== undefined) return;
   const { code, why } = reasonOf(error);
   const rule = check === undefined ? "" : ` under ${shown(check.limit.name)}`;
   warnOnce(

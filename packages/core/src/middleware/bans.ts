@@ -1,5 +1,6 @@
 import { blockedDecision, isBlocked } from "../limits/blocks.js";
 import type { Decision } from "../limits/decision.js";
+import { heard } from "../limits/listeners.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { Ban } from "../rules/ban.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
@@ -48,13 +49,13 @@ function strike<Req>(
   const afterStrike = (blocked: Blocked | undefined): Decision => {
     if (blocked === undefined) return decision;
     if (blocked.begun) {
-      onEvent?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
+      heard(onEvent)?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
       inBackground(client, () => ban.forgive(guard, key));
     }
     return blockedDecision(decision, blocked.leftMs);
   };
   const fault = (error: unknown): Decision => {
-    onEvent?.({ type: "store-error", error });
+    heard(onEvent)?.({ type: "store-error", error });
     return decision;
   };
   let counted: Promised<Decision>;
@@ -70,5 +71,5 @@ function strike<Req>(
 
 /** Runs work that the request does not wait for. */
 function inBackground({ onEvent }: StoreClient, work: () => unknown): void {
-  runInBackground(work, (error) => onEvent?.({ type: "store-error", error }));
+  runInBackground(work, (error) => heard(onEvent)?.({ type: "store-error", error }));
 }

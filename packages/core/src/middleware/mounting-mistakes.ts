@@ -1,4 +1,5 @@
-import { type EventListener, emitWarning } from "../limits/events.js";
+import type { EventListener } from "../limits/events.js";
+import { emitWarning } from "../limits/listeners.js";
 import type { Meeting } from "../requests/meeting.js";
 import type { Check } from "../stores/store.js";
 import { shown } from "../support/errors.js";

@@ -1,7 +1,9 @@
 import { combine } from "../limits/all-or-nothing.js";
 import type { CombinedDecision, Decision } from "../limits/decision.js";
-import { type EventListener, emitDecision, emitWarning, hasEvent, listenerOf } from "../limits/events.js";
+import { emitDecisions } from "../limits/decision-events.js";
+import type { EventListener } from "../limits/events.js";
 import type { Limiter } from "../limits/limiter.js";
+import { emitWarning, heard, listenerOf } from "../limits/listeners.js";
 import { Receipts } from "../limits/receipt.js";
 import type { StoreClient } from "../limits/store-client.js";
 import { Meeting } from "../requests/meeting.js";
@@ -13,6 +15,7 @@ import { type Header, headerWriter, retryAfterSeconds } from "../responses/heade
 import { ActiveRules } from "../rules/active-rules.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
+import type { RuleSource } from "../rules/rule-source.js";
 import { runningMs } from "../stores/running-clock.js";
 import { checkStore, type Store, scopeOf } from "../stores/store.js";
 import { guardStore } from "../stores/store-guard.js";
@@ -20,7 +23,8 @@ import { hasZero, isZero } from "../stores/zero-limit.js";
 import { reasonOf } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
-import { afterThisRun } from "../support/runtime.js";
+import { afterThisRun, steadyMs } from "../support/runtime.js";
+import { WeakList } from "../support/weak-list.js";
 import { type Afterwards, afterwards } from "./afterwards.js";
 import { countTowardsBans } from "./bans.js";
 import { throwFault } from "./faults.js";
@@ -44,6 +48,10 @@ export interface Outcome {
 
 const noBody: Body = { text: "", contentType: "text/plain" };
 const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: noBody, sent: undefined };
+
+/** The middlewares of this process that are not closed. */
+// biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
+export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
 
 /**
  * A middleware without its framework. The constructor checks the options. Then `decide` takes a request and returns an outcome; it returns a
@@ -99,6 +107,7 @@ export class RateLimit<Req> {
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, onEvent), this.store, this.#client);
     this.#client.guard.listen();
+    openMiddlewares.add(this);
     this.#doubleCounts = new DoubleCounts(this, scopeOf(this.store));
     if (isFirstUse(scopeOf(this.store))) {
       this.#madePerRequest = "new";
@@ -108,6 +117,16 @@ export class RateLimit<Req> {
     }
   }
 
+  /** The active rules. */
+  get rules(): readonly CompiledRule<Req>[] {
+    return this.#rules.current.rules.all;
+  }
+
+  /** Where the rules come from, if they may change. */
+  get source(): RuleSource | undefined {
+    return this.#rules.source;
+  }
+
   /** A limiter for each active rule, by name. */
   get limiters(): ReadonlyMap<string, Limiter> {
     return this.#rules.current.limiters;
@@ -115,6 +134,7 @@ export class RateLimit<Req> {
 
   /** Stops following a source of rules, whose last version stays active, and the store's breaker. Its names may be used again. */
   close(): void {
+    openMiddlewares.delete(this);
     this.#rules.close();
     this.#client.guard.close();
   }
@@ -172,7 +192,10 @@ export class RateLimit<Req> {
 
   #decide(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Promised<Outcome> {
     const checks = checksOf(asked);
-    if (checks.length < asked.length && asked.includes("missing-key")) return this.#rejectKeyless(rules, asked);
+    if (checks.length < asked.length) {
+      this.#tellNotCounted(rules, asked);
+      if (asked.includes("missing-key")) return this.#rejectKeyless(rules, asked);
+    }
     const first = checks[0];
     if (first === undefined) return unlimited;
     meeting.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
@@ -180,6 +203,7 @@ export class RateLimit<Req> {
     if (meeting.before !== undefined || this.#doubleCounts.keepsLeft > 0) {
       this.#doubleCounts.notice(meeting, checks, this.#client.onEvent);
     }
+    if (heard(this.#client.onEvent) !== undefined) meeting.askedMs = steadyMs();
     if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
     const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
     return isPromise(decision)
@@ -207,7 +231,9 @@ export class RateLimit<Req> {
   #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
-    if (this.#client.onEvent !== undefined) emitAll(checks, combined, this.#client.onEvent);
+    const listener = heard(this.#client.onEvent);
+    // Whoever began to listen while the store was asked hears of the next request.
+    if (listener !== undefined && meeting.askedMs > 0) emitDecisions(listener, checks, all, { allowed, askedMs: meeting.askedMs });
     let watched = false;
     let mayChange = this.#refundWhen !== undefined;
     for (const { shadow, rule } of checks) {
@@ -241,9 +267,20 @@ export class RateLimit<Req> {
     return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision);
   }
 
+  #tellNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): void {
+    const listener = heard(this.#client.onEvent);
+    if (listener === undefined) return;
+    asked.forEach((answer, i) => {
+      const { name } = rules[i] as CompiledRule<Req>;
+      if (answer === "exempt") listener({ type: "exempt", name });
+      else if (answer === "missing-key" || answer === "no-key") {
+        listener({ type: "missing-key", name, rejected: answer === "missing-key" });
+      }
+    });
+  }
+
   #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
     const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
-    for (const name of keyless) this.#client.onEvent?.({ type: "missing-key", name });
     return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined, undefined), undefined);
   }
 
@@ -291,13 +328,6 @@ function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] 
 /** The combined decision of a single check. */
 function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
   return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
-}
-
-function emitAll<Req>(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, onEvent: EventListener): void {
-  checks.forEach(({ key, shadow }, i) => {
-    const decision = all[i] as Decision;
-    if (hasEvent(decision, allowed)) emitDecision(onEvent, key, decision, shadow === true);
-  });
 }
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };

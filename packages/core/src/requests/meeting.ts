@@ -51,6 +51,8 @@ export class Meeting<Req = unknown> {
   decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
   reported: Decision | undefined;
+  /** When the store was asked, by `steadyMs`; 0 if nobody listens. */
+  askedMs: number;
   private readonly settings: RequestSettings<Req>;
   private readAddress: Promised<string | undefined> | typeof unread;
   private readIp: Promised<string | undefined> | typeof unread;
@@ -73,6 +75,7 @@ export class Meeting<Req = unknown> {
     this.rules = noRules;
     this.decision = undefined;
     this.reported = undefined;
+    this.askedMs = 0;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

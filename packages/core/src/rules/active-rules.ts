@@ -9,7 +9,7 @@ import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
 import { RuleLimiter } from "./rule-limiter.js";
-import { isRuleSource, type RuleSet } from "./rule-source.js";
+import { isRuleSource, type RuleSet, type RuleSource } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
 
 /** One version of a middleware's rules. */
@@ -22,6 +22,8 @@ export interface Version<Req> {
 export class ActiveRules<Req> {
   /** The active version: read it once a request, for it may be replaced while a request waits. */
   current!: Version<Req>;
+  /** The live source; undefined for constant rules. */
+  readonly source: RuleSource | undefined;
   #leave: () => void = () => undefined;
   /** Releases the names of the active version. */
   #release: () => void = () => undefined;
@@ -45,6 +47,7 @@ export class ActiveRules<Req> {
       return;
     }
     // The name of a live rule belongs to its source, which may change the rule in each version.
+    this.source = rules;
     const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, meaning: rules, at: ["rules", i] }));
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];

@@ -50,6 +50,8 @@ export class CompiledRule<Req> {
   readonly readsAddress: boolean;
   /** What its name stands for on a store. */
   readonly meaning: Meaning;
+  /** As it was given, with the middleware's defaults. */
+  readonly options: Rule<Req, string>;
   readonly #where: string;
   /** A match that is a function of the request. */
   readonly #test: ((request: Req) => Promised<boolean>) | undefined;
@@ -73,6 +75,7 @@ export class CompiledRule<Req> {
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
     this.#where = where;
+    this.options = rule;
     this.#digests = context.digests;
     this.#ipv6Prefix = context.ipv6Prefix;
     this.#warn = context.warn;

@@ -1,5 +1,5 @@
-import type { EventListener } from "../limits/events.js";
-import { emitWarning, listenerOf, type WarningCode } from "../limits/events.js";
+import type { EventListener, WarningCode } from "../limits/events.js";
+import { emitWarning, listenerOf } from "../limits/listeners.js";
 import { ipv6PrefixOption } from "../requests/request-options.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";

@@ -9,6 +9,12 @@ export interface RuleSet {
   readonly exempt?: Exempt;
 }
 
+/** Why a version of the rules was refused, and when, in milliseconds since the epoch. */
+export interface Refusal {
+  readonly error: unknown;
+  readonly atMs: number;
+}
+
 /**
  * Rules that change while the server runs. A new version is activated in two steps: every user prepares it; if none refuses it, all users
  * activate it. If one refuses it, the previous version stays active for all.
@@ -16,6 +22,12 @@ export interface RuleSet {
 export interface RuleSource {
   /** The active version. */
   readonly current: RuleSet;
+  /** Where the rules come from: a file's path, a Redis key. For people. */
+  readonly name?: string;
+  /** The source's name for the active version. */
+  readonly version?: string;
+  /** The refusal of the newest version; undefined if the newest version is active. */
+  readonly refused?: Refusal | undefined;
   /** Adds a user, which prepares each version after `current`. Returns a function that removes it. */
   subscribe(user: RuleUser): () => void;
   /**

@@ -1,4 +1,5 @@
-import { type BreakerState, type EventListener, listenerOf } from "../limits/events.js";
+import type { BreakerState, EventListener } from "../limits/events.js";
+import { listenerOf, tellAll } from "../limits/listeners.js";
 import { reasonOf } from "../support/errors.js";
 import { steadyMs } from "../support/runtime.js";
 import { warn } from "../support/warn.js";
@@ -24,6 +25,10 @@ export class Breaker {
   #isReported = false;
   #reportedAtMs = Number.NEGATIVE_INFINITY;
   readonly #listeners = new Set<{ readonly onEvent: EventListener }>();
+
+  get state(): BreakerState {
+    return this.#state;
+  }
 
   /** Milliseconds until the next probe, at least 1; 0 if the breaker is closed. */
   get waitMs(): number {
@@ -70,7 +75,7 @@ export class Breaker {
     if (state === this.#state) return;
     this.#state = state;
     const listeners = new Set([...this.#listeners].map(({ onEvent }) => onEvent));
-    for (const onEvent of listeners) onEvent({ type: "breaker", state });
+    tellAll(listeners, { type: "breaker", state });
     if (state === "open" && listeners.size === 0) this.#reportOutage(error);
     if (state === "closed") this.#reportReturn();
   }
@@ -98,6 +103,11 @@ export class Breaker {
 
 /** One breaker for each store, shared by all its users. */
 const breakers = new WeakMap<object, Breaker>();
+
+/** The state of a store's breaker; undefined if nobody has one. */
+export function breakerState(store: Store): BreakerState | undefined {
+  return breakers.get(scopeOf(store))?.state;
+}
 
 export function breakerOf(store: Store): Breaker {
   const scope = scopeOf(store);

@@ -2,8 +2,9 @@ import { chargedAll } from "../limits/all-or-nothing.js";
 import type { Charge } from "../limits/charge.js";
 import { ChargeRecord, charged, chargeOf, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
-import { type EventListener, listenerOf } from "../limits/events.js";
+import type { EventListener } from "../limits/events.js";
 import type { Limit } from "../limits/limit.js";
+import { heard, listenerOf } from "../limits/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
 import { type Breaker, breakerOf } from "./breaker.js";
@@ -193,13 +194,13 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
       }
       return made;
     } catch (error) {
-      this.#onEvent?.({ type: "store-error", error });
+      heard(this.#onEvent)?.({ type: "store-error", error });
       return decide(new NoFallback(true, this.#breaker));
     }
   }
 
   #failed(period: number, error: unknown): void {
-    this.#onEvent?.({ type: "store-error", error });
+    heard(this.#onEvent)?.({ type: "store-error", error });
     const code = error instanceof FloodgateError ? error.code : undefined;
     // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
     if (code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);

@@ -62,6 +62,9 @@ export interface Store<M extends Mode = Mode> {
   /** Whether each promise settles within its `timeoutMs`. If not, the caller adds a timer. */
   readonly keepsDeadlines?: boolean;
 
+  /** How many keys it holds now. Undefined if it does not know. */
+  readonly size?: number;
+
   /** Decides one request, and charges it if it is allowed. */
   consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Answer<Decision, M>;
 

@@ -26,7 +26,8 @@ describe.each(faults)("a store that %s", (how) => {
     const decision = await inTime(api.consume("k", { cost: 2 }));
     expect(decision).toMatchObject({ allowed: choice !== "deny", degraded: true, cost: 2, name: "api", policy, delayMs: 0 });
     expect(kinds()).toEqual(["store-error", "degraded"]);
-    expect(events[1]).toEqual({ type: "degraded", name: "api", key: "k", decision });
+    const charged = choice === "fallback" ? 2 : 0;
+    expect(events[1]).toEqual({ type: "degraded", name: "api", key: "k", decision, shadow: false, charged, storeMs: expect.any(Number) });
   });
 
   it("delays no call longer than timeoutMs", async () => {

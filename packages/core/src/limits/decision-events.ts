@@ -1,0 +1,41 @@
+import { steadyMs } from "../support/runtime.js";
+import { hasCharge } from "./charge-record.js";
+import type { Decision } from "./decision.js";
+import type { DecisionEvent, EventListener } from "./events.js";
+
+/** What the events of one step share. */
+export interface Step {
+  /** Whether all limits of the step allowed. */
+  readonly allowed: boolean;
+  /** When the store was asked, by `steadyMs`. */
+  readonly askedMs: number;
+}
+
+/**
+ * Emits the events of decisions that were made in one step. A limit that allowed has no event if another one rejected: the request did not
+ * pass it.
+ */
+export function emitDecisions(
+  listener: EventListener,
+  checks: readonly { readonly key: string; readonly shadow?: boolean }[],
+  decisions: readonly Decision[],
+  { allowed, askedMs }: Step,
+): void {
+  const storeMs = steadyMs() - askedMs;
+  checks.forEach(({ key, shadow = false }, i) => {
+    const decision = decisions[i] as Decision;
+    if (allowed || !decision.allowed) listener(eventOf(key, decision, shadow, storeMs));
+  });
+}
+
+/** The event of one decision. */
+export function eventOf(key: string, decision: Decision, shadow: boolean, storeMs: number): DecisionEvent {
+  const charged = hasCharge(decision) ? decision.cost : 0;
+  return { type: eventType(decision, shadow), name: decision.name, key, decision, shadow, charged, storeMs };
+}
+
+function eventType(decision: Decision, shadow: boolean): DecisionEvent["type"] {
+  if (decision.degraded) return "degraded";
+  if (!decision.allowed) return shadow ? "shadow-limited" : "limited";
+  return decision.delayMs > 0 ? "delayed" : "allowed";
+}

@@ -1,0 +1,108 @@
+import { FloodgateError, reasonOf, shown } from "../support/errors.js";
+import { isPromise } from "../support/promises.js";
+import { warnOnce } from "../support/warn.js";
+import type { EventListener, FloodgateEvent, WarningCode } from "./events.js";
+
+const listeners = new WeakMap<EventListener, EventListener>();
+
+/** Wraps a listener so that its errors fail no request; the first one is logged. The same listener returns the same wrapper. */
+export function listenerOf(onEvent: EventListener): EventListener;
+export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined;
+export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined {
+  if (onEvent === undefined) return undefined;
+  const known = listeners.get(onEvent);
+  if (known !== undefined) return known;
+  const listener = (event: FloodgateEvent): void => {
+    try {
+      const handled: unknown = onEvent(event);
+      if (isPromise(handled)) handled.then(undefined, listenerFailed);
+    } catch (error) {
+      listenerFailed(error);
+    }
+  };
+  listeners.set(onEvent, listener);
+  listeners.set(listener, listener);
+  return listener;
+}
+
+function listenerFailed(error: unknown): void {
+  warnOnce("onEvent", `a listener has failed. Requests are not affected, and further failures are not logged. ${reasonOf(error).why}`);
+}
+
+/** Each call of `observe`, with its listener. */
+const observers = new Set<{ readonly listener: EventListener }>();
+/** The listeners of these calls, once each. */
+let observing: ReadonlySet<EventListener> = new Set();
+/** Tells all observers. Undefined if there are none, which is all that a decision asks. */
+let tellObservers: EventListener | undefined;
+/** The functions that tell one listener and all observers. Made once for each listener. */
+const joined = new WeakMap<EventListener, EventListener>();
+
+/**
+ * Listens to all events of this process, of whatever was made before or comes later: limiters, middlewares, stores, and sources of rules. An
+ * event that several `onEvent` listeners get (a breaker's, a source's) arrives once. Warnings and outages are still logged on the console
+ * where no `onEvent` listens. The listener's errors fail no request.
+ *
+ *     const stop = observe((event) => { if (event.type === "limited") console.log(event.name, event.key); });
+ *
+ * @returns a function that stops it.
+ * @throws FloodgateError unless it is given a function.
+ */
+export function observe(listener: EventListener): () => void {
+  if (typeof listener !== "function") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `observe takes a function, but was given ${shown(listener)}. Write observe((event) => console.log(event)).`,
+    );
+  }
+  const observer = { listener: listenerOf(listener) };
+  observers.add(observer);
+  tellAnew();
+  return () => {
+    observers.delete(observer);
+    tellAnew();
+  };
+}
+
+function tellAnew(): void {
+  const all = new Set([...observers].map(({ listener }) => listener));
+  observing = all;
+  const [first] = all;
+  const tellAll = (event: FloodgateEvent): void => {
+    for (const listener of all) listener(event);
+  };
+  tellObservers = all.size > 1 ? tellAll : first;
+}
+
+/**
+ * Who hears an event: the listener of one limiter, middleware or store, and the observers of the process. Undefined if nobody does, so that
+ * no event is made: `heard(onEvent)?.({ type: ... })`.
+ * @param onEvent a wrapper of `listenerOf`.
+ */
+export function heard(onEvent?: EventListener): EventListener | undefined {
+  if (tellObservers === undefined || onEvent === undefined) return onEvent ?? tellObservers;
+  let both = joined.get(onEvent);
+  if (both === undefined) {
+    both = (event) => {
+      onEvent(event);
+      if (!observing.has(onEvent)) tellObservers?.(event);
+    };
+    joined.set(onEvent, both);
+  }
+  return both;
+}
+
+/** Tells several listeners and all observers, each of them once. For events that limiters or middlewares share. */
+export function tellAll<Event extends FloodgateEvent>(listeners: Iterable<(event: Event) => void>, event: Event): void {
+  const wrapped = [...listeners].map((listener) => listenerOf(listener as EventListener));
+  for (const listener of new Set([...wrapped, ...observing])) listener(event);
+}
+
+/**
+ * Reports a probable mistake to the observers, and to the listener, else on the console.
+ * @param subject what the console logs once per process: the code, or the code of one rule.
+ */
+export function emitWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
+  if (onEvent === undefined) warnOnce(code, message, subject);
+  heard(onEvent)?.({ type: "warning", code, message });
+}

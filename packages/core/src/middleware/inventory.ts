@@ -1,0 +1,80 @@
+import type { Policy } from "../algorithms/registry.js";
+import type { BreakerState } from "../limits/events.js";
+import { type Limiter, openLimiters } from "../limits/limiter.js";
+import type { CompiledRule } from "../rules/compiled-rule.js";
+import type { RuleSource } from "../rules/rule-source.js";
+import { type RuleWords, wordsOf } from "../rules/words.js";
+import { breakerState } from "../stores/breaker.js";
+import { type Store, scopeOf } from "../stores/store.js";
+import { openMiddlewares } from "./rate-limit.js";
+
+/** A limiter of `createLimiter`, or a rule of a middleware. */
+export interface InventoryLimit {
+  readonly name: string;
+  readonly limiter: Limiter;
+  readonly shadow: boolean;
+  /** Undefined if a function of the request answers the policy. */
+  readonly policy: Policy | undefined;
+  /** The policies of plans, by plan. */
+  readonly plans: ReadonlyMap<string, Policy> | undefined;
+  /** What the rule counts. Undefined for a limiter of `createLimiter`. */
+  readonly rule: RuleWords | undefined;
+  /** The live source of the rule. */
+  readonly source: RuleSource | undefined;
+}
+
+/** A store that a limiter or a middleware uses. Stores over the same data are one. */
+export interface InventoryStore {
+  readonly store: Store;
+  /** How many keys it holds now. Undefined if it does not know. */
+  readonly size: number | undefined;
+  /** The state of its circuit breaker. Undefined if it has none. */
+  readonly breaker: BreakerState | undefined;
+}
+
+/** What is in use in this process. */
+export interface Inventory {
+  readonly limits: readonly InventoryLimit[];
+  readonly stores: readonly InventoryStore[];
+  /** The live sources of rules. */
+  readonly sources: readonly RuleSource[];
+}
+
+/**
+ * What is in use in this process now: all limiters and middlewares that are not closed, whenever they were made. It keeps none of them alive:
+ * what the app no longer refers to disappears. Empty in runtimes without `WeakRef`.
+ */
+export function inventory(): Inventory {
+  const limiters = openLimiters.values();
+  const middlewares = openMiddlewares.values();
+  const limits = [
+    ...middlewares.flatMap(({ rules, limiters, source }) =>
+      rules.map((rule) => limitOfRule(rule, limiters.get(rule.name) as Limiter, source)),
+    ),
+    ...limiters.map(limitOfLimiter),
+  ];
+  const stores = new Map<object, Store>();
+  for (const { store } of [...middlewares, ...limiters]) if (!stores.has(scopeOf(store))) stores.set(scopeOf(store), store);
+  return {
+    limits,
+    stores: [...stores.values()].map((store) => ({ store, size: store.size, breaker: breakerState(store) })),
+    sources: [...new Set(middlewares.map(({ source }) => source))].filter((source) => source !== undefined),
+  };
+}
+
+function limitOfRule<Req>(rule: CompiledRule<Req>, limiter: Limiter, source: RuleSource | undefined): InventoryLimit {
+  const { name, shadow, fixed, plans } = rule;
+  return {
+    name,
+    limiter,
+    shadow,
+    policy: fixed?.policy,
+    plans: plans && new Map([...plans].map(([plan, limit]) => [plan, limit.policy])),
+    rule: wordsOf(rule.options),
+    source,
+  };
+}
+
+function limitOfLimiter(limiter: Limiter): InventoryLimit {
+  return { name: limiter.name, limiter, shadow: false, policy: limiter.policy, plans: undefined, rule: undefined, source: undefined };
+}

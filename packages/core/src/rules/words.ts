@@ -1,0 +1,35 @@
+import type { KeyOption } from "./key-source.js";
+import type { Match } from "./match.js";
+import type { Rule } from "./rule.js";
+
+/** What a rule counts, in words for people. */
+export interface RuleWords {
+  /** The requests: `"POST /posts"`, `"all requests"`, `"a function"`. */
+  readonly match: string;
+  /** What it counts by: `"ip"`, `"ip, user"`, `"a function"`. */
+  readonly key: string;
+  /** The ban: `"1h after 5 rejections within 1m"`. Undefined without one. */
+  readonly ban: string | undefined;
+}
+
+export function wordsOf<Req>({ match, key = "ip", ban }: Rule<Req, string>): RuleWords {
+  return {
+    match: match === undefined ? "all requests" : typeof match === "function" ? "a function" : matchWords(match),
+    key: keyWords(key),
+    ban: ban === undefined ? undefined : `${ban.for} after ${ban.after} rejections within ${ban.within}`,
+  };
+}
+
+function keyWords<Req>(key: KeyOption<Req, string>): string {
+  if (typeof key === "function") return "a function";
+  return Array.isArray(key) ? key.join(", ") : (key as string);
+}
+
+function matchWords({ method, path, header = {} }: Match): string {
+  const target = [method, path].filter((part) => part !== undefined).map((part) => [part].flat().join(" or "));
+  const headers = Object.entries(header).map(([name, value]) => {
+    if (typeof value === "boolean") return value ? `with ${name}` : `without ${name}`;
+    return `with ${name}: ${[value].flat().join(" or ")}`;
+  });
+  return [...target, ...headers].join(" ") || "all requests";
+}
