@@ -1,4 +1,4 @@
-import type { Blocked, BlockKind, Charge, Check, Decision, Limit, Store } from "@floodgate/core/store";
+import type { Blocked, BlockKind, Charge, Check, Decision, Inspection, Limit, Store } from "@floodgate/core/store";
 
 /** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
@@ -56,6 +56,10 @@ export class FaultyStore implements Store<"async"> {
 
   unblock(name: string, key: string, timeoutMs?: number): Promise<void> {
     return this.#answer(timeoutMs, () => this.#store.unblock(name, key));
+  }
+
+  inspect(limit: Limit, key: string, timeoutMs?: number): Promise<Inspection> {
+    return this.#answer(timeoutMs, () => this.#store.inspect(limit, key));
   }
 
   #answer<T>(timeoutMs: number | undefined, decide: () => T): Promise<T> {

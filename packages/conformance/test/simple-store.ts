@@ -7,6 +7,7 @@ import {
   type Decision,
   decideAll,
   inState,
+  inspectIn,
   type Limit,
   liftBanIn,
   type Store,
@@ -83,6 +84,10 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
     },
     unblock(name, key) {
       blocks.delete(blockOf(name, key));
+    },
+    inspect(limit, key) {
+      const { cells } = stateOf(limit, nameOf(limit, key));
+      return inspectIn(limit, cells, 0, now(), blocks.get(blockOf(limit.name, key)));
     },
   };
 }

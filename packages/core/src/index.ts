@@ -15,6 +15,8 @@ export { type Duration, parseDuration } from "./support/duration.js";
 export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./limits/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
+export type { KeyState, PolicyState } from "./limits/inspection.js";
+export type { StateView } from "./algorithms/state-view.js";
 
 // Stores
 export type { Store } from "./stores/store.js";

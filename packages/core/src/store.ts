@@ -2,7 +2,7 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The contract
-export { type Answer, type Blocked, type BlockKind, type Check, type Mode, type Store, scopeOf } from "./stores/store.js";
+export { type Answer, type Blocked, type BlockKind, type Check, type Inspection, type Mode, type Store, scopeOf } from "./stores/store.js";
 export { createLimit, type Limit } from "./limits/limit.js";
 export { type Decision, mostRestrictive } from "./limits/decision.js";
 export { encodeKey } from "./limits/key.js";
@@ -25,6 +25,9 @@ export {
   isBlocked,
   liftBanIn,
 } from "./limits/blocks.js";
+
+// Inspection
+export { inspectIn } from "./limits/inspection.js";
 
 // Charges: what refunds and settlements need
 export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";

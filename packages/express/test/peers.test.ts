@@ -74,7 +74,8 @@ const faults: Record<string, () => Promise<never>> = {
 /** A limit of one request on a failing store. */
 function undecided(fault: () => Promise<never>, onStoreError?: "allow" | "deny"): RateLimitMiddleware {
   const decides = { consume: fault, consumeAll: fault, peek: fault };
-  const broken: Store<"async"> = { mode: "async", ...decides, settle: fault, reset: fault, block: fault, unblock: fault };
+  const changes = { settle: fault, reset: fault, block: fault, unblock: fault };
+  const broken: Store<"async"> = { mode: "async", ...decides, ...changes, inspect: fault };
   const options = { limit: 1, window: "1m", store: broken, timeoutMs: 10 } as const;
   return rateLimit(onStoreError === undefined ? options : { ...options, onStoreError });
 }
@@ -159,7 +160,7 @@ test("9: a store error does not become a 429", async () => {
     throw new Error("store");
   };
   const decides = { consume: fail, consumeAll: fail, peek: fail };
-  const broken = { mode: "sync" as const, ...decides, settle: fail, reset: fail, block: fail, unblock: fail };
+  const broken = { mode: "sync" as const, ...decides, settle: fail, reset: fail, block: fail, unblock: fail, inspect: fail };
   const { app } = appOf(rateLimit({ limit: 1, window: "1m", store: broken }));
   expect(await statuses(app, 2)).not.toContain(429);
 });

@@ -58,6 +58,11 @@ export class KeyTable {
     return this.#kinds.of(limit);
   }
 
+  /** The slot of a key, if it is there. Unlike `kindOf` it adds no kind. */
+  find(limit: Limit, key: string): number | undefined {
+    return this.#kinds.find(limit)?.slots.get(key);
+  }
+
   /** The number of the state in a slot: each state of this table has its own, until 2^32 of them have been made. */
   state(slot: number): number {
     return this.slots.get(slot, field.state);

@@ -52,6 +52,11 @@ export class Kinds {
     return kind;
   }
 
+  /** The kind of a limit if a limit of that kind was used before. Adds nothing. */
+  find(limit: Limit): Kind | undefined {
+    return this.#byName.get(nameOf(limit));
+  }
+
   at(id: number): Kind {
     return this.#kinds[id] as Kind;
   }
@@ -80,7 +85,7 @@ export class Kinds {
   }
 
   #add(limit: Limit): Kind {
-    const name = `${limit.name}\n${limit.policy.stateKind}`;
+    const name = nameOf(limit);
     let kind = this.#byName.get(name);
     if (kind === undefined) {
       kind = new Kind(this.#kinds.length, limit, this.#maxKeys, this.#moved);
@@ -96,6 +101,11 @@ export class Kinds {
     this.#byLimit.set(limit, kind);
     return kind;
   }
+}
+
+/** Unique, because names and state kinds contain no line breaks. */
+function nameOf({ name, policy }: Limit): string {
+  return `${name}\n${policy.stateKind}`;
 }
 
 /** Ids 0, 1, 2, … by a rank that changes, the lowest first. */

@@ -1,4 +1,4 @@
-import type { Decision, EventListener, Store } from "@floodgate/core";
+import type { Decision, EventListener } from "@floodgate/core";
 import {
   type Blocked,
   type BlockKind,
@@ -16,7 +16,9 @@ import {
   decideAll,
   type EvictionEvent,
   heard,
+  type Inspection,
   inState,
+  inspectIn,
   type Limit,
   liftBanIn,
   listenerOf,
@@ -24,20 +26,13 @@ import {
 } from "@floodgate/core/store";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
+import type { MemoryStore } from "./memory-store.js";
 import type { Slots } from "./slots.js";
 import { classOf } from "./use-lists.js";
 
 /** Looked up once: an export of another package is read through a getter. */
 const stateOf: typeof inState = inState;
 const begins: typeof beganState = beganState;
-
-/** A store in this process, which answers at once. */
-export interface MemoryStore extends Store<"sync"> {
-  /** Number of keys in memory, including expired ones that were not removed yet. */
-  readonly size: number;
-  /** Number of live keys that a full store has evicted. Expired keys do not count. */
-  readonly evictions: number;
-}
 
 /** The memory store, whose options are checked. */
 export class SlabStore implements MemoryStore {
@@ -183,6 +178,13 @@ export class SlabStore implements MemoryStore {
   unblock(name: string, key: string): void {
     const blocks = this.#blocks.get(name);
     if (blocks !== undefined) this.#forget(blocks, key);
+  }
+
+  inspect(limit: Limit, key: string): Inspection {
+    this.#makeScratch(limit);
+    const [cells, at] = this.#slots.locate(this.#table.find(limit, key)) ?? [this.#scratch, 0];
+    const [blocks, blocksAt] = this.#slots.locate(this.#blocks.get(limit.name)?.slots.get(key)) ?? [];
+    return inspectIn(limit, cells, at, this.#clock(), blocks, blocksAt);
   }
 
   /** How long a key is still turned away under a name; 0 if it is not. A block that has ended is forgotten. */

@@ -81,6 +81,11 @@ export class Slots {
     return handle === 0 ? (slot & pageMask) * this.#page(slot).width : this.#slabs.at(handle);
   }
 
+  /** The array of a state, and where in it the state begins; undefined without a slot. */
+  locate(slot: number | undefined): [cells: Cells, at: number] | undefined {
+    return slot === undefined ? undefined : [this.cells(slot), this.at(slot)];
+  }
+
   /** How many cells the state may take there. */
   width(slot: number): number {
     const handle = this.get(slot, HANDLE);

@@ -7,6 +7,7 @@
 --                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
 --                         Repeated `times` times, each time with the next n keys
 --   'p' <policy>          peek as a request of cost 1, and take nothing
+--   'i' <policy>          inspect: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
@@ -21,6 +22,7 @@
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
 --   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
+--   'i'                   the length of the state, its numbers, and the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'd', 'u'              0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
@@ -35,6 +37,14 @@ for i = 1, tonumber(ARGV[5]) do
   local policy, parameters = policy_at(arg)
   policies[i] = policy
   arg = arg + 1 + parameters
+end
+
+local function append_state(state)
+  local count = state and #state or 0
+  size = size + 1
+  answer[size] = count
+  for i = 1, count do answer[size + i] = state[i] end
+  size = size + count
 end
 
 local read_only
@@ -61,12 +71,7 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
   answer[size + 5] = delay_ms
   answer[size + 6] = ahead_ms
   size = size + 6
-  if brief then return end
-  local count = state and #state or 0
-  size = size + 1
-  answer[size] = count
-  for i = 1, count do answer[size + i] = state[i] end
-  size = size + count
+  if not brief then append_state(state) end
 end
 
 -- Appends the decision for a blocked key.
@@ -276,6 +281,19 @@ while arg <= last do
         append_blocked(left_ms, pcall(policy.decide, KEYS[key], policy, cost, false))
       else
         append(pcall(policy.decide, KEYS[key], policy, cost, takes))
+      end
+    elseif step == 'i' then
+      local before = wants_state
+      wants_state = 'whole'
+      local ok, problem, _, _, _, _, _, state = pcall(policy.decide, KEYS[key], policy, 1, false)
+      wants_state = before
+      arg = arg + 1
+      if ok then
+        append_state(state)
+        answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = times_of(blocks and blocks[key])
+        size = size + 4
+      else
+        append(false, problem)
       end
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])

@@ -31,6 +31,7 @@ if server_ms > tonumber(ARGV[2]) then return { server_us } end
 -- Redis does not expire keys by an injected clock. So with one, keys live a minute longer, and each write renews their expiry.
 local now, steady, longer_ms = server_ms, true, 0
 if ARGV[1] ~= '' then now, steady, longer_ms = tonumber(ARGV[1]), false, 60000 end
+-- 'whole' while a key is inspected: then the state is returned always, and of a log up to a thousand of its newest entries.
 local wants_state = ARGV[3] == '1'
 
 -- A time to live as a string, memoised: most keys of a batch share one.

@@ -70,8 +70,9 @@ local function open(key)
   return to, from, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
 end
 
--- The state as core's cells. Of a long log only the eight oldest entries, the one that is waited for and the newest are exact. Entries
--- between are merged into one with the oldest time, so a computed wait may be too short, never too long.
+-- The state as core's cells. Of a long log only the eight oldest entries, the one that is waited for and the newest (of an inspected log,
+-- the newest thousand) are exact. Entries between are merged into one with the oldest time, so a computed wait may be too short, never too
+-- long.
 local function cells_of(key, from, to, base, waited)
   local cells, done = { [BASE] = base, [FROM] = 0, [TO] = 0 }, from
   local function add_up_to(i)
@@ -87,8 +88,9 @@ local function cells_of(key, from, to, base, waited)
     add_up_to(waited - 1)
     add_up_to(waited)
   end
-  add_up_to(to - 2)
-  add_up_to(to - 1)
+  local newest = wants_state == 'whole' and 1000 or 1
+  if newest > 1 and done < to then hold(key, max(done, to - newest - 1), to) end
+  for i = to - newest - 1, to - 1 do add_up_to(i) end
   return cells
 end
 
@@ -129,7 +131,7 @@ local function decide(key, policy, cost, commit)
     retry = max(1, min((waited < to and entry(key, waited) or at) + window - now, reset))
   end
   if not logs then
-    local state = wants_state and not counts_rejected and cells_of(key, from, to, base, waited) or nil
+    local state = (wants_state == 'whole' or wants_state and not counts_rejected) and cells_of(key, from, to, base, waited) or nil
     return allowed, remaining, retry, reset, 0, at - now, state
   end
 

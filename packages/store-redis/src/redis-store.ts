@@ -7,6 +7,7 @@ import {
   type Clock,
   checkOptions,
   heard,
+  type Inspection,
   type Limit,
   passesAll,
   wholeMsClock,
@@ -19,7 +20,7 @@ import type { DenyCacheOptions } from "./deny-cache.js";
 import { blockSuffix, hashTag } from "./keys.js";
 import { Lanes } from "./lanes.js";
 import { type KnownLimit, KnownLimits } from "./limits.js";
-import { Block, Consume, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
+import { Block, Consume, Inspect, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -131,6 +132,10 @@ class RedisStore implements Store<"async"> {
     const done = this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs));
     this.#limits.forget(name, key, done);
     return done;
+  }
+
+  inspect(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
+    return this.#lanes.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
   }
 
   /** Invalidates the deny cache of a key. */

@@ -1,4 +1,4 @@
-import { blockedDecision, type Cells, type Decision, decision, inState } from "@floodgate/core/store";
+import { blockCells, blockedDecision, type Cells, type Decision, decision, inState, type Limit } from "@floodgate/core/store";
 import type { KnownLimit } from "./limits.js";
 
 /** A decision, and the state that rejected it. */
@@ -16,6 +16,8 @@ export class MalformedReply extends Error {}
 
 /** The most entries of a log in a reply: the eight oldest and up to four others (see sliding-window-log.lua). */
 const mostEntries = 12;
+/** The most entries of an inspected log: its newest thousand too. */
+const mostInspected = mostEntries + 1000;
 
 /**
  * Reads the answers of a batch one after the other. lua/batch.lua describes the layout. Every field is checked, because a faulty proxy,
@@ -143,12 +145,22 @@ export class Reply {
     return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known) : undefined };
   }
 
-  #state(known: KnownLimit): Cells | undefined {
-    const { policy, algorithm } = known.limit;
+  #state({ limit, denied }: KnownLimit): Cells | undefined {
+    if (denied !== undefined) return this.#cells(limit, mostEntries);
+    this.turn("the size of a state", 0, 0);
+    return undefined;
+  }
+
+  /** The state of an inspected key, and the block and the ban of its name. */
+  inspected({ limit }: KnownLimit): { readonly state: Cells; readonly blocks: Cells } {
+    const state = this.#cells(limit, mostInspected);
+    return { state, blocks: Float64Array.from({ length: blockCells }, () => this.number("a time of a block", 0, largest)) };
+  }
+
+  #cells({ policy, algorithm }: Limit, mostEntries: number): Cells {
     const isLog = policy.algorithm === "sliding-window-log";
-    const most = known.denied === undefined ? 0 : isLog ? 3 + 2 * mostEntries : algorithm.size(policy, noState, 0);
-    const count = this.turn("the size of a state", isLog ? Math.min(3, most) : most, most);
-    if (count === 0) return undefined;
+    const most = isLog ? 3 + 2 * mostEntries : algorithm.size(policy, noState, 0);
+    const count = this.turn("the size of a state", isLog ? 3 : most, most);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);

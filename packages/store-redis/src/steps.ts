@@ -4,6 +4,8 @@ import {
   type Cells,
   type Charge,
   type Decision,
+  type Inspection,
+  inspectIn,
   type Limit,
   latestMs,
   passesAll,
@@ -229,6 +231,33 @@ export class Look extends Step<Decision> {
 
   protected accept(): Decision {
     return this.#decided.decision;
+  }
+}
+
+/** Inspects a key: reads its state, its block and its ban. */
+export class Inspect extends Step<Inspection> {
+  readonly #known: KnownLimit;
+  readonly #blockKey: string;
+  #seen!: { readonly state: Cells; readonly blocks: Cells };
+
+  constructor({ known, redisKey, blockKey }: KeyedCheck, timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.#known = known;
+    this.#blockKey = blockKey;
+  }
+
+  write(batch: Batch): void {
+    batch.key(this.redisKey, this.#blockKey);
+    batch.args.push("i", batch.policy(this.#known.policy));
+  }
+
+  protected readAnswer(reply: Reply): void {
+    this.#seen = reply.inspected(this.#known);
+  }
+
+  protected accept({ nowMs }: Reply): Inspection {
+    const { state, blocks } = this.#seen;
+    return inspectIn(this.#known.limit, state, 0, nowMs, blocks);
   }
 }
 

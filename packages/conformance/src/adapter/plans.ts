@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedWindow } from "@floodgate/core";
+import { fixedWindow, type Limiter, type StateView } from "@floodgate/core";
 import type { RequestView } from "./adapter.js";
 import { items } from "./headers.js";
 import { type AdapterSuite, self } from "./web.js";
@@ -55,6 +55,25 @@ export function planCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual([...(await app.statuses(2)), ...(await app.statuses(3, "/", partner))], [200, 429, 200, 200, 429]);
       await app.limits[0]?.limiter.reset(self);
       assert.deepEqual([...(await app.statuses(1)), ...(await app.statuses(1, "/", partner))], [200, 200]);
+    });
+
+    it("are all shown by an inspection, each with the count as it sees it", async (web) => {
+      const app = await web.start({ ...limit, key: "ip", plan: (request) => request.header("x-plan") });
+      await app.statuses(2, "/", { "x-plan": "paid" });
+      await app.statuses(1, "/", { "x-plan": "partner" });
+      const limiter = app.limits[0]?.limiter as Limiter;
+      await limiter.block(self, "1h");
+      const { atMs, decision, states, block, ban } = await limiter.inspect(self);
+      assert.deepEqual(
+        [decision, decision.policy, block, ban],
+        [await limiter.peek(self), policy, { untilMs: atMs + 3_600_000 }, undefined],
+      );
+      const seen = states.map(({ plan, decision: { limit, policy }, state }) => [plan, limit, policy.algorithm, shown(state)]);
+      assert.deepEqual(seen, [
+        [undefined, 1, "fixed-window", 2],
+        ["paid", 3, "fixed-window", 2],
+        ["partner", 2, "gcra", 1],
+      ]);
     });
 
     it("call the plan function once per request, and only if a matching rule has plans", async (web) => {
@@ -114,4 +133,10 @@ export function planCases({ describe, it }: AdapterSuite): void {
       });
     }
   });
+}
+
+/** The count of the only window, or the level of a bucket. */
+function shown(state: StateView): number | undefined {
+  if (state.kind === "windows") return state.windows[0]?.count;
+  return state.kind === "bucket" ? state.level : undefined;
 }

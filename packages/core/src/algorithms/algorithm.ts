@@ -1,6 +1,7 @@
 import { FloodgateError } from "../support/errors.js";
 import { type DecisionUnder, MadeDecision } from "./made-decision.js";
 import type { OptionDescriptions } from "./options.js";
+import type { StateView } from "./state-view.js";
 
 /** The states of many keys in one array. Each cell is a whole number below 2^53. */
 export type Cells = Float64Array;
@@ -56,6 +57,12 @@ export interface Algorithm<P> {
    * @returns the units charged in addition; negative if units were given back. A fraction if a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
+
+  /**
+   * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers
+   * explain `remaining`.
+   */
+  inspect(policy: P, cells: Cells, at: number, nowMs: number): StateView;
 }
 
 /**

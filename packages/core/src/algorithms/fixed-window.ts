@@ -3,6 +3,7 @@ import { checkOptions, quotaNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, decision, type PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 import { limitOption, windowOption } from "./options.js";
+import { emptyView } from "./state-view.js";
 
 /** A count that restarts at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -83,6 +84,13 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     cells[at + COUNT] = count + change;
     if (count + change === 0) cells[at + START] = 0;
     return change;
+  },
+
+  inspect({ limit, windowMs }, cells, at, nowMs) {
+    const startMs = cells[at + START] as number;
+    const count = cells[at + COUNT] as number;
+    if (count === 0 || startMs - nowMs > windowMs || nowMs - startMs >= windowMs) return emptyView;
+    return { kind: "windows", windowMs, limit, windows: [{ startMs, endMs: startMs + windowMs, count, weight: 1 }] };
   },
 };
 

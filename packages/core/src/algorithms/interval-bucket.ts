@@ -1,5 +1,6 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { changeOf, given, mostMissing } from "./debt.js";
+import { emptyView } from "./state-view.js";
 
 /** The numbers of a bucket with intervals. */
 type IntervalPolicy = PolicyBase & { readonly capacity: number; readonly refill: number; readonly everyMs: number };
@@ -111,6 +112,15 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     // A full bucket has no state.
     if (endOf(policy, cells, at, nowMs) <= Math.max(nowMs, last)) cells.fill(0, at, at + layout.length);
     return -back;
+  },
+
+  inspect(policy, cells, at, nowMs) {
+    const { capacity, refill, everyMs } = policy;
+    if (nowMs >= endOf(policy, cells, at, nowMs)) return emptyView;
+    const count = refills(policy, cells, at, nowMs);
+    const level = (cells[at + TOKENS] as number) + count * refill;
+    if (level >= capacity) return emptyView;
+    return { kind: "bucket", level, capacity, refillsAtMs: (cells[at + LAST] as number) + (count + 1) * everyMs };
   },
 };
 

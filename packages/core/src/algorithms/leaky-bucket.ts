@@ -6,6 +6,7 @@ import { changeOf } from "./debt.js";
 import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import { AMOUNT, LEVEL as BACKLOG, bucketCells, deepestAt, flowed, note, QUOTA, spanAt, TIME, takesAt, unitAt } from "./shared.js";
+import { emptyView } from "./state-view.js";
 
 /** A first-in-first-out queue that drains at a constant rate. It delays requests, and rejects them when it is full. */
 export interface LeakyBucketPolicy extends PolicyBase, Rate {
@@ -163,6 +164,15 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
     cells[at + BACKLOG] = backlog + units * parts;
     cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
     return units;
+  },
+
+  inspect(policy, cells, at, nowMs) {
+    const { capacity, unit, flow } = policy;
+    const endMs = endOf(policy, cells, at, nowMs);
+    const backlog = nowMs < endMs ? backlogAt(policy, cells, at, nowMs) : 0;
+    if (backlog === 0) return emptyView;
+    const drainedAtMs = Math.min(Math.max(nowMs, cells[at + TIME] as number) + Math.ceil(backlog / flow), endMs);
+    return { kind: "queue", length: backlog / unit, capacity, drainedAtMs };
   },
 };
 

@@ -13,6 +13,7 @@ import {
 import { changeOf } from "./debt.js";
 import type { DecisionUnder } from "./made-decision.js";
 import { limitOption, windowOption } from "./options.js";
+import { emptyView, type WindowView } from "./state-view.js";
 
 /** Counts of a few sub-windows. The one that is leaving the window counts in proportion to the part that is still inside. */
 export interface SlidingWindowCounterPolicy extends PolicyBase {
@@ -188,6 +189,21 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     // Sub-windows that have left the window become zeros.
     if (isEmpty(cells, counts, buckets - past)) cells.fill(0, at, counts + buckets + 1);
     return change;
+  },
+
+  inspect(policy, cells, at, nowMs) {
+    const { limit, windowMs, buckets, bucketMs } = policy;
+    const past = passed(policy, cells[at + START] as number, nowMs);
+    const currentMs = (cells[at + START] as number) + past * bucketMs;
+    const windows: WindowView[] = [];
+    for (let age = buckets; age >= past; age--) {
+      const count = counted(cells[at + COUNTS + age - past] as number, limit);
+      if (count === 0) continue;
+      const startMs = currentMs - age * bucketMs;
+      const leftMs = age < buckets ? bucketMs : Math.min(currentMs + bucketMs - nowMs, bucketMs);
+      windows.push({ startMs, endMs: startMs + bucketMs, count, weight: leftMs / bucketMs });
+    }
+    return windows.length > 0 ? { kind: "windows", windowMs, limit, windows } : emptyView;
   },
 };
 

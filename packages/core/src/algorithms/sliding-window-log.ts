@@ -3,6 +3,7 @@ import { checkOptions, flag, quotaNumber } from "../support/options.js";
 import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
 import { limitOption, windowOption } from "./options.js";
+import { emptyView, type LoggedUnits, mostLoggedTimes } from "./state-view.js";
 
 /** The times of the units taken. It is exact in every window. */
 export interface SlidingWindowLogPolicy extends PolicyBase {
@@ -152,6 +153,22 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
       if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries + 2 * to);
     }
     return change;
+  },
+
+  inspect({ limit, windowMs }, cells, at, nowMs) {
+    const entries = at + ENTRIES;
+    const to = cells[at + TO] as number;
+    const newest = cells[entries + 2 * to - 2] as number;
+    if (to === 0 || newest - nowMs > windowMs) return emptyView;
+    const first = cells[at + FROM] as number;
+    const from = firstAbove(cells, entries, first, to, 0, Math.max(nowMs, newest) - windowMs);
+    if (from === to) return emptyView;
+    const totalBefore = (i: number): number => (i > first ? cells[entries + 2 * i - 1] : cells[at + BASE]) as number;
+    const units: LoggedUnits[] = [];
+    for (let i = Math.max(from, to - mostLoggedTimes); i < to; i++) {
+      units.push({ atMs: cells[entries + 2 * i] as number, units: (cells[entries + 2 * i + 1] as number) - totalBefore(i) });
+    }
+    return { kind: "log", windowMs, limit, units, total: totalBefore(to) - totalBefore(from) };
   },
 };
 

@@ -16,6 +16,7 @@ import {
   takesAt,
   unitAt,
 } from "./shared.js";
+import { emptyView } from "./state-view.js";
 
 /** The policy of a smooth bucket. In debt, the level of the state is negative. */
 type SmoothPolicy = PolicyBase & Rate;
@@ -107,6 +108,12 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     cells[at + LEVEL] = level - units * parts;
     cells[at + TIME] = Math.max(nowMs, cells[at + TIME] as number);
     return units;
+  },
+
+  inspect(policy, cells, at, nowMs) {
+    if (nowMs >= endOf(policy, cells, at, nowMs)) return emptyView;
+    const level = levelAt(policy, cells, at, nowMs);
+    return level < policy.full ? { kind: "bucket", level: level / policy.unit, capacity: policy.quota } : emptyView;
   },
 };
 

@@ -1,7 +1,8 @@
 import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
 import { MadeDecision } from "../algorithms/made-decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import type { Blocked, BlockKind } from "../stores/store.js";
+import { emptyView } from "../algorithms/state-view.js";
+import type { Blocked, BlockKind, Until } from "../stores/store.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
@@ -69,6 +70,15 @@ export function blockedMs(cells: Cells, at: number, nowMs: number): number {
   return Math.max(leftIn(cells, at + BLOCK, nowMs), leftIn(cells, at + BAN, nowMs));
 }
 
+/** The block and the ban of a key that are in force. */
+export function blocksIn(cells: Cells, at: number, nowMs: number): { readonly block: Until | undefined; readonly ban: Until | undefined } {
+  const untilOf = (from: number): Until | undefined => {
+    const leftMs = leftIn(cells, from, nowMs);
+    return leftMs > 0 ? { untilMs: nowMs + leftMs } : undefined;
+  };
+  return { block: untilOf(at + BLOCK), ban: untilOf(at + BAN) };
+}
+
 /** The time left of a block or ban; 0 if it began further ahead of the clock than its own length, because the clock was wrong then. */
 function leftIn(cells: Cells, from: number, nowMs: number): number {
   const startMs = cells[from] as number;
@@ -93,6 +103,7 @@ const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
     return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, resetAfterMs, 0, cost, nowMs);
   },
   settle: () => 0,
+  inspect: () => emptyView,
 };
 
 /** For stores: the limit under which a store may keep the blocks of a name beside its other states. It is never charged. */

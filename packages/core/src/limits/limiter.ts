@@ -2,7 +2,7 @@ import { toPolicy } from "../algorithms/policy.js";
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
 import type { Guard } from "../stores/guard.js";
-import { type Answer, type Blocked, type Check, checkStore, type Mode, type Store, scopeOf } from "../stores/store.js";
+import { type Answer, type Blocked, type Check, checkStore, type Inspection, type Mode, type Store, scopeOf } from "../stores/store.js";
 import { guardStore } from "../stores/store-guard.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
@@ -14,6 +14,7 @@ import { combine } from "./all-or-nothing.js";
 import type { CombinedDecision, Decision } from "./decision.js";
 import { emitDecisions } from "./decision-events.js";
 import type { EventListener } from "./events.js";
+import { type KeyState, keyStateOf } from "./inspection.js";
 import { encodeKey, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { checkName, createLimit, type Limit } from "./limit.js";
 import { heard, listenerOf } from "./listeners.js";
@@ -84,6 +85,11 @@ export interface Limiter<M extends Mode = Mode> {
   block(key: LimiterKey, duration: Duration): Answer<void, M>;
   /** Lifts the block of a key, and its ban. What the key has used stays. */
   unblock(key: LimiterKey): Answer<void, M>;
+  /**
+   * Shows what a key has used, as what it is: a bucket with its level, windows with their counts, a log, or a queue; and its block and ban.
+   * Changes nothing. It is no decision: it fails if the store fails, and it emits no event.
+   */
+  inspect(key: LimiterKey): Answer<KeyState, M>;
   /**
    * Gives the name back to the store, so that a limiter with another policy can take it: for modules that are reloaded. The store stays
    * open. A middleware's limiters are closed with the middleware.
@@ -210,6 +216,11 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
 
   unblock(key: LimiterKey): Answer<void, M> {
     return this.guard.unblock(this.name, this.keyText(key));
+  }
+
+  inspect(key: LimiterKey): Answer<KeyState, M> {
+    const seen = this.guard.inspect(this.limit, this.keyText(key));
+    return andThen<Inspection, KeyState>(seen, (inspection) => keyStateOf([[undefined, inspection]])) as Answer<KeyState, M>;
   }
 }
 

@@ -34,6 +34,12 @@ export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-ke
 /** What a rule asks for a request: a check, or nothing. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
+/** A limit under which a key may have a count, and the name of its plan; undefined for the rule's own and a policy function's. */
+export interface PlannedLimit {
+  readonly plan: string | undefined;
+  readonly limit: Limit;
+}
+
 /** A rule made ready: options checked, key and match compiled, limits made. */
 export class CompiledRule<Req> {
   readonly name: string;
@@ -320,6 +326,20 @@ export class CompiledRule<Req> {
       this.limitOf(toPolicy(this.#where, policy));
       return known();
     });
+  }
+
+  /**
+   * Like `countedLimits`, but all of them, also those that share a count.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` as there.
+   */
+  plannedLimits(): Promised<readonly PlannedLimit[]> {
+    if (this.fixed !== undefined) {
+      const plans = [...(this.plans ?? [])].map(([plan, limit]) => ({ plan, limit }));
+      return [{ plan: undefined, limit: this.fixed }, ...plans];
+    }
+    return andThen<readonly Limit[], readonly PlannedLimit[]>(this.countedLimits(), (limits) =>
+      limits.map((limit) => ({ plan: undefined, limit })),
+    );
   }
 
   #someOf(known: readonly Limit[]): readonly Limit[] {

@@ -1,16 +1,17 @@
 import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../limits/decision.js";
 import type { EventListener } from "../limits/events.js";
+import { type KeyState, keyStateOf } from "../limits/inspection.js";
 import type { Key, LimiterKey } from "../limits/key.js";
 import type { Limit } from "../limits/limit.js";
 import { BoundLimiter, block, type Limiter } from "../limits/limiter.js";
 import type { Receipts } from "../limits/receipt.js";
 import { Settlements } from "../limits/settlements.js";
-import type { Store } from "../stores/store.js";
+import type { Inspection, Store } from "../stores/store.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise } from "../support/promises.js";
-import type { CompiledRule } from "./compiled-rule.js";
+import { allOf, andThen, isPromise } from "../support/promises.js";
+import type { CompiledRule, PlannedLimit } from "./compiled-rule.js";
 
 /**
  * A rule's limiter, for use beside the middleware: to reset the count of a login, for example. `consume` and `peek` use the rule's own
@@ -99,6 +100,21 @@ export class RuleLimiter<Req> implements Limiter {
       if (this.#rule.ban !== undefined) answers.push(this.#rule.ban.forgive(this.guard, text));
       return answers.some(isPromise) ? Promise.all(answers).then(() => undefined) : undefined;
     }) as void | Promise<void>;
+  }
+
+  /**
+   * Shows what a key has used: the count under the rule's own policy and under each plan, or under the policies that a policy function has
+   * returned in this process.
+   * @throws FloodgateError `FLOODGATE_NO_POLICY` if a policy function of the request has not returned a policy yet.
+   */
+  inspect(key: LimiterKey): KeyState | Promise<KeyState> {
+    const text = this.keyText(key);
+    return andThen<readonly PlannedLimit[], KeyState>(this.#rule.plannedLimits(), (limits) => {
+      const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.inspect(limit, text)));
+      return andThen<readonly Inspection[], KeyState>(answers, (seen) =>
+        keyStateOf(seen.map((inspection, i) => [limits[i]?.plan, inspection])),
+      );
+    }) as KeyState | Promise<KeyState>;
   }
 
   #of(limit: Limit): BoundLimiter<"sync" | "async"> {

@@ -4,8 +4,8 @@ import { charged, owned } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
 import type { Guard } from "./guard.js";
-import { type Blocked, type BlockKind, type Check, type Store, scopeOf } from "./store.js";
-import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
+import { type Blocked, type BlockKind, type Check, type Inspection, type Store, scopeOf } from "./store.js";
+import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "./zero-limit.js";
 
 /**
  * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.
@@ -55,6 +55,11 @@ export class DirectGuard implements Guard<"sync"> {
 
   unblock(name: string, key: string): void {
     this.#store.unblock(name, key);
+  }
+
+  inspect(limit: Limit, key: string): Inspection {
+    const inspect = (asked: Limit): Inspection => this.#store.inspect(asked, key);
+    return isZero({ limit }) ? (inspectZero(limit, inspect) as Inspection) : inspect(limit);
   }
 
   atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {

@@ -15,12 +15,22 @@ import { type FallbackStore, NoFallback } from "./fallback-store.js";
 import type { Guard } from "./guard.js";
 import { LocalFallback } from "./local-fallback.js";
 import { runningMs } from "./running-clock.js";
-import { type Answer, type Blocked, type BlockKind, type Check, type DeadlineStore, type Mode, type Store, scopeOf } from "./store.js";
-import { consumeBesideZero, hasZero, zeroDecision } from "./zero-limit.js";
+import {
+  type Answer,
+  type Blocked,
+  type BlockKind,
+  type Check,
+  type DeadlineStore,
+  type Inspection,
+  type Mode,
+  type Store,
+  scopeOf,
+} from "./store.js";
+import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "./zero-limit.js";
 
 /**
  * Calls a store with a deadline and a circuit breaker. If the store fails, or does not answer within `timeoutMs`, the fallback decides.
- * Refunds, settlements and resets are not decisions: they ignore the breaker, and fail if the store fails.
+ * Refunds, settlements, resets and inspections are not decisions: they ignore the breaker, and fail if the store fails.
  */
 export class StoreGuard<M extends Mode> implements Guard<M> {
   readonly mode: M;
@@ -109,6 +119,12 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 
   unblock(name: string, key: string): Answer<void, M> {
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.unblock(name, key, timeoutMs));
+  }
+
+  inspect(limit: Limit, key: string): Answer<Inspection, M> {
+    const inspect = (asked: Limit): Answer<Inspection, M> =>
+      this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.inspect(asked, key, timeoutMs));
+    return isZero({ limit }) ? (inspectZero(limit, inspect) as Answer<Inspection, M>) : inspect(limit);
   }
 
   #decide<T extends Decision | Decision[]>(

@@ -1,3 +1,4 @@
+import type { StateView } from "../algorithms/state-view.js";
 import type { Charge } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
@@ -19,6 +20,25 @@ export interface Blocked {
   readonly leftMs: number;
   /** False if a ban was already in force. It stays as it is. */
   readonly begun: boolean;
+}
+
+/** When a block or a ban ends, in milliseconds since the epoch of the store's clock. */
+export interface Until {
+  readonly untilMs: number;
+}
+
+/** What a store knows of a limit and key at one moment. */
+export interface Inspection {
+  /** The store's time, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** The decision that a request of cost 1 would get, as from `peek`. */
+  readonly decision: Decision;
+  /** The state of the key as this limit sees it, block or not. */
+  readonly state: StateView;
+  /** The block of the key in force, if any: see `limiter.block`. */
+  readonly block: Until | undefined;
+  /** The ban of the key in force, if any. */
+  readonly ban: Until | undefined;
 }
 
 /** One limit that a request must pass. */
@@ -97,6 +117,12 @@ export interface Store<M extends Mode = Mode> {
 
   /** Deletes the state of this limit and key, and lifts the ban of its name and key. A block stays. */
   reset(limit: Limit, key: string, timeoutMs?: number): Answer<void, M>;
+
+  /**
+   * What the store knows of this limit and key, read in one atomic step: see `inspectIn`. Changes nothing: no state, no expiry, no order of
+   * eviction.
+   */
+  inspect(limit: Limit, key: string, timeoutMs?: number): Answer<Inspection, M>;
 }
 
 /** The identity of a store's data. */
@@ -108,7 +134,7 @@ export function scopeOf(store: Store): object {
 
 /** @throws FloodgateError unless it has a store's methods. The error shows no text that was given: an address may hold a password. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock"] as const;
+  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "inspect"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
   throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
     at: ["store"],

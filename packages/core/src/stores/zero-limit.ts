@@ -1,8 +1,11 @@
 import { decision } from "../algorithms/algorithm.js";
+import { fixedWindow } from "../algorithms/fixed-window.js";
+import { emptyView } from "../algorithms/state-view.js";
+import { restated } from "../limits/charge.js";
 import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
-import { andThen } from "../support/promises.js";
-import type { Check, Store } from "./store.js";
+import { createLimit, type Limit } from "../limits/limit.js";
+import { andThen, type Promised } from "../support/promises.js";
+import type { Check, Inspection, Store } from "./store.js";
 
 /** Whether the limit of a check is 0, a kill switch: it rejects every request without asking the store. */
 export function isZero({ limit }: { readonly limit: Limit }): boolean {
@@ -30,5 +33,17 @@ export function consumeBesideZero(store: Store, checks: readonly Check[]): Decis
   return andThen<Decision[], Decision[]>(decided, (decisions) => {
     const rest = decisions.values();
     return checks.map((check) => (isZero(check) ? zeroDecision(check.limit, check.cost) : (rest.next().value as Decision)));
+  });
+}
+
+const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
+
+/**
+ * Inspects a key under a limit of 0. It has no state, but a block belongs to the name and key, so the store is asked with another policy.
+ * @param inspect asks the store about the key under a limit.
+ */
+export function inspectZero(limit: Limit, inspect: (limit: Limit) => Promised<Inspection>): Promised<Inspection> {
+  return andThen<Inspection, Inspection>(inspect(createLimit(limit.name, unusedPolicy)), (seen) => {
+    return { ...seen, decision: restated(zeroDecision(limit, 1), { atMs: seen.atMs }), state: emptyView };
   });
 }

@@ -10,6 +10,11 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
+/** All values: now, or by promise if one of them is a promise. */
+export function allOf<T>(values: readonly Promised<T>[]): Promised<readonly T[]> {
+  return values.some(isPromise) ? Promise.all(values) : (values as readonly T[]);
+}
+
 /** Ignores the rejections of promises that are no longer awaited, after another error was already reported. */
 export function abandon(values: readonly unknown[]): void {
   for (const value of values) if (isPromise(value)) value.then(undefined, () => undefined);

@@ -78,6 +78,10 @@ class AllowingStore implements Store<"sync"> {
   }
 
   unblock(): void {}
+
+  inspect(): never {
+    throw new Error("not expected");
+  }
 }
 
 const base = { limit: 10, window: "1m" } as const;

@@ -13,7 +13,8 @@ class Away implements LimiterMaker {
   constructor() {
     const away = () => Promise.reject(new Error("The store is away"));
     const decides = { consume: away, consumeAll: away, peek: away };
-    this.store = { mode: "async", ...decides, settle: away, reset: () => Promise.resolve(), block: away, unblock: away };
+    const reset = () => Promise.resolve();
+    this.store = { mode: "async", ...decides, settle: away, reset, block: away, unblock: away, inspect: away };
   }
 
   fresh(word = "key"): string {

@@ -1,0 +1,61 @@
+import type { Cells } from "../algorithms/algorithm.js";
+import type { Policy } from "../algorithms/registry.js";
+import type { StateView } from "../algorithms/state-view.js";
+import type { Inspection, Until } from "../stores/store.js";
+import { blockCells, blockedDecision, blockedMs, blocksIn } from "./blocks.js";
+import { owned } from "./charge-record.js";
+import type { Decision } from "./decision.js";
+import type { Limit } from "./limit.js";
+
+/** What a limiter knows of a key: whether it is turned away, and its state under each policy. */
+export interface KeyState {
+  /** The store's time, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** The decision that a request of cost 1 would get under the first of the policies, as from `peek`. */
+  readonly decision: Decision;
+  /**
+   * One for each policy that may count the key: the limiter's or rule's own, then one for each plan. Plans with the same times share one count,
+   * so each of them shows that count as it sees it.
+   */
+  readonly states: readonly [PolicyState, ...PolicyState[]];
+  readonly block: Until | undefined;
+  readonly ban: Until | undefined;
+}
+
+/** The state of a key under one policy. */
+export interface PolicyState {
+  /** The name of the plan whose policy this is; undefined for the limiter's or rule's own, and for one that a policy function answered. */
+  readonly plan: string | undefined;
+  readonly policy: Policy;
+  /** The decision that a request of cost 1 would get under this policy. */
+  readonly decision: Decision;
+  readonly state: StateView;
+}
+
+const noBlocks: Cells = new Float64Array(blockCells);
+
+/**
+ * For stores: implements `Store.inspect` on cells.
+ * @param cells the state of the key; zeros if it has none, `algorithm.size` of them.
+ * @param blocks the cells of the block of the name and key; undefined if there are none.
+ */
+export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number, blocks: Cells = noBlocks, blocksAt = 0): Inspection {
+  const unblocked = limit.algorithm.decide(limit, cells, at, nowMs, 1, false);
+  const leftMs = blockedMs(blocks, blocksAt, nowMs);
+  return {
+    atMs: nowMs,
+    decision: leftMs > 0 ? blockedDecision(unblocked, leftMs) : unblocked,
+    state: limit.algorithm.inspect(limit.policy, cells, at, nowMs),
+    ...blocksIn(blocks, blocksAt, nowMs),
+  };
+}
+
+/** One or more inspections of a key, of the limiter's own policy and of its plans, as a limiter shows them. */
+export function keyStateOf(seen: readonly (readonly [plan: string | undefined, Inspection])[]): KeyState {
+  const states = seen.map(([plan, { decision, state }]): PolicyState => {
+    return { plan, policy: decision.policy, decision: owned(decision), state };
+  });
+  const { atMs, block, ban } = (seen[0] as (typeof seen)[0])[1];
+  const first = states[0] as PolicyState;
+  return { atMs, decision: first.decision, states: [first, ...states.slice(1)], block, ban };
+}
