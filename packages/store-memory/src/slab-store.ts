@@ -14,16 +14,14 @@ import {
   type Clock,
   type DecideOne,
   decideAll,
-  type EvictionEvent,
-  heard,
   type Inspection,
   inState,
   inspectIn,
   type Limit,
   liftBanIn,
-  listenerOf,
   settleIn,
 } from "@floodgate/core/store";
+import { Evictions } from "./evictions.js";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
 import type { MemoryStore } from "./memory-store.js";
@@ -38,14 +36,11 @@ const begins: typeof beganState = beganState;
 export class SlabStore implements MemoryStore {
   readonly mode = "sync";
   readonly #clock: Clock;
-  readonly #onEvent: EventListener | undefined;
   readonly #table: KeyTable;
   readonly #slots: Slots;
   /** Zeros, on which a key without a state is decided. */
   #scratch: Cells = new Float64Array(16);
-  #evictions = 0;
-  /** Evictions of the current step that the listener has not received yet. */
-  readonly #evicted: EvictionEvent[] = [];
+  readonly #evictions: Evictions;
   readonly #use: Use = { use: 0, resetAtMs: 0 };
   /** The time of the current step. */
   #nowMs = 0;
@@ -71,7 +66,7 @@ export class SlabStore implements MemoryStore {
 
   constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
     this.#clock = clock;
-    this.#onEvent = listenerOf(onEvent);
+    this.#evictions = new Evictions(onEvent);
     this.#table = new KeyTable(
       maxKeys,
       (kind, slot) => this.#assess(kind, slot),
@@ -85,7 +80,7 @@ export class SlabStore implements MemoryStore {
   }
 
   get evictions(): number {
-    return this.#evictions;
+    return this.#evictions.count;
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
@@ -102,7 +97,7 @@ export class SlabStore implements MemoryStore {
       return stateOf(decision, this.#lastState);
     }
     const decision = this.#decide(limit, key, cost, nowMs, true);
-    this.#tellEvicted();
+    this.#evictions.tell();
     return decision;
   }
 
@@ -112,7 +107,7 @@ export class SlabStore implements MemoryStore {
     if (!this.#table.hasRoomFor(checks.length)) this.#withdraw(checks);
     const decisions = decideAll(checks, nowMs, this.#decideOne);
     if (this.#withdrawn) this.#placeAgain(checks, decisions, nowMs);
-    this.#tellEvicted();
+    this.#evictions.tell();
     return decisions;
   }
 
@@ -135,7 +130,7 @@ export class SlabStore implements MemoryStore {
       const size = this.#makeScratch(limit);
       const units = settleIn(limit, this.#scratch, 0, nowMs, charge, cost, undefined);
       if (units > 0) this.#keep(limit, key, size, algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
-      this.#tellEvicted();
+      this.#evictions.tell();
       return units;
     }
     this.#turnTo(limit, key, slot);
@@ -167,7 +162,7 @@ export class SlabStore implements MemoryStore {
       const blocked = blockIn(this.#scratch, 0, nowMs, forMs, kind);
       this.#blocked++;
       this.#keep(limit, key, blockCells, limit.algorithm.decide(limit, this.#scratch, 0, nowMs, 1, false), nowMs);
-      this.#tellEvicted();
+      this.#evictions.tell();
       return blocked;
     }
     const blocked = blockIn(this.#slots.cells(slot), this.#slots.at(slot), nowMs, forMs, kind);
@@ -381,17 +376,7 @@ export class SlabStore implements MemoryStore {
 
   #dropped(kind: Kind, key: string, live: boolean): void {
     if (this.#blocks.get(kind.strictest.name) === kind) this.#blocked--;
-    if (!live) return;
-    this.#evictions++;
-    if (heard(this.#onEvent) !== undefined) this.#evicted.push({ type: "evicted", name: kind.strictest.name, key });
-  }
-
-  /** Called once a step is whole, because a listener may throw, or call the store. */
-  #tellEvicted(): void {
-    while (this.#evicted.length > 0) {
-      const event = this.#evicted.shift() as EvictionEvent;
-      heard(this.#onEvent)?.(event);
-    }
+    if (live) this.#evictions.add(kind.strictest.name, key);
   }
 }
 
