@@ -1,0 +1,157 @@
+import { h } from "../dom.js";
+import { onThemeChange, readTheme, type Theme } from "../theme.js";
+import uPlot from "../uplot.js";
+
+/** One line or area of a chart. Later ones are drawn over earlier ones. */
+export interface Layer {
+  fill(theme: Theme): string | CanvasPattern | undefined;
+  stroke(theme: Theme): string;
+  readonly width?: number;
+  /** Steps by default: a figure counts for its whole interval. */
+  readonly shape?: "steps" | "bars" | "line";
+}
+
+/** What a chart shows: for each interval its start in seconds since the epoch, and a value for each layer (null: not known). */
+export interface Frame {
+  readonly fromS: number;
+  readonly toS: number;
+  readonly stepS: number;
+  readonly starts: readonly number[];
+  readonly layers: readonly (readonly (number | null)[])[];
+}
+
+export interface ChartOptions {
+  readonly height: number;
+  readonly layers: readonly Layer[];
+  /** Writes a figure of the vertical axis. */
+  readonly axis: (value: number) => string;
+  /** The vertical axis reaches at least up to here. */
+  readonly atLeast: number;
+  readonly most?: number;
+  /** Whether it points together with the other charts. True by default. */
+  readonly sync?: boolean;
+  /** The interval under the pointer, or `undefined` if it is elsewhere. */
+  readonly onPoint?: (index: number | undefined) => void;
+}
+
+/** A uPlot in the colours of the page, as wide as its place. */
+export class Chart {
+  readonly element: HTMLElement = h("div", { class: "chart", "aria-hidden": "true" });
+  readonly #options: ChartOptions;
+  #plot: uPlot | undefined;
+  #frame: Frame | undefined;
+
+  constructor(options: ChartOptions) {
+    this.#options = options;
+    new ResizeObserver(() => this.#fit()).observe(this.element);
+    onThemeChange(() => {
+      this.#plot?.destroy();
+      this.#plot = undefined;
+      this.#draw();
+    });
+  }
+
+  show(frame: Frame): void {
+    this.#frame = frame;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const frame = this.#frame;
+    const width = this.element.clientWidth;
+    if (frame === undefined || width === 0) return;
+    const data = dataOf(frame, this.#options.layers);
+    if (this.#plot === undefined) this.#plot = new uPlot(this.#plotOptions(width), data, this.element);
+    else this.#plot.setData(data);
+  }
+
+  #fit(): void {
+    const width = this.element.clientWidth;
+    if (width === 0) return;
+    if (this.#plot === undefined) this.#draw();
+    else if (this.#plot.width !== width) this.#plot.setSize({ width, height: this.#options.height });
+  }
+
+  #plotOptions(width: number): uPlot.Options {
+    const { height, layers, axis, atLeast, most, sync = true, onPoint } = this.#options;
+    const theme = readTheme();
+    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const look = { stroke: theme.quiet, font, ticks: { show: false }, border: { show: false } };
+    return {
+      width,
+      height,
+      padding: [10, 6, 0, 0],
+      legend: { show: false },
+      cursor: {
+        ...(sync && { sync: { key: "floodgate", setSeries: false } }),
+        drag: { x: false, y: false, setScale: false },
+        y: false,
+        points: { show: false },
+        // The interval that the pointer is in, not the start that it is nearest to.
+        dataIdx: (plot, _series, nearest, at) => ((plot.data[0][nearest] ?? 0) > at && nearest > 0 ? nearest - 1 : nearest),
+      },
+      scales: {
+        x: { time: true, range: () => [this.#frame?.fromS ?? 0, this.#frame?.toS ?? 1] },
+        y: { range: (_plot, _least, highest) => [0, Math.min(most ?? Number.POSITIVE_INFINITY, Math.max(atLeast, highest * 1.08))] },
+      },
+      axes: [
+        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: (_plot, splits) => timesOf(splits) },
+        {
+          ...look,
+          size: 46,
+          gap: 6,
+          space: 34,
+          grid: { stroke: theme.line, width: 1 },
+          values: (_plot, splits) => splits.map((value) => axis(value)),
+        },
+      ],
+      series: [{}, ...layers.map((layer) => seriesOf(layer, theme))],
+      hooks: {
+        setCursor: [(plot) => onPoint?.(this.#pointed(plot))],
+      },
+    };
+  }
+
+  #pointed(plot: uPlot): number | undefined {
+    const index = plot.cursor.idxs?.[0] ?? plot.cursor.idx;
+    const left = plot.cursor.left ?? -1;
+    return index === null || index === undefined || left < 0 || index >= (this.#frame?.starts.length ?? 0) ? undefined : index;
+  }
+}
+
+function seriesOf(layer: Layer, theme: Theme): uPlot.Series {
+  const fill = layer.fill(theme);
+  const paths = {
+    steps: uPlot.paths.stepped?.({ align: 1 }),
+    bars: uPlot.paths.bars?.({ align: 1, size: [0.72, 28] }),
+    line: uPlot.paths.linear?.(),
+  }[layer.shape ?? "steps"];
+  return {
+    stroke: layer.stroke(theme),
+    width: layer.width ?? 1,
+    points: { show: false },
+    ...(fill !== undefined && { fill: () => fill }),
+    ...(paths !== undefined && { paths }),
+  };
+}
+
+/** A step needs an end: the last interval's figure is repeated there. */
+function dataOf(frame: Frame, layers: readonly Layer[]): uPlot.AlignedData {
+  const starts = [...frame.starts];
+  const end = (starts.at(-1) ?? frame.fromS) + frame.stepS;
+  return [
+    [...starts, end],
+    ...frame.layers.map((values, index) => [...values, layers[index]?.shape === "bars" ? null : (values.at(-1) ?? null)]),
+  ] as uPlot.AlignedData;
+}
+
+function timesOf(splits: readonly number[]): string[] {
+  const seconds = splits.some((at) => at % 60 !== 0);
+  const format = new Intl.DateTimeFormat(undefined, {
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+    ...(seconds && { second: "2-digit" }),
+  });
+  return splits.map((at) => format.format(at * 1000));
+}

@@ -1,0 +1,74 @@
+/** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
+
+const whole = new Intl.NumberFormat();
+const oneDigit = new Intl.NumberFormat(undefined, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const shortForm = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
+
+export const count = (value: number): string => whole.format(value);
+
+/** A count where there is little room: 12,345 reads 12.3K. */
+export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? whole.format(value) : shortForm.format(value));
+
+/** Requests per second. Small rates keep a digit or two: "0" would say that there are none. */
+export function rate(perSecond: number): string {
+  if (perSecond === 0 || perSecond >= 100) return shortCount(Math.round(perSecond));
+  if (perSecond >= 1) return oneDigit.format(perSecond);
+  return perSecond < 0.01 ? `<${(0.01).toLocaleString()}` : perSecond.toLocaleString(undefined, { maximumFractionDigits: 2 });
+}
+
+/** A share of 0 to 1. It says 0 or 100 % only if it is that. */
+export function percent(share: number): string {
+  const value = share * 100;
+  if (value === 0 || value === 100) return `${value} %`;
+  if (value < 0.1) return `<${(0.1).toLocaleString()} %`;
+  if (value > 99.9) return `>${(99.9).toLocaleString()} %`;
+  return `${value < 10 ? oneDigit.format(value) : whole.format(Math.min(99, Math.round(value)))} %`;
+}
+
+/** Milliseconds, as a store's latency has them. */
+export function latency(ms: number): string {
+  if (ms >= 1000) return `${oneDigit.format(ms / 1000)} s`;
+  if (ms >= 10) return `${whole.format(Math.round(ms))} ms`;
+  if (ms >= 1) return `${oneDigit.format(ms)} ms`;
+  return `${whole.format(Math.max(1, Math.round(ms * 1000)))} µs`;
+}
+
+/** A wait in words: its two largest units. */
+export function duration(ms: number): string {
+  if (!Number.isFinite(ms)) return "forever";
+  if (ms < 1000) return `${whole.format(Math.round(ms))} ms`;
+  if (ms < 10_000) return `${oneDigit.format(ms / 1000)} s`;
+  const seconds = Math.round(ms / 1000);
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor((seconds % 86_400) / 3600), "h"],
+    [Math.floor((seconds % 3600) / 60), "min"],
+    [seconds % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([value]) => value > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([value]) => value > 0)
+    .map(([value, unit]) => `${value} ${unit}`)
+    .join(" ");
+}
+
+const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** A moment of today as its time, another with its date. Local time. */
+export function moment(atMs: number, nowMs: number): string {
+  const sameDay = new Date(atMs).toDateString() === new Date(nowMs).toDateString();
+  return (sameDay ? clockTime : dayAndTime).format(atMs);
+}
+
+/** The name of the time zone of this browser, for example "Europe/Berlin (GMT+1)". */
+export function timeZone(): string {
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "shortOffset" })
+    .formatToParts()
+    .find(({ type }) => type === "timeZoneName")?.value;
+  return offset === undefined || offset === name ? name : `${name} (${offset})`;
+}
+
+export const plural = (value: number, one: string, many: string = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;

@@ -1,0 +1,74 @@
+import type { KeyAnswer, KeyName, KeyRuleState } from "../../contract.js";
+import { block, reset, unblock } from "../api.js";
+import { confirm } from "../confirm.js";
+import { foreign, h } from "../dom.js";
+import { moment } from "../format.js";
+
+const lengths = [
+  { text: "1 minute", ms: 60_000 },
+  { text: "15 minutes", ms: 900_000 },
+  { text: "1 hour", ms: 3_600_000 },
+  { text: "1 day", ms: 86_400_000 },
+  { text: "30 days", ms: 2_592_000_000 },
+] as const;
+
+interface Acting {
+  readonly name: KeyName;
+  /** The key as it may be shown. */
+  readonly shown: string;
+  readonly rule: string;
+  /** Does it and shows what came of it. */
+  readonly act: (done: string, action: () => Promise<KeyAnswer>) => Promise<void>;
+}
+
+/** Buttons to reset, block and unblock a key under a rule. */
+export function actions(acting: Acting): { readonly element: HTMLElement; update(state: KeyRuleState): void } {
+  const { name, rule, shown, act } = acting;
+  const target = { ...name, rule };
+  const whom = (): Node[] => [foreign(shown, "key"), document.createTextNode(" under "), foreign(rule)];
+  const id = `block-length-${++made}`;
+  const length = h("select", { id }, ...lengths.map(({ text }, i) => h("option", { selected: i === 2 }, text)));
+  const resetButton = button("Reset", async () => {
+    const yes = await confirm({
+      title: "Reset this key?",
+      text: [...whom(), " gets its whole limit back. What was counted is forgotten."],
+      yes: "Reset",
+    });
+    if (yes) await act("Reset.", () => reset(target));
+  });
+  const blockButton = button("Block", async () => {
+    const { text, ms } = lengths[length.selectedIndex] ?? lengths[2];
+    const yes = await confirm({
+      title: `Block this key for ${text}?`,
+      text: ["Each request of ", ...whom(), ` is rejected until ${moment(Date.now() + ms, Date.now())}.`],
+      yes: "Block",
+    });
+    if (yes) await act(`Blocked for ${text}.`, () => block({ ...target, forMs: ms }));
+  });
+  const unblockButton = button("Unblock", async () => {
+    const yes = await confirm({ title: "Unblock this key?", text: ["The block of ", ...whom(), " ends now."], yes: "Unblock" });
+    if (yes) await act("Unblocked.", () => unblock(target));
+  });
+  const blocking = h("span", { class: "with-label" }, blockButton, h("label", { for: id }, "for"), length);
+  return {
+    element: h("div", { class: "buttons" }, resetButton, blocking, unblockButton),
+    update(state) {
+      unblockButton.hidden = state.block === undefined;
+      blocking.hidden = state.block !== undefined;
+    },
+  };
+}
+
+let made = 0;
+
+function button(text: string, onClick: () => Promise<void>): HTMLButtonElement {
+  const element = h("button", { type: "button" }, text);
+  element.addEventListener("click", async () => {
+    element.disabled = true;
+    await onClick().finally(() => {
+      element.disabled = false;
+    });
+    if (!element.hidden) element.focus();
+  });
+  return element;
+}

@@ -1,0 +1,56 @@
+import type { KeyRuleState } from "../../contract.js";
+import { foreign, h } from "../dom.js";
+import { count, duration, moment } from "../format.js";
+import { drawState } from "./state.js";
+
+/** What one rule knows of a key: what a request would get, then the states as what they are. */
+export function describe(state: KeyRuleState, nowMs: number): Node[] {
+  if (state.failed !== undefined) return [h("p", { class: "notice bad" }, "The state could not be read: ", foreign(state.failed))];
+  const at = state.atMs ?? nowMs;
+  return [
+    until(state.ban, "Banned after repeated rejections", at),
+    until(state.block, "Blocked by hand", at),
+    state.decision === undefined ? undefined : verdict(state, state.decision),
+    ...(state.states ?? []).flatMap((each, _, all) => [
+      all.length > 1 ? h("h4", {}, foreign(each.policy)) : undefined,
+      drawState(each.state, at),
+    ]),
+    state.shared
+      ? undefined
+      : h("p", { class: "quiet" }, "The state is in the memory of the process that answered. Other processes count on their own."),
+  ].filter((part) => part !== undefined);
+}
+
+const until = (end: { readonly untilMs: number } | undefined, words: string, nowMs: number): HTMLElement | undefined =>
+  end === undefined
+    ? undefined
+    : h(
+        "p",
+        { class: "notice bad" },
+        h("strong", {}, `${words}`),
+        ` until ${moment(end.untilMs, nowMs)}, for ${duration(end.untilMs - nowMs)} more.`,
+      );
+
+function verdict(state: KeyRuleState, decision: NonNullable<KeyRuleState["decision"]>): HTMLElement {
+  const { allowed, remaining, limit, retryAfterMs, resetAfterMs, delayMs } = decision;
+  const shadow = state.mode === "shadow";
+  const outcome = allowed
+    ? delayMs > 0
+      ? { look: "warn", text: `The next request would wait ${duration(delayMs)}` }
+      : { look: "good", text: "The next request would pass" }
+    : {
+        look: shadow ? "warn" : "bad",
+        text: shadow ? "The next request would be limited, if the rule were enforced" : "The next request would be rejected",
+      };
+  const facts = [
+    `${count(remaining)} of ${count(limit)} left`,
+    allowed ? undefined : retryAfterMs === null ? "no wait would help" : `passes again in ${duration(retryAfterMs)}`,
+    resetAfterMs === null || resetAfterMs === 0 ? undefined : `as new in ${duration(resetAfterMs)}`,
+  ];
+  return h(
+    "p",
+    { class: "verdict" },
+    h("span", { class: `state ${outcome.look}` }, outcome.text),
+    h("span", { class: "quiet" }, facts.filter((fact) => fact !== undefined).join(" · ")),
+  );
+}

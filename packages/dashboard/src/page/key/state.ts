@@ -1,0 +1,85 @@
+import type { LimitState } from "../../contract.js";
+import { h } from "../dom.js";
+import { count, duration, moment, plural } from "../format.js";
+import { drawBucket } from "./bucket.js";
+import { drawLog } from "./log.js";
+import { drawQueue } from "./queue.js";
+import { drawWindows } from "./windows.js";
+
+/** A state drawn as what it is, with the same in words. */
+export function drawState(state: LimitState, nowMs: number): Element {
+  const { picture, words, ends } = shown(state, nowMs);
+  return h(
+    "figure",
+    { class: "limit-state" },
+    picture,
+    ends === undefined ? undefined : h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, ends[0]), h("span", {}, ends[1])),
+    h("figcaption", {}, ...words),
+  );
+}
+
+interface Shown {
+  readonly picture?: Element;
+  /** What is at both ends of the time line. */
+  readonly ends?: readonly [string, string];
+  readonly words: readonly (Node | string)[];
+}
+
+function shown(state: LimitState, nowMs: number): Shown {
+  switch (state.kind) {
+    case "empty":
+      return { words: [main("Nothing is remembered."), sub("The whole limit is free.")] };
+    case "bucket":
+      return { picture: drawBucket(state.level, state.capacity), words: bucketWords(state, nowMs) };
+    case "windows":
+      return {
+        picture: drawWindows(state.windows, state.limit, nowMs),
+        ends: [moment(state.windows[0]?.startMs ?? nowMs, nowMs), moment(state.windows.at(-1)?.endMs ?? nowMs, nowMs)],
+        words: windowWords(state),
+      };
+    case "log":
+      return {
+        picture: drawLog(state.units, state.windowMs, nowMs),
+        ends: [`${duration(state.windowMs)} ago`, "now"],
+        words: [
+          main(`${count(state.total)} of ${plural(state.limit, "unit")} in the last ${duration(state.windowMs)}.`),
+          state.units[0] === undefined
+            ? ""
+            : sub(`The oldest leaves in ${duration(Math.max(0, state.units[0].atMs + state.windowMs - nowMs))}.`),
+        ],
+      };
+    case "queue":
+      return {
+        picture: drawQueue(state.length, state.capacity),
+        words: [
+          main(`${count(state.length)} of ${plural(state.capacity, "place")} taken.`),
+          state.length === 0
+            ? ""
+            : sub(`The queue is empty in ${duration(Math.max(0, state.drainedAtMs - nowMs))}, if nothing else comes.`),
+        ],
+      };
+  }
+}
+
+const main = (text: string): HTMLElement => h("strong", {}, text);
+
+const sub = (text: string): HTMLElement => h("span", { class: "quiet" }, ` ${text}`);
+
+function bucketWords(state: Extract<LimitState, { kind: "bucket" }>, nowMs: number): (Node | string)[] {
+  const level =
+    state.level < 0
+      ? `In debt by ${plural(Math.ceil(-state.level), "unit")}.`
+      : `${count(Math.floor(state.level))} of ${plural(state.capacity, "unit")} left.`;
+  const refills =
+    state.refillsAtMs === undefined ? "" : sub(`The next refill comes in ${duration(Math.max(0, state.refillsAtMs - nowMs))}.`);
+  return [main(level), refills];
+}
+
+function windowWords(state: Extract<LimitState, { kind: "windows" }>): (Node | string)[] {
+  const counts = state.windows.reduce((sum, { count: counted, weight }) => sum + Math.floor(counted * weight), 0);
+  const partly = state.windows.find(({ weight }) => weight > 0 && weight < 1);
+  return [
+    main(`${count(counts)} of ${plural(state.limit, "unit")} count in this window of ${duration(state.windowMs)}.`),
+    partly === undefined ? "" : sub(`Of the oldest ${count(partly.count)}, ${Math.round(partly.weight * 100)} % still count.`),
+  ];
+}

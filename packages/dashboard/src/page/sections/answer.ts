@@ -1,0 +1,135 @@
+import type { Overview, StoreInfo } from "../../contract.js";
+import { fill, foreign, h, say } from "../dom.js";
+import { count, latency, moment, percent, plural, rate } from "../format.js";
+import { countsOf } from "../history.js";
+import type { Model } from "../model.js";
+import { rejectedIn, requestsIn } from "../results.js";
+import { rangeWords, type Section } from "./section.js";
+import { isWell, slowest } from "./store-words.js";
+
+/** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores are well. */
+export function answer(model: Model): Section {
+  const headline = h("h1", { class: "headline" });
+  const detail = h("p", { class: "detail" });
+  const perSecond = figure("Requests per second");
+  const limited = figure("Rejected");
+  const busiest = figure("Busiest second");
+  const store = figure("Store");
+  const scope = h("p", { class: "scope" });
+  const element = h(
+    "section",
+    { class: "answer", "aria-labelledby": "answer" },
+    headline,
+    detail,
+    h("dl", { class: "figures" }, perSecond.element, limited.element, busiest.element, store.element),
+    scope,
+  );
+  headline.id = "answer";
+  return {
+    element,
+    update() {
+      const { overview, history, minute } = model;
+      if (overview === undefined || history === undefined || minute === undefined) return;
+      const during = `in the ${rangeWords[model.range]}`;
+      const counts = countsOf(history);
+      const requests = requestsIn(counts);
+      const rejected = rejectedIn(counts);
+      say(headline, headlineOf(overview, requests, rejected, counts["shadow-limited"] ?? 0, counts.degraded ?? 0));
+      fill(detail, ...detailOf(model, requests, during));
+      const seconds = (history.points * history.stepMs) / 1000;
+      // A process that is younger than the range has not had the whole range.
+      const lived = Math.min(seconds, Math.max(1, (history.startMs + seconds * 1000 - overview.scope.sinceMs) / 1000));
+      perSecond.show(rate(requests / lived), `on average ${during}`);
+      limited.show(count(rejected), requests === 0 ? during : `${percent(rejected / requests)} of ${count(requests)} decisions`);
+      const peak = busiestOf(model);
+      busiest.show(
+        peak === undefined ? "–" : count(peak.count),
+        peak === undefined ? during : `requests at ${moment(peak.secondMs, model.now())}`,
+      );
+      showStores(store, overview.stores);
+      fill(scope, ...scopeOf(overview, model.now()));
+    },
+  };
+}
+
+interface Figure {
+  readonly element: HTMLElement;
+  show(value: string, note: string, look?: string): void;
+}
+
+function figure(name: string): Figure {
+  const value = h("span", { class: "value" });
+  const note = h("span", { class: "note" });
+  return {
+    element: h("div", {}, h("dt", {}, name), h("dd", {}, value, note)),
+    show(text, noteText, look = "") {
+      say(value, text);
+      say(note, noteText);
+      value.className = `value ${look}`;
+    },
+  };
+}
+
+function headlineOf(overview: Overview, requests: number, rejected: number, shadow: number, degraded: number): string {
+  if (overview.stores.some((store) => !isWell(store)) || (degraded > 0 && degraded * 2 > requests)) {
+    return rejected > 0 ? "A store is not well, and requests are rejected" : "A store is not well";
+  }
+  if (rejected > 0) return `${plural(rejected, "request")} rejected`;
+  if (shadow > 0) return "No request rejected; shadow rules would reject some";
+  return requests > 0 ? "No request rejected" : "No request";
+}
+
+function detailOf(model: Model, requests: number, during: string): (Node | string)[] {
+  const { overview, history } = model;
+  if (overview === undefined || history === undefined) return [];
+  if (requests === 0) {
+    if (overview.totals.length > 0) return [`No rule has decided anything ${during}.`];
+    if (overview.rules.length > 0) return ["The rules below are in place. Send your app a request, and it shows here within a second."];
+    return ['This process has no limiter yet. Add app.use(rateLimit({ limit: 100, window: "1m" })) to your app, and send it a request.'];
+  }
+  const worst = history.rules
+    .map(({ rule }) => ({ rule, counts: countsOf(history, rule) }))
+    .filter(({ counts }) => rejectedIn(counts) > 0)
+    .sort((a, b) => rejectedIn(b.counts) - rejectedIn(a.counts));
+  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.`];
+  const parts = worst
+    .slice(0, 2)
+    .flatMap(({ rule, counts }, i) => [
+      i === 0 ? "" : ", ",
+      foreign(rule, "name"),
+      ` rejected ${count(rejectedIn(counts))} of ${count(requestsIn(counts))} (${percent(rejectedIn(counts) / requestsIn(counts))})`,
+    ]);
+  const others = worst.length - 2;
+  return [
+    `${during[0]?.toUpperCase()}${during.slice(1)}, `,
+    ...parts,
+    others > 0 ? `, and ${plural(others, "more rule")} rejected some.` : ".",
+  ];
+}
+
+function busiestOf(model: Model): { readonly secondMs: number; readonly count: number } | undefined {
+  const { minute, history, range } = model;
+  if (minute === undefined || history === undefined) return undefined;
+  if (range !== "minute") return [...history.bursts].sort((a, b) => b.count - a.count)[0];
+  const seconds = Array.from({ length: minute.points }, (_, i) =>
+    minute.rules.reduce((sum, { series }) => sum + Object.values(series).reduce((all, counts) => all + (counts?.[i] ?? 0), 0), 0),
+  );
+  const most = Math.max(...seconds);
+  return most === 0 ? undefined : { secondMs: minute.startMs + seconds.lastIndexOf(most) * minute.stepMs, count: most };
+}
+
+function showStores(store: Figure, stores: readonly StoreInfo[]): void {
+  const down = stores.filter((each) => !isWell(each)).length;
+  const p99 = slowest(stores);
+  if (stores.length === 0) store.show("–", "no store is in use");
+  else if (down > 0) store.show(stores.length === 1 ? "Not well" : `${down} of ${stores.length} not well`, "decided without it", "bad");
+  else store.show("Well", p99 === undefined ? "no decision in the last minute" : `99 of 100 decisions within ${latency(p99)}`, "good");
+}
+
+function scopeOf(overview: Overview, nowMs: number): (Node | string)[] {
+  const { scope, instances } = overview;
+  const since = `Counted since ${moment(scope.sinceMs, nowMs)}.`;
+  if (scope.trouble !== undefined) return ["This process alone: ", foreign(scope.trouble), ` ${since}`];
+  if (scope.kind === "process") return [`These are the figures of this process alone. ${since}`];
+  return [`The sum of ${plural(instances.length, "process", "processes")}. ${since}`];
+}

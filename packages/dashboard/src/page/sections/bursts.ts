@@ -1,0 +1,105 @@
+import type { Burst, History } from "../../contract.js";
+import { Chart } from "../charts/chart.js";
+import { FiguresTable } from "../charts/figures-table.js";
+import { h, say } from "../dom.js";
+import { count, moment, rate, shortCount } from "../format.js";
+import type { Model } from "../model.js";
+import { card, type Section } from "./section.js";
+
+/** The busiest second of each minute: an average hides a burst. */
+export function bursts(model: Model): Section {
+  const { card: element, head } = card("bursts", "Busiest second of each minute", { half: true });
+  const when = h("p");
+  head.append(when);
+  let shown: History | undefined;
+  let pointed: number | undefined;
+  const read = h("p", { class: "readout" });
+  const chart = new Chart({
+    height: 168,
+    atLeast: 1,
+    axis: shortCount,
+    sync: false,
+    onPoint: (index) => {
+      pointed = index;
+      readOut();
+    },
+    layers: [
+      // What several processes may have had together at most; then their surest count; then what of it passed; then the minute's average.
+      { shape: "bars", fill: (theme) => theme.line, stroke: (theme) => theme.line, width: 0 },
+      { shape: "bars", fill: (theme) => theme.fillOf("limited"), stroke: (theme) => theme.inkOf("limited"), width: 0 },
+      { shape: "bars", fill: (theme) => theme.fillOf("allowed"), stroke: (theme) => theme.inkOf("allowed"), width: 0 },
+      { fill: () => undefined, stroke: (theme) => theme.text, width: 1.5 },
+    ],
+  });
+  const empty = h("p", { class: "empty" }, "No minute with a request yet.");
+  const figure = h("figure", { role: "group", "aria-label": "Busiest second of each minute" }, chart.element);
+  const table = new FiguresTable("Busiest second of each minute");
+  element.append(read, figure, empty, h("div", { class: "foot" }, table.element));
+
+  const readOut = (): void => {
+    const minutes = shown === undefined ? [] : minutesOf(shown);
+    const burst = pointed === undefined ? highest(shown?.bursts ?? []) : minutes[pointed]?.burst;
+    if (burst !== undefined) say(read, sentenceOf(burst, pointed === undefined, model.now()));
+    else say(read, pointed === undefined ? "" : "No request in that minute.");
+  };
+
+  return {
+    element,
+    update() {
+      const history = model.range === "day" ? model.day : model.hour;
+      if (history === undefined || history === shown) return;
+      shown = history;
+      say(when, history.range === "day" ? "last day" : "last hour");
+      const none = history.bursts.length === 0;
+      empty.hidden = !none;
+      figure.hidden = table.element.hidden = read.hidden = none;
+      const minutes = minutesOf(history);
+      const value = (of: (burst: Burst) => number): (number | null)[] =>
+        minutes.map(({ burst }) => (burst === undefined ? null : of(burst)));
+      chart.show({
+        fromS: (minutes[0]?.startMs ?? 0) / 1000,
+        toS: ((minutes.at(-1)?.startMs ?? 0) + 60_000) / 1000,
+        stepS: 60,
+        starts: minutes.map(({ startMs }) => startMs / 1000),
+        layers: [
+          value((burst) => burst.atMost),
+          value((burst) => burst.count),
+          value((burst) => burst.count - burst.limited),
+          value((burst) => burst.inMinute / 60),
+        ],
+      });
+      const peak = highest(history.bursts);
+      figure.setAttribute(
+        "aria-label",
+        peak === undefined ? "No requests" : `Busiest second of each minute. ${sentenceOf(peak, true, model.now())}`,
+      );
+      table.show(() => ({
+        columns: ["Second", "Requests", "Rejected", "Average of its minute"],
+        rows: [...history.bursts]
+          .reverse()
+          .map((burst) => [moment(burst.secondMs, model.now()), range(burst), count(burst.limited), `${rate(burst.inMinute / 60)}/s`]),
+      }));
+      readOut();
+    },
+  };
+}
+
+/** The minutes of the range, with a burst or without. */
+function minutesOf(history: History): { readonly startMs: number; readonly burst: Burst | undefined }[] {
+  const byMinute = new Map(history.bursts.map((burst) => [burst.minuteMs, burst]));
+  const first = Math.floor(history.startMs / 60_000);
+  const last = Math.floor((history.startMs + history.points * history.stepMs - 1) / 60_000);
+  return Array.from({ length: last - first + 1 }, (_, i) => ({ startMs: (first + i) * 60_000, burst: byMinute.get((first + i) * 60_000) }));
+}
+
+const highest = (all: readonly Burst[]): Burst | undefined =>
+  all.reduce<Burst | undefined>((best, burst) => (best === undefined || burst.count > best.count ? burst : best), undefined);
+
+const range = (burst: Burst): string =>
+  burst.atMost > burst.count ? `${count(burst.count)} to ${count(burst.atMost)}` : count(burst.count);
+
+function sentenceOf(burst: Burst, isPeak: boolean, nowMs: number): string {
+  const rejected = burst.limited === 0 ? "" : `, ${count(burst.limited)} rejected`;
+  const average = burst.inMinute / 60;
+  return `${isPeak ? "Peak: " : ""}${range(burst)} in one second at ${moment(burst.secondMs, nowMs)}${rejected}. The average of its minute is ${rate(average)} per second.`;
+}

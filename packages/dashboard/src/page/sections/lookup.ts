@@ -1,0 +1,67 @@
+import type { TopKey } from "../../contract.js";
+import { fill, h, visible } from "../dom.js";
+import { KeyView } from "../key/key-view.js";
+import { keyOf } from "../key/name.js";
+import type { Model } from "../model.js";
+import { card, type Section } from "./section.js";
+
+/** Asks for a key and shows it. A key of the top lists opens here too. */
+export function lookup(model: Model): Section & { open(key: TopKey): void } {
+  const { card: element, head } = card("lookup", "Look up a key");
+  head.append(h("p", {}, "what each rule knows of it now"));
+  const view = new KeyView(() => model.overview?.capabilities.actions ?? false);
+  const input = h("input", {
+    id: "lookup-key",
+    class: "key",
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    enterkeyhint: "search",
+    required: true,
+    "aria-describedby": "lookup-hint",
+  });
+  const select = h("select", { id: "lookup-rule" });
+  let names: readonly string[] = [];
+
+  const form = h(
+    "form",
+    { class: "ask" },
+    h("div", { class: "grow" }, h("label", { for: "lookup-key" }, "Key"), input),
+    h("div", {}, h("label", { for: "lookup-rule" }, "Rule"), select),
+    h("button", { type: "submit", class: "primary" }, "Look up"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const rule = names[select.selectedIndex - 1];
+    void view.show({ ...keyOf(input.value), ...(rule !== undefined && { rule }) });
+  });
+  const hint = h(
+    "p",
+    { id: "lookup-hint", class: "hint quiet" },
+    "A client address, or whatever the rule counts by: ",
+    h("code", {}, "203.0.113.7"),
+    ". A key of several parts is a list: ",
+    h("code", {}, '["203.0.113.7", "ada"]'),
+    ".",
+  );
+  element.append(form, hint, view.element);
+
+  return {
+    element,
+    open(key) {
+      input.value = model.overview?.capabilities.keys === "shown" ? key.key : "";
+      select.selectedIndex = names.indexOf(key.rule) + 1;
+      element.scrollIntoView();
+      element.querySelector("h2")?.focus();
+      void view.show({ id: key.id, rule: key.rule });
+    },
+    update() {
+      const now = [...new Set((model.overview?.rules ?? []).filter(({ kind }) => kind !== "gone").map(({ name }) => name))];
+      if (select.options.length > 0 && now.join("\n") === names.join("\n")) return;
+      const chosen = names[select.selectedIndex - 1];
+      names = now;
+      fill(select, h("option", {}, "All rules"), ...names.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
+      select.selectedIndex = chosen === undefined ? 0 : names.indexOf(chosen) + 1;
+    },
+  };
+}

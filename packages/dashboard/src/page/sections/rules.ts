@@ -1,0 +1,150 @@
+import type { RuleInfo, SourceInfo } from "../../contract.js";
+import { sparkLine } from "../charts/spark-line.js";
+import { fill, foreign, h, keepRows, say } from "../dom.js";
+import { count, moment, percent, rate } from "../format.js";
+import { countsOf } from "../history.js";
+import type { Model } from "../model.js";
+import { rejectedIn, requestsIn } from "../results.js";
+import { card, rangeWords, type Section } from "./section.js";
+import { totalsTable } from "./totals.js";
+
+/** The rules in force in words, with what each does now; and the version that was refused. */
+export function rules(model: Model): Section {
+  const { card: element, head } = card("rules", "Rules in force");
+  const when = h("p");
+  head.append(when);
+  const refused = h("div", { class: "notices" });
+  const body = h("tbody");
+  const table = h(
+    "table",
+    { class: "rules" },
+    h("caption", { class: "hidden-text" }, "Rules, with their requests"),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "Rule"),
+        h("th", { scope: "col", class: "number" }, "Per second"),
+        h("th", { scope: "col", class: "trend" }, "Course"),
+        h("th", { scope: "col", class: "number" }, "Decisions"),
+        h("th", { scope: "col", class: "number" }, "Rejected"),
+      ),
+    ),
+    body,
+  );
+  const empty = h("p", { class: "empty" }, "No rule exists yet. A rule shows here as soon as your app makes a limiter.");
+  const totals = totalsTable(model);
+  element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
+  return {
+    element,
+    update() {
+      const { overview, history } = model;
+      if (overview === undefined || history === undefined) return;
+      say(when, `figures of the ${rangeWords[history.range]}`);
+      keepRows(
+        refused,
+        overview.sources.filter((source) => source.refused !== undefined),
+        ({ id }) => id,
+        () => refusal(model),
+      );
+      empty.hidden = overview.rules.length > 0;
+      table.hidden = overview.rules.length === 0;
+      keepRows(
+        body,
+        overview.rules,
+        (rule) => JSON.stringify(rule),
+        (rule) => ruleRow(model, rule),
+      );
+      totals.update();
+    },
+  };
+}
+
+function ruleRow(model: Model, rule: RuleInfo): { row: Element; update(): void } {
+  const perSecond = h("td", { class: "number" });
+  const course = h("td", { class: "trend" });
+  const decisions = h("td", { class: "number" });
+  const rejected = h("td", { class: "number" });
+  const row = h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, ...wordsOf(rule, model.overview?.sources ?? [])),
+    perSecond,
+    course,
+    decisions,
+    rejected,
+  );
+  let drawn: unknown;
+  return {
+    row,
+    update() {
+      const { history, minute } = model;
+      if (history === undefined || minute === undefined || drawn === history) return;
+      drawn = history;
+      const counts = countsOf(history, rule.name);
+      const seconds = (history.points * history.stepMs) / 1000;
+      say(perSecond, rate(requestsIn(counts) / seconds));
+      say(decisions, count(requestsIn(counts)));
+      const turnedAway = rejectedIn(counts);
+      const share = requestsIn(counts) === 0 ? "" : ` (${percent(turnedAway / requestsIn(counts))})`;
+      say(rejected, `${count(turnedAway)}${turnedAway === 0 ? "" : share}`);
+      rejected.classList.toggle("hot", turnedAway > 0);
+      fill(course, sparkLine(history, rule.name));
+    },
+  };
+}
+
+function wordsOf(rule: RuleInfo, sources: readonly SourceInfo[]): Node[] {
+  const source = sources.find(({ id }) => id === rule.source);
+  const applies = [
+    rule.match,
+    rule.key === undefined ? undefined : `counted by ${rule.key}`,
+    rule.ban === undefined ? undefined : `ban: ${rule.ban}`,
+  ];
+  const from = source === undefined ? undefined : `${source.name}${rule.version === undefined ? "" : `, version ${rule.version}`}`;
+  return [
+    h(
+      "div",
+      { class: "title" },
+      foreign(rule.name, "name"),
+      rule.mode === "shadow" ? h("span", { class: "tag" }, "shadow: rejects nobody") : undefined,
+      rule.kind === "gone" ? h("span", { class: "tag" }, "not in this process") : undefined,
+      rule.kind === "limiter" ? h("span", { class: "tag" }, "limiter") : undefined,
+    ),
+    rule.policy === "" ? undefined : h("div", { class: "policy" }, foreign(rule.policy)),
+    line([...applies.filter((part) => part !== undefined), ...(from === undefined ? [] : [from])]),
+    ...rule.plans.map((plan) => h("div", { class: "quiet" }, "plan ", foreign(plan.name), ": ", foreign(plan.policy))),
+  ].filter((part) => part !== undefined);
+}
+
+const line = (parts: readonly string[]): HTMLElement | undefined =>
+  parts.length === 0
+    ? undefined
+    : h("div", { class: "quiet" }, ...parts.flatMap((part, i) => (i === 0 ? [foreign(part)] : [" · ", foreign(part)])));
+
+function refusal(model: Model): { row: Element; update(source: SourceInfo): void } {
+  const row = h("div", { class: "notice warn" });
+  let shown = "";
+  return {
+    row,
+    update(source) {
+      const { name, version, refused } = source;
+      if (refused === undefined || shown === JSON.stringify(source)) return;
+      shown = JSON.stringify(source);
+      fill(
+        row,
+        h("p", {}, h("strong", {}, "A new version of ", foreign(name), " was refused"), ` at ${moment(refused.atMs, model.now())}.`),
+        h(
+          "p",
+          {},
+          version === undefined ? "The last good version stays in force." : "Version ",
+          version === undefined ? undefined : foreign(version),
+          version === undefined ? undefined : " stays in force.",
+        ),
+        h("p", { class: "reason" }, foreign(refused.reason)),
+      );
+    },
+  };
+}

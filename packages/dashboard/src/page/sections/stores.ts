@@ -1,0 +1,113 @@
+import type { Latency, StoreInfo } from "../../contract.js";
+import { fill, foreign, h, keepRows, svg } from "../dom.js";
+import { count, latency, plural } from "../format.js";
+import type { Model } from "../model.js";
+import { card, type Section } from "./section.js";
+import { breakerWords } from "./store-words.js";
+
+/** Whether each store answers, and how fast. */
+export function stores(model: Model): Section {
+  const { card: element, head } = card("stores", "Stores", { half: true });
+  head.append(h("p", {}, "latency of the last minute"));
+  const list = h("div", { class: "stores" });
+  const empty = h("p", { class: "empty" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
+  element.append(list, empty);
+  return {
+    element,
+    update() {
+      const all = model.overview?.stores ?? [];
+      empty.hidden = all.length > 0;
+      keepRows(list, all, ({ id }) => id, storeEntry);
+    },
+  };
+}
+
+function storeEntry(): { row: Element; update(store: StoreInfo): void } {
+  const row = h("article", { class: "store" });
+  let shown = "";
+  return {
+    row,
+    update(store) {
+      const text = JSON.stringify(store);
+      if (text === shown) return;
+      shown = text;
+      const words = breakerWords[store.breaker ?? "closed"];
+      fill(
+        row,
+        h(
+          "header",
+          {},
+          h("h3", {}, foreign(store.kind, "name")),
+          h("span", { class: `state ${words.look}` }, words.text),
+          h(
+            "span",
+            { class: "quiet" },
+            ...store.rules.slice(0, 4).flatMap((rule, i) => [i === 0 ? "counts " : ", ", foreign(rule)]),
+            store.rules.length > 4 ? ` and ${store.rules.length - 4} more` : "",
+          ),
+        ),
+        words.look === "good" ? undefined : h("p", { class: `notice ${words.look}` }, words.means),
+        store.latency === undefined ? h("p", { class: "quiet" }, "No decision in the last minute.") : latencyLine(store.latency),
+        factsOf(store),
+      );
+    },
+  };
+}
+
+function factsOf(store: StoreInfo): Element | undefined {
+  const errors = store.errors.reduce((sum, each) => sum + each.count, 0);
+  const facts = [
+    store.size === undefined ? undefined : plural(store.size, "key held", "keys held"),
+    store.evictions === 0 ? undefined : h("strong", { class: "warn" }, `${plural(store.evictions, "live key")} evicted`),
+    errors === 0
+      ? undefined
+      : h(
+          "span",
+          {},
+          h("strong", { class: "bad" }, plural(errors, "failure")),
+          ": ",
+          ...store.errors.flatMap((each, i) => [i === 0 ? "" : ", ", foreign(each.code), ` ${count(each.count)}`]),
+        ),
+  ].filter((fact) => fact !== undefined);
+  return facts.length === 0 ? undefined : h("ul", { class: "facts" }, ...facts.map((fact) => h("li", {}, fact)));
+}
+
+const lowestMs = 0.001;
+const highestMs = 1000;
+
+/** Half, nine tenths and 99 hundredths of the decisions on a scale from a microsecond to a second, each step ten times the one before. */
+function latencyLine(figures: Latency): Element {
+  const x = (ms: number): number =>
+    300 * (Math.log(Math.min(highestMs, Math.max(lowestMs, ms)) / lowestMs) / Math.log(highestMs / lowestMs));
+  const points = [
+    { name: "half within", ms: figures.p50Ms, radius: 5 },
+    { name: "90 % within", ms: figures.p90Ms, radius: 4 },
+    { name: "99 % within", ms: figures.p99Ms, radius: 3 },
+  ];
+  return h(
+    "div",
+    { class: "latency" },
+    svg(
+      "svg",
+      { viewBox: "-6 0 312 34", "aria-hidden": "true", class: "scale" },
+      svg("path", { class: "rail", d: "M0 10H300" }),
+      ...[0.001, 0.01, 0.1, 1, 10, 100, 1000].map((ms) => svg("path", { class: "step", d: `M${x(ms)} 6v8` })),
+      ...(
+        [
+          [0.001, "1 µs", "start"],
+          [1, "1 ms", "middle"],
+          [1000, "1 s", "end"],
+        ] as const
+      ).map(([ms, text, anchor]) => svg("text", { x: x(ms), y: 30, "text-anchor": anchor }, text)),
+      svg("path", { class: "span", d: `M${x(figures.p50Ms)} 10H${x(figures.p99Ms)}` }),
+      ...points.map(({ ms, radius }) => svg("circle", { cx: x(ms), cy: 10, r: radius })),
+    ),
+    h(
+      "dl",
+      { class: "pairs" },
+      ...[...points, { name: "slowest", ms: figures.maxMs }].map(({ name, ms }) =>
+        h("div", {}, h("dt", {}, name), h("dd", {}, latency(ms))),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,104 @@
+import type { TopKey, TopList } from "../../contract.js";
+import { foreign, h, keepRows, say } from "../dom.js";
+import { count, moment } from "../format.js";
+import type { Model } from "../model.js";
+import { card, type Section } from "./section.js";
+
+interface ListWords {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly empty: string;
+  readonly listOf: (model: Model) => TopList | undefined;
+}
+
+export const byRequests: ListWords = {
+  id: "keys",
+  title: "Top keys by requests",
+  unit: "Requests",
+  empty: "No key has sent a request yet.",
+  listOf: (model) => model.overview?.top.byRequests,
+};
+
+export const byRejections: ListWords = {
+  id: "rejections",
+  title: "Top keys by rejections",
+  unit: "Rejections",
+  empty: "No request has been rejected yet.",
+  listOf: (model) => model.overview?.top.byRejections,
+};
+
+/** The heaviest keys. A count is an estimate: the hatched end of its bar is where the true count may lie. */
+export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) => void): Section {
+  const { card: element, head } = card(words.id, words.title, { half: true });
+  const since = h("p");
+  head.append(since);
+  const body = h("tbody");
+  const table = h(
+    "table",
+    { class: "top" },
+    h("caption", { class: "hidden-text" }, words.title),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "Key"),
+        h("th", { scope: "col" }, "Rule"),
+        h("th", { scope: "col", class: "number" }, words.unit),
+      ),
+    ),
+    body,
+  );
+  const empty = h("p", { class: "empty" }, words.empty);
+  const note = h("p", { class: "note quiet" });
+  element.append(h("div", { class: "scroll" }, table), empty, note);
+  return {
+    element,
+    update() {
+      const list = words.listOf(model);
+      if (list === undefined) return;
+      say(since, `since ${moment(list.sinceMs, model.now())}`);
+      empty.hidden = list.keys.length > 0;
+      table.hidden = note.hidden = list.keys.length === 0;
+      const uncertain = list.keys.some(({ error }) => error > 0);
+      say(note, uncertain ? "A count may be too high by the hatched end of its bar." : "");
+      const most = list.keys[0]?.count ?? 1;
+      keepRows(
+        body,
+        list.keys.map((key) => ({ ...key, most })),
+        (key) => `${key.rule}\n${key.id}`,
+        (key) => keyRow(key, lookUp),
+      );
+    },
+  };
+}
+
+interface RankedKey extends TopKey {
+  /** The count of the heaviest key of the list. */
+  readonly most: number;
+}
+
+function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(key: RankedKey): void } {
+  const figure = h("span");
+  const sure = h("span", { class: "sure" });
+  const unsure = h("span", { class: "unsure" });
+  const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(key.key));
+  button.addEventListener("click", () => lookUp(key));
+  const row = h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, button, h("span", { class: "share", "aria-hidden": "true" }, sure, unsure)),
+    h("td", {}, foreign(key.rule)),
+    h("td", { class: "number" }, figure),
+  );
+  return {
+    row,
+    update(now) {
+      say(figure, now.error === 0 ? count(now.count) : `${count(now.count - now.error)} to ${count(now.count)}`);
+      sure.style.width = `${(100 * (now.count - now.error)) / now.most}%`;
+      unsure.style.width = `${(100 * now.error) / now.most}%`;
+    },
+  };
+}

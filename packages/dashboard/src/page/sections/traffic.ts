@@ -1,0 +1,162 @@
+import type { History } from "../../contract.js";
+import { Chart, type Frame } from "../charts/chart.js";
+import { FiguresTable } from "../charts/figures-table.js";
+import { Legend } from "../charts/legend.js";
+import { fill, h, say, visible } from "../dom.js";
+import { count, moment, percent, rate, shortCount } from "../format.js";
+import { countsAt, countsOf, seriesOf } from "../history.js";
+import type { Model } from "../model.js";
+import { rejectedIn, requestsIn, results } from "../results.js";
+import { card, rangeWords, type Section } from "./section.js";
+
+/** Requests per second, stacked by result, and below the share that is rejected. */
+export function traffic(model: Model): Section {
+  const { card: element, head } = card("traffic", "Requests per second");
+  const when = h("p");
+  const choice = ruleChoice(model);
+  head.append(when, choice.element);
+
+  let pointed: number | undefined;
+  const legend = new Legend();
+  const readOut = (): void => {
+    const { history, rule } = model;
+    if (history === undefined) return;
+    const all = countsOf(history, rule);
+    if (pointed === undefined) {
+      say(when, `${rule === undefined ? "all rules, " : ""}${rangeWords[history.range]}`);
+      legend.show(all, all, count);
+    } else {
+      say(when, momentsOf(history, pointed, model.now()));
+      legend.show(all, countsAt(history, pointed, rule), (figure) => `${rate((figure * 1000) / history.stepMs)}/s`);
+    }
+  };
+  const onPoint = (index: number | undefined): void => {
+    pointed = index;
+    readOut();
+  };
+
+  // Each layer reaches from the floor to the top of its stack; lower ones are drawn over it.
+  const stack = [...results].reverse();
+  const requests = new Chart({
+    height: 240,
+    atLeast: 1,
+    axis: shortCount,
+    onPoint,
+    layers: stack.map(({ id }) => ({ fill: (theme) => theme.fillOf(id), stroke: (theme) => theme.inkOf(id), width: 1 })),
+  });
+  const share = new Chart({
+    height: 104,
+    atLeast: 0.1,
+    most: 1,
+    axis: (value) => (value === 0 ? "0" : percent(value)),
+    onPoint,
+    layers: [{ fill: (theme) => theme.fillOf("limited"), stroke: (theme) => theme.inkOf("limited"), width: 1 }],
+  });
+  const requestsTable = new FiguresTable("Requests by result");
+  const note = h("p", { class: "note quiet" }, "A request counts once under each rule that it meets.");
+  const requestsFigure = h("figure", { role: "group", "aria-label": "Requests per second" }, requests.element);
+  const shareFigure = h(
+    "figure",
+    { role: "group", "aria-label": "Share rejected" },
+    h("figcaption", {}, h("h3", {}, "Share rejected")),
+    share.element,
+  );
+  element.append(legend.element, requestsFigure, shareFigure, h("div", { class: "foot" }, requestsTable.element, note));
+
+  let shown: { readonly history?: History; readonly rule?: string | undefined } = {};
+  return {
+    element,
+    update() {
+      const { history, rule } = model;
+      if (history === undefined) return;
+      choice.update();
+      if (shown.history === history && shown.rule === rule) return;
+      shown = { history, rule };
+      note.hidden = rule !== undefined || history.rules.length < 2;
+      const frame = frameOf(history, rule);
+      requests.show({ ...frame, layers: frame.layers.slice(0, -1) });
+      share.show({ ...frame, layers: frame.layers.slice(-1) });
+      const sum = countsOf(history, rule);
+      requestsFigure.setAttribute("aria-label", `Requests per second, ${rangeWords[history.range]}: ${inWords(sum)}`);
+      shareFigure.setAttribute("aria-label", shareWords(history, rule));
+      requestsTable.show(() => tableOf(history, rule, model.now()));
+      readOut();
+    },
+  };
+}
+
+function ruleChoice(model: Model): { readonly element: HTMLElement; update(): void } {
+  const select = h("select", { id: "traffic-rule" });
+  select.addEventListener("change", () => model.choose({ rule: names[select.selectedIndex - 1] }));
+  let names: readonly string[] = [];
+  return {
+    element: h("div", { class: "end" }, h("label", { for: "traffic-rule" }, "Rule"), " ", select),
+    update() {
+      const now = [
+        ...new Set([...(model.overview?.rules ?? []).map(({ name }) => name), ...(model.history?.rules ?? []).map(({ rule }) => rule)]),
+      ];
+      if (now.join("\n") !== names.join("\n") || select.options.length === 0) {
+        names = now;
+        fill(select, h("option", {}, "All rules"), ...names.map((name) => h("option", { dir: "auto" }, visible(name, 60))));
+      }
+      const chosen = model.rule === undefined ? 0 : names.indexOf(model.rule) + 1;
+      if (select.selectedIndex !== chosen) select.selectedIndex = chosen;
+    },
+  };
+}
+
+/** The stack from its top to its floor, as rates, and last the share that is rejected. */
+function frameOf(history: History, rule: string | undefined): Frame {
+  const { startMs, stepMs, points } = history;
+  const perSecond = 1000 / stepMs;
+  const sums = new Array<number>(points).fill(0);
+  const rejected = new Array<number>(points).fill(0);
+  const layers = results.map(({ id }) =>
+    seriesOf(history, id, rule).map((figure, i) => {
+      sums[i] = (sums[i] ?? 0) + figure;
+      if (id === "limited" || id === "missing-key") rejected[i] = (rejected[i] ?? 0) + figure;
+      return (sums[i] ?? 0) * perSecond;
+    }),
+  );
+  const share = sums.map((sum, i) => (sum === 0 ? null : (rejected[i] ?? 0) / sum));
+  return {
+    fromS: startMs / 1000,
+    toS: (startMs + points * stepMs) / 1000,
+    stepS: stepMs / 1000,
+    starts: sums.map((_, i) => (startMs + i * stepMs) / 1000),
+    layers: [...layers.reverse(), share],
+  };
+}
+
+const momentsOf = (history: History, index: number, nowMs: number): string => {
+  const from = history.startMs + index * history.stepMs;
+  return history.stepMs === 1000 ? moment(from, nowMs) : `${moment(from, nowMs)} to ${moment(from + history.stepMs, nowMs)}`;
+};
+
+function inWords(counts: ReturnType<typeof countsOf>): string {
+  if (requestsIn(counts) === 0) return "no requests";
+  return results
+    .filter(({ id }) => (counts[id] ?? 0) > 0)
+    .map(({ id, label }) => `${count(counts[id] ?? 0)} ${label.toLowerCase()}`)
+    .join(", ");
+}
+
+function shareWords(history: History, rule: string | undefined): string {
+  const counts = countsOf(history, rule);
+  const requests = requestsIn(counts);
+  return `Share rejected, ${rangeWords[history.range]}: ${requests === 0 ? "no requests" : percent(rejectedIn(counts) / requests)}`;
+}
+
+function tableOf(history: History, rule: string | undefined, nowMs: number): { columns: string[]; rows: string[][] } {
+  const occurred = countsOf(history, rule);
+  const shown = results.filter(({ id, always }) => always || (occurred[id] ?? 0) > 0);
+  const rows = Array.from({ length: history.points }, (_, i) => ({ i, counts: countsAt(history, i, rule) }))
+    .filter(({ counts }) => requestsIn(counts) > 0)
+    .reverse()
+    .map(({ i, counts }) => [
+      moment(history.startMs + i * history.stepMs, nowMs),
+      ...shown.map(({ id }) => count(counts[id] ?? 0)),
+      percent(rejectedIn(counts) / requestsIn(counts)),
+    ]);
+  return { columns: [`${history.stepMs / 1000} s from`, ...shown.map(({ label }) => label), "Share rejected"], rows };
+}

@@ -1,0 +1,87 @@
+import type { Result } from "./results.js";
+
+/** Colours of the stylesheets, for what is drawn on a canvas. */
+export interface Theme {
+  readonly text: string;
+  readonly quiet: string;
+  readonly line: string;
+  readonly surface: string;
+  fillOf(result: Result): string | CanvasPattern;
+  inkOf(result: Result): string;
+}
+
+type Draw = (context: CanvasRenderingContext2D, size: number) => void;
+
+/** One pattern for each result, so that colour is never all that tells two apart. `swatch` in charts.css draws the same ones. */
+const patterns: Partial<Record<Result, Draw>> = {
+  delayed: (context, size) => {
+    context.beginPath();
+    context.arc(size / 2, size / 2, size / 6, 0, 7);
+    context.fill();
+  },
+  degraded: (context, size) => context.fillRect(0, 0, size / 4, size),
+  "missing-key": (context, size) => {
+    context.fillRect(0, 0, size / 4, size);
+    context.fillRect(0, 0, size, size / 4);
+  },
+  "shadow-limited": (context, size) => {
+    context.lineWidth = size / 5;
+    context.beginPath();
+    for (const shift of [-size, 0, size]) {
+      context.moveTo(shift - 1, size + 1);
+      context.lineTo(shift + size + 1, -1);
+    }
+    context.stroke();
+  },
+};
+
+/** Reads the theme that is in force. Charts read it anew when the person switches between light and dark. */
+export function readTheme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const made = new Map<Result, string | CanvasPattern>();
+  return {
+    text: colour("text"),
+    quiet: colour("quiet"),
+    line: colour("line"),
+    surface: colour("surface"),
+    inkOf: (result) => colour(`${result}-ink`),
+    fillOf: (result) => {
+      const known = made.get(result);
+      if (known !== undefined) return known;
+      const fill = patternOf(colour(result), colour("surface"), patterns[result]);
+      made.set(result, fill);
+      return fill;
+    },
+  };
+}
+
+function patternOf(colour: string, mark: string, draw: Draw | undefined): string | CanvasPattern {
+  if (draw === undefined) return colour;
+  const size = Math.round(6 * devicePixelRatio);
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const context = tile.getContext("2d");
+  if (context === null) return colour;
+  context.fillStyle = colour;
+  context.fillRect(0, 0, size, size);
+  context.fillStyle = context.strokeStyle = mark;
+  context.globalAlpha = 0.6;
+  draw(context, size);
+  return context.createPattern(tile, "repeat") ?? colour;
+}
+
+/** Calls back when colours or the pixel ratio change: a canvas keeps the old ones otherwise. */
+export function onThemeChange(listener: () => void): void {
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", listener);
+  const watchRatio = (): void =>
+    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener(
+      "change",
+      () => {
+        listener();
+        watchRatio();
+      },
+      { once: true },
+    );
+  watchRatio();
+}
