@@ -16,6 +16,7 @@ import { leavingCases } from "./leaving.js";
 import { liveRuleCases } from "./live-rules.js";
 import { matchCases } from "./match.js";
 import { mountedCases } from "./mounted.js";
+import { observeCases } from "./observing.js";
 import { pathCases } from "./paths.js";
 import { perRequestCases } from "./per-request.js";
 import { planCases } from "./plans.js";
@@ -84,6 +85,7 @@ export function adapterConformance(runner: AdapterRunner, adapter: Adapter): voi
     liveRuleCases(suite);
     bodyCases(suite);
     hookCases(suite);
+    observeCases(suite);
     refundCases(suite);
     settleCases(suite);
     waitingCases(suite);

@@ -84,8 +84,9 @@ export function heard(onEvent?: EventListener): EventListener | undefined {
   let both = joined.get(onEvent);
   if (both === undefined) {
     both = (event) => {
-      onEvent(event);
-      if (!observing.has(onEvent)) tellObservers?.(event);
+      // A listener that is an observer too hears it once.
+      if (!observing.has(onEvent)) onEvent(event);
+      tellObservers?.(event);
     };
     joined.set(onEvent, both);
   }

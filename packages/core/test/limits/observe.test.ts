@@ -1,0 +1,111 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { FaultyStore } from "../../../conformance/src/faulty-store.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
+import { inventory, tellAll } from "../../src/rules.js";
+
+const policy = fixedWindow({ limit: 3, window: "1m" });
+const stops: (() => void)[] = [];
+
+function observed(): FloodgateEvent[] {
+  const events: FloodgateEvent[] = [];
+  stops.push(observe((event) => events.push(event)));
+  return events;
+}
+
+const types = (events: readonly FloodgateEvent[]) => events.map(({ type }) => type);
+
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+describe("observe", () => {
+  it("hears of limiters that were made before and later: decisions, refunds and settlements", () => {
+    const store = simpleStore();
+    const before = createLimiter({ name: "before", policy, store });
+    const events = observed();
+    const later = createLimiter({ name: "later", policy, store });
+    before.settle("k", before.consume("k"), 3);
+    later.refund("k", later.consume("k"));
+    before.consume("k");
+    consumeAll([
+      { limiter: before, key: "other" },
+      { limiter: later, key: "other" },
+    ]);
+    const named = events.map((event) => [event.type, "name" in event && event.name]);
+    expect(named).toEqual([
+      ["allowed", "before"],
+      ["settled", "before"],
+      ["allowed", "later"],
+      ["refunded", "later"],
+      ["limited", "before"],
+      ["allowed", "before"],
+      ["allowed", "later"],
+    ]);
+    expect(events[0]).toMatchObject({ shadow: false, charged: 1, storeMs: expect.any(Number) });
+  });
+
+  it("hears a breaker's changes once, however many limiters of the store listen", async () => {
+    const events = observed();
+    const store = new FaultyStore(simpleStore());
+    store.fault = "rejects";
+    const own: FloodgateEvent[] = [];
+    const limiters = ["a", "b"].map((name) => createLimiter({ name, policy, store, onEvent: (event) => void own.push(event) }));
+    for (let i = 0; i < 5; i++) await limiters[i % 2]?.consume("k");
+    expect(types(events).filter((type) => type === "breaker")).toEqual(["breaker"]);
+    expect(types(own).filter((type) => type === "breaker")).toHaveLength(2);
+    expect(types(events).filter((type) => type === "store-error")).toHaveLength(5);
+  });
+
+  it("hears each event once, even if it listens twice, until both have stopped", () => {
+    const events: FloodgateEvent[] = [];
+    const listener = (event: FloodgateEvent) => void events.push(event);
+    const [stop, stopAgain] = [observe(listener), observe(listener)];
+    const limiter = createLimiter({ name: "api", policy, store: simpleStore(), onEvent: listener });
+    limiter.consume("k");
+    expect(events).toHaveLength(1);
+    stop();
+    stop();
+    limiter.consume("k");
+    expect(events).toHaveLength(2);
+    stopAgain();
+    limiter.consume("k");
+    expect(events).toHaveLength(3);
+  });
+
+  it("hears what a source of rules tells several middlewares, once", () => {
+    const events = observed();
+    const own: FloodgateEvent[] = [];
+    const tell = (event: FloodgateEvent) => void own.push(event);
+    tellAll([tell, tell, (event) => void own.push(event)], { type: "rules-reloaded", source: "limits.yaml", version: "2" });
+    expect([events.length, own.length]).toEqual([1, 2]);
+  });
+
+  it.each([undefined, null, "log", {}])("takes a function, which %s is not", (listener) => {
+    expect(() => observe(listener as never)).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION", message: expect.stringMatching(/^observe takes a function/) }),
+    );
+  });
+});
+
+describe("inventory", () => {
+  it("shows limiters that are not closed, and each store once", () => {
+    const store = simpleStore();
+    const limiters = ["a", "b"].map((name) => createLimiter({ name, policy, store }));
+    const mine = () => inventory().limits.filter(({ limiter }) => limiter.store === store);
+    expect(mine()).toEqual(
+      limiters.map((limiter) => ({
+        name: limiter.name,
+        limiter,
+        shadow: false,
+        policy,
+        plans: undefined,
+        rule: undefined,
+        source: undefined,
+      })),
+    );
+    expect(inventory().stores.filter((entry) => entry.store === store)).toEqual([{ store, size: undefined, breaker: undefined }]);
+    limiters[0]?.close();
+    expect(mine().map(({ name }) => name)).toEqual(["b"]);
+  });
+});
