@@ -19,7 +19,10 @@
 // JSON has no Infinity: a wait that never ends is null.
 // Every text (names, keys, reasons) may hold anything that a client sent. Write it with `textContent`, never as markup.
 
-/** What became of a request under one rule. They exclude each other, so they can be stacked. */
+/**
+ * What became of a request under one rule. They exclude each other, so they can be stacked. `exempt`: the rule did not count it, because its
+ * client is exempt, or because it has no key and the rule says "skip". `missing-key`: rejected because it has no key.
+ */
 export type Result = "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded" | "exempt" | "missing-key";
 
 /** In the order in which charts stack them. */
@@ -63,6 +66,7 @@ export interface Scope {
 }
 
 export interface RuleInfo {
+  /** Two rules may have one name, on different stores. They are counted together. */
   readonly name: string;
   /** `rule`: of a middleware. `limiter`: made with createLimiter. `gone`: it no longer exists, or exists in other processes only. */
   readonly kind: "rule" | "limiter" | "gone";
@@ -140,6 +144,7 @@ export interface Burst {
 
 export interface Top {
   readonly byRequests: TopList;
+  /** What shadow rules would have rejected is counted too. */
   readonly byRejections: TopList;
 }
 

@@ -1,0 +1,165 @@
+import { FloodgateError, type FloodgateEvent } from "@floodgate/core";
+import type { Counts, History, Range, RuleHistory, RuleTotals } from "../contract.js";
+import { Bursts } from "./bursts.js";
+import { firstStep, ranges } from "./ranges.js";
+import { RecentKeys } from "./recent-keys.js";
+import { RuleCounts } from "./rule-counts.js";
+import type { StoreCounts } from "./store-counts.js";
+
+/** Rules with counts of their own. A rule takes up to 52 kB of history. */
+export const mostRules = 200;
+/** The counts of all further rules. */
+export const otherRules = "(other rules)";
+
+/** A clock that steps back further than this was wrong before, or is now: all history starts anew. */
+const longestStepBack = 60;
+
+/** How many ended seconds wait for `takeEnded`. */
+const mostEnded = 60;
+
+export interface EndedSecond {
+  readonly second: number;
+  readonly counts: readonly { readonly rule: string; readonly counts: Counts }[];
+}
+
+/**
+ * Counts the events of one process, in bounded memory: at most 10 MB of history for 200 rules, and two megabytes of keys.
+ * A second's counts are in the history once it has ended.
+ */
+export class Collector {
+  sinceMs: number;
+  readonly #clock: () => number;
+  #rules = new Map<string, RuleCounts>();
+  #bursts = new Bursts();
+  #second: number;
+  #ended: EndedSecond[] = [];
+  requests: RecentKeys;
+  rejections: RecentKeys;
+  /** By the name of a rule: the store that it counts in. */
+  #storeOf: (rule: string | undefined) => StoreCounts;
+
+  constructor(clock: () => number, storeOf: (rule: string | undefined) => StoreCounts) {
+    this.#clock = clock;
+    this.#storeOf = storeOf;
+    this.sinceMs = clock();
+    this.#second = Math.floor(this.sinceMs / 1000);
+    this.requests = new RecentKeys(this.sinceMs);
+    this.rejections = new RecentKeys(this.sinceMs);
+  }
+
+  /** Counts an event. */
+  readonly listen = (event: FloodgateEvent): void => {
+    switch (event.type) {
+      case "allowed":
+      case "limited":
+      case "shadow-limited":
+      case "delayed":
+      case "degraded": {
+        const nowMs = this.#moveToNow();
+        const { name, key, decision } = event;
+        const rule = this.#rule(name);
+        rule.add(event.type);
+        rule.asked += decision.cost;
+        rule.charged += event.charged;
+        this.requests.add(rule.rule, key);
+        if (event.type === "limited" || event.type === "shadow-limited") this.rejections.add(rule.rule, key);
+        this.#storeOf(name).latencies.add(event.storeMs, nowMs);
+        return;
+      }
+      case "exempt":
+      case "missing-key":
+        this.#moveToNow();
+        this.#rule(event.name).add(event.type === "missing-key" && !event.rejected ? "exempt" : event.type);
+        return;
+      case "banned":
+        this.#rule(event.name).bans++;
+        return;
+      case "evicted":
+        this.#storeOf(event.name).evictions++;
+        return;
+      case "store-error":
+        this.#storeOf(undefined).fail(event.error instanceof FloodgateError ? event.error.code : "other");
+        return;
+    }
+  };
+
+  /** Ends the seconds that are over, so that everything that is read is up to date. Returns the time. */
+  moveToNow(): number {
+    return this.#moveToNow();
+  }
+
+  /** The seconds that have ended since the last call, oldest first; at most the last 60. */
+  takeEnded(): EndedSecond[] {
+    this.#moveToNow();
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended;
+  }
+
+  /** In the order in which the rules had their first event. */
+  totals(): RuleTotals[] {
+    return [...this.#rules.values()].map((rule) => rule.totals());
+  }
+
+  history(range: Range): History {
+    const nowMs = this.#moveToNow();
+    const { stepMs, points } = ranges[range];
+    const rules = [...this.#rules.values()]
+      .map((rule) => rule.history(range, nowMs))
+      .filter((history): history is RuleHistory => history !== undefined);
+    return { range, startMs: firstStep(range, nowMs) * stepMs, stepMs, points, rules, bursts: this.#bursts.read(range, nowMs) };
+  }
+
+  #rule(name: string): RuleCounts {
+    let rule = this.#rules.get(name);
+    if (rule === undefined) {
+      const counted = this.#rules.size < mostRules ? name : otherRules;
+      rule = this.#rules.get(counted);
+      if (rule === undefined) {
+        rule = new RuleCounts(counted);
+        this.#rules.set(counted, rule);
+      }
+    }
+    return rule;
+  }
+
+  #moveToNow(): number {
+    const nowMs = this.#clock();
+    const second = Math.floor(nowMs / 1000);
+    if (second > this.#second) this.#end(second);
+    else if (second < this.#second - longestStepBack) this.#startAnew(nowMs);
+    return nowMs;
+  }
+
+  /** Ends the current second, and those up to `next` in which nothing happened. */
+  #end(next: number): void {
+    const second = this.#second;
+    let count = 0;
+    let limited = 0;
+    for (const rule of this.#rules.values()) {
+      count += rule.inSecond;
+      limited += rule.limitedInSecond;
+    }
+    this.#bursts.add(second, count, limited);
+    const counts = [...this.#rules.values()].flatMap((rule) => {
+      const ended = rule.endSecond(second);
+      return ended === undefined ? [] : [{ rule: rule.rule, counts: ended }];
+    });
+    this.#ended.push({ second, counts });
+    for (let quiet = Math.max(second + 1, next - mostEnded); quiet < next; quiet++) this.#ended.push({ second: quiet, counts: [] });
+    if (this.#ended.length > mostEnded) this.#ended = this.#ended.slice(-mostEnded);
+    this.#second = next;
+    this.requests.moveTo(next * 1000);
+    this.rejections.moveTo(next * 1000);
+  }
+
+  #startAnew(nowMs: number): void {
+    this.#rules = new Map();
+    this.#bursts = new Bursts();
+    this.#ended = [];
+    this.sinceMs = nowMs;
+    this.#second = Math.floor(nowMs / 1000);
+    this.requests = new RecentKeys(nowMs);
+    this.rejections = new RecentKeys(nowMs);
+  }
+}

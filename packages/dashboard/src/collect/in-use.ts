@@ -1,0 +1,158 @@
+import type { Policy, RuleSource, Store } from "@floodgate/core";
+import { describePolicy, type Inventory, type InventoryLimit, inventory } from "@floodgate/core/rules";
+import { scopeOf } from "@floodgate/core/store";
+import type { RuleInfo, SourceInfo } from "../contract.js";
+import { textOf } from "../text.js";
+import type { StoreReport } from "./report.js";
+import { StoreCounts } from "./store-counts.js";
+
+/** The limits, stores and sources that exist in this process, and what was counted of each store. */
+export class InUse {
+  /** By the identity of a store's data. */
+  readonly #counts = new WeakMap<object, StoreCounts>();
+  /** Which store the rule of a name counts in. Rules of one name on several stores are counted as one. */
+  #scopes = new Map<string, object>();
+  #inventory: Inventory = { limits: [], stores: [], sources: [] };
+  /** Counts what no store that is in use can have done. */
+  readonly #unknown = new StoreCounts();
+  readonly #read: () => Inventory;
+
+  constructor(read: () => Inventory = inventory) {
+    this.#read = read;
+    this.refresh();
+  }
+
+  /** Looks again at what exists. Called once a second, and for a rule that is new. */
+  refresh(): void {
+    this.#inventory = this.#read();
+    this.#scopes = new Map();
+    for (const { name, limiter } of this.#inventory.limits) {
+      if (!this.#scopes.has(name)) this.#scopes.set(name, scopeOf(limiter.store));
+    }
+  }
+
+  get limits(): readonly InventoryLimit[] {
+    return this.#inventory.limits;
+  }
+
+  /** @param rule undefined for a failure, whose event does not name the store: then it is the one that can fail, or has failed. */
+  readonly countsOf = (rule: string | undefined): StoreCounts => {
+    if (rule === undefined) {
+      const withBreaker = this.#inventory.stores.filter(({ breaker }) => breaker !== undefined);
+      const failed = withBreaker.find(({ breaker }) => breaker !== "closed") ?? withBreaker[0] ?? this.#inventory.stores[0];
+      return failed === undefined ? this.#unknown : this.#countsAt(scopeOf(failed.store));
+    }
+    let scope = this.#scopes.get(rule);
+    if (scope === undefined) {
+      this.refresh();
+      // A limiter that has gone since is looked up once only.
+      scope = this.#scopes.get(rule) ?? this.#unknown;
+      this.#scopes.set(rule, scope);
+    }
+    return scope === this.#unknown ? this.#unknown : this.#countsAt(scope);
+  };
+
+  #countsAt(scope: object): StoreCounts {
+    let counts = this.#counts.get(scope);
+    if (counts === undefined) {
+      counts = new StoreCounts();
+      this.#counts.set(scope, counts);
+    }
+    return counts;
+  }
+
+  /** Each limit once: a rule that several middlewares share on one store is one. */
+  rules(): RuleInfo[] {
+    const ids = this.#sourceIds();
+    const known = new Map<string, object[]>();
+    return this.#inventory.limits.flatMap((limit) => {
+      const scope = scopeOf(limit.limiter.store);
+      const scopes = known.get(limit.name) ?? [];
+      if (scopes.includes(scope)) return [];
+      known.set(limit.name, [...scopes, scope]);
+      return [ruleInfo(limit, limit.source && ids.get(limit.source))];
+    });
+  }
+
+  stores(nowMs: number): StoreReport[] {
+    const seen = new Map<string, number>();
+    return this.#inventory.stores.map(({ store, size, breaker }) => {
+      const scope = scopeOf(store);
+      const counts = this.#countsAt(scope);
+      const limits = this.#inventory.limits.filter(({ limiter }) => scopeOf(limiter.store) === scope);
+      const rules = [...new Set(limits.map(({ name }) => name))];
+      const kind = kindOf(store);
+      const base = store.sharedAs === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.sharedAs}`;
+      const times = (seen.get(base) ?? 0) + 1;
+      seen.set(base, times);
+      return {
+        id: times === 1 ? base : `${base}#${times}`,
+        kind,
+        rules,
+        ...(breaker !== undefined && { breaker }),
+        ...(size !== undefined && { size }),
+        latencies: counts.latencies.histogram(nowMs),
+        errors: counts.errors(),
+        evictions: counts.evictions,
+      };
+    });
+  }
+
+  sources(): SourceInfo[] {
+    const ids = this.#sourceIds();
+    return this.#inventory.sources.map((source) => {
+      const { name = "rules", version, refused } = source;
+      return {
+        id: ids.get(source) as string,
+        name,
+        ...(version !== undefined && { version }),
+        ...(refused !== undefined && { refused: { atMs: refused.atMs, reason: textOf(refused.error) } }),
+      };
+    });
+  }
+
+  #sourceIds(): Map<RuleSource, string> {
+    const times = new Map<string, number>();
+    return new Map(
+      this.#inventory.sources.map((source) => {
+        const { name = "rules" } = source;
+        const nth = (times.get(name) ?? 0) + 1;
+        times.set(name, nth);
+        return [source, nth === 1 ? name : `${name}#${nth}`];
+      }),
+    );
+  }
+}
+
+function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit, sourceId: string | undefined): RuleInfo {
+  return {
+    name,
+    kind: rule === undefined ? "limiter" : "rule",
+    mode: shadow ? "shadow" : "enforce",
+    policy: policy === undefined ? "set by a function of the request" : policyWords(policy),
+    ...(policy !== undefined && { algorithm: policy.algorithm, limit: limitOf(policy) }),
+    ...(rule !== undefined && { match: rule.match, key: rule.key }),
+    plans: [...(plans ?? [])].map(([plan, own]) => ({ name: plan, policy: policyWords(own) })),
+    ...(rule?.ban !== undefined && { ban: rule.ban }),
+    ...(sourceId !== undefined && { source: sourceId }),
+    ...(source?.version !== undefined && { version: source.version }),
+  };
+}
+
+/** "100 per 1m, fixed-window". */
+export function policyWords(policy: Policy): string {
+  return `${describePolicy(policy)}, ${policy.algorithm}`;
+}
+
+/** The largest cost that could ever pass. */
+function limitOf(policy: Policy): number {
+  if ("capacity" in policy) return policy.capacity;
+  return "burst" in policy ? policy.burst : policy.limit;
+}
+
+/** A store that processes share is in Redis, unless it is somebody's own. Minifiers change class names, so they come last. */
+function kindOf(store: Store): string {
+  if (store.mode === "sync" && store.size !== undefined) return "memory";
+  if (store.sharedAs !== undefined) return "redis";
+  return store.constructor.name;
+}

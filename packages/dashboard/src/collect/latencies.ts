@@ -1,0 +1,76 @@
+import type { Latency } from "../contract.js";
+
+/** Upper bounds grow by √2 from 1 µs: 64 of them reach an hour. */
+const buckets = 64;
+const leastMs = 0.001;
+const partMs = 10_000;
+const parts = 6;
+
+/** Counts of durations: one per bucket, and the longest. */
+export interface Histogram {
+  readonly counts: readonly number[];
+  readonly maxMs: number;
+}
+
+/** Durations of the last minute, as one histogram for each ten seconds. */
+export class Latencies {
+  readonly #counts = Array.from({ length: parts }, () => new Uint32Array(buckets));
+  readonly #max = new Float64Array(parts);
+  readonly #part = new Float64Array(parts).fill(-1);
+
+  add(ms: number, nowMs: number): void {
+    const part = Math.floor(nowMs / partMs);
+    const at = part % parts;
+    const counts = this.#counts[at] as Uint32Array;
+    if (this.#part[at] !== part) {
+      this.#part[at] = part;
+      this.#max[at] = 0;
+      counts.fill(0);
+    }
+    const bucket = bucketOf(ms);
+    counts[bucket] = (counts[bucket] as number) + 1;
+    if (ms > (this.#max[at] as number)) this.#max[at] = ms;
+  }
+
+  histogram(nowMs: number): Histogram {
+    const newest = Math.floor(nowMs / partMs);
+    const sum = new Array<number>(buckets).fill(0);
+    let maxMs = 0;
+    for (let at = 0; at < parts; at++) {
+      const part = this.#part[at] as number;
+      if (part <= newest - parts || part > newest) continue;
+      this.#counts[at]?.forEach((count, bucket) => {
+        sum[bucket] = (sum[bucket] as number) + count;
+      });
+      maxMs = Math.max(maxMs, this.#max[at] as number);
+    }
+    return { counts: sum, maxMs };
+  }
+}
+
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  return {
+    counts: Array.from({ length: buckets }, (_, i) => histograms.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0)),
+    maxMs: Math.max(0, ...histograms.map(({ maxMs }) => maxMs)),
+  };
+}
+
+/** Percentiles. Each is the upper bound of its bucket, and at most the longest duration. */
+export function latencyOf({ counts, maxMs }: Histogram): Latency | undefined {
+  const count = counts.reduce((sum, each) => sum + each, 0);
+  if (count === 0) return undefined;
+  const percentile = (share: number): number => {
+    let left = Math.ceil(share * count);
+    const bucket = counts.findIndex((each) => {
+      left -= each;
+      return left <= 0;
+    });
+    return Math.min(maxMs, leastMs * 2 ** (bucket / 2));
+  };
+  return { count, p50Ms: percentile(0.5), p90Ms: percentile(0.9), p99Ms: percentile(0.99), maxMs };
+}
+
+/** The first bucket whose upper bound is at least `ms`. */
+function bucketOf(ms: number): number {
+  return ms <= leastMs ? 0 : Math.min(buckets - 1, Math.ceil(2 * Math.log2(ms / leastMs)));
+}

@@ -1,0 +1,16 @@
+import type { Range } from "../contract.js";
+
+/** How finely each range is counted. */
+export const ranges: Readonly<Record<Range, { readonly stepMs: number; readonly points: number }>> = {
+  minute: { stepMs: 1000, points: 60 },
+  hour: { stepMs: 10_000, points: 360 },
+  day: { stepMs: 60_000, points: 1440 },
+};
+
+export const rangeNames = Object.keys(ranges) as Range[];
+
+/** The first step of the range whose newest step has ended at `nowMs`. */
+export function firstStep(range: Range, nowMs: number): number {
+  const { stepMs, points } = ranges[range];
+  return Math.floor(nowMs / stepMs) - points;
+}

@@ -1,0 +1,24 @@
+import type { InstanceInfo, RuleInfo, RuleTotals, SourceInfo, StoreInfo } from "../contract.js";
+import type { Histogram } from "./latencies.js";
+import type { Summary } from "./sketch.js";
+
+/** What one process knows at one moment, without its history. Reports of several processes make one overview. */
+export interface Report {
+  readonly instance: Omit<InstanceInfo, "self">;
+  readonly rules: readonly RuleInfo[];
+  readonly totals: readonly RuleTotals[];
+  readonly requests: KeyReport;
+  readonly rejections: KeyReport;
+  readonly stores: readonly StoreReport[];
+  readonly sources: readonly SourceInfo[];
+}
+
+export interface KeyReport {
+  readonly sinceMs: number;
+  readonly summary: Summary;
+}
+
+/** A store, with its latencies in a form that can be merged. Stores of the same `id` in several processes hold the same kind of data. */
+export interface StoreReport extends Omit<StoreInfo, "latency"> {
+  readonly latencies: Histogram;
+}

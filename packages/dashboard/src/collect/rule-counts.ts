@@ -1,0 +1,80 @@
+import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, results } from "../contract.js";
+import { firstStep, rangeNames, ranges } from "./ranges.js";
+import { Ring } from "./ring.js";
+
+type Rings = Readonly<Record<Range, Ring>>;
+
+/** The counts of one rule: the second that runs, the last minute, hour and day, and the totals. A result's rings are made when it occurs. */
+export class RuleCounts {
+  readonly rule: string;
+  readonly #second: number[] = results.map(() => 0);
+  readonly #totals: number[] = results.map(() => 0);
+  readonly #rings: (Rings | undefined)[] = results.map(() => undefined);
+  #touched = false;
+  asked = 0;
+  charged = 0;
+  bans = 0;
+
+  constructor(rule: string) {
+    this.rule = rule;
+  }
+
+  add(result: Result): void {
+    const index = results.indexOf(result);
+    this.#second[index] = (this.#second[index] as number) + 1;
+    this.#touched = true;
+  }
+
+  /** Decisions in the second that runs. */
+  get inSecond(): number {
+    return this.#touched ? this.#second.reduce((sum, count) => sum + count, 0) : 0;
+  }
+
+  /** Rejections in the second that runs. */
+  get limitedInSecond(): number {
+    return this.#touched ? rejectedIndexes.reduce((sum, index) => sum + (this.#second[index] as number), 0) : 0;
+  }
+
+  /** Moves the counts of a second that has ended to the rings. Returns them, or undefined if there are none. */
+  endSecond(second: number): Counts | undefined {
+    if (!this.#touched) return undefined;
+    const counts: { [R in Result]?: number } = {};
+    for (let i = 0; i < results.length; i++) {
+      const count = this.#second[i] as number;
+      if (count === 0) continue;
+      counts[results[i] as Result] = count;
+      this.#second[i] = 0;
+      this.#totals[i] = (this.#totals[i] as number) + count;
+      this.#rings[i] ??= { minute: new Ring(ranges.minute.points), hour: new Ring(ranges.hour.points), day: new Ring(ranges.day.points) };
+      const rings = this.#rings[i] as Rings;
+      for (const range of rangeNames) rings[range].add(Math.floor((second * 1000) / ranges[range].stepMs), count);
+    }
+    this.#touched = false;
+    return counts;
+  }
+
+  /** The steps of a range that have ended, or undefined if they are all 0. */
+  history(range: Range, nowMs: number): RuleHistory | undefined {
+    const first = firstStep(range, nowMs);
+    const series: { [R in Result]?: readonly number[] } = {};
+    results.forEach((result, i) => {
+      const counts = this.#rings[i]?.[range].read(first, ranges[range].points);
+      if (counts !== undefined) series[result] = counts;
+    });
+    return Object.keys(series).length === 0 ? undefined : { rule: this.rule, series };
+  }
+
+  /** Without the second that runs. */
+  totals(): RuleTotals {
+    const counts: { [R in Result]?: number } = {};
+    results.forEach((result, i) => {
+      const count = this.#totals[i] as number;
+      if (count > 0) counts[result] = count;
+    });
+    return { rule: this.rule, counts, units: { asked: this.asked, charged: this.charged }, bans: this.bans };
+  }
+}
+
+/** Results of requests that were turned away. */
+export const rejected: readonly Result[] = ["limited", "missing-key"];
+const rejectedIndexes = rejected.map((result) => results.indexOf(result));

@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { observe } from "@floodgate/core";
+import { Collector, type EndedSecond } from "./collector.js";
+import { InUse } from "./in-use.js";
+import type { Report } from "./report.js";
+
+/** Called once a second, with the seconds that have ended since. */
+export type SecondListener = (ended: readonly EndedSecond[]) => void;
+
+/** A little after the second, so that the timer is never early. */
+const afterMs = 10;
+
+/** Watches this process: counts its events, and tells dashboards when a second has ended. */
+export class Watch {
+  readonly id: string = randomUUID();
+  readonly inUse: InUse = new InUse();
+  readonly collector: Collector;
+  readonly #clock: () => number;
+  readonly #listeners = new Set<SecondListener>();
+  readonly #stop: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #perSecond = 0;
+
+  constructor(clock: () => number = () => Date.now()) {
+    this.#clock = clock;
+    this.collector = new Collector(clock, this.inUse.countsOf);
+    this.#stop = observe(this.collector.listen);
+    this.#schedule();
+  }
+
+  /** Adds a listener. Returns a function that removes it. */
+  eachSecond(listener: SecondListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Tells the listeners the seconds that have ended. */
+  tick(): void {
+    this.inUse.refresh();
+    const ended = this.collector.takeEnded();
+    const last = ended[ended.length - 1];
+    if (last === undefined) return;
+    this.#perSecond = last.counts.reduce((sum, { counts }) => sum + Object.values(counts).reduce((all, count) => all + count, 0), 0);
+    for (const listener of this.#listeners) listener(ended);
+  }
+
+  report(): Report {
+    const { collector, inUse } = this;
+    const nowMs = collector.moveToNow();
+    const { sinceMs, requests, rejections } = collector;
+    inUse.refresh();
+    return {
+      instance: { id: this.id, name: `${hostname()} (pid ${process.pid})`, sinceMs, perSecond: this.#perSecond },
+      rules: inUse.rules(),
+      totals: collector.totals(),
+      requests: { sinceMs: requests.since(sinceMs), summary: requests.summary() },
+      rejections: { sinceMs: rejections.since(sinceMs), summary: rejections.summary() },
+      stores: inUse.stores(nowMs),
+      sources: inUse.sources(),
+    };
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stop();
+    this.#listeners.clear();
+  }
+
+  #schedule(): void {
+    const waitMs = 1000 - (this.#clock() % 1000) + afterMs;
+    this.#timer = setTimeout(() => {
+      this.tick();
+      this.#schedule();
+    }, waitMs);
+    // It keeps no process alive.
+    this.#timer.unref();
+  }
+}
+
+let current: { readonly watch: Watch; users: number } | undefined;
+
+/** The watch of this process. It starts with the first dashboard, and ends when all of them are closed. */
+export function joinWatch(): { readonly watch: Watch; leave(): void } {
+  current ??= { watch: new Watch(), users: 0 };
+  const joined = current;
+  joined.users++;
+  let left = false;
+  return {
+    watch: joined.watch,
+    leave() {
+      if (left) return;
+      left = true;
+      if (--joined.users > 0) return;
+      joined.watch.close();
+      if (current === joined) current = undefined;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { FloodgateError } from "@floodgate/core";
+import { checkOptions, functionOrNothing } from "@floodgate/core/store";
+
+export interface DashboardOptions<Req> {
+  /**
+   * Who may see the dashboard: `(req) => req.user?.admin === true`. It answers true or false, or a promise of one. Who may not see it gets what
+   * the app answers at an address without a route. Without it, only browsers on this machine may see the dashboard, and nobody where
+   * `NODE_ENV` is `production`.
+   */
+  authorize?: (request: Req) => unknown;
+  /** Whether those whom `authorize` lets in may reset, block and unblock keys. Default false. It needs `authorize`. */
+  actions?: boolean;
+  /** Whether keys are shown as they are. Default false: they are masked, as `203.0.113.x` and `us…42`. */
+  showKeys?: boolean;
+  /** The heading of the page. Default `"Floodgate"`. */
+  title?: string;
+}
+
+const names = ["authorize", "actions", "showKeys", "title"] as const;
+
+/** @throws FloodgateError if an option is invalid. */
+export function checked<Req>(options: DashboardOptions<Req>, more: readonly string[], example: string): DashboardOptions<Req> {
+  const where = "dashboard";
+  checkOptions(where, options, [...names, ...more], `dashboard({ authorize: ${example} })`);
+  functionOrNothing(where, "authorize", options.authorize, example);
+  for (const name of ["actions", "showKeys"] as const) {
+    const value: unknown = options[name];
+    if (value !== undefined && typeof value !== "boolean") throw invalid(name, "true or false", value, "true");
+  }
+  const { title } = options;
+  if (title !== undefined && (typeof title !== "string" || title === "" || title.length > 100)) {
+    throw invalid("title", "a text of 1 to 100 characters", title, '"My app"');
+  }
+  if (options.actions === true && options.authorize === undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `dashboard: \`actions\` needs \`authorize\`, which says who may act. Write dashboard({ actions: true, authorize: ${example} }).`,
+      { at: ["actions"] },
+    );
+  }
+  return options;
+}
+
+function invalid(name: string, what: string, value: unknown, example: string): FloodgateError {
+  const given = typeof value === "string" ? JSON.stringify(value.slice(0, 60)) : typeof value;
+  return new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `dashboard: \`${name}\` must be ${what}, but was ${given}. Write ${name}: ${example}.`,
+    { at: [name] },
+  );
+}

@@ -1,0 +1,82 @@
+import type { EndedSecond } from "../collect/collector.js";
+import type { Overview, Tick } from "../contract.js";
+import { headersFor } from "../safety/headers.js";
+import { Refusal } from "./json.js";
+import type { Answer, Sink } from "./view.js";
+
+const mostStreams = 32;
+
+/** A stream ends after this time. The browser connects again, and `authorize` is asked again. */
+const longestMs = 10 * 60_000;
+
+type Member = keyof Tick["changed"];
+const members: readonly Member[] = ["capabilities", "scope", "rules", "totals", "top", "stores", "sources", "instances"];
+
+interface Stream {
+  readonly sink: Sink;
+  readonly endsAtMs: number;
+}
+
+/** The open streams of one dashboard. All of them get the same ticks. */
+export class Live {
+  readonly #streams = new Set<Stream>();
+  readonly #clock: () => number;
+  /** Each member as JSON, as the streams know it. */
+  #known = new Map<Member, string>();
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /**
+   * Opens a stream.
+   * @throws Refusal if too many are open.
+   */
+  open(): Answer {
+    if (this.#streams.size >= mostStreams) {
+      throw new Refusal(429, "too-many-streams", `${mostStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
+    }
+    const body = (sink: Sink): void => {
+      const stream = { sink, endsAtMs: this.#clock() + longestMs };
+      this.#streams.add(stream);
+      sink.onClose(() => this.#streams.delete(stream));
+      // The page knows no tick yet, so the next one tells every member.
+      this.#known.clear();
+      sink.write("retry: 2000\n\n");
+    };
+    return { status: 200, headers: [...headersFor("text/event-stream; charset=utf-8"), ["X-Accel-Buffering", "no"]], body };
+  }
+
+  /** Sends what has changed, with one tick for each second that has ended. */
+  tick(ended: readonly EndedSecond[], overview: Overview): void {
+    const nowMs = this.#clock();
+    for (const { sink, endsAtMs } of this.#streams) if (sink.isStale || nowMs >= endsAtMs) sink.end();
+    if (this.#streams.size === 0 || ended.length === 0) return;
+    let text = "";
+    ended.forEach(({ second, counts }, i) => {
+      const changed = i === ended.length - 1 ? this.#changed(overview) : {};
+      const tick: Tick = { secondMs: second * 1000, counts, changed };
+      text += `id: ${second}\nevent: tick\ndata: ${JSON.stringify(tick)}\n\n`;
+    });
+    for (const { sink } of this.#streams) sink.write(text);
+  }
+
+  close(): void {
+    for (const { sink } of this.#streams) sink.end();
+  }
+
+  #changed(overview: Overview): Tick["changed"] {
+    const changed: { [M in Member]?: unknown } = {};
+    for (const member of members) {
+      const json = JSON.stringify(overview[member]);
+      if (this.#known.get(member) === json) continue;
+      this.#known.set(member, json);
+      changed[member] = overview[member];
+    }
+    return changed as Tick["changed"];
+  }
+}

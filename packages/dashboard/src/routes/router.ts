@@ -1,0 +1,90 @@
+import { rangeNames } from "../collect/ranges.js";
+import type { Range } from "../contract.js";
+import { moduleAnswer, pageAnswer } from "./assets.js";
+import { bodyOf } from "./body.js";
+import { jsonAnswer, Refusal } from "./json.js";
+import type { Answer, View } from "./view.js";
+
+/** What the routes answer from. */
+export interface Data {
+  readonly title: string;
+  overview(): unknown;
+  history(range: Range): unknown;
+  /** @throws Refusal if too many streams are open. */
+  live(): Answer;
+  key(body: Record<string, unknown>): Promise<unknown>;
+  /** Undefined if actions are not allowed. */
+  readonly actions: Readonly<Record<string, (body: Record<string, unknown>) => Promise<unknown>>> | undefined;
+}
+
+type Route = (view: View, data: Data) => Answer | Promise<Answer>;
+
+const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/", (_, { title }) => pageAnswer(title)],
+  ["/data/overview", async (_, data) => jsonAnswer(await data.overview())],
+  ["/data/history", async (view, data) => jsonAnswer(await data.history(rangeOf(view)))],
+  ["/data/live", (_, data) => data.live()],
+]);
+
+const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/data/key", async (view, data) => jsonAnswer(await data.key(await bodyOf(view)))],
+  ...["reset", "block", "unblock"].map((name): [string, Route] => [
+    `/actions/${name}`,
+    async (view, data) => {
+      const act = data.actions?.[name];
+      if (act === undefined) {
+        throw new Refusal(
+          403,
+          "forbidden",
+          "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).",
+        );
+      }
+      return jsonAnswer(await act(await bodyOf(view)));
+    },
+  ]),
+]);
+
+/** Whether an address below the mount path belongs to the dashboard. The app serves all others. */
+export function isKnown(path: string): boolean {
+  return path === "" || gets.has(path) || posts.has(path) || moduleName(path) !== undefined;
+}
+
+/** Answers a request that may see the dashboard; undefined if nothing is at its address. */
+export async function route(view: View, data: Data): Promise<Answer | undefined> {
+  const path = view.path === "" ? "/" : view.path;
+  try {
+    return await routed(view, data, path);
+  } catch (error) {
+    if (error instanceof Refusal) return error.answer();
+    throw error;
+  }
+}
+
+function routed(view: View, data: Data, path: string): Answer | undefined | Promise<Answer> {
+  const { method } = view;
+  const post = posts.get(path);
+  if (post !== undefined) return method === "POST" ? post(view, data) : refuseMethod("POST");
+  const module = moduleName(path);
+  const get = gets.get(path);
+  if (get === undefined && module === undefined) return undefined;
+  if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
+  // An open stream would be of no use.
+  if (method === "HEAD" && path === "/data/live") return { ...jsonAnswer({}), body: "" };
+  return module === undefined ? get?.(view, data) : moduleAnswer(module);
+}
+
+function refuseMethod(allow: string): Answer {
+  return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).answer();
+}
+
+function moduleName(path: string): string | undefined {
+  return /^\/page\/([\w-]{1,60}\.js)$/.exec(path)?.[1];
+}
+
+/** @throws Refusal */
+function rangeOf({ query }: View): Range {
+  // Nobody writes a longer query, and parsing one takes time.
+  const range = query.length > 100 ? "" : (new URLSearchParams(query).get("range") ?? "minute");
+  if ((rangeNames as string[]).includes(range)) return range as Range;
+  throw new Refusal(400, "invalid", `\`range\` must be one of ${rangeNames.join(", ")}.`);
+}

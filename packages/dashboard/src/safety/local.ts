@@ -1,0 +1,38 @@
+import type { View } from "../routes/view.js";
+
+/** Headers that proxies, load balancers and content delivery networks add. */
+const forwarding =
+  /^(?:x-forwarded(?:-|$)|x-original-|x-real-ip$|x-(?:cluster-)?client-ip$|x-envoy-|x-amzn-|x-appengine-|x-azure-|x-vercel-|x-nf-|x-varnish$|cf-|fly-|fastly-|(?:true-)?client-ip$|forwarded(?:-|$)|via$|cdn-loop$|proxy-connection$)/;
+
+const loopbackHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
+const loopbackOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
+const loopbackAddress = /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i;
+
+/**
+ * Why a request may come from another machine; undefined if it comes from a browser on this one. A page of another site can make the
+ * browser send requests here under a name of its own (DNS rebinding), so the Host counts too. nginx's bare `proxy_pass` adds no header, but
+ * speaks HTTP/1.0 and closes the connection.
+ */
+export function whyNotLocal(view: View): string | undefined {
+  const { remoteAddress, httpVersion } = view;
+  if (remoteAddress === undefined || !loopbackAddress.test(remoteAddress)) return "it does not come from this machine";
+  for (const name of view.headerNames()) if (forwarding.test(name)) return `a proxy has forwarded it (${name})`;
+  if (httpVersion !== undefined && !/^(?:1\.1|2(?:\.0)?)$/.test(httpVersion)) return `it speaks HTTP/${httpVersion}, as proxies do`;
+  if (httpVersion === undefined && /\bclose\b/i.test(view.header("connection") ?? "")) return "it closes its connection, as proxies do";
+  // HTTP/2 has `:authority`, and may have Host too.
+  const hosts = [view.header("host"), view.header(":authority")].filter((host) => host !== undefined);
+  if (hosts.length === 0 || !hosts.every((host) => loopbackHost.test(host))) return "its Host is not localhost, 127.0.0.1 or [::1]";
+  const origin = view.header("origin");
+  if (origin !== undefined && !loopbackOrigin.test(origin)) return "it comes from a page of another site";
+  return undefined;
+}
+
+/** Whether the app runs in production, or nobody may know. */
+export function inProduction(): boolean {
+  try {
+    return process.env["NODE_ENV"] === "production";
+  } catch {
+    // Deno without permission to read it.
+    return true;
+  }
+}
