@@ -180,7 +180,9 @@ class Live implements LiveRules, OriginListener {
   }
 
   #report(event: RulesEvent): void {
-    const listeners = [...[...this.#users].map(({ tell }) => tell), this.#onEvent].filter((tell) => tell !== undefined);
+    const users = [...this.#users].filter(({ tell }) => tell !== undefined);
+    const listeners = users.map((user) => (event: RulesEvent) => user.tell?.(event));
+    if (this.#onEvent !== undefined) listeners.push(this.#onEvent);
     tellAll(listeners, event);
     // Without a listener, somebody could believe that a limit has changed.
     if (event.type === "rules-refused" && listeners.length === 0) warn(event.error);

@@ -1,4 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
+import { FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
 import type { RulesEvent, RuleUser } from "@floodgate/core/rules";
 import { rateLimit } from "@floodgate/express";
 import { describe, expect, it, vi } from "vitest";
@@ -100,6 +100,19 @@ describe("an invalid version", () => {
     expect(users.map(({ activated }) => activated)).toEqual([[3], [3]]);
     await origin.becomes(limited(-1));
     expect(events.map(({ type }) => type)).toEqual(["rules-refused", "rules-reloaded", "rules-refused"]);
+  });
+
+  it("shows on the source until a version is active again, and process-wide observers are told of both once", async () => {
+    const heard: FloodgateEvent[] = [];
+    const stop = observe((event) => heard.push(event));
+    const { origin, rules, users } = await start();
+    expect(rules).toMatchObject({ name: "limits", refused: undefined });
+    await origin.becomes(limited(-1));
+    expect(rules.refused).toEqual({ error: (heard[0] as RulesEvent & { error: unknown }).error, atMs: Date.now() });
+    await origin.becomes(limited(3));
+    stop();
+    expect(rules.refused).toBeUndefined();
+    expect(heard).toEqual(users[0].events);
   });
 
   it("is a process warning if nobody listens to events", async () => {

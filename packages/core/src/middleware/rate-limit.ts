@@ -231,9 +231,9 @@ export class RateLimit<Req> {
   #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
-    const listener = heard(this.#client.onEvent);
-    // Whoever began to listen while the store was asked hears of the next request.
-    if (listener !== undefined && meeting.askedMs > 0) emitDecisions(listener, checks, all, { allowed, askedMs: meeting.askedMs });
+    // Who began to listen while the store was asked hears of the next request.
+    const listener = meeting.askedMs > 0 ? heard(this.#client.onEvent) : undefined;
+    if (listener !== undefined) emitDecisions(listener, checks, all, { allowed, askedMs: meeting.askedMs });
     let watched = false;
     let mayChange = this.#refundWhen !== undefined;
     for (const { shadow, rule } of checks) {
