@@ -47,6 +47,8 @@ beforeAll(async () => {
       ioredis: "^6.0.0",
       koa: "^3.0.0",
       redis: "^6.0.0",
+      "@opentelemetry/api": "^1.9.0",
+      "prom-client": "^15.1.0",
       supertest: "^7.0.0",
       "@types/express": "^5.0.0",
       "@types/koa": "^3.0.0",

@@ -30,3 +30,4 @@ export type { Refusal } from "./rules/rule-source.js";
 // Support
 export { checkOptions, functionOrNothing, nearest, wholeNumber } from "./support/options.js";
 export { isPromise } from "./support/promises.js";
+export { warnOnce } from "./support/warn.js";

@@ -32,8 +32,8 @@ const delaySeconds: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05
 
 const batchSizes: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** The metrics, by what they are called in this package. */
-export type InstrumentId =
+/** The metrics that events add to. */
+export type CounterId =
   | "requests"
   | "nearLimit"
   | "unitsRequested"
@@ -42,23 +42,21 @@ export type InstrumentId =
   | "unitsSettled"
   | "refunds"
   | "settlements"
-  | "timeInQueue"
-  | "decisionDuration"
   | "bans"
-  | "limit"
-  | "window"
-  | "keys"
   | "evictions"
   | "storeErrors"
-  | "breakers"
   | "breakerTransitions"
   | "denyCacheHits"
-  | "roundTripDuration"
-  | "roundTripDecisions"
-  | "rulesVersions"
-  | "rulesRefused"
   | "rulesReloads"
   | "warnings";
+
+/** The metrics that events record values in. */
+export type HistogramId = "timeInQueue" | "decisionDuration" | "roundTripDuration" | "roundTripDecisions";
+
+/** The metrics that are read when metrics are collected. */
+export type NowId = "limit" | "window" | "keys" | "breakers" | "rulesVersions" | "rulesRefused";
+
+export type InstrumentId = CounterId | HistogramId | NowId;
 
 /** All metrics. The exporters only translate this table, so they have the same metrics. */
 export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
@@ -67,7 +65,7 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     kind: "counter",
     unit: "{request}",
     description:
-      "Requests under a rule, by result: allowed, delayed (allowed after a wait), limited (rejected), shadow-limited (a rule in shadow mode would have rejected), degraded (decided without the store), exempt (not counted), missing-key (rejected for lack of a key).",
+      "Requests under a rule, by result: allowed, delayed (allowed after a wait), limited (rejected), shadow-limited (a rule in shadow mode would have rejected), degraded (decided without the store), exempt (not counted), missing-key (rejected for lack of a key), skipped (not counted for lack of a key).",
     attributes: ["rule", "result"],
   },
   nearLimit: {
@@ -131,8 +129,8 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     name: "floodgate.rate_limiting.decision.duration",
     kind: "histogram",
     unit: "s",
-    description: "How long the store took for a decision.",
-    attributes: ["rule"],
+    description: "How long the store took for a decision, one value for each rule of a request.",
+    attributes: [],
     buckets: decisionSeconds,
   },
   bans: {

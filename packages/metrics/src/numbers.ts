@@ -1,0 +1,76 @@
+import { inventory } from "@floodgate/core/rules";
+import { instruments, type NowId } from "./instruments.js";
+import { type Attributes, attributesOf } from "./series.js";
+
+/** A number now. */
+export interface Reading {
+  readonly attributes: Attributes;
+  readonly value: number;
+}
+
+/**
+ * Reads what is in use in this process now.
+ * @param ruleOf the name under which a rule is measured.
+ */
+export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<NowId, readonly Reading[]>> {
+  const { limits, stores, sources } = inventory();
+  const quotas = new Numbers("limit", Math.min);
+  const windows = new Numbers("window", Math.max);
+  for (const { name, policy } of limits) {
+    // Rules above the cap are measured together, but have no limit together.
+    if (ruleOf(name) !== name || policy === undefined) continue;
+    quotas.add(policy.quota, name);
+    windows.add(policy.spanMs / 1000, name);
+  }
+
+  const keys = new Numbers("keys", sum);
+  const breakers = new Numbers("breakers", sum);
+  for (const state of ["closed", "open", "half-open"]) breakers.add(0, state);
+  for (const { size, breaker } of stores) {
+    if (size !== undefined) keys.add(size);
+    if (breaker !== undefined) breakers.add(1, breaker);
+  }
+
+  const versions = new Numbers("rulesVersions", sum);
+  const refused = new Numbers("rulesRefused", sum);
+  refused.add(0);
+  for (const source of sources) {
+    if (source.version !== undefined) versions.add(1, source.version.slice(0, 64));
+    if (source.refused !== undefined) refused.add(1);
+  }
+  return {
+    limit: quotas.all(),
+    window: windows.all(),
+    keys: keys.all(),
+    breakers: breakers.all(),
+    rulesVersions: versions.all(),
+    rulesRefused: refused.all(),
+  };
+}
+
+/** The readings of one instrument, by the values of its attributes. */
+class Numbers {
+  readonly #id: NowId;
+  readonly #join: (a: number, b: number) => number;
+  readonly #values = new Map<string, number>();
+
+  /** @param join makes one number of two with the same attributes. */
+  constructor(id: NowId, join: (a: number, b: number) => number) {
+    this.#id = id;
+    this.#join = join;
+  }
+
+  add(number: number, ...attribute: [] | [string]): void {
+    const key = attribute[0] ?? "";
+    const known = this.#values.get(key);
+    this.#values.set(key, known === undefined ? number : this.#join(known, number));
+  }
+
+  all(): readonly Reading[] {
+    return [...this.#values].map(([key, value]) => ({ attributes: attributesOf(instruments[this.#id], [key]), value }));
+  }
+}
+
+function sum(a: number, b: number): number {
+  return a + b;
+}

@@ -1,0 +1,80 @@
+import { warnOnce } from "@floodgate/core/rules";
+import type { AttributeName, Instrument } from "./instruments.js";
+
+/** The attributes of one series. Each series has one object, which lives as long as the series. */
+export type Attributes = Readonly<Partial<Record<AttributeName, string>>>;
+
+/** The attributes of an instrument with their values, in the instrument's order. */
+export function attributesOf({ attributes }: Instrument, values: readonly string[]): Attributes {
+  return Object.freeze(Object.fromEntries(attributes.map((name, i) => [name, values[i]])));
+}
+
+/** A counter with one set of attributes. */
+export interface Total {
+  readonly attributes: Attributes;
+  value: number;
+}
+
+/** A histogram with one set of attributes. */
+export type Recorder = (value: number) => void;
+
+/** The series of one instrument, by the values of its attributes. A series begins when it is first asked for. */
+export class SeriesOf<Series> {
+  readonly #instrument: Instrument;
+  readonly #make: (attributes: Attributes) => Series;
+  readonly #series = new Map<string, Series>();
+
+  constructor(instrument: Instrument, make: (attributes: Attributes) => Series) {
+    this.#instrument = instrument;
+    this.#make = make;
+  }
+
+  with(...values: string[]): Series {
+    // No value has a line break: names are printable ASCII, and all else is a word of ours.
+    const key = values.join("\n");
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      series = this.#make(attributesOf(this.#instrument, values));
+      this.#series.set(key, series);
+    }
+    return series;
+  }
+
+  all(): Iterable<Series> {
+    return this.#series.values();
+  }
+}
+
+/** The rule of names above the cap. */
+export const otherRule = "other";
+
+/** Holds the number of rules down: a name or a plan that is made of user input must not make a series for each user. */
+export class RuleNames<Rule> {
+  readonly #most: number;
+  readonly #make: (name: string) => Rule;
+  readonly #rules = new Map<string, Rule>();
+  #other: Rule | undefined;
+
+  constructor(most: number, make: (name: string) => Rule) {
+    this.#most = most;
+    this.#make = make;
+  }
+
+  get(name: string): Rule {
+    return this.#rules.get(name) ?? this.#add(name);
+  }
+
+  #add(name: string): Rule {
+    if (this.#rules.size >= this.#most) {
+      warnOnce(
+        "FLOODGATE_TOO_MANY_RULES",
+        `Metrics tell ${this.#most} rules apart, and there are more. All others are measured together, as rule="${otherRule}". If names of limiters are made of user input, put that into the key instead; else set \`maxRules\`.`,
+      );
+      this.#other ??= this.#make(otherRule);
+      return this.#other;
+    }
+    const rule = this.#make(name);
+    this.#rules.set(name, rule);
+    return rule;
+  }
+}

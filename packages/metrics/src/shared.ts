@@ -1,0 +1,45 @@
+/** An exporter that runs. */
+export interface Running {
+  stop(): void;
+}
+
+/**
+ * Runs at most one exporter for each target: a registry, or a provider. A second call for the same target adds nothing, so nothing is
+ * counted twice. The exporter runs until each call has been stopped.
+ */
+export class OnePerTarget<Exporter extends Running> {
+  readonly #running = new WeakMap<object, { readonly exporter: Exporter; users: number }>();
+
+  /**
+   * @param start starts the exporter, unless one runs.
+   * @param again is called with the exporter that runs.
+   * @returns a function that stops this call's use of it.
+   */
+  use(target: object, start: () => Exporter, again: (exporter: Exporter) => void = () => undefined): () => void {
+    let entry = this.#running.get(target);
+    if (entry === undefined) {
+      entry = { exporter: start(), users: 0 };
+      this.#running.set(target, entry);
+    } else {
+      again(entry.exporter);
+    }
+    entry.users++;
+    return once(() => this.#leave(target));
+  }
+
+  #leave(target: object): void {
+    const entry = this.#running.get(target);
+    if (entry === undefined || --entry.users > 0) return;
+    this.#running.delete(target);
+    entry.exporter.stop();
+  }
+}
+
+function once(run: () => void): () => void {
+  let ran = false;
+  return () => {
+    if (ran) return;
+    ran = true;
+    run();
+  };
+}
