@@ -36,9 +36,9 @@ describe.each(all)("$name", (instrument) => {
 
   it("is a row of the README", () => {
     const kindThere = kind === "sum" ? "gauge (OTel: up-down counter)" : kind;
-    const labels = attributes.map((attribute) => `\`${attribute}\``).join(", ");
+    const labels = ["", attributes.map((attribute) => `\`${attribute}\``).join(", "), ""].join(" ").replace(/ +/g, " ");
     expect(readme).toContain(
-      `| \`${name}\` <br> \`${prometheusName(instrument)}\` | ${kindThere} | \`${unit}\` | ${labels} | ${description} |`,
+      `| \`${name}\` <br> \`${prometheusName(instrument)}\` | ${kindThere} | \`${unit}\` |${labels}| ${description} |`,
     );
   });
 });
