@@ -1,5 +1,7 @@
 /** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
 
+/** Keeps a figure and its unit on one line. */
+const nbsp = "\u00a0";
 const whole = new Intl.NumberFormat();
 const oneDigit = new Intl.NumberFormat(undefined, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const shortForm = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
@@ -11,7 +13,7 @@ export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ?
 
 /** Requests per second. Small rates keep a digit or two: "0" would say that there are none. */
 export function rate(perSecond: number): string {
-  if (perSecond === 0 || perSecond >= 100) return shortCount(Math.round(perSecond));
+  if (Number.isInteger(perSecond) || perSecond >= 100) return shortCount(Math.round(perSecond));
   if (perSecond >= 1) return oneDigit.format(perSecond);
   return perSecond < 0.01 ? `<${(0.01).toLocaleString()}` : perSecond.toLocaleString(undefined, { maximumFractionDigits: 2 });
 }
@@ -19,25 +21,25 @@ export function rate(perSecond: number): string {
 /** A share of 0 to 1. It says 0 or 100 % only if it is that. */
 export function percent(share: number): string {
   const value = share * 100;
-  if (value === 0 || value === 100) return `${value} %`;
-  if (value < 0.1) return `<${(0.1).toLocaleString()} %`;
-  if (value > 99.9) return `>${(99.9).toLocaleString()} %`;
-  return `${value < 10 ? oneDigit.format(value) : whole.format(Math.min(99, Math.round(value)))} %`;
+  if (value === 0 || value === 100) return `${value}${nbsp}%`;
+  if (value < 0.1) return `<${(0.1).toLocaleString()}${nbsp}%`;
+  if (value > 99.9) return `>${(99.9).toLocaleString()}${nbsp}%`;
+  return `${value < 10 ? oneDigit.format(value) : whole.format(Math.min(99, Math.round(value)))}${nbsp}%`;
 }
 
 /** Milliseconds, as a store's latency has them. */
 export function latency(ms: number): string {
-  if (ms >= 1000) return `${oneDigit.format(ms / 1000)} s`;
-  if (ms >= 10) return `${whole.format(Math.round(ms))} ms`;
-  if (ms >= 1) return `${oneDigit.format(ms)} ms`;
-  return `${whole.format(Math.max(1, Math.round(ms * 1000)))} µs`;
+  if (ms >= 1000) return `${oneDigit.format(ms / 1000)}${nbsp}s`;
+  if (ms >= 10) return `${whole.format(Math.round(ms))}${nbsp}ms`;
+  if (ms >= 1) return `${oneDigit.format(ms)}${nbsp}ms`;
+  return `${whole.format(Math.max(1, Math.round(ms * 1000)))}${nbsp}µs`;
 }
 
 /** A wait in words: its two largest units. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return "forever";
-  if (ms < 1000) return `${whole.format(Math.round(ms))} ms`;
-  if (ms < 10_000) return `${oneDigit.format(ms / 1000)} s`;
+  if (ms < 1000) return `${whole.format(Math.round(ms))}${nbsp}ms`;
+  if (ms < 10_000) return `${oneDigit.format(ms / 1000)}${nbsp}s`;
   const seconds = Math.round(ms / 1000);
   const parts = [
     [Math.floor(seconds / 86_400), "d"],
@@ -49,7 +51,7 @@ export function duration(ms: number): string {
   return parts
     .slice(first, first + 2)
     .filter(([value]) => value > 0)
-    .map(([value, unit]) => `${value} ${unit}`)
+    .map(([value, unit]) => `${value}${nbsp}${unit}`)
     .join(" ");
 }
 

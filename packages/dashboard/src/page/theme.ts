@@ -6,6 +6,8 @@ export interface Theme {
   readonly quiet: string;
   readonly line: string;
   readonly surface: string;
+  /** Below a line of `limited`. */
+  readonly limitedTint: string;
   fillOf(result: Result): string | CanvasPattern;
   inkOf(result: Result): string;
 }
@@ -19,13 +21,13 @@ const patterns: Partial<Record<Result, Draw>> = {
     context.arc(size / 2, size / 2, size / 6, 0, 7);
     context.fill();
   },
-  degraded: (context, size) => context.fillRect(0, 0, size / 4, size),
+  degraded: (context, size) => context.fillRect(0, 0, size / 6, size),
   "missing-key": (context, size) => {
-    context.fillRect(0, 0, size / 4, size);
-    context.fillRect(0, 0, size, size / 4);
+    context.fillRect(0, 0, size / 6, size);
+    context.fillRect(0, 0, size, size / 6);
   },
   "shadow-limited": (context, size) => {
-    context.lineWidth = size / 5;
+    context.lineWidth = size / 6;
     context.beginPath();
     for (const shift of [-size, 0, size]) {
       context.moveTo(shift - 1, size + 1);
@@ -45,6 +47,7 @@ export function readTheme(): Theme {
     quiet: colour("quiet"),
     line: colour("line"),
     surface: colour("surface"),
+    limitedTint: colour("limited-tint"),
     inkOf: (result) => colour(`${result}-ink`),
     fillOf: (result) => {
       const known = made.get(result);
@@ -58,7 +61,7 @@ export function readTheme(): Theme {
 
 function patternOf(colour: string, mark: string, draw: Draw | undefined): string | CanvasPattern {
   if (draw === undefined) return colour;
-  const size = Math.round(6 * devicePixelRatio);
+  const size = Math.round(7 * devicePixelRatio);
   const tile = document.createElement("canvas");
   tile.width = tile.height = size;
   const context = tile.getContext("2d");

@@ -11,9 +11,12 @@ const root = join(__dirname, "..", "..");
 interface Assets {
   readonly page: string;
   readonly styles: string;
-  /** By file name. */
+  /** By their path in `src/page`. */
   readonly modules: ReadonlyMap<string, string>;
 }
+
+/** In the order in which they apply. */
+const styleSheets = ["tokens", "elements", "layout", "controls", "charts", "sections", "key"];
 
 let loaded: Assets | undefined;
 
@@ -23,16 +26,18 @@ function assets(): Assets {
   const uplot = createRequire(join(root, "package.json")).resolve("uplot");
   const folder = join(root, "dist", "page");
   const modules = new Map(
-    readdirSync(folder)
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".js"))
-      .map((file) => [file, withoutMap(readFileSync(join(folder, file), "utf8"))]),
+      .map((file) => [file.replaceAll("\\", "/"), withoutMap(readFileSync(join(folder, file), "utf8"))]),
   );
   // In place of the module that only gives the page its types.
   modules.set("uplot.js", readFileSync(join(uplot, "..", "uPlot.esm.js"), "utf8"));
-  const styles = ["static/page.css", join(uplot, "..", "uPlot.min.css")].map((file) =>
-    readFileSync(join(file.startsWith("static") ? root : "", file), "utf8"),
-  );
-  loaded = { page: readFileSync(join(root, "static", "page.html"), "utf8"), styles: styles.reverse().join("\n"), modules };
+  const styles = [join(uplot, "..", "uPlot.min.css"), ...styleSheets.map((name) => join(root, "static", `${name}.css`))];
+  loaded = {
+    page: readFileSync(join(root, "static", "page.html"), "utf8"),
+    styles: styles.map((file) => readFileSync(file, "utf8")).join("\n"),
+    modules,
+  };
   return loaded;
 }
 

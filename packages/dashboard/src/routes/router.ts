@@ -78,7 +78,7 @@ function refuseMethod(allow: string): Answer {
 }
 
 function moduleName(path: string): string | undefined {
-  return /^\/page\/([\w-]{1,60}\.js)$/.exec(path)?.[1];
+  return /^\/page\/((?:[\w-]{1,40}\/)?[\w-]{1,60}\.js)$/.exec(path)?.[1];
 }
 
 /** @throws Refusal */

@@ -80,7 +80,7 @@ export class Chart {
     return {
       width,
       height,
-      padding: [10, 6, 0, 0],
+      padding: [10, 4, 0, 0],
       legend: { show: false },
       cursor: {
         ...(sync && { sync: { key: "floodgate", setSeries: false } }),
@@ -95,7 +95,7 @@ export class Chart {
         y: { range: (_plot, _least, highest) => [0, Math.min(most ?? Number.POSITIVE_INFINITY, Math.max(atLeast, highest * 1.08))] },
       },
       axes: [
-        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: (_plot, splits) => timesOf(splits) },
+        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: timesOf },
         {
           ...look,
           size: 46,
@@ -145,7 +145,8 @@ function dataOf(frame: Frame, layers: readonly Layer[]): uPlot.AlignedData {
   ] as uPlot.AlignedData;
 }
 
-function timesOf(splits: readonly number[]): string[] {
+/** A time that would be cut off at the right end is left out. */
+function timesOf(plot: uPlot, splits: readonly number[]): (string | null)[] {
   const seconds = splits.some((at) => at % 60 !== 0);
   const format = new Intl.DateTimeFormat(undefined, {
     hour: "2-digit",
@@ -153,5 +154,8 @@ function timesOf(splits: readonly number[]): string[] {
     hourCycle: "h23",
     ...(seconds && { second: "2-digit" }),
   });
-  return splits.map((at) => format.format(at * 1000));
+  const min = plot.scales["x"]?.min ?? 0;
+  const max = plot.scales["x"]?.max ?? 1;
+  const last = max - ((max - min) * (seconds ? 28 : 18)) / plot.width;
+  return splits.map((at) => (at > last ? null : format.format(at * 1000)));
 }

@@ -7,7 +7,7 @@ const bottom = { y: 122, left: 22, right: 98 };
 export function drawBucket(level: number, capacity: number): SVGElement {
   const full = Math.min(1, Math.max(0, capacity === 0 ? 0 : level / capacity));
   const surface = heightAt(full);
-  const marks = capacity <= 20 ? capacity - 1 : 3;
+  const marks = capacity <= 12 ? capacity - 1 : 3;
   return svg(
     "svg",
     { viewBox: "0 0 120 130", class: "drawing bucket", "aria-hidden": "true" },

@@ -8,11 +8,12 @@ export function describe(state: KeyRuleState, nowMs: number): Node[] {
   if (state.failed !== undefined) return [h("p", { class: "notice bad" }, "The state could not be read: ", foreign(state.failed))];
   const at = state.atMs ?? nowMs;
   return [
+    ...(state.states?.length === 1 ? state.states.map((each) => h("p", { class: "policy quiet" }, foreign(each.policy))) : []),
     until(state.ban, "Banned after repeated rejections", at),
     until(state.block, "Blocked by hand", at),
     state.decision === undefined ? undefined : verdict(state, state.decision),
     ...(state.states ?? []).flatMap((each, _, all) => [
-      all.length > 1 ? h("h4", {}, foreign(each.policy)) : undefined,
+      all.length > 1 ? h("p", { class: "policy quiet" }, foreign(each.policy)) : undefined,
       drawState(each.state, at),
     ]),
     state.shared

@@ -4,24 +4,27 @@ import { count, duration, moment, plural } from "../format.js";
 import { drawBucket } from "./bucket.js";
 import { drawLog } from "./log.js";
 import { drawQueue } from "./queue.js";
-import { drawWindows } from "./windows.js";
+import { type CountedWindow, drawWindows } from "./windows.js";
 
 /** A state drawn as what it is, with the same in words. */
 export function drawState(state: LimitState, nowMs: number): Element {
-  const { picture, words, ends } = shown(state, nowMs);
+  const { picture, words, limit, line } = shown(state, nowMs);
   return h(
     "figure",
-    { class: "limit-state" },
+    { class: `limit-state of-${state.kind}` },
+    limit === undefined ? undefined : h("div", { class: "limit-label", "aria-hidden": "true" }, `limit ${count(limit)}`),
     picture,
-    ends === undefined ? undefined : h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, ends[0]), h("span", {}, ends[1])),
+    line === undefined ? undefined : lineLabels(line, nowMs),
     h("figcaption", {}, ...words),
   );
 }
 
 interface Shown {
   readonly picture?: Element;
-  /** What is at both ends of the time line. */
-  readonly ends?: readonly [string, string];
+  /** Said above the dashed line of the drawing. */
+  readonly limit?: number;
+  /** What is at both ends of the time line, and how far along it now is. */
+  readonly line?: { readonly from: string; readonly to: string; readonly nowAt?: number };
   readonly words: readonly (Node | string)[];
 }
 
@@ -34,13 +37,14 @@ function shown(state: LimitState, nowMs: number): Shown {
     case "windows":
       return {
         picture: drawWindows(state.windows, state.limit, nowMs),
-        ends: [moment(state.windows[0]?.startMs ?? nowMs, nowMs), moment(state.windows.at(-1)?.endMs ?? nowMs, nowMs)],
+        limit: state.limit,
+        line: lineOf(state.windows, nowMs),
         words: windowWords(state),
       };
     case "log":
       return {
         picture: drawLog(state.units, state.windowMs, nowMs),
-        ends: [`${duration(state.windowMs)} ago`, "now"],
+        line: { from: `${duration(state.windowMs)} ago`, to: "now" },
         words: [
           main(`${count(state.total)} of ${plural(state.limit, "unit")} in the last ${duration(state.windowMs)}.`),
           state.units[0] === undefined
@@ -59,6 +63,20 @@ function shown(state: LimitState, nowMs: number): Shown {
         ],
       };
   }
+}
+
+function lineOf(windows: readonly CountedWindow[], nowMs: number): NonNullable<Shown["line"]> {
+  const fromMs = windows[0]?.startMs ?? nowMs;
+  const toMs = windows.at(-1)?.endMs ?? nowMs;
+  return { from: moment(fromMs, nowMs), to: moment(toMs, nowMs), nowAt: (nowMs - fromMs) / (toMs - fromMs || 1) };
+}
+
+function lineLabels(line: NonNullable<Shown["line"]>, nowMs: number): HTMLElement {
+  const { from, to, nowAt } = line;
+  const now =
+    nowAt === undefined || nowAt < 0.28 || nowAt > 0.72 ? undefined : h("span", { class: "at", title: moment(nowMs, nowMs) }, "now");
+  if (now !== undefined && nowAt !== undefined) now.style.left = `${nowAt * 100}%`;
+  return h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, from), now, h("span", {}, to));
 }
 
 const main = (text: string): HTMLElement => h("strong", {}, text);

@@ -76,22 +76,25 @@ function headlineOf(overview: Overview, requests: number, rejected: number, shad
   }
   if (rejected > 0) return `${plural(rejected, "request")} rejected`;
   if (shadow > 0) return "No request rejected; shadow rules would reject some";
-  return requests > 0 ? "No request rejected" : "No request";
+  if (requests > 0) return "No request rejected";
+  return overview.totals.length > 0 ? "No request" : "No request yet";
 }
 
 function detailOf(model: Model, requests: number, during: string): (Node | string)[] {
   const { overview, history } = model;
   if (overview === undefined || history === undefined) return [];
   if (requests === 0) {
-    if (overview.totals.length > 0) return [`No rule has decided anything ${during}.`];
-    if (overview.rules.length > 0) return ["The rules below are in place. Send your app a request, and it shows here within a second."];
-    return ['This process has no limiter yet. Add app.use(rateLimit({ limit: 100, window: "1m" })) to your app, and send it a request.'];
+    if (overview.totals.length > 0) return [`No limiter has decided anything ${during}.`];
+    if (overview.rules.length > 0) return ["No limiter has decided anything yet. Send your app a request: it shows here within a second."];
+    return ["This process has no limiter yet. Add ", h("code", {}, 'app.use(rateLimit({ limit: 100, window: "1m" }))'), " to your app."];
   }
+  const degraded = countsOf(history).degraded ?? 0;
+  const without = degraded === 0 ? "" : ` ${count(degraded)} of ${count(requests)} decisions were made without the store.`;
   const worst = history.rules
     .map(({ rule }) => ({ rule, counts: countsOf(history, rule) }))
     .filter(({ counts }) => rejectedIn(counts) > 0)
     .sort((a, b) => rejectedIn(b.counts) - rejectedIn(a.counts));
-  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.`];
+  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.${without}`];
   const parts = worst
     .slice(0, 2)
     .flatMap(({ rule, counts }, i) => [

@@ -8,29 +8,30 @@ import { rejectedIn, requestsIn } from "../results.js";
 import { card, rangeWords, type Section } from "./section.js";
 import { totalsTable } from "./totals.js";
 
+const columns = [
+  { name: "Rule", look: "" },
+  { name: "Per second", look: "number" },
+  { name: "Course", look: "trend" },
+  { name: "Decisions", look: "number" },
+  { name: "Rejected", look: "number" },
+] as const;
+
 /** The rules in force in words, with what each does now; and the version that was refused. */
 export function rules(model: Model): Section {
   const { card: element, head } = card("rules", "Rules in force");
   const when = h("p");
   head.append(when);
   const refused = h("div", { class: "notices" });
-  const body = h("tbody");
+  const body = h("tbody", { role: "rowgroup" });
+  // The roles are said because on a phone the rows are no table to CSS.
   const table = h(
     "table",
-    { class: "rules" },
+    { class: "rules", role: "table" },
     h("caption", { class: "hidden-text" }, "Rules, with their requests"),
     h(
       "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("th", { scope: "col" }, "Rule"),
-        h("th", { scope: "col", class: "number" }, "Per second"),
-        h("th", { scope: "col", class: "trend" }, "Course"),
-        h("th", { scope: "col", class: "number" }, "Decisions"),
-        h("th", { scope: "col", class: "number" }, "Rejected"),
-      ),
+      { role: "rowgroup" },
+      h("tr", { role: "row" }, ...columns.map(({ name, look }) => h("th", { scope: "col", role: "columnheader", class: look }, name))),
     ),
     body,
   );
@@ -63,19 +64,10 @@ export function rules(model: Model): Section {
 }
 
 function ruleRow(model: Model, rule: RuleInfo): { row: Element; update(): void } {
-  const perSecond = h("td", { class: "number" });
-  const course = h("td", { class: "trend" });
-  const decisions = h("td", { class: "number" });
-  const rejected = h("td", { class: "number" });
-  const row = h(
-    "tr",
-    {},
-    h("th", { scope: "row" }, ...wordsOf(rule, model.overview?.sources ?? [])),
-    perSecond,
-    course,
-    decisions,
-    rejected,
-  );
+  const cells = columns.slice(1).map(({ name, look }) => h("td", { role: "cell", class: look, "data-name": name }));
+  const [perSecond, course, decisions, rejected] = cells as unknown as readonly [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const words = h("th", { scope: "row", role: "rowheader" }, ...wordsOf(rule, model.overview?.sources ?? []));
+  const row = h("tr", { role: "row" }, words, ...cells);
   let drawn: unknown;
   return {
     row,

@@ -89,7 +89,7 @@ function latencyLine(figures: Latency): Element {
     { class: "latency" },
     svg(
       "svg",
-      { viewBox: "-6 0 312 34", "aria-hidden": "true", class: "scale" },
+      { viewBox: "-6 0 312 32", "aria-hidden": "true", class: "scale" },
       svg("path", { class: "rail", d: "M0 10H300" }),
       ...[0.001, 0.01, 0.1, 1, 10, 100, 1000].map((ms) => svg("path", { class: "step", d: `M${x(ms)} 6v8` })),
       ...(

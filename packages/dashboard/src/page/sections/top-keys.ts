@@ -38,17 +38,7 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
     "table",
     { class: "top" },
     h("caption", { class: "hidden-text" }, words.title),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("th", { scope: "col" }, "Key"),
-        h("th", { scope: "col" }, "Rule"),
-        h("th", { scope: "col", class: "number" }, words.unit),
-      ),
-    ),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Key and rule"), h("th", { scope: "col", class: "number" }, words.unit))),
     body,
   );
   const empty = h("p", { class: "empty" }, words.empty);
@@ -89,8 +79,12 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
   const row = h(
     "tr",
     {},
-    h("th", { scope: "row" }, button, h("span", { class: "share", "aria-hidden": "true" }, sure, unsure)),
-    h("td", {}, foreign(key.rule)),
+    h(
+      "th",
+      { scope: "row" },
+      h("span", { class: "who" }, button, foreign(key.rule, "quiet")),
+      h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
+    ),
     h("td", { class: "number" }, figure),
   );
   return {

@@ -50,7 +50,7 @@ export function traffic(model: Model): Section {
     most: 1,
     axis: (value) => (value === 0 ? "0" : percent(value)),
     onPoint,
-    layers: [{ fill: (theme) => theme.fillOf("limited"), stroke: (theme) => theme.inkOf("limited"), width: 1 }],
+    layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5 }],
   });
   const requestsTable = new FiguresTable("Requests by result");
   const note = h("p", { class: "note quiet" }, "A request counts once under each rule that it meets.");
@@ -61,7 +61,8 @@ export function traffic(model: Model): Section {
     h("figcaption", {}, h("h3", {}, "Share rejected")),
     share.element,
   );
-  element.append(legend.element, requestsFigure, shareFigure, h("div", { class: "foot" }, requestsTable.element, note));
+  const empty = h("p", { class: "empty" });
+  element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "foot" }, requestsTable.element, note));
 
   let shown: { readonly history?: History; readonly rule?: string | undefined } = {};
   return {
@@ -73,10 +74,14 @@ export function traffic(model: Model): Section {
       if (shown.history === history && shown.rule === rule) return;
       shown = { history, rule };
       note.hidden = rule !== undefined || history.rules.length < 2;
+      const sum = countsOf(history, rule);
+      const none = requestsIn(sum) === 0;
+      say(empty, `No request${rule === undefined ? "" : " under this rule"} in the ${rangeWords[history.range]}.`);
+      empty.hidden = !none;
+      for (const part of [legend.element, requestsFigure, shareFigure, requestsTable.element]) part.hidden = none;
       const frame = frameOf(history, rule);
       requests.show({ ...frame, layers: frame.layers.slice(0, -1) });
       share.show({ ...frame, layers: frame.layers.slice(-1) });
-      const sum = countsOf(history, rule);
       requestsFigure.setAttribute("aria-label", `Requests per second, ${rangeWords[history.range]}: ${inWords(sum)}`);
       shareFigure.setAttribute("aria-label", shareWords(history, rule));
       requestsTable.show(() => tableOf(history, rule, model.now()));
