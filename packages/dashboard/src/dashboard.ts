@@ -4,6 +4,7 @@ import type { History, Overview, Range } from "./contract.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { Refusal } from "./routes/json.js";
 import { KeyNames } from "./routes/key-names.js";
+import { keyQuery } from "./routes/key-query.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
 import { type Data, isKnown, route } from "./routes/router.js";
@@ -75,7 +76,8 @@ export class Dashboard<Req> implements Data {
     return this.#live.open();
   }
 
-  async key(): Promise<unknown> {
+  async key(body: Record<string, unknown>): Promise<unknown> {
+    keyQuery(body);
     throw new Refusal(404, "unknown", "Keys cannot be looked up yet.");
   }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { Answer, Body, Sink, View } from "../routes/view.js";
 
@@ -63,20 +64,25 @@ export function sendAnswer(request: IncomingMessage, response: ServerResponse, {
   body(sinkOf(request, response));
 }
 
-function sinkOf(request: IncomingMessage, response: ServerResponse): Sink {
+/** The used part of a response, and of a stream that is piped to one. */
+type Output = Pick<Writable, "write" | "end" | "once" | "writableEnded" | "destroyed" | "writableLength"> & {
+  /** The `compression` middleware holds back what is not flushed. */
+  readonly flush?: () => void;
+};
+
+export function sinkOf(request: IncomingMessage, output: Output): Sink {
   // Node's own; HTTP/2 has it on the session's socket only.
   const server = (request.socket as { readonly server?: { readonly listening?: boolean } }).server;
   return {
     write(text) {
-      if (response.writableEnded || response.destroyed) return;
-      response.write(text);
-      // The `compression` middleware holds back what is not flushed.
-      (response as { flush?: () => void }).flush?.();
+      if (output.writableEnded || output.destroyed) return;
+      output.write(text);
+      output.flush?.();
     },
-    end: () => response.end(),
-    onClose: (closed) => response.once("close", closed),
+    end: () => output.end(),
+    onClose: (closed) => output.once("close", closed),
     get isStale() {
-      return response.writableLength > mostUnread || server?.listening === false;
+      return output.writableLength > mostUnread || server?.listening === false;
     },
   };
 }

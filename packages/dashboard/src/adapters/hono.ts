@@ -1,0 +1,100 @@
+import type { IncomingMessage } from "node:http";
+import { nodeHeader } from "@floodgate/core/adapter";
+import type { Context } from "hono";
+import type { Answer, Body, Sink, View } from "../routes/view.js";
+
+/** What runtimes and their adapters pass as `c.env`. Each sets a part of this. */
+interface Runtime {
+  /** Bun's server, or the environment of @hono/node-server, if the app passes it under this name. */
+  readonly server?: Runtime;
+  /** @hono/node-server. */
+  readonly incoming?: IncomingMessage;
+  /** Bun. */
+  readonly requestIP?: (request: Request) => { readonly address?: string } | null;
+  /** Deno. */
+  readonly remoteAddr?: { readonly hostname?: string };
+}
+
+function runtimeOf(c: Context): Runtime {
+  // `app.request()` may have no environment.
+  const env = c.env as Runtime | null | undefined;
+  return env?.server ?? env ?? {};
+}
+
+export function honoView(c: Context): View {
+  const runtime = runtimeOf(c);
+  const { incoming } = runtime;
+  const queryAt = c.req.url.indexOf("?");
+  return {
+    identity: c,
+    method: c.req.method,
+    path: pathBelow(c),
+    query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
+    httpVersion: incoming?.httpVersion,
+    remoteAddress: incoming?.socket.remoteAddress ?? runtime.requestIP?.(c.req.raw)?.address ?? runtime.remoteAddr?.hostname,
+    // A `Request` has no `:authority`.
+    header: (name) => (incoming === undefined ? (c.req.raw.headers.get(name) ?? undefined) : nodeHeader(incoming, name)),
+    headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
+    body: (most) => readBody(c, most),
+  };
+}
+
+/** The path without the part that the mount's pattern takes: that part has as many segments as the pattern, which ends in `/*`. */
+function pathBelow(c: Context): string {
+  const pattern = c.req.matchedRoutes[c.req.routeIndex]?.path ?? "/*";
+  const mounted = pattern.split("/").length - 2;
+  const rest = c.req.path.split("/").slice(1 + mounted);
+  return rest.length === 0 ? "" : `/${rest.join("/")}`;
+}
+
+async function readBody(c: Context, most: number): Promise<Body | undefined> {
+  // A middleware has read it, and Hono has kept it.
+  if (c.req.raw.bodyUsed) return { text: await c.req.text() };
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > most) return undefined;
+    chunks.push(chunk);
+  }
+  return { text: new TextDecoder().decode(Buffer.concat(chunks)) };
+}
+
+export function answerOf(c: Context, { status, headers, body }: Answer): Response {
+  const fields = headers.map(([name, value]): [string, string] => [name, value]);
+  return new Response(typeof body === "string" ? body : streamOf(c, body), { status, headers: fields });
+}
+
+/** A client that has this many unread chunks reads too slowly. */
+const mostUnread = 60;
+
+function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8Array> {
+  const { server } = (runtimeOf(c).incoming?.socket ?? {}) as { readonly server?: { readonly listening?: boolean } };
+  const encoder = new TextEncoder();
+  const whenClosed: (() => void)[] = [];
+  let open = true;
+  const close = (): void => {
+    open = false;
+    for (const closed of whenClosed.splice(0)) closed();
+  };
+  c.req.raw.signal.addEventListener("abort", close, { once: true });
+  return new ReadableStream({
+    start(controller) {
+      start({
+        write(text) {
+          if (open) controller.enqueue(encoder.encode(text));
+        },
+        end() {
+          if (!open) return;
+          close();
+          controller.close();
+        },
+        onClose: (closed) => whenClosed.push(closed),
+        get isStale() {
+          return (controller.desiredSize ?? 0) < -mostUnread || server?.listening === false;
+        },
+      });
+    },
+    cancel: close,
+  });
+}
