@@ -7,6 +7,8 @@ export interface Layer {
   fill(theme: Theme): string | CanvasPattern | undefined;
   stroke(theme: Theme): string;
   readonly width?: number;
+  /** Whether it has a line at any number of steps. Else the lines go when they would cover the areas. */
+  readonly alwaysLined?: boolean;
   /** Steps by default: a figure counts for its whole interval. */
   readonly shape?: "steps" | "bars" | "line";
 }
@@ -33,6 +35,8 @@ export interface ChartOptions {
   /** The interval under the pointer, or `undefined` if it is elsewhere. */
   readonly onPoint?: (index: number | undefined) => void;
 }
+
+const linedSteps = 400;
 
 /** A uPlot in the colours of the page, as wide as its place. */
 export class Chart {
@@ -105,10 +109,27 @@ export class Chart {
           values: (_plot, splits) => splits.map((value) => axis(value)),
         },
       ],
-      series: [{}, ...layers.map((layer) => seriesOf(layer, theme))],
+      series: [{}, ...layers.map((layer) => this.#seriesOf(layer, theme))],
       hooks: {
         setCursor: [(plot) => onPoint?.(this.#pointed(plot))],
       },
+    };
+  }
+
+  #seriesOf(layer: Layer, theme: Theme): uPlot.Series {
+    const fill = layer.fill(theme);
+    const stroke = layer.stroke(theme);
+    const paths = {
+      steps: uPlot.paths.stepped?.({ align: 1 }),
+      bars: uPlot.paths.bars?.({ align: 1, size: [0.72, 28] }),
+      line: uPlot.paths.linear?.(),
+    }[layer.shape ?? "steps"];
+    return {
+      stroke: () => (layer.alwaysLined || (this.#frame?.starts.length ?? 0) < linedSteps ? stroke : "transparent"),
+      width: layer.width ?? 1,
+      points: { show: false },
+      ...(fill !== undefined && { fill: () => fill }),
+      ...(paths !== undefined && { paths }),
     };
   }
 
@@ -117,22 +138,6 @@ export class Chart {
     const left = plot.cursor.left ?? -1;
     return index === null || index === undefined || left < 0 || index >= (this.#frame?.starts.length ?? 0) ? undefined : index;
   }
-}
-
-function seriesOf(layer: Layer, theme: Theme): uPlot.Series {
-  const fill = layer.fill(theme);
-  const paths = {
-    steps: uPlot.paths.stepped?.({ align: 1 }),
-    bars: uPlot.paths.bars?.({ align: 1, size: [0.72, 28] }),
-    line: uPlot.paths.linear?.(),
-  }[layer.shape ?? "steps"];
-  return {
-    stroke: layer.stroke(theme),
-    width: layer.width ?? 1,
-    points: { show: false },
-    ...(fill !== undefined && { fill: () => fill }),
-    ...(paths !== undefined && { paths }),
-  };
 }
 
 /** A step needs an end: the last interval's figure is repeated there. */

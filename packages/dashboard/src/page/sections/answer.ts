@@ -11,7 +11,7 @@ import { isWell, slowest } from "./store-words.js";
 export function answer(model: Model): Section {
   const headline = h("h1", { class: "headline" });
   const detail = h("p", { class: "detail" });
-  const perSecond = figure("Requests per second");
+  const perSecond = figure("Decisions per second");
   const limited = figure("Rejected");
   const busiest = figure("Busiest second");
   const store = figure("Store");
@@ -44,7 +44,7 @@ export function answer(model: Model): Section {
       const peak = busiestOf(model);
       busiest.show(
         peak === undefined ? "–" : count(peak.count),
-        peak === undefined ? during : `requests at ${moment(peak.secondMs, model.now())}`,
+        peak === undefined ? during : `decisions at ${moment(peak.secondMs, model.now())}`,
       );
       showStores(store, overview.stores);
       fill(scope, ...scopeOf(overview, model.now()));

@@ -7,9 +7,14 @@ export interface Section {
 }
 
 /** A card with a heading, which names it for screen readers too. */
-export function card(id: string, title: string, options: { readonly half?: boolean } = {}): { card: HTMLElement; head: HTMLElement } {
-  const head = h("header", {}, h("h2", { id: `${id}-title`, tabindex: -1 }, title));
-  return { card: h("section", { id, class: options.half ? "card half" : "card", "aria-labelledby": `${id}-title` }, head), head };
+export function card(
+  id: string,
+  title: string,
+  options: { readonly half?: boolean } = {},
+): { card: HTMLElement; head: HTMLElement; heading: HTMLElement } {
+  const heading = h("h2", { id: `${id}-title`, tabindex: -1 }, title);
+  const head = h("header", {}, heading);
+  return { heading, card: h("section", { id, class: options.half ? "card half" : "card", "aria-labelledby": `${id}-title` }, head), head };
 }
 
 export const rangeWords = { minute: "last minute", hour: "last hour", day: "last day" } as const;

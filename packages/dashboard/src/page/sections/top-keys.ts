@@ -57,7 +57,7 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
       const most = list.keys[0]?.count ?? 1;
       keepRows(
         body,
-        list.keys.map((key) => ({ ...key, most })),
+        list.keys.map((key) => ({ ...key, most, shadow: isShadow(model, key.rule) })),
         (key) => `${key.rule}\n${key.id}`,
         (key) => keyRow(key, lookUp),
       );
@@ -68,10 +68,16 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
 interface RankedKey extends TopKey {
   /** The count of the heaviest key of the list. */
   readonly most: number;
+  /** Whether its rule rejects nobody. */
+  readonly shadow: boolean;
 }
+
+const isShadow = (model: Model, rule: string): boolean =>
+  model.overview?.rules.some(({ name, mode }) => name === rule && mode === "shadow") ?? false;
 
 function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; update(key: RankedKey): void } {
   const figure = h("span");
+  const shadow = h("span");
   const sure = h("span", { class: "sure" });
   const unsure = h("span", { class: "unsure" });
   const button = h("button", { type: "button", class: "link key", title: "Look up this key" }, foreign(key.key));
@@ -82,7 +88,7 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
     h(
       "th",
       { scope: "row" },
-      h("span", { class: "who" }, button, foreign(key.rule, "quiet")),
+      h("span", { class: "who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow)),
       h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
     ),
     h("td", { class: "number" }, figure),
@@ -91,6 +97,7 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
     row,
     update(now) {
       say(figure, now.error === 0 ? count(now.count) : `${count(now.count - now.error)} to ${count(now.count)}`);
+      say(shadow, now.shadow ? " (shadow)" : "");
       sure.style.width = `${(100 * (now.count - now.error)) / now.most}%`;
       unsure.style.width = `${(100 * now.error) / now.most}%`;
     },

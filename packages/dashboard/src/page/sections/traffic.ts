@@ -11,7 +11,7 @@ import { card, rangeWords, type Section } from "./section.js";
 
 /** Requests per second, stacked by result, and below the share that is rejected. */
 export function traffic(model: Model): Section {
-  const { card: element, head } = card("traffic", "Requests per second");
+  const { card: element, head, heading } = card("traffic", "Requests per second");
   const when = h("p");
   const choice = ruleChoice(model);
   head.append(when, choice.element);
@@ -50,7 +50,7 @@ export function traffic(model: Model): Section {
     most: 1,
     axis: (value) => (value === 0 ? "0" : percent(value)),
     onPoint,
-    layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5 }],
+    layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5, alwaysLined: true }],
   });
   const requestsTable = new FiguresTable("Requests by result");
   const note = h("p", { class: "note quiet" }, "A request counts once under each rule that it meets.");
@@ -73,7 +73,11 @@ export function traffic(model: Model): Section {
       choice.update();
       if (shown.history === history && shown.rule === rule) return;
       shown = { history, rule };
-      note.hidden = rule !== undefined || history.rules.length < 2;
+      const several = rule === undefined && history.rules.length > 1;
+      note.hidden = !several;
+      // One request is decided once by each rule that it meets.
+      const name = several ? "Decisions per second" : "Requests per second";
+      say(heading, name);
       const sum = countsOf(history, rule);
       const none = requestsIn(sum) === 0;
       say(empty, `No request${rule === undefined ? "" : " under this rule"} in the ${rangeWords[history.range]}.`);
@@ -82,7 +86,7 @@ export function traffic(model: Model): Section {
       const frame = frameOf(history, rule);
       requests.show({ ...frame, layers: frame.layers.slice(0, -1) });
       share.show({ ...frame, layers: frame.layers.slice(-1) });
-      requestsFigure.setAttribute("aria-label", `Requests per second, ${rangeWords[history.range]}: ${inWords(sum)}`);
+      requestsFigure.setAttribute("aria-label", `${name}, ${rangeWords[history.range]}: ${inWords(sum)}`);
       shareFigure.setAttribute("aria-label", shareWords(history, rule));
       requestsTable.show(() => tableOf(history, rule, model.now()));
       readOut();
