@@ -281,6 +281,8 @@ export interface KeyRuleState {
 }
 
 export interface PolicyState {
+  /** The plan whose policy this is. Undefined for the rule's own. */
+  readonly plan?: string;
   /** In words, as `RuleInfo.policy`. */
   readonly policy: string;
   readonly algorithm: string;

@@ -1,10 +1,10 @@
 import { decisionOf, warnOnce } from "@floodgate/core/adapter";
+import type { InventoryLimit } from "@floodgate/core/rules";
 import { joinWatch, type Watch } from "./collect/watch.js";
-import type { History, Overview, Range } from "./contract.js";
+import type { History, KeyAnswer, Overview, Range } from "./contract.js";
 import { checked, type DashboardOptions } from "./options.js";
-import { Refusal } from "./routes/json.js";
 import { KeyNames } from "./routes/key-names.js";
-import { keyQuery } from "./routes/key-query.js";
+import { Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
 import { type Data, isKnown, route } from "./routes/router.js";
@@ -20,7 +20,8 @@ export class Dashboard<Req> implements Data {
   readonly #watch: Watch;
   readonly #live = new Live(() => Date.now());
   readonly #leave: () => void;
-  readonly actions: Data["actions"] = undefined;
+  readonly #keys: Keys;
+  readonly actions: Data["actions"];
 
   /**
    * @param own names of options that only this framework has.
@@ -34,6 +35,15 @@ export class Dashboard<Req> implements Data {
     this.#names = new KeyNames(options.showKeys === true);
     const { watch, leave } = joinWatch();
     this.#watch = watch;
+    const limits = (): readonly InventoryLimit[] => {
+      watch.inUse.refresh();
+      return watch.inUse.limits;
+    };
+    const keys = new Keys(limits, this.#names, () => this.#knownKeys());
+    this.#keys = keys;
+    if (options.actions === true) {
+      this.actions = { reset: (body) => keys.reset(body), block: (body) => keys.block(body), unblock: (body) => keys.unblock(body) };
+    }
     const stop = watch.eachSecond((ended) => {
       if (this.#live.size > 0) this.#live.tick(ended, this.overview());
     });
@@ -76,9 +86,14 @@ export class Dashboard<Req> implements Data {
     return this.#live.open();
   }
 
-  async key(body: Record<string, unknown>): Promise<unknown> {
-    keyQuery(body);
-    throw new Refusal(404, "unknown", "Keys cannot be looked up yet.");
+  key(body: Record<string, unknown>): Promise<KeyAnswer> {
+    return this.#keys.lookUp(body);
+  }
+
+  /** The texts of the keys in the sketches. */
+  *#knownKeys(): Iterable<string> {
+    const { requests, rejections } = this.#watch.collector;
+    for (const { key } of [...rejections.summary().keys, ...requests.summary().keys]) yield key;
   }
 
   close(): void {

@@ -1,0 +1,177 @@
+import { createLimiter, fixedWindow, type Limiter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { rateLimit } from "@floodgate/express";
+import { memoryStore } from "@floodgate/store-memory";
+import express from "express";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { KeyAnswer, Overview } from "../src/contract.js";
+import { dashboard } from "../src/express.js";
+import type { DashboardOptions } from "../src/options.js";
+import { ask, type Reply } from "./adapters/http.js";
+import { type Listening, listening } from "./listening.js";
+
+const startMs = Date.UTC(2026, 0, 1);
+let nowMs: number;
+let app: Listening & { readonly dashboard: { close(): void } };
+let perIp: ReturnType<typeof rateLimit>;
+let api: Limiter<"sync">;
+
+async function start(options: DashboardOptions<never>): Promise<void> {
+  const server = express();
+  const own = dashboard(options as never);
+  const store = memoryStore({ clock: () => nowMs });
+  const policy = fixedWindow({ limit: 2, window: "1h" });
+  perIp = rateLimit({ rules: [{ name: "per-ip", key: "ip", policy, ban: { after: 5, within: "1h", for: "1h" } }], store });
+  api = createLimiter({ name: "api", policy: tokenBucket({ capacity: 10, refill: 1, every: "1s" }), store });
+  server.use("/f", own);
+  server.use(perIp);
+  server.get("/", (_, res) => void res.send("hello"));
+  app = { ...(await listening(server)), dashboard: own };
+}
+
+beforeEach(() => {
+  nowMs = startMs;
+});
+
+afterEach(async () => {
+  app.dashboard.close();
+  perIp.close();
+  api.close();
+  await app.close();
+});
+
+const headers = { "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin" };
+const post = (path: string, body: unknown): Promise<Reply> =>
+  ask(app.port, `/f${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+
+async function lookUp(body: unknown): Promise<KeyAnswer> {
+  const { status, text } = await post("/data/key", body);
+  expect([status, text]).toEqual([200, expect.any(String)]);
+  return JSON.parse(text);
+}
+
+describe("a key that is looked up", () => {
+  it("shows its state under each rule as what it is", async () => {
+    await start({ showKeys: true });
+    await ask(app.port, "/");
+    api.consume("ann", { cost: 4 });
+    const ip = await lookUp({ key: "127.0.0.1", rule: "per-ip" });
+    const hour = 3_600_000;
+    expect(ip).toEqual({
+      key: "127.0.0.1",
+      states: [
+        {
+          rule: "per-ip",
+          mode: "enforce",
+          shared: false,
+          atMs: startMs,
+          decision: { allowed: true, limit: 2, remaining: 1, retryAfterMs: 0, resetAfterMs: hour, delayMs: 0 },
+          states: [
+            {
+              policy: "2 per 1h, fixed-window",
+              algorithm: "fixed-window",
+              state: { kind: "windows", windowMs: hour, limit: 2, windows: [{ startMs, endMs: startMs + hour, count: 1, weight: 1 }] },
+            },
+          ],
+        },
+      ],
+    });
+    expect((await lookUp({ key: "ann" })).states).toMatchObject([
+      { rule: "api", states: [{ state: { kind: "bucket", level: 6, capacity: 10 } }] },
+    ]);
+  });
+
+  it("is an address in any notation", async () => {
+    await start({});
+    await ask(app.port, "/");
+    expect((await lookUp({ key: "::ffff:127.0.0.1", rule: "per-ip" })).states[0]?.decision?.remaining).toBe(1);
+    expect((await lookUp({ key: "2001:db8::/56", rule: "per-ip" })).states[0]?.states?.[0]?.state.kind).toBe("empty");
+    expect((await post("/data/key", { key: "ann", rule: "per-ip" })).status).toBe(400);
+  });
+
+  it("is found by the id of a top key, which does not show it", async () => {
+    await start({});
+    for (const key of ["user:4242", "(tuple", "\\escaped", "secret:x", "x".repeat(300)]) api.consume(key);
+    api.consume(["ann", "a,b"]);
+    api.consume(["ann", ["a", "b"]]);
+    // The ids stand in the overview, whose second need not have ended for that.
+    const overview: Overview = JSON.parse((await ask(app.port, "/f/data/overview")).text);
+    expect(JSON.stringify(overview)).not.toContain("user:4242");
+    const tops = overview.top.byRequests.keys.filter(({ rule }) => rule === "api");
+    expect(tops).toHaveLength(7);
+    for (const { id, rule, key } of tops) {
+      const { status, text } = await post("/data/key", { id, rule });
+      // Only its hash is known.
+      if (key.startsWith("#")) expect(status).toBe(400);
+      else expect(JSON.parse(text)).toMatchObject({ key, states: [{ decision: { remaining: 9 } }] });
+    }
+    expect((await post("/data/key", { id: "AAAAAAAAAAAAAAAAAAAAAA" })).status).toBe(404);
+  });
+
+  it("is refused under a rule that does not exist", async () => {
+    await start({});
+    for (const rule of ["none", "__proto__", ""]) expect((await post("/data/key", { key: "ann", rule })).status).toBe(404);
+  });
+});
+
+describe("an action", () => {
+  it("needs `actions`, and `authorize` with it", async () => {
+    await start({});
+    for (const action of ["reset", "block", "unblock"]) {
+      expect((await post(`/actions/${action}`, { key: "ann", rule: "api", forMs: 1000 })).status).toBe(403);
+    }
+    expect(() => dashboard({ actions: true })).toThrow(/`actions` needs `authorize`/);
+  });
+
+  it("resets, blocks and unblocks a key, and answers its new state", async () => {
+    await start({ actions: true, authorize: () => true });
+    api.consume("ann", { cost: 7 });
+    const target = { key: "ann", rule: "api" };
+    expect(JSON.parse((await post("/actions/reset", target)).text)).toMatchObject({ states: [{ states: [{ state: { kind: "empty" } }] }] });
+    expect(api.peek("ann").remaining).toBe(10);
+    const blocked = JSON.parse((await post("/actions/block", { ...target, forMs: 90_000 })).text);
+    expect(blocked).toMatchObject({
+      states: [{ decision: { allowed: false, retryAfterMs: 90_000 }, block: { untilMs: startMs + 90_000 } }],
+    });
+    expect(api.consume("ann").allowed).toBe(false);
+    expect(JSON.parse((await post("/actions/unblock", target)).text).states[0].block).toBeUndefined();
+    expect(api.consume("ann").allowed).toBe(true);
+  });
+
+  it("lifts a ban of a rule", async () => {
+    await start({ actions: true, authorize: () => true });
+    for (let i = 0; i < 8; i++) await ask(app.port, "/");
+    const target = { key: "127.0.0.1", rule: "per-ip" };
+    expect((await lookUp(target)).states[0]?.ban).toEqual({ untilMs: startMs + 3_600_000 });
+    expect(JSON.parse((await post("/actions/reset", target)).text).states[0].ban).toBeUndefined();
+    expect((await ask(app.port, "/")).status).toBe(200);
+  });
+
+  it.each([undefined, 0, 999, 1000.5, "1h", 1e12, -1000, null])("refuses to block for %j", async (forMs) => {
+    await start({ actions: true, authorize: () => true });
+    expect((await post("/actions/block", { key: "ann", rule: "api", forMs })).status).toBe(400);
+  });
+
+  it("refuses to act on every rule at once", async () => {
+    await start({ actions: true, authorize: () => true });
+    expect((await post("/actions/reset", { key: "ann" })).status).toBe(400);
+  });
+
+  it("says when the store fails", async () => {
+    await start({ actions: true, authorize: () => true });
+    const store = { ...brokenStore };
+    const broken = createLimiter({ name: "broken", policy: slidingWindowLog({ limit: 2, window: "1h" }), store: store as never });
+    expect(await post("/actions/reset", { key: "ann", rule: "broken" })).toMatchObject({
+      status: 502,
+      text: expect.stringContaining("out of order"),
+    });
+    expect((await lookUp({ key: "ann", rule: "broken" })).states).toMatchObject([
+      { rule: "broken", failed: expect.stringContaining("out of order") },
+    ]);
+    broken.close();
+  });
+});
+
+const fail = (): Promise<never> => Promise.reject(new Error("out of order"));
+const brokenStore = Object.fromEntries(
+  ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "inspect"].map((method) => [method, fail]),
+);
