@@ -22,7 +22,7 @@
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
 --   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
---   'i'                   the length of the state, its numbers, and the four numbers of the block
+--   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'd', 'u'              0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
@@ -37,14 +37,6 @@ for i = 1, tonumber(ARGV[5]) do
   local policy, parameters = policy_at(arg)
   policies[i] = policy
   arg = arg + 1 + parameters
-end
-
-local function append_state(state)
-  local count = state and #state or 0
-  size = size + 1
-  answer[size] = count
-  for i = 1, count do answer[size + i] = state[i] end
-  size = size + count
 end
 
 local read_only
@@ -71,7 +63,12 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
   answer[size + 5] = delay_ms
   answer[size + 6] = ahead_ms
   size = size + 6
-  if not brief then append_state(state) end
+  if brief then return end
+  local count = state and #state or 0
+  size = size + 1
+  answer[size] = count
+  for i = 1, count do answer[size + i] = state[i] end
+  size = size + count
 end
 
 -- Appends the decision for a blocked key.
@@ -285,15 +282,13 @@ while arg <= last do
     elseif step == 'i' then
       local before = wants_state
       wants_state = 'whole'
-      local ok, problem, _, _, _, _, _, state = pcall(policy.decide, KEYS[key], policy, 1, false)
+      local ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(policy.decide, KEYS[key], policy, 1, false)
       wants_state = before
       arg = arg + 1
+      append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
       if ok then
-        append_state(state)
         answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = times_of(blocks and blocks[key])
         size = size + 4
-      else
-        append(false, problem)
       end
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])

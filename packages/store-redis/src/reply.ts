@@ -122,7 +122,7 @@ export class Reply {
     return { decision: blockedDecision(unblocked, blockedMs), unblocked, blockedMs, state };
   }
 
-  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number): DecisionReply {
+  #unblocked(known: KnownLimit, cost: number, stateAlways: boolean, first: number, isInspected = false): DecisionReply {
     const { limit } = known;
     const { quota, spanMs } = limit.policy;
     if (first >= 0) {
@@ -142,19 +142,21 @@ export class Reply {
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
     const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
-    return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known) : undefined };
+    return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined };
   }
 
-  #state({ limit, denied }: KnownLimit): Cells | undefined {
+  /** What the limit alone decides for an inspected key, its state, and the block and the ban of its name. */
+  inspected(known: KnownLimit): { readonly decision: Decision; readonly state: Cells; readonly blocks: Cells } {
+    const { decision, state } = this.#unblocked(known, 1, true, this.turn("what remains", -2, -1), true);
+    const blocks = Float64Array.from({ length: blockCells }, () => this.number("a time of a block", 0, largest));
+    return { decision, state: state as Cells, blocks };
+  }
+
+  #state({ limit, denied }: KnownLimit, isInspected: boolean): Cells | undefined {
+    if (isInspected) return this.#cells(limit, mostInspected);
     if (denied !== undefined) return this.#cells(limit, mostEntries);
     this.turn("the size of a state", 0, 0);
     return undefined;
-  }
-
-  /** The state of an inspected key, and the block and the ban of its name. */
-  inspected({ limit }: KnownLimit): { readonly state: Cells; readonly blocks: Cells } {
-    const state = this.#cells(limit, mostInspected);
-    return { state, blocks: Float64Array.from({ length: blockCells }, () => this.number("a time of a block", 0, largest)) };
   }
 
   #cells({ policy, algorithm }: Limit, mostEntries: number): Cells {

@@ -127,7 +127,7 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 }
 
-/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached. */
+/** Whether core's algorithm makes the same decision on a state. If not, the state is corrupted and must not be cached or shown. */
 function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number): boolean {
   const expected = limit.algorithm.decide(limit, state, 0, nowMs, decision.cost, false);
   return (
@@ -252,7 +252,9 @@ export class Inspect extends Step<Inspection> {
   }
 
   protected readAnswer(reply: Reply): void {
-    this.#seen = reply.inspected(this.#known);
+    const { decision, state, blocks } = reply.inspected(this.#known);
+    if (!explains(state, decision, this.#known.limit, reply.nowMs)) reply.wrong("a state with this decision", state[0] as number);
+    this.#seen = { state, blocks };
   }
 
   protected accept({ nowMs }: Reply): Inspection {

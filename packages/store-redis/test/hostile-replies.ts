@@ -1,4 +1,4 @@
-import type { Decision, Limit } from "@floodgate/core/store";
+import type { Decision, Inspection, Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 
 /** A list with some items replaced. */
@@ -53,6 +53,7 @@ export function mutated(reply: readonly unknown[], { kind, at, by }: Mutation): 
 /** Whether a store's answer is within the bounds of its limit. */
 export function isSound(answer: unknown, limit: Limit): boolean {
   if (answer === undefined || typeof answer === "number") return answer === undefined || Math.abs(answer) <= 12;
+  if ("state" in (answer as object)) return isSoundInspection(answer as Inspection, limit);
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = answer as Decision;
   const isWait = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0;
   return (
@@ -64,4 +65,9 @@ export function isSound(answer: unknown, limit: Limit): boolean {
     [resetAfterMs, delayMs, atMs].every(isWait) &&
     delayMs <= limit.policy.spanMs
   );
+}
+
+function isSoundInspection({ decision, state, block, ban }: Inspection, limit: Limit): boolean {
+  // JSON has no NaN and no Infinity: both would be null.
+  return isSound(decision, limit) && !/null/.test(JSON.stringify([state, block ?? {}, ban ?? {}]));
 }

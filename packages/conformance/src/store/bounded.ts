@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import { asCharge, type Check, type Clock, createLimit, type Limit } from "@floodgate/core/store";
+import { asCharge, type Check, type Clock, createLimit, type Decision, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { kinds } from "./algorithms.js";
 import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
@@ -7,9 +7,13 @@ import { type ClosableStore, inWorld, type Suite, type World } from "./world.js"
 /** Makes an empty store that keeps at most `maxKeys` keys over all limits. */
 export type MakeBoundedStore = (clock: Clock, maxKeys: number) => ClosableStore | Promise<ClosableStore>;
 
-const policies = fc
-  .record({ kind: fc.constantFrom(...kinds), quota: fc.integer({ min: 2, max: 300 }) })
-  .map(({ kind, quota }) => kind.of(quota, 1, "1h"));
+const quota = fc.integer({ min: 2, max: 300 });
+const kind = fc.constantFrom(...kinds);
+const policies = fc.record({ kind, quota }).map(({ kind, quota }) => kind.of(quota, 1, "1h"));
+/** Two policies that share a count. */
+const twoPlans = fc
+  .record({ kind, quotas: fc.tuple(quota, quota) })
+  .map(({ kind, quotas }) => quotas.map((quota) => kind.of(quota, 1, "1h")));
 /** A part of the quota. `costOf` turns it into a cost that leaves at least one unit. */
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const costOf = ({ policy }: Limit, part: number): number => 1 + Math.floor(part * (policy.quota - 2));
@@ -64,6 +68,33 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
             }),
         ),
         { numRuns: 100 },
+      ),
+    );
+
+    suite.it("evicts the same keys, whatever is inspected meanwhile", () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(twoPlans, { minLength: 4, maxLength: 4 }),
+          fc.integer({ min: 1, max: 8 }),
+          fc.array(request, { minLength: 5, maxLength: 20, size: "max" }),
+          async (some, room, requests) => {
+            const plans = some.map((two, i) => two.map((policy) => createLimit(`limit ${i}`, policy)));
+            // The other plan of each is only inspected.
+            const limits = plans.map(([used]) => used as Limit);
+            const decided = (inspects: boolean): Promise<Decision[]> => {
+              const decisions: Decision[] = [];
+              return withStore(room, async ({ store }) => {
+                for (const [i, checks] of requests.map((parts) => checksOf(limits, parts)).entries()) {
+                  if (inspects) for (const limit of plans.flat()) await store.inspect(limit, `key ${i % 6}`);
+                  for (const { limit, key, cost } of checks) decisions.push(await store.consume(limit, key, cost));
+                  if (i % 5 === 0) await store.block("limit 1", `key ${i % 6}`, 60_000, "ban");
+                }
+              }).then(() => decisions);
+            };
+            assert.deepEqual(await decided(true), await decided(false));
+          },
+        ),
+        { numRuns: 50 },
       ),
     );
 

@@ -5,6 +5,7 @@ import { boundCases } from "./bounds.js";
 import { chargeCases } from "./charges.js";
 import { clockCases } from "./clocks.js";
 import { decisionCases } from "./decisions.js";
+import { inspectingCases } from "./inspecting.js";
 import { keyCases } from "./keys.js";
 import { largeCases } from "./large.js";
 import { planTurnCases } from "./plan-turns.js";
@@ -59,6 +60,7 @@ export function storeConformance(runner: Runner, options: StoreConformanceOption
     planTurnCases(suite);
     keyCases(suite);
     blockCases(suite);
+    inspectingCases(suite);
     if (options.makeBoundedStore !== undefined) boundedCases(suite, options.makeBoundedStore);
   });
 }

@@ -1,4 +1,4 @@
-import type { LeakyBucketPolicy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, TokenBucketPolicy } from "@floodgate/core";
+import type { LeakyBucketPolicy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, StateView, TokenBucketPolicy } from "@floodgate/core";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {
@@ -41,6 +41,8 @@ export interface Rules<S> {
    * @param quota of the state's plan, for buckets.
    */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
+  /** What an inspection shows of a state that counts. */
+  view(state: S, atMs: number): StateView;
 }
 
 export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
@@ -59,6 +61,10 @@ export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units
     owe(state, _atMs, charge, more) {
       if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
       return { ...state, units: state.units + more };
+    },
+    view({ units, windowAtMs }) {
+      const window = { startMs: windowAtMs, endMs: windowAtMs + windowMs, count: units, weight: 1 };
+      return { kind: "windows", windowMs, limit, windows: [window] };
     },
   };
 }
@@ -84,6 +90,12 @@ export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPol
       // If logged rejections have pushed the charge out, its debt counts from the first rejection.
       const countsFromMs = charge.atMs > atMs - windowMs ? times?.find((time) => time >= charge.atMs) : undefined;
       return countsFromMs === undefined ? undefined : [...(times ?? []), ...several(countsFromMs, more)].sort((a, b) => a - b);
+    },
+    view(times, atMs) {
+      const byTime = new Map<number, number>();
+      const kept = inWindow(times, atMs);
+      for (const time of kept) byTime.set(time, (byTime.get(time) ?? 0) + 1);
+      return { kind: "log", windowMs, limit, units: [...byTime].map(([atMs, units]) => ({ atMs, units })), total: kept.length };
     },
   };
   if (countRejected) {
@@ -144,10 +156,28 @@ export function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterP
       const units = before.units + more;
       return new Map(counts).set(startMs, { units, debt: before.debt || units > limit });
     },
+    view(counts, atMs) {
+      const windows = [...counts]
+        .filter(([startMs, { units }]) => units > 0 && overlaps(startMs, atMs))
+        .sort(([a], [b]) => a - b)
+        .map(([startMs, count]) => {
+          const endMs = startMs + widthMs;
+          // The window ends with the current sub-window's elapsed part, and the oldest one loses as much.
+          const leftMs = startMs < startOf(atMs) - windowMs + widthMs ? endMs - (atMs - windowMs) : widthMs;
+          return { startMs, endMs, count: unitsOf(count, limit), weight: leftMs / widthMs };
+        });
+      return { kind: "windows", windowMs, limit, windows };
+    },
   };
 }
 
 const dividedUp = (a: bigint, b: bigint): number => Number((a + b - 1n) / b);
+/** The nearest number. Both are reduced first, because a number holds whole ones only up to 2^53. */
+function ratio(a: bigint, b: bigint): number {
+  let [divisor, rest] = [b, a % b];
+  while (rest !== 0n) [divisor, rest] = [rest, divisor % rest];
+  return Number(a / divisor) / Number(b / divisor);
+}
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
@@ -200,6 +230,7 @@ export function smoothRules(capacity: number, amount: number, everyMs: number): 
       const level = smaller(state.parts + BigInt(atMs - state.timeMs) * BigInt(amount), BigInt(quota) * unit);
       return { parts: level - BigInt(more) * unit, timeMs: atMs };
     },
+    view: (state, atMs) => ({ kind: "bucket", level: ratio(levelAt(state, atMs), unit), capacity }),
   };
 }
 
@@ -236,6 +267,10 @@ export function intervalRules({ capacity, refill, everyMs }: TokenBucketPolicy):
       const times = Math.floor((atMs - state.refilledMs) / everyMs);
       return { tokens: Math.min(state.tokens + times * refill, quota) - more, refilledMs: state.refilledMs + times * everyMs };
     },
+    view(state, atMs) {
+      const { tokens, refilledMs } = refilled(state, atMs);
+      return { kind: "bucket", level: tokens, capacity, refillsAtMs: refilledMs + everyMs };
+    },
   };
 }
 
@@ -260,5 +295,9 @@ export function queueRules({ capacity, leak, everyMs, maxDelayMs }: LeakyBucketP
     delayMs: (state, atMs) => dividedUp(backlogAt(state, atMs), pace),
     give: (state) => [state, 0],
     owe: (state, atMs, _charge, more) => ({ parts: backlogAt(state, atMs) + BigInt(more) * unit, timeMs: atMs }),
+    view(state, atMs) {
+      const backlog = backlogAt(state, atMs);
+      return { kind: "queue", length: ratio(backlog, unit), capacity, drainedAtMs: atMs + dividedUp(backlog, pace) };
+    },
   };
 }

@@ -1,4 +1,4 @@
-import type { Policy } from "@floodgate/core";
+import type { Policy, StateView } from "@floodgate/core";
 import { amountOf, largestOf, rulesOf } from "./algorithms.js";
 import type { Charge, Rules } from "./model-rules.js";
 
@@ -58,6 +58,16 @@ export class Model {
     const atMs = this.#countingFrom(before, nowMs);
     const allowed = this.#fits(before, atMs, 1);
     return this.#verdict(nowMs, allowed, allowed ? this.#delayMs(before, atMs) : 0, atMs, 1);
+  }
+
+  /** What an inspection shows. A state may end before a smaller or slower plan alone would have forgotten it. */
+  inspect(nowMs: number): StateView {
+    const state = this.#stored(nowMs);
+    if (state === undefined) return { kind: "empty" };
+    const atMs = this.#countingFrom(state, nowMs);
+    if (!this.#rules.counts(state, atMs)) return { kind: "empty" };
+    const view = this.#rules.view(state, atMs);
+    return view.kind === "queue" ? { ...view, drainedAtMs: Math.min(view.drainedAtMs, this.#endMs(state)) } : view;
   }
 
   /**

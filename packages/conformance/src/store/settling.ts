@@ -247,5 +247,8 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
       model.change(other.policy);
       assert.deepEqual(verdictOf(await world.store.peek(other, key)), model.peek(world.nowMs), `peek after act ${index}`);
     }
+    const other = limits[index % limits.length] as Limit;
+    model.change(other.policy);
+    assert.deepEqual((await world.store.inspect(other, key)).state, model.inspect(world.nowMs), `inspection after act ${index}`);
   }
 }
