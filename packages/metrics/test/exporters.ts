@@ -5,12 +5,12 @@ import {
   AggregationTemporality,
   DataPointType,
   type Histogram,
-  InMemoryMetricExporter,
   MeterProvider,
   type MetricData,
-  PeriodicExportingMetricReader,
+  MetricReader,
 } from "@opentelemetry/sdk-metrics";
 import { type MetricValue, Registry } from "prom-client";
+import { expect } from "vitest";
 
 /** A histogram: what is in each bucket, not below it. The last bucket has no bound. */
 export interface Distribution {
@@ -51,17 +51,20 @@ export function startExporters(options: { maxRules?: number } = {}): Exporters {
   };
 }
 
-/** A provider that exports when it is read. */
+/** Collects when it is asked. */
+class Reader extends MetricReader {
+  protected async onForceFlush(): Promise<void> {}
+  protected async onShutdown(): Promise<void> {}
+}
+
 export function meterProvider(temporality = AggregationTemporality.CUMULATIVE): { provider: MeterProvider; read(): Promise<Figures> } {
-  const exporter = new InMemoryMetricExporter(temporality);
-  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
+  const reader = new Reader({ aggregationTemporalitySelector: () => temporality });
   return {
     provider: new MeterProvider({ readers: [reader] }),
     read: async () => {
-      exporter.reset();
-      await reader.forceFlush();
-      const scopes = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics);
-      const metrics = scopes.flatMap(({ scope, metrics }) => (scope.name === "@floodgate/metrics" ? metrics : []));
+      const { resourceMetrics, errors } = await reader.collect();
+      expect(errors).toEqual([]);
+      const metrics = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics }) => (scope.name === "@floodgate/metrics" ? metrics : []));
       return figuresOf((instrument) => openTelemetrySeries(instrument, metrics));
     },
   };

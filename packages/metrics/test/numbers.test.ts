@@ -1,0 +1,154 @@
+import { createLimiter, fixedWindow, gcra, type Limiter, leakyBucket, type Policy, tokenBucket } from "@floodgate/core";
+import type { Store } from "@floodgate/core/store";
+import { rateLimit } from "@floodgate/hono";
+import { type LiveRules, liveRules } from "@floodgate/rules";
+import { memoryStore } from "@floodgate/store-memory";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Exporters, type Figures, startExporters } from "./exporters.js";
+
+let exporters: Exporters;
+const undo: (() => unknown)[] = [];
+beforeEach(() => {
+  exporters = startExporters();
+});
+afterEach(async () => {
+  for (const close of undo.splice(0)) close();
+  await exporters.stop();
+});
+
+/** The figures, which are the same in both exporters. */
+async function figures(): Promise<Figures> {
+  const figures = await exporters.openTelemetry();
+  expect(await exporters.prometheus()).toEqual(figures);
+  return figures;
+}
+
+function limiter(name: string, policy: Policy, store: Store<"sync"> = memoryStore()): Limiter<"sync"> {
+  const made = createLimiter({ name, policy, store });
+  undo.push(() => made.close());
+  return made;
+}
+
+describe("limit and window", () => {
+  it.each<[string, Policy, number, number]>([
+    ["a window", fixedWindow({ limit: 100, window: "1m" }), 100, 60],
+    ["a bucket", tokenBucket({ capacity: 20, refill: 10, every: "1s" }), 20, 2],
+    ["a queue", leakyBucket({ capacity: 10, leak: 5, every: "1s" }), 10, 2],
+    ["a burst", gcra({ limit: 100, window: "1m", burst: 20 }), 20, 12],
+  ])("are those of %s", async (_, policy, limit, window) => {
+    limiter("api", policy);
+    expect(await figures()).toMatchObject({ limit: { api: limit }, window: { api: window } });
+  });
+
+  it("are the smaller limit and the longer window of two limits with one name", async () => {
+    limiter("api", fixedWindow({ limit: 100, window: "1m" }));
+    limiter("api", fixedWindow({ limit: 70, window: "1s" }));
+    expect(await figures()).toMatchObject({ limit: { api: 70 }, window: { api: 60 } });
+  });
+
+  it("of a rule with plans are those of keys without a plan, and a policy function has none", async () => {
+    const policy = fixedWindow({ limit: 10, window: "1m" });
+    const plans = rateLimit({ name: "plans", policy, key: "global", plan: () => "pro", plans: { pro: { limit: 1000 } } });
+    const varying = rateLimit({ name: "varying", policy: () => policy, key: "global" });
+    undo.push(
+      () => plans.close(),
+      () => varying.close(),
+    );
+    expect((await figures()).limit).toEqual({ plans: 10 });
+  });
+
+  it("disappear from Prometheus with the limiter", async () => {
+    limiter("gone", fixedWindow({ limit: 100, window: "1m" })).close();
+    expect((await exporters.prometheus()).limit).toBeUndefined();
+  });
+});
+
+it("keys are those that all memory stores hold", async () => {
+  const policy = fixedWindow({ limit: 100, window: "365d" });
+  const [a, b] = [limiter("a", policy), limiter("b", policy)];
+  for (const key of ["x", "y"]) a.consume(key);
+  b.consume("z");
+  expect((await figures()).keys).toEqual({ "": 3 });
+});
+
+it("evictions are counted by rule", async () => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const store = memoryStore({ maxKeys: 10, clock: () => nowMs });
+  const full = limiter("full", fixedWindow({ limit: 100, window: "365d" }), store);
+  for (let i = 0; i < 25; i++) full.consume(`k${i}`);
+  const { evictions, keys } = await figures();
+  expect(keys).toEqual({ "": store.size });
+  expect(evictions).toEqual({ full: 25 - (store.size as number) });
+});
+
+it("breakers are counted by state, and the errors of stores by code", async () => {
+  const store = failingStore();
+  const api = createLimiter({ name: "api", policy: fixedWindow({ limit: 100, window: "365d" }), store, onEvent: () => undefined });
+  undo.push(() => api.close());
+  for (let i = 0; i < 5; i++) expect((await api.consume("k")).degraded).toBe(true);
+  const { breakers, breakerTransitions, storeErrors, requests } = await figures();
+  expect(breakers).toEqual({ open: 1 });
+  expect(breakerTransitions).toEqual({ open: 1 });
+  expect(storeErrors).toEqual({ other: 5 });
+  expect(requests).toEqual({ "api degraded": 5 });
+});
+
+describe("live rules", () => {
+  const rule = (limit: number) => JSON.stringify({ rules: [{ name: "live", key: "global", limit, window: "1m" }] });
+  let text = rule(1);
+  let changed: () => void = () => undefined;
+  let rules: LiveRules;
+
+  async function becomes(next: string): Promise<void> {
+    text = next;
+    changed();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    text = rule(1);
+    const read = async () => ({ text, version: `v${JSON.parse(text).rules?.[0].limit}` });
+    const watch = (tell: () => void) => {
+      changed = tell;
+      return () => undefined;
+    };
+    rules = await liveRules({ source: "limits.yaml", read, watch }, { onEvent: () => undefined });
+    const middleware = rateLimit({ rules });
+    undo.push(
+      () => middleware.close(),
+      () => rules.close(),
+      () => vi.useRealTimers(),
+    );
+  });
+
+  it("are counted by version, and the version before is no longer in use", async () => {
+    expect((await figures()).rulesVersions).toEqual({ v1: 1 });
+    await becomes(rule(2));
+    expect(rules.version).toBe("v2");
+    const now = await figures();
+    expect(now.rulesVersions).toEqual({ v2: 1 });
+    expect(now.rulesReloads).toEqual({ accepted: 1 });
+    expect(now.limit).toMatchObject({ live: 2 });
+    expect((await figures()).rulesVersions).toEqual({ v2: 1 });
+  });
+
+  it("count a refused version, until a good one is in force", async () => {
+    await becomes(rule(-1));
+    const refused = await figures();
+    expect(refused.rulesRefused).toEqual({ "": 1 });
+    expect(refused.rulesReloads).toEqual({ refused: 1 });
+    expect(refused.rulesVersions).toEqual({ v1: 1 });
+    await becomes(rule(3));
+    expect((await figures()).rulesRefused).toBeUndefined();
+  });
+});
+
+/** A store whose every answer is a fault. */
+function failingStore(): Store<"async"> {
+  const away = async () => {
+    throw new Error("away");
+  };
+  const get = (store: Store, name: keyof Store) => (name === "mode" ? "async" : typeof store[name] === "function" ? away : store[name]);
+  return new Proxy<Store>(memoryStore(), { get: (store, name) => get(store, name as keyof Store) }) as Store<"async">;
+}
