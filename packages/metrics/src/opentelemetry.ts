@@ -36,7 +36,8 @@ const globalProvider: MeterProvider = { getMeter: (name, version, options) => me
  *     const stop = openTelemetry();
  *
  * A second call with the same provider adds nothing: each request counts once. The options of the first call hold.
- * @returns a function that stops it. After several calls with one provider, each must be stopped. An SDK keeps reporting the last values.
+ * @returns a function that stops it. After several calls with one provider, each must be stopped. Shut the SDK down first: what is counted
+ * after its last collection is lost otherwise.
  * @throws FloodgateError if an option is unknown or invalid.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): () => void {
