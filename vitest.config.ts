@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Tests that start servers and processes, which must be stopped even if a test is killed: only a process of their own sees to that. */
-const withProcesses = ["store-redis", "rules", "cli", "dashboard"].map((name) => `packages/${name}/test/**/*.test.ts`);
+const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].map((name) => `packages/${name}/test/**/*.test.ts`);
 
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },

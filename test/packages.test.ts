@@ -69,6 +69,12 @@ afterAll(async () => {
   await rm(temp, { recursive: true, force: true });
 });
 
+/** Files for other programs: editors, Grafana, Prometheus. */
+const papers: Readonly<Record<string, readonly string[]>> = {
+  "@floodgate/rules": ["schema.json"],
+  "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
+};
+
 describe("the tarballs", { timeout: 30_000 }, () => {
   it.each(names)("%s holds its sources, what they are compiled to, and the papers", async (name) => {
     const files = (await run("tar", ["-tzf", tarball(name)])).trim().split("\n");
@@ -87,8 +93,7 @@ describe("the tarballs", { timeout: 30_000 }, () => {
     const read = ["vectors", "lua", "static"].flatMap((kind) =>
       existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : [],
     );
-    const papers = name === "@floodgate/rules" ? ["schema.json"] : [];
-    const expected = [...sources, ...built, ...read, ...papers, "LICENSE", "README.md", "package.json"].sort();
+    const expected = [...sources, ...built, ...read, ...(papers[name] ?? []), "LICENSE", "README.md", "package.json"].sort();
     expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(expected);
   });
 

@@ -54,7 +54,7 @@ export type CounterId =
 export type HistogramId = "timeInQueue" | "decisionDuration" | "roundTripDuration" | "roundTripDecisions";
 
 /** The metrics that are read when metrics are collected. */
-export type NowId = "limit" | "window" | "keys" | "breakers" | "rulesVersions" | "rulesRefused";
+export type NowId = "limit" | "window" | "shadow" | "keys" | "breakers" | "rulesVersions" | "rulesRefused";
 
 export type InstrumentId = CounterId | HistogramId | NowId;
 
@@ -154,6 +154,13 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     kind: "gauge",
     unit: "s",
     description: "The time in which a full limit comes back: the window, or the time that a bucket takes from empty to full.",
+    attributes: ["rule"],
+  },
+  shadow: {
+    name: "floodgate.rate_limiting.shadow",
+    kind: "gauge",
+    unit: "{rule}",
+    description: "1 if the rule is in shadow mode, which rejects nothing; 0 if it is enforced.",
     attributes: ["rule"],
   },
   keys: {

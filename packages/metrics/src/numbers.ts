@@ -16,9 +16,12 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   const { limits, stores, sources } = inventory();
   const quotas = new Numbers("limit", Math.min);
   const windows = new Numbers("window", Math.max);
-  for (const { name, policy } of limits) {
+  const shadows = new Numbers("shadow", Math.min);
+  for (const { name, policy, shadow } of limits) {
     // Rules above the cap are measured together, but have no limit together.
-    if (ruleOf(name) !== name || policy === undefined) continue;
+    if (ruleOf(name) !== name) continue;
+    shadows.add(shadow ? 1 : 0, name);
+    if (policy === undefined) continue;
     quotas.add(policy.quota, name);
     windows.add(policy.spanMs / 1000, name);
   }
@@ -41,6 +44,7 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   return {
     limit: quotas.all(),
     window: windows.all(),
+    shadow: shadows.all(),
     keys: keys.all(),
     breakers: breakers.all(),
     rulesVersions: versions.all(),

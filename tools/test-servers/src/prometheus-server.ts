@@ -12,7 +12,7 @@ export interface PrometheusOptions {
   targets: readonly ScrapeTarget[];
   /** Files with recording and alert rules. */
   rules?: readonly string[];
-  /** How often it scrapes and evaluates rules. Default 100. */
+  /** How often it scrapes and evaluates rules, and how long a scrape may take. Default 500. */
   intervalMs?: number;
 }
 
@@ -70,9 +70,9 @@ export class PrometheusServer {
       throw new Error(`Prometheus ended. Its log ends with:\n${this.log.trim().split("\n").slice(-5).join("\n")}`);
   }
 
-  /** What the query answers now; a scalar is a series without labels. */
-  async query(promql: string): Promise<PrometheusSeries[]> {
-    return seriesOf((await this.api("query", { query: promql })) as QueryData);
+  /** What the query answers now, or at a time in seconds; a scalar is a series without labels. */
+  async query(promql: string, time?: number): Promise<PrometheusSeries[]> {
+    return seriesOf((await this.api("query", { query: promql, ...(time === undefined ? {} : { time }) })) as QueryData);
   }
 
   /** What the query answers over a stretch of time; times are in seconds. */
@@ -138,7 +138,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   }
 }
 
-function configOf({ targets, rules = [], intervalMs = 100 }: PrometheusOptions): unknown {
+function configOf({ targets, rules = [], intervalMs = 500 }: PrometheusOptions): unknown {
   const interval = `${intervalMs}ms`;
   return {
     global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },

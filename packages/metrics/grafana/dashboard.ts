@@ -1,0 +1,68 @@
+import { datasource, placed } from "./panels.js";
+import { series } from "./query.js";
+import { attackOrLimit } from "./rows/attack-or-limit.js";
+import { configuration } from "./rows/configuration.js";
+import { dropping } from "./rows/dropping.js";
+import { store } from "./rows/store.js";
+import { whom } from "./rows/whom.js";
+
+// The source of floodgate.json. `npm run grafana` writes that file; test/grafana.test.ts checks that it is up to date.
+
+/** A variable above the dashboard. "All" matches series without the label too, as OpenTelemetry may send them. */
+function variable(name: string, label: string, query: string): unknown {
+  return {
+    type: "query",
+    name,
+    label,
+    datasource,
+    definition: query,
+    query: { query, refId: name },
+    multi: true,
+    includeAll: true,
+    allValue: ".*",
+    current: { text: ["All"], value: ["$__all"] },
+    refresh: 2,
+    sort: 1,
+    regex: "",
+    hide: 0,
+  };
+}
+
+/** The dashboard in Grafana's classic model, which Grafana 9.5 and newer import. */
+export const dashboard = {
+  title: "Floodgate",
+  uid: "floodgate",
+  description:
+    "Rate limits: are we dropping requests, whose, by which rule, is it an attack or a limit that is too low, and is the store well.",
+  tags: ["floodgate", "rate-limiting"],
+  schemaVersion: 42,
+  version: 1,
+  editable: true,
+  graphTooltip: 1,
+  refresh: "30s",
+  time: { from: "now-1h", to: "now" },
+  timepicker: {},
+  timezone: "browser",
+  links: [],
+  annotations: {
+    list: [
+      {
+        name: "Rules reloaded",
+        datasource,
+        enable: true,
+        iconColor: "blue",
+        expr: `sum by (result) (changes(${series("rulesReloads")}[$__rate_interval])) > 0`,
+        titleFormat: "Rules: {{result}}",
+      },
+    ],
+  },
+  templating: {
+    list: [
+      { type: "datasource", name: "datasource", label: "Prometheus", query: "prometheus", current: {}, refresh: 1, regex: "", hide: 0 },
+      variable("job", "Job", "label_values(floodgate_rate_limiting_limit, job)"),
+      variable("instance", "Instance", 'label_values(floodgate_rate_limiting_limit{job=~"$job"}, instance)'),
+      variable("rule", "Rule", 'label_values(floodgate_rate_limiting_limit{job=~"$job",instance=~"$instance"}, rule)'),
+    ],
+  },
+  panels: placed([...dropping, ...whom, ...attackOrLimit, ...store, ...configuration]),
+};

@@ -1,0 +1,200 @@
+// How a panel of each kind looks in Grafana's JSON (the classic dashboard model, schema 42).
+
+/** Grafana's names of units: a rate, a share of 1, seconds, a plain number. */
+export type Unit = "reqps" | "ops" | "percentunit" | "s" | "short";
+
+/** One query of a panel. The legend names the series by its labels: `{{rule}}`. */
+export interface Target {
+  readonly query: string;
+  readonly legend?: string;
+}
+
+/** A panel without its place. */
+export interface Panel {
+  readonly type: string;
+  readonly title: string;
+  readonly width: number;
+  readonly height: number;
+  readonly [field: string]: unknown;
+}
+
+/** From this value on, the number has this colour. */
+export type Threshold = readonly [from: number, color: "yellow" | "orange" | "red" | "blue"];
+
+interface Common {
+  readonly title: string;
+  /** What it shows, and what to do. */
+  readonly description: string;
+  readonly unit: Unit;
+}
+
+/** The variable above the dashboard. */
+export const datasource = { type: "prometheus", uid: "$datasource" };
+
+/** A colour for each result and each state, the same in all panels. */
+const colors: Readonly<Record<string, string>> = {
+  allowed: "green",
+  delayed: "blue",
+  limited: "red",
+  "shadow-limited": "purple",
+  degraded: "orange",
+  exempt: "text",
+  "missing-key": "dark-red",
+  closed: "green",
+  "half-open": "yellow",
+  open: "red",
+};
+
+/** A single number: its latest value, over a small graph of how it came there. */
+export function stat(panel: Common & { query: string; thresholds?: readonly Threshold[] }): Panel {
+  const { title, description, unit, query, thresholds = [] } = panel;
+  return {
+    type: "stat",
+    title,
+    description,
+    width: 4,
+    height: 4,
+    datasource,
+    targets: targets([{ query }]),
+    fieldConfig: {
+      defaults: { unit, min: 0, color: { mode: "thresholds" }, thresholds: stepsOf(thresholds) },
+      overrides: [],
+    },
+    options: {
+      reduceOptions: { calcs: ["lastNotNull"], fields: "", values: false },
+      colorMode: thresholds.length === 0 ? "none" : "value",
+      graphMode: "area",
+      justifyMode: "auto",
+      orientation: "auto",
+      textMode: "value",
+    },
+  };
+}
+
+/** Lines over time. */
+export function lines(
+  panel: Common & {
+    queries: readonly Target[];
+    width?: number;
+    height?: number;
+    stacked?: boolean;
+    max?: number;
+    logarithmic?: boolean;
+    byResult?: boolean;
+  },
+): Panel {
+  const { title, description, unit, queries, width = 8, height = 8, stacked = false, max, logarithmic = false, byResult = false } = panel;
+  return {
+    type: "timeseries",
+    title,
+    description,
+    width,
+    height,
+    datasource,
+    targets: targets(queries),
+    fieldConfig: {
+      defaults: {
+        unit,
+        min: logarithmic ? undefined : 0,
+        max,
+        color: { mode: "palette-classic-by-name" },
+        custom: {
+          drawStyle: "line",
+          lineWidth: 1,
+          fillOpacity: stacked ? 40 : 8,
+          showPoints: "never",
+          spanNulls: false,
+          stacking: { mode: stacked ? "normal" : "none", group: "A" },
+          scaleDistribution: logarithmic ? { type: "log", log: 10 } : { type: "linear" },
+        },
+      },
+      overrides: Object.entries(byResult ? colors : {}).map(([name, color]) => ({
+        matcher: { id: "byName", options: name },
+        properties: [{ id: "color", value: { mode: "fixed", fixedColor: color } }],
+      })),
+    },
+    options: {
+      legend: { showLegend: true, displayMode: "table", placement: "bottom", calcs: ["lastNotNull", "max"] },
+      tooltip: { mode: "multi", sort: "desc" },
+    },
+  };
+}
+
+/** A column of a table: one query, which must answer one series per row. */
+export interface Column {
+  readonly title: string;
+  readonly unit: Unit;
+  readonly query: string;
+}
+
+/** A table with a row for each value of a label. */
+export function table(panel: Omit<Common, "unit"> & { label: string; columns: readonly Column[] }): Panel {
+  const { title, description, label, columns } = panel;
+  const valueColumn = (i: number): string => `Value #${refId(i)}`;
+  return {
+    type: "table",
+    title,
+    description,
+    width: 24,
+    height: 9,
+    datasource,
+    targets: targets(columns).map((target) => ({ ...target, format: "table", instant: true, range: false })),
+    transformations: [
+      { id: "merge", options: {} },
+      {
+        id: "organize",
+        options: {
+          excludeByName: { Time: true },
+          indexByName: { [label]: 0, ...Object.fromEntries(columns.map((_, i) => [valueColumn(i), i + 1])) },
+          renameByName: { [label]: capitalized(label), ...Object.fromEntries(columns.map((column, i) => [valueColumn(i), column.title])) },
+        },
+      },
+    ],
+    fieldConfig: {
+      defaults: { custom: { align: "auto", filterable: true }, decimals: 2 },
+      overrides: columns.map(({ title: name, unit }) => ({
+        matcher: { id: "byName", options: name },
+        properties: [{ id: "unit", value: unit }],
+      })),
+    },
+    options: { showHeader: true, cellHeight: "sm" },
+  };
+}
+
+/** Text in Markdown. */
+export function text(panel: { title: string; content: string; width?: number; height?: number }): Panel {
+  const { title, content, width = 8, height = 8 } = panel;
+  return { type: "text", title, width, height, options: { mode: "markdown", content } };
+}
+
+/** A heading: a question that the panels below it answer. */
+export function row(title: string): Panel {
+  return { type: "row", title, width: 24, height: 1, collapsed: false, panels: [] };
+}
+
+/** Gives panels their ids and places: from left to right, and on to the next line when a line is full. */
+export function placed(panels: readonly Panel[]): Record<string, unknown>[] {
+  let [x, y, lineHeight] = [0, 0, 0];
+  return panels.map(({ width, height, ...panel }, i) => {
+    if (x + width > 24) [x, y, lineHeight] = [0, y + lineHeight, 0];
+    const gridPos = { x, y, w: width, h: height };
+    [x, lineHeight] = [x + width, Math.max(lineHeight, height)];
+    return { id: i + 1, gridPos, ...panel };
+  });
+}
+
+function targets(queries: readonly Target[]): Record<string, unknown>[] {
+  return queries.map(({ query, legend }, i) => ({ refId: refId(i), expr: query, legendFormat: legend ?? "__auto" }));
+}
+
+function refId(i: number): string {
+  return String.fromCharCode("A".charCodeAt(0) + i);
+}
+
+function stepsOf(thresholds: readonly Threshold[]): unknown {
+  return { mode: "absolute", steps: [{ color: "green", value: null }, ...thresholds.map(([value, color]) => ({ value, color }))] };
+}
+
+function capitalized(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}

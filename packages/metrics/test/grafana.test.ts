@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { dashboard } from "../grafana/dashboard.js";
+import { type Instrument, instruments } from "../src/index.js";
+import { instrumentOf, isExplained, labelsOf, metricsIn } from "./promql.js";
+
+const json = `${JSON.stringify(dashboard, null, 2)}\n`;
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
+}
+
+const { panels, templating, annotations } = JSON.parse(json) as {
+  panels: Panel[];
+  templating: { list: { name: string; definition?: string }[] };
+  annotations: { list: { expr: string }[] };
+};
+const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
+
+describe("the Grafana dashboard", () => {
+  it("is the one in its source; after a change write it with `npm run grafana`", async () => {
+    await expect(json).toMatchFileSnapshot(join(__dirname, "../grafana/floodgate.json"));
+  });
+
+  it.each(queries)("asks for metrics, labels and words that exist: %s", (_title, query) => {
+    const used = metricsIn(query);
+    expect(used.length).toBeGreaterThan(0);
+    for (const { name, labels } of used) {
+      const instrument = instrumentOf(name);
+      for (const { label, words } of labels) {
+        if (label === "job" || label === "instance") continue;
+        expect(labelsOf(instrument)).toContain(label);
+        if (words.startsWith("$")) continue;
+        for (const word of words.split("|")) expect(isExplained(label, word), word).toBe(true);
+      }
+    }
+  });
+
+  it("shows every metric", () => {
+    const used = new Set<Instrument>(queries.flatMap(([, query]) => metricsIn(query).map(({ name }) => instrumentOf(name))));
+    expect(Object.values(instruments).filter((instrument) => !used.has(instrument))).toEqual([]);
+  });
+
+  it("defines the variables that it uses", () => {
+    const texts = [
+      ...queries.map(([, query]) => query),
+      ...annotations.list.map(({ expr }) => expr),
+      ...templating.list.map((v) => v.definition ?? ""),
+    ];
+    const used = new Set(texts.flatMap((text) => text.match(/\$\w+/g) ?? []));
+    // Grafana's own.
+    used.delete("$__rate_interval");
+    const known = templating.list.map(({ name }) => `$${name}`);
+    expect(known).toEqual(expect.arrayContaining([...used]));
+    expect(known).toContain("$datasource");
+  });
+
+  it("says in words what each panel shows", () => {
+    for (const { type, title, description } of panels) {
+      expect(title).not.toBe("");
+      if (type !== "row" && type !== "text") expect(description).toMatch(/^[A-Z0-9].{30,}[.?]$/s);
+    }
+  });
+
+  it("gives each panel its own id, name and place", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
+      expect(x + w).toBeLessThanOrEqual(24);
+      return Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`);
+    });
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+});
