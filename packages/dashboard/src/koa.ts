@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { PassThrough } from "node:stream";
 import { FloodgateError } from "@floodgate/core";
-import { nodeView, sinkOf } from "./adapters/node.js";
+import { nodeView, sendAnswer } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
 import type { Answer } from "./routes/view.js";
@@ -16,6 +15,7 @@ export interface KoaDashboardContext {
   querystring: string;
   status: number;
   body: unknown;
+  respond?: boolean;
   set(name: string, value: string): void;
   // biome-ignore lint/suspicious/noExplicitAny: only the app knows what its parsers put there
   request: any;
@@ -64,17 +64,17 @@ export function dashboard<Ctx extends KoaDashboardContext = KoaDashboardContext>
   return Object.assign(middleware, { close: () => own.close() });
 }
 
-function send(ctx: KoaDashboardContext, { status, headers, body }: Answer): void {
-  ctx.status = status;
-  for (const [name, value] of headers) ctx.set(name, value);
+function send(ctx: KoaDashboardContext, answer: Answer): void {
+  const { status, headers, body } = answer;
   if (typeof body === "string") {
+    ctx.status = status;
+    for (const [name, value] of headers) ctx.set(name, value);
     ctx.body = body;
     return;
   }
-  // Koa pipes it to the response, and destroys it when the client has gone.
-  const stream = new PassThrough();
-  ctx.body = stream;
-  body(sinkOf(ctx.req, stream));
+  // Koa reports a stream whose client has gone as an error of the app.
+  ctx.respond = false;
+  sendAnswer(ctx.req, ctx.res, answer);
 }
 
 function below(base: string, path: string): string | undefined {

@@ -13,7 +13,7 @@ export interface LiveListener {
 
 /** Ticks come once a second. A stream that is silent for so long is dead, whatever TCP says. */
 const silenceMs = 6000;
-const firstRetryMs = 1000;
+const firstRetryMs = 500;
 const longestRetryMs = 15_000;
 
 /** The stream of ticks. It connects again when it is lost, after a sleep, and when the tab is looked at again. */
@@ -62,10 +62,11 @@ export class Live {
     source.addEventListener("error", () => this.#retry());
   }
 
+  /** The server ends each stream after a while, so only a second failure is worth a word. */
   #retry(): void {
     this.#close();
     this.#failures++;
-    this.#listener.onConnection("lost");
+    if (this.#failures > 1) this.#listener.onConnection("lost");
     this.#watch = setTimeout(() => this.#open(), Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#failures - 1)));
   }
 

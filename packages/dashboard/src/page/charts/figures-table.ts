@@ -19,7 +19,7 @@ export class FiguresTable {
       h("summary", {}, "Show as a table"),
       h(
         "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+        { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
         h("table", {}, h("caption", { class: "hidden-text" }, caption), h("thead", {}, this.#head), this.#body),
       ),
     );

@@ -32,7 +32,7 @@ export function bursts(model: Model): Section {
     ],
   });
   const empty = h("p", { class: "empty" }, "No minute with a request yet.");
-  const figure = h("figure", { role: "group", "aria-label": "Busiest second of each minute" }, chart.element);
+  const figure = h("figure", { "aria-label": "Busiest second of each minute" }, chart.element);
   const table = new FiguresTable("Busiest second of each minute");
   element.append(read, figure, empty, h("div", { class: "foot" }, table.element));
 

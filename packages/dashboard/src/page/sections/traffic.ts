@@ -54,13 +54,8 @@ export function traffic(model: Model): Section {
   });
   const requestsTable = new FiguresTable("Requests by result");
   const note = h("p", { class: "note quiet" }, "A request counts once under each rule that it meets.");
-  const requestsFigure = h("figure", { role: "group", "aria-label": "Requests per second" }, requests.element);
-  const shareFigure = h(
-    "figure",
-    { role: "group", "aria-label": "Share rejected" },
-    h("figcaption", {}, h("h3", {}, "Share rejected")),
-    share.element,
-  );
+  const requestsFigure = h("figure", { "aria-label": "Requests per second" }, requests.element);
+  const shareFigure = h("figure", { "aria-label": "Share rejected" }, h("figcaption", {}, h("h3", {}, "Share rejected")), share.element);
   const empty = h("p", { class: "empty" });
   element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "foot" }, requestsTable.element, note));
 

@@ -1,0 +1,165 @@
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type App, frameworks, fullApp } from "./apps.js";
+import { startBrowser, type TestBrowser, totalsOf } from "./browser.js";
+
+let browser: TestBrowser;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+
+afterAll(() => browser?.close());
+
+afterEach(() => {
+  expect(browser.complaints()).toEqual([]);
+});
+
+describe("the page shows what was sent", () => {
+  const apps: Record<string, App> = {};
+  const sent = { Express: { count: 12, limit: 10 }, Koa: { count: 9, limit: 5 }, Hono: { count: 7, limit: 7 } };
+  const total = Object.values(sent).reduce((sum, { count }) => sum + count, 0);
+  const rejected = Object.values(sent).reduce((sum, { count, limit }) => sum + count - limit, 0);
+
+  beforeAll(async () => {
+    for (const [name, { count, limit }] of Object.entries(sent)) {
+      apps[name] = await (frameworks[name] as (typeof frameworks)[string])(`${name}'s`, limit);
+      const statuses = await apps[name].send(count);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(limit);
+    }
+  });
+
+  afterAll(async () => {
+    for (const app of Object.values(apps)) await app.close();
+  });
+
+  it.each(Object.keys(sent))("on %s, for all limits of the process", async (name) => {
+    const page = await browser.open(apps[name]?.port ?? 0);
+    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected));
+    expect(await page.textContent("h1")).toBe(`${rejected} requests rejected`);
+    expect(await page.textContent(".figures > :nth-child(2) .note")).toContain(`of ${total} decisions`);
+    expect(await totalsOf(page)).toEqual({
+      "Express's": { Allowed: 10, Limited: 2, "Units asked": 12, "Units charged": 10 },
+      "Koa's": { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
+      "Hono's": { Allowed: 7, "Units asked": 7, "Units charged": 7 },
+    });
+    await page.close();
+  });
+
+  it("while requests come, and again after it was hidden", async () => {
+    const app = apps["Express"] as App;
+    const page = await browser.open(app.port);
+    await app.send(3);
+    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected + 3));
+    await hide(page, true);
+    expect(await page.textContent(".bar .state")).toBe("Paused");
+    await app.send(2);
+    await hide(page, false);
+    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected + 5));
+    expect((await totalsOf(page))["Express's"]).toMatchObject({ Allowed: 10, Limited: 7 });
+    await page.close();
+  });
+});
+
+const figure = (page: Page, name: string): Promise<string | null> => page.textContent(`.figures > div:has(dt:text-is("${name}")) .value`);
+
+async function hide(page: Page, hidden: boolean): Promise<void> {
+  await page.evaluate((now) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => now });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+}
+
+describe("the page shows hostile names and keys as text", () => {
+  const names = { window: `<img src=x onerror="alert('rule')">`, queue: "</script><script>alert('queue')</script>", shadow: "__proto__" };
+  const keys = [
+    `<img src=x onerror=alert('key')>`,
+    "</script><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "__proto__",
+    "constructor",
+    `"onmouseover="alert(1)`,
+    "x".repeat(10_000),
+  ];
+  let app: App;
+  let page: Page;
+
+  beforeAll(async () => {
+    app = await fullApp(names);
+    for (const key of keys) await app.send(5, { "x-key": key });
+    page = await browser.open(app.port);
+    await page
+      .locator("#keys tbody tr")
+      .nth(2 * keys.length - 1)
+      .waitFor();
+  });
+
+  afterAll(async () => {
+    await page?.close();
+    await app?.close();
+  });
+
+  it("and makes no element of them", async () => {
+    expect(await page.title()).toBe("<b>Shop</b>");
+    const shown = await page.$$eval("#keys .key", (cells) => cells.map((cell) => cell.textContent));
+    for (const key of keys.slice(0, -1)) expect(shown).toContain(key);
+    // What is very long is a hash.
+    expect(Math.max(...shown.map((text) => text?.length ?? 0))).toBeLessThan(100);
+    expect(await page.$$eval("#rules .rules .name", (cells) => cells.map((cell) => cell.textContent))).toEqual(
+      expect.arrayContaining(Object.values(names)),
+    );
+    expect(await page.$$eval("img, script:not([type=module]), b, [onerror], [onmouseover]", (found) => found.length)).toBe(0);
+  });
+
+  it("and counts them like any other", async () => {
+    const totals = await totalsOf(page);
+    expect(totals[names.window]).toMatchObject({ Allowed: 3 * keys.length, Limited: 2 * keys.length });
+    expect(Object.entries(totals)).toContainEqual([
+      names.shadow,
+      expect.objectContaining({ Allowed: keys.length, Shadow: 4 * keys.length }),
+    ]);
+  });
+
+  it.each(["light", "dark"] as const)("and has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    await page.$$eval("details", (all) => {
+      for (const details of all) details.open = true;
+    });
+    await page.evaluate(axe.source);
+    const faults = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
+      return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    });
+    expect(faults).toEqual([]);
+  });
+
+  it("and fits a phone without scrolling sideways", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    const tooWide = await page.$$eval("main *", (all) =>
+      all
+        .filter((part) => part.getBoundingClientRect().right > 360 && part.closest(".scroll, .hidden-text, svg") === null)
+        .map((part) => part.outerHTML.slice(0, 120)),
+    );
+    expect(tooWide).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await page.setViewportSize({ width: 1200, height: 900 });
+  });
+
+  it("and leads the keyboard to every control, in order", async () => {
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    const controls = await page.$$eval("a, button, select, summary, input, [tabindex='0']", (all) =>
+      all
+        .filter(
+          (control) => control.checkVisibility() && !(control instanceof HTMLInputElement && control.type === "radio" && !control.checked),
+        )
+        .map((control) => control.outerHTML.slice(0, 120)),
+    );
+    const reached: string[] = [];
+    for (let i = 0; i < controls.length; i++) {
+      await page.keyboard.press("Tab");
+      reached.push(await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 120) ?? ""));
+    }
+    expect(reached).toEqual(controls);
+  });
+});
