@@ -1,7 +1,9 @@
 import { decisionOf, warnOnce } from "@floodgate/core/adapter";
 import type { InventoryLimit } from "@floodgate/core/rules";
-import { joinWatch, type Watch } from "./collect/watch.js";
+import type { EndedSecond } from "./collect/collector.js";
+import { joinWatch } from "./collect/watch.js";
 import type { History, KeyAnswer, Overview, Range } from "./contract.js";
+import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
 import { KeyNames } from "./routes/key-names.js";
 import { Keys } from "./routes/keys.js";
@@ -10,18 +12,20 @@ import { overviewOf } from "./routes/overview.js";
 import { type Data, isKnown, route } from "./routes/router.js";
 import type { Answer, View } from "./routes/view.js";
 import { Gate } from "./safety/gate.js";
+import type { Reports } from "./share/share.js";
 
 /** A dashboard without its framework: answers requests, and tells open pages each second what has changed. */
 export class Dashboard<Req> implements Data {
   readonly title: string;
+  readonly actions: Data["actions"];
+  readonly #showKeys: boolean;
   readonly #gate: Gate<Req>;
   readonly #names: KeyNames;
-  readonly #options: DashboardOptions<Req>;
-  readonly #watch: Watch;
+  readonly #figures: Figures;
+  readonly #keys: Keys;
   readonly #live = new Live(() => Date.now());
   readonly #leave: () => void;
-  readonly #keys: Keys;
-  readonly actions: Data["actions"];
+  #ticking = false;
 
   /**
    * @param own names of options that only this framework has.
@@ -29,24 +33,23 @@ export class Dashboard<Req> implements Data {
    * @throws FloodgateError if an option is invalid.
    */
   constructor(options: DashboardOptions<Req>, own: readonly string[], example: string) {
-    this.#options = checked(options, own, example);
-    this.title = options.title ?? "Floodgate";
-    this.#gate = new Gate(options.authorize, example);
-    this.#names = new KeyNames(options.showKeys === true);
+    const { authorize, actions = false, showKeys = false, title = "Floodgate" } = checked(options, own, example);
+    this.title = title;
+    this.#showKeys = showKeys;
+    this.#gate = new Gate(authorize, example);
+    this.#names = new KeyNames(showKeys);
     const { watch, leave } = joinWatch();
-    this.#watch = watch;
+    this.#figures = new Figures(watch, options);
     const limits = (): readonly InventoryLimit[] => {
       watch.inUse.refresh();
       return watch.inUse.limits;
     };
     const keys = new Keys(limits, this.#names, () => this.#knownKeys());
     this.#keys = keys;
-    if (options.actions === true) {
-      this.actions = { reset: (body) => keys.reset(body), block: (body) => keys.block(body), unblock: (body) => keys.unblock(body) };
-    }
-    const stop = watch.eachSecond((ended) => {
-      if (this.#live.size > 0) this.#live.tick(ended, this.overview());
-    });
+    this.actions = actions
+      ? { reset: (body) => keys.reset(body), block: (body) => keys.block(body), unblock: (body) => keys.unblock(body) }
+      : undefined;
+    const stop = watch.eachSecond((ended) => void this.#endSecond(ended));
     this.#leave = () => {
       stop();
       leave();
@@ -66,20 +69,12 @@ export class Dashboard<Req> implements Data {
     return route(view, this);
   }
 
-  overview(): Overview {
-    const report = this.#watch.report();
-    return overviewOf({
-      title: this.title,
-      nowMs: Date.now(),
-      capabilities: { actions: this.actions !== undefined, keys: this.#options.showKeys === true ? "shown" : "masked" },
-      scope: { kind: "process", sinceMs: report.instance.sinceMs },
-      reports: [report],
-      names: this.#names,
-    });
+  async overview(): Promise<Overview> {
+    return this.#overviewOf(await this.#figures.read());
   }
 
-  history(range: Range): History {
-    return this.#watch.collector.history(range);
+  history(range: Range): Promise<History> {
+    return this.#figures.history(range);
   }
 
   live(): Answer {
@@ -90,14 +85,47 @@ export class Dashboard<Req> implements Data {
     return this.#keys.lookUp(body);
   }
 
-  /** The texts of the keys in the sketches. */
-  *#knownKeys(): Iterable<string> {
-    const { requests, rejections } = this.#watch.collector;
-    for (const { key } of [...rejections.summary().keys, ...requests.summary().keys]) yield key;
-  }
-
   close(): void {
     this.#live.close();
     this.#leave();
+    void this.#figures.close();
+  }
+
+  /** Publishes a second that has ended, and tells it to the open pages. */
+  async #endSecond(ended: readonly EndedSecond[]): Promise<void> {
+    // The last second is not finished yet: Redis is slow.
+    if (this.#ticking) return;
+    this.#ticking = true;
+    try {
+      await this.#figures.publish();
+      if (this.#live.size === 0) this.#figures.pause();
+      else {
+        const read = await this.#figures.read();
+        this.#live.tick(this.#figures.unsent(ended, read), this.#overviewOf(read));
+      }
+    } catch {
+      // What another process wrote cannot be shown. The next second may be better.
+    } finally {
+      this.#ticking = false;
+    }
+  }
+
+  #overviewOf(read: Reports): Overview {
+    if (read.secret !== undefined) this.#names.use(read.secret);
+    return overviewOf({
+      title: this.title,
+      nowMs: Date.now(),
+      capabilities: { actions: this.actions !== undefined, keys: this.#showKeys ? "shown" : "masked" },
+      scope: this.#figures.scope(read),
+      reports: read.reports,
+      names: this.#names,
+    });
+  }
+
+  /** The texts of the keys that have ids: those of the sketches. */
+  *#knownKeys(): Iterable<string> {
+    for (const { rejections, requests } of this.#figures.last.reports) {
+      for (const { key } of [...rejections.summary.keys, ...requests.summary.keys]) yield key;
+    }
   }
 }

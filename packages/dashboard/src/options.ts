@@ -1,5 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
 import { checkOptions, functionOrNothing } from "@floodgate/core/store";
+import type { DashboardRedis } from "./share/redis.js";
 
 export interface DashboardOptions<Req> {
   /**
@@ -12,11 +13,18 @@ export interface DashboardOptions<Req> {
   actions?: boolean;
   /** Whether keys are shown as they are. Default false: they are masked, as `203.0.113.x` and `us…42`. */
   showKeys?: boolean;
+  /**
+   * The app's client of ioredis or redis (node-redis). Then the dashboard of each process shows the sum of all processes that share this Redis
+   * and `prefix`. Without it, it shows its own process.
+   */
+  redis?: DashboardRedis;
+  /** What the names of the dashboard's Redis keys begin with. Default `"floodgate:dashboard"`. */
+  prefix?: string;
   /** The heading of the page. Default `"Floodgate"`. */
   title?: string;
 }
 
-const names = ["authorize", "actions", "showKeys", "title"] as const;
+const names = ["authorize", "actions", "showKeys", "redis", "prefix", "title"] as const;
 
 /** @throws FloodgateError if an option is invalid. */
 export function checked<Req>(options: DashboardOptions<Req>, more: readonly string[], example: string): DashboardOptions<Req> {
@@ -27,7 +35,10 @@ export function checked<Req>(options: DashboardOptions<Req>, more: readonly stri
     const value: unknown = options[name];
     if (value !== undefined && typeof value !== "boolean") throw invalid(name, "true or false", value, "true");
   }
-  const { title } = options;
+  const { title, prefix } = options;
+  if (prefix !== undefined && (typeof prefix !== "string" || !/^[^{}]{1,200}$/.test(prefix))) {
+    throw invalid("prefix", "a text of 1 to 200 characters without braces", prefix, '"my-app:dashboard"');
+  }
   if (title !== undefined && (typeof title !== "string" || title === "" || title.length > 100)) {
     throw invalid("title", "a text of 1 to 100 characters", title, '"My app"');
   }

@@ -101,13 +101,16 @@ export class Collector {
     return [...this.#rules.values()].map((rule) => rule.totals());
   }
 
-  history(range: Range): History {
+  /** @param extra how many older steps there are before the range; at most `mostExtra`. */
+  history(range: Range, extra = 0): History {
     const nowMs = this.#moveToNow();
-    const { stepMs, points } = ranges[range];
+    const { stepMs } = ranges[range];
+    const points = ranges[range].points + extra;
+    const first = firstStep(range, nowMs) - extra;
     const rules = [...this.#rules.values()]
-      .map((rule) => rule.history(range, nowMs))
+      .map((rule) => rule.history(range, first, points))
       .filter((history): history is RuleHistory => history !== undefined);
-    return { range, startMs: firstStep(range, nowMs) * stepMs, stepMs, points, rules, bursts: this.#bursts.read(range, nowMs) };
+    return { range, startMs: first * stepMs, stepMs, points, rules, bursts: this.#bursts.read(range, nowMs) };
   }
 
   #rule(name: string): RuleCounts {

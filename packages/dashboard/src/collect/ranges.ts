@@ -7,6 +7,9 @@ export const ranges: Readonly<Record<Range, { readonly stepMs: number; readonly 
   day: { stepMs: 60_000, points: 1440 },
 };
 
+/** Steps that are kept before each range, for readers in other processes, which read late. */
+export const mostExtra = 6;
+
 export const rangeNames = Object.keys(ranges) as Range[];
 
 /** The first step of the range whose newest step has ended at `nowMs`. */

@@ -1,4 +1,5 @@
 import type { InstanceInfo, RuleInfo, RuleTotals, SourceInfo, StoreInfo } from "../contract.js";
+import type { EndedSecond } from "./collector.js";
 import type { Histogram } from "./latencies.js";
 import type { Summary } from "./sketch.js";
 
@@ -11,6 +12,8 @@ export interface Report {
   readonly rejections: KeyReport;
   readonly stores: readonly StoreReport[];
   readonly sources: readonly SourceInfo[];
+  /** The newest seconds that have ended, oldest first. */
+  readonly recent: readonly EndedSecond[];
 }
 
 export interface KeyReport {

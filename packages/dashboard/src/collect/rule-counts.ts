@@ -1,5 +1,5 @@
 import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, results } from "../contract.js";
-import { firstStep, rangeNames, ranges } from "./ranges.js";
+import { mostExtra, rangeNames, ranges } from "./ranges.js";
 import { Ring } from "./ring.js";
 
 type Rings = Readonly<Record<Range, Ring>>;
@@ -45,7 +45,7 @@ export class RuleCounts {
       counts[results[i] as Result] = count;
       this.#second[i] = 0;
       this.#totals[i] = (this.#totals[i] as number) + count;
-      this.#rings[i] ??= { minute: new Ring(ranges.minute.points), hour: new Ring(ranges.hour.points), day: new Ring(ranges.day.points) };
+      this.#rings[i] ??= { minute: ringOf("minute"), hour: ringOf("hour"), day: ringOf("day") };
       const rings = this.#rings[i] as Rings;
       for (const range of rangeNames) rings[range].add(Math.floor((second * 1000) / ranges[range].stepMs), count);
     }
@@ -53,12 +53,11 @@ export class RuleCounts {
     return counts;
   }
 
-  /** The steps of a range that have ended, or undefined if they are all 0. */
-  history(range: Range, nowMs: number): RuleHistory | undefined {
-    const first = firstStep(range, nowMs);
+  /** Some steps of a range that have ended, or undefined if they are all 0. */
+  history(range: Range, first: number, points: number): RuleHistory | undefined {
     const series: { [R in Result]?: readonly number[] } = {};
     results.forEach((result, i) => {
-      const counts = this.#rings[i]?.[range].read(first, ranges[range].points);
+      const counts = this.#rings[i]?.[range].read(first, points);
       if (counts !== undefined) series[result] = counts;
     });
     return Object.keys(series).length === 0 ? undefined : { rule: this.rule, series };
@@ -73,6 +72,10 @@ export class RuleCounts {
     });
     return { rule: this.rule, counts, units: { asked: this.asked, charged: this.charged }, bans: this.bans };
   }
+}
+
+function ringOf(range: Range): Ring {
+  return new Ring(ranges[range].points + mostExtra);
 }
 
 /** Results of requests that were turned away. */

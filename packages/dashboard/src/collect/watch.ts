@@ -11,6 +11,9 @@ export type SecondListener = (ended: readonly EndedSecond[]) => void;
 /** A little after the second, so that the timer is never early. */
 const afterMs = 10;
 
+/** Seconds that a report remembers. Dashboards of other processes read them a few seconds late. */
+const mostRecent = 15;
+
 /** Watches this process: counts its events, and tells dashboards when a second has ended. */
 export class Watch {
   readonly id: string = randomUUID();
@@ -20,7 +23,7 @@ export class Watch {
   readonly #listeners = new Set<SecondListener>();
   readonly #stop: () => void;
   #timer: NodeJS.Timeout | undefined;
-  #perSecond = 0;
+  #recent: readonly EndedSecond[] = [];
 
   constructor(clock: () => number = () => Date.now()) {
     this.#clock = clock;
@@ -39,9 +42,8 @@ export class Watch {
   tick(): void {
     this.inUse.refresh();
     const ended = this.collector.takeEnded();
-    const last = ended[ended.length - 1];
-    if (last === undefined) return;
-    this.#perSecond = last.counts.reduce((sum, { counts }) => sum + Object.values(counts).reduce((all, count) => all + count, 0), 0);
+    if (ended.length === 0) return;
+    this.#recent = [...this.#recent, ...ended].slice(-mostRecent);
     for (const listener of this.#listeners) listener(ended);
   }
 
@@ -51,13 +53,14 @@ export class Watch {
     const { sinceMs, requests, rejections } = collector;
     inUse.refresh();
     return {
-      instance: { id: this.id, name: `${hostname()} (pid ${process.pid})`, sinceMs, perSecond: this.#perSecond },
+      instance: { id: this.id, name: `${hostname()} (pid ${process.pid})`, sinceMs, perSecond: requestsIn(this.#recent.at(-1)) },
       rules: inUse.rules(),
       totals: collector.totals(),
       requests: { sinceMs: requests.since(sinceMs), summary: requests.summary() },
       rejections: { sinceMs: rejections.since(sinceMs), summary: rejections.summary() },
       stores: inUse.stores(nowMs),
       sources: inUse.sources(),
+      recent: this.#recent,
     };
   }
 
@@ -76,6 +79,11 @@ export class Watch {
     // It keeps no process alive.
     this.#timer.unref();
   }
+}
+
+function requestsIn(second: EndedSecond | undefined): number {
+  const all = second?.counts.flatMap(({ counts }) => Object.values(counts)) ?? [];
+  return all.reduce((sum, count) => sum + count, 0);
 }
 
 let current: { readonly watch: Watch; users: number } | undefined;

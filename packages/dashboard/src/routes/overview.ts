@@ -1,5 +1,4 @@
 import { latencyOf, mergeHistograms } from "../collect/latencies.js";
-import { counters } from "../collect/recent-keys.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import {
@@ -110,10 +109,10 @@ export function addCounts(a: Counts, b: Counts): Counts {
 }
 
 function topOf(reports: readonly KeyReport[], names: KeyNames): TopList {
-  const { total, keys } = mergeSummaries(
-    reports.map(({ summary }) => summary),
-    counters,
-  );
+  const summaries = reports.map(({ summary }) => summary);
+  // A sketch of another process is published with fewer counters.
+  const counters = Math.min(...summaries.map((summary) => summary.counters));
+  const { total, keys } = mergeSummaries(summaries, counters);
   return {
     sinceMs: Math.min(...reports.map(({ sinceMs }) => sinceMs)),
     total,

@@ -1,0 +1,75 @@
+import type { EndedSecond } from "./collect/collector.js";
+import type { Watch } from "./collect/watch.js";
+import type { History, Range, Scope } from "./contract.js";
+import type { DashboardOptions } from "./options.js";
+import { sumSeconds } from "./share/merge.js";
+import { senderOf } from "./share/redis.js";
+import { delayMs, type Reports, Share } from "./share/share.js";
+
+const defaultPrefix = "floodgate:dashboard";
+
+/** Seconds that a stream gets at most at once, after a pause. */
+const mostAtOnce = 10;
+
+/** The figures of this process; with a Redis, those of all processes that share it. */
+export class Figures {
+  readonly #watch: Watch;
+  readonly #share: Share | undefined;
+  #last: Reports;
+  /** The last second that the streams got. */
+  #sent: number | undefined;
+
+  /** @throws FloodgateError if `redis` is no client. */
+  constructor(watch: Watch, { redis, prefix = defaultPrefix }: Pick<DashboardOptions<unknown>, "redis" | "prefix">) {
+    this.#watch = watch;
+    this.#share = redis === undefined ? undefined : new Share(watch, senderOf(redis), prefix);
+    this.#last = this.#own();
+  }
+
+  /** What was read last. */
+  get last(): Reports {
+    return this.#last;
+  }
+
+  /** Publishes this process's figures. It never fails. */
+  async publish(): Promise<void> {
+    await this.#share?.publish(Date.now());
+  }
+
+  async read(): Promise<Reports> {
+    this.#last = this.#share === undefined ? this.#own() : await this.#share.read();
+    return this.#last;
+  }
+
+  async history(range: Range): Promise<History> {
+    return this.#share === undefined ? this.#watch.collector.history(range) : this.#share.history(range, Date.now());
+  }
+
+  scope({ reports, trouble }: Reports): Scope {
+    const { sinceMs } = reports[0].instance;
+    if (this.#share === undefined) return { kind: "process", sinceMs };
+    return trouble === undefined ? { kind: "all", sinceMs } : { kind: "process", trouble, sinceMs };
+  }
+
+  /** The seconds that streams do not have yet. Sums of several processes come a few seconds late. */
+  unsent(ended: readonly EndedSecond[], { reports }: Reports): readonly EndedSecond[] {
+    if (this.#share === undefined) return ended;
+    const last = Math.floor((Date.now() - delayMs) / 1000) - 1;
+    const first = Math.max((this.#sent ?? last - 1) + 1, last - mostAtOnce);
+    this.#sent = last;
+    return sumSeconds(first, last, reports);
+  }
+
+  /** Nobody is watching any more: the next stream starts with the newest second. */
+  pause(): void {
+    this.#sent = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#share?.close();
+  }
+
+  #own(): Reports {
+    return { reports: [this.#watch.report()], trouble: undefined, secret: undefined };
+  }
+}

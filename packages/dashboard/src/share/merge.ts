@@ -1,0 +1,62 @@
+import type { EndedSecond } from "../collect/collector.js";
+import { firstStep, ranges } from "../collect/ranges.js";
+import type { Report } from "../collect/report.js";
+import type { Burst, Counts, History, Range, Result, RuleHistory } from "../contract.js";
+import { addCounts } from "../routes/overview.js";
+
+/** The sum of the histories of several processes, up to the newest step that has ended at `nowMs`. */
+export function mergeHistories(range: Range, nowMs: number, histories: readonly History[]): History {
+  const { stepMs, points } = ranges[range];
+  const startMs = firstStep(range, nowMs) * stepMs;
+  const sums = new Map<string, Map<Result, number[]>>();
+  for (const history of histories) {
+    const shift = (history.startMs - startMs) / stepMs;
+    for (const { rule, series } of history.rules) {
+      const bySeries = sums.get(rule) ?? new Map<Result, number[]>();
+      sums.set(rule, bySeries);
+      for (const [result, counts] of Object.entries(series) as [Result, readonly number[]][]) {
+        const sum = bySeries.get(result) ?? new Array<number>(points).fill(0);
+        bySeries.set(result, sum);
+        counts.forEach((count, i) => {
+          const at = i + shift;
+          if (at >= 0 && at < points) sum[at] = (sum[at] as number) + count;
+        });
+      }
+    }
+  }
+  const rules = [...sums].map(([rule, series]): RuleHistory => ({ rule, series: Object.fromEntries(series) }));
+  return { range, startMs, stepMs, points, rules: rules.filter(hasCounts), bursts: mergeBursts(startMs, histories) };
+}
+
+function hasCounts({ series }: RuleHistory): boolean {
+  return Object.values(series).some((counts) => counts.some((count) => count > 0));
+}
+
+/** Of each minute the busiest second of one process. What the others had in that second is not known. */
+function mergeBursts(startMs: number, histories: readonly History[]): Burst[] {
+  const minutes = new Map<number, Burst>();
+  for (const burst of histories.flatMap(({ bursts }) => bursts)) {
+    if (burst.minuteMs + 60_000 <= startMs) continue;
+    const known = minutes.get(burst.minuteMs);
+    if (known === undefined) {
+      minutes.set(burst.minuteMs, burst);
+      continue;
+    }
+    const busiest = burst.count > known.count ? burst : known;
+    const [atMost, inMinute] = [known.atMost + burst.atMost, known.inMinute + burst.inMinute];
+    minutes.set(burst.minuteMs, { ...busiest, atMost, inMinute });
+  }
+  return [...minutes.values()].sort((a, b) => a.minuteMs - b.minuteMs);
+}
+
+/** The sums of the seconds from `first` to `last`, as far as the reports remember them. */
+export function sumSeconds(first: number, last: number, reports: readonly Report[]): EndedSecond[] {
+  const seconds = new Map<number, Map<string, Counts>>();
+  for (let second = first; second <= last; second++) seconds.set(second, new Map());
+  for (const { second, counts } of reports.flatMap(({ recent }) => recent)) {
+    const sums = seconds.get(second);
+    if (sums === undefined) continue;
+    for (const { rule, counts: own } of counts) sums.set(rule, addCounts(sums.get(rule) ?? {}, own));
+  }
+  return [...seconds].map(([second, sums]) => ({ second, counts: [...sums].map(([rule, counts]) => ({ rule, counts })) }));
+}

@@ -1,0 +1,80 @@
+import { FloodgateError } from "@floodgate/core";
+
+/** The used part of `Redis` and `Cluster` of ioredis 5 and 6. */
+interface Ioredis {
+  readonly status: string;
+  connect(): Promise<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of two major versions
+  call(command: string, ...args: any[]): Promise<unknown>;
+}
+
+/** The used part of `createClient`, `createSentinel` and `createCluster` of redis (node-redis) 5 and 6. */
+interface NodeRedis {
+  readonly isOpen: boolean;
+  readonly isReady?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: clients differ in the arguments before the command
+  sendCommand(...args: any[]): Promise<unknown>;
+}
+
+/** The app's own client of ioredis or of redis (node-redis). It is never closed or reconfigured. */
+export type DashboardRedis = Ioredis | NodeRedis;
+
+/** Sends a command about one key, or several of one slot. Rejects if Redis does not answer in time. */
+export type Send = (key: string, command: string, ...args: string[]) => Promise<unknown>;
+
+const timeoutMs = 1000;
+
+/** @throws FloodgateError unless it is a supported client. */
+export function senderOf(redis: DashboardRedis): Send {
+  const send = ofIoredis(redis) ?? ofNodeRedis(redis);
+  if (send !== undefined) return (key, command, ...args) => inTime(send(key, [command, key, ...args]));
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    'dashboard: `redis` must be a client of ioredis or of redis (node-redis). Write redis: new Redis("redis://127.0.0.1:6379").',
+    { at: ["redis"] },
+  );
+}
+
+type SendWords = (key: string, words: readonly [string, ...string[]]) => Promise<unknown>;
+
+function ofIoredis(redis: unknown): SendWords | undefined {
+  if (!has<Ioredis>(redis, "call") || typeof redis.status !== "string") return undefined;
+  return async (_, words) => {
+    if (redis.status === "wait") redis.connect().catch(() => undefined);
+    // A command in the library's queue may be sent long after somebody waits for it.
+    if (redis.status !== "ready") throw new Error(`the client is not connected (${redis.status})`);
+    return redis.call(...words);
+  };
+}
+
+function ofNodeRedis(redis: unknown): SendWords | undefined {
+  if (!has<NodeRedis>(redis, "sendCommand") || typeof redis.isOpen !== "boolean") return undefined;
+  return async (key, words) => {
+    if (!(redis.isReady ?? redis.isOpen)) throw new Error("the client is not connected");
+    return redis.sendCommand(...routingOf(redis, key), words);
+  };
+}
+
+/** The arguments before the command: of a cluster's client and of Sentinel's. */
+function routingOf(redis: unknown, key: string): unknown[] {
+  if (has(redis, "nodeClient")) return [key, false];
+  return has(redis, "getSentinelNode") ? [false] : [];
+}
+
+function has<Client>(client: unknown, method: string): client is Client {
+  return typeof client === "object" && client !== null && typeof (client as Record<string, unknown>)[method] === "function";
+}
+
+async function inTime(reply: Promise<unknown>): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs).unref();
+  });
+  try {
+    return await Promise.race([reply, late]);
+  } finally {
+    clearTimeout(timer);
+    // Nobody waits for a reply that comes too late.
+    reply.catch(() => undefined);
+  }
+}

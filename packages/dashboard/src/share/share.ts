@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import { mostExtra, rangeNames, ranges } from "../collect/ranges.js";
+import type { Report } from "../collect/report.js";
+import { mergeSummaries } from "../collect/sketch.js";
+import type { Watch } from "../collect/watch.js";
+import type { History, Range } from "../contract.js";
+import { textOf } from "../text.js";
+import { mergeHistories } from "./merge.js";
+import type { Send } from "./redis.js";
+
+/** Counters that are published of each sketch. */
+const publishedCounters = 128;
+
+/** A process that has not published for this long has gone. */
+const aliveMs = 5000;
+
+/** A process publishes a second a moment after it ended, so sums are complete this much later. */
+export const delayMs = 3000;
+
+/** Histories that are read of one range, gone processes included. */
+const mostHistories = 200;
+
+const secretMs = 7 * 86_400_000;
+
+/** Another version of the package may publish another form, so its keys have another number. */
+const version = 1;
+
+export interface Reports {
+  /** This process's first. */
+  readonly reports: readonly [Report, ...Report[]];
+  /** Why there are no reports of others. */
+  readonly trouble: string | undefined;
+  /** The same in all processes. Undefined if it is not known. */
+  readonly secret: string | undefined;
+}
+
+/**
+ * Shares the figures of all processes over Redis. Each process writes a summary once a second, under a key that expires; what it counted
+ * stays in the sums of the hour and the day after the process has gone. All keys have one Cluster slot.
+ */
+export class Share {
+  readonly #watch: Watch;
+  readonly #send: Send;
+  readonly #prefix: string;
+  readonly #secret = randomBytes(32).toString("base64url");
+  /** The step of each range that was published last. */
+  readonly #published = new Map<Range, number>();
+  #publishing = false;
+  #closed = false;
+
+  constructor(watch: Watch, send: Send, prefix: string) {
+    this.#watch = watch;
+    this.#send = send;
+    this.#prefix = `{${prefix}}:${version}`;
+  }
+
+  /** Writes this process's figures. Failures are shown by the next read. */
+  async publish(nowMs: number): Promise<void> {
+    if (this.#publishing || this.#closed) return;
+    this.#publishing = true;
+    try {
+      const report = this.#watch.report();
+      await Promise.all([
+        this.#write("instance", report.instance.id, published(report), aliveMs),
+        this.#set("secret", this.#secret, secretMs, "NX"),
+        ...rangeNames.map((range) => this.#publishHistory(range, nowMs)),
+      ]);
+    } catch {
+      // The dashboard tells it, and the app goes on.
+    } finally {
+      this.#publishing = false;
+    }
+  }
+
+  /** The figures of all processes, or of this one if Redis fails. */
+  async read(): Promise<Reports> {
+    const own = this.#watch.report();
+    try {
+      const secret = await this.#send(this.#key("secret"), "GET");
+      const others = (await this.#readAll<Report>("instance", own.instance.id)).filter(isReport);
+      others.sort((a, b) => a.instance.sinceMs - b.instance.sinceMs || (a.instance.id < b.instance.id ? -1 : 1));
+      return { reports: [own, ...others], trouble: undefined, secret: typeof secret === "string" ? secret : undefined };
+    } catch (error) {
+      return { reports: [own], trouble: `Redis failed: ${textOf(error)}`, secret: undefined };
+    }
+  }
+
+  async history(range: Range, nowMs: number): Promise<History> {
+    const own = this.#watch.collector.history(range, mostExtra);
+    const others = await this.#readAll<History>(range, this.#watch.id).catch(() => []);
+    return mergeHistories(range, nowMs - delayMs, [own, ...others]);
+  }
+
+  /** Takes this process out of the list at once. Its history stays. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const { id } = this.#watch;
+    await Promise.all([this.#send(this.#key("instance", id), "DEL"), this.#send(this.#key("instance"), "SREM", id)]).catch(() => undefined);
+  }
+
+  /** Writes a range when its newest step has ended, and at the first time. */
+  async #publishHistory(range: Range, nowMs: number): Promise<void> {
+    const { stepMs, points } = ranges[range];
+    const step = Math.floor(nowMs / stepMs);
+    if (this.#published.get(range) === step) return;
+    await this.#write(
+      range,
+      this.#watch.id,
+      this.#watch.collector.history(range, mostExtra),
+      range === "minute" ? aliveMs : stepMs * points,
+    );
+    this.#published.set(range, step);
+  }
+
+  async #write(kind: string, id: string, value: unknown, forMs: number): Promise<void> {
+    await Promise.all([
+      this.#set(`${kind}:${id}`, JSON.stringify(value), forMs),
+      this.#send(this.#key(kind), "SADD", id),
+      this.#send(this.#key(kind), "PEXPIRE", String(2 * 86_400_000)),
+    ]);
+  }
+
+  #set(name: string, value: string, forMs: number, ...more: string[]): Promise<unknown> {
+    return this.#send(this.#key(name), "SET", value, "PX", String(forMs), ...more);
+  }
+
+  /** What the other processes have written. Forgets those whose key has expired. */
+  async #readAll<T>(kind: string, ownId: string): Promise<T[]> {
+    const ids = ((await this.#send(this.#key(kind), "SMEMBERS")) as string[]).filter((id) => id !== ownId).slice(0, mostHistories);
+    const [first, ...rest] = ids.map((id) => this.#key(kind, id));
+    if (first === undefined) return [];
+    const texts = (await this.#send(first, "MGET", ...rest)) as (string | null)[];
+    const gone = ids.filter((_, i) => texts[i] === null);
+    if (gone.length > 0) await this.#send(this.#key(kind), "SREM", ...gone);
+    return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as T);
+  }
+
+  #key(...parts: string[]): string {
+    return [this.#prefix, ...parts].join(":");
+  }
+}
+
+/** Whether it can be shown, whoever wrote it. */
+function isReport({ instance, requests, rejections, ...lists }: Report): boolean {
+  const all = [lists.rules, lists.totals, lists.stores, lists.sources, lists.recent, requests?.summary?.keys, rejections?.summary?.keys];
+  return typeof instance?.id === "string" && all.every(Array.isArray);
+}
+
+/** A report that is short enough to be sent each second. */
+function published(report: Report): Report {
+  const cut = ({ sinceMs, summary }: Report["requests"]): Report["requests"] => ({
+    sinceMs,
+    summary: mergeSummaries([summary], publishedCounters),
+  });
+  return { ...report, requests: cut(report.requests), rejections: cut(report.rejections) };
+}
