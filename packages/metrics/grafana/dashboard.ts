@@ -1,3 +1,4 @@
+import { instruments, prometheusName } from "../src/index.js";
 import { datasource, placed } from "./panels.js";
 import { series } from "./query.js";
 import { attackOrLimit } from "./rows/attack-or-limit.js";
@@ -8,6 +9,9 @@ import { whom } from "./rows/whom.js";
 
 // The source of floodgate.json. `npm run grafana` writes that file; test/grafana.test.ts checks that it is up to date.
 
+/** A metric that each rule has. A rule whose policy is a function has no limit. */
+const everyRule = prometheusName(instruments.shadow);
+
 /** A variable above the dashboard. "All" matches series without the label too, as OpenTelemetry may send them. */
 function variable(name: string, label: string, query: string): unknown {
   return {
@@ -16,7 +20,7 @@ function variable(name: string, label: string, query: string): unknown {
     label,
     datasource,
     definition: query,
-    query: { query, refId: name },
+    query: { qryType: 1, query, refId: "PrometheusVariableQueryEditor-VariableQuery" },
     multi: true,
     includeAll: true,
     allValue: ".*",
@@ -51,17 +55,17 @@ export const dashboard = {
         datasource,
         enable: true,
         iconColor: "blue",
-        expr: `sum by (result) (changes(${series("rulesReloads")}[$__rate_interval])) > 0`,
+        expr: `sum by (result) (changes(${series("rulesReloads")}[2m])) > 0`,
         titleFormat: "Rules: {{result}}",
       },
     ],
   },
   templating: {
     list: [
-      { type: "datasource", name: "datasource", label: "Prometheus", query: "prometheus", current: {}, refresh: 1, regex: "", hide: 0 },
-      variable("job", "Job", "label_values(floodgate_rate_limiting_limit, job)"),
-      variable("instance", "Instance", 'label_values(floodgate_rate_limiting_limit{job=~"$job"}, instance)'),
-      variable("rule", "Rule", 'label_values(floodgate_rate_limiting_limit{job=~"$job",instance=~"$instance"}, rule)'),
+      { type: "datasource", name: "datasource", label: "Prometheus", query: "prometheus", refresh: 1, regex: "", hide: 0 },
+      variable("job", "Job", `label_values(${everyRule}, job)`),
+      variable("instance", "Instance", `label_values(${everyRule}{job=~"$job"}, instance)`),
+      variable("rule", "Rule", `label_values(${everyRule}{job=~"$job",instance=~"$instance"}, rule)`),
     ],
   },
   panels: placed([...dropping, ...whom, ...attackOrLimit, ...store, ...configuration]),

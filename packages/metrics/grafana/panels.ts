@@ -151,7 +151,7 @@ export function table(panel: Omit<Common, "unit"> & { label: string; columns: re
       },
     ],
     fieldConfig: {
-      defaults: { custom: { align: "auto", filterable: true }, decimals: 2 },
+      defaults: { custom: { align: "auto", cellOptions: { type: "auto" }, filterable: true }, decimals: 2 },
       overrides: columns.map(({ title: name, unit }) => ({
         matcher: { id: "byName", options: name },
         properties: [{ id: "unit", value: unit }],

@@ -9,13 +9,23 @@ interface Panel {
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
 }
 
-const { panels } = JSON.parse(readFileSync(join(__dirname, "../grafana/floodgate.json"), "utf8")) as { panels: Panel[] };
+const { panels, annotations } = JSON.parse(readFileSync(join(__dirname, "../grafana/floodgate.json"), "utf8")) as {
+  panels: Panel[];
+  annotations: { list: { name: string; expr: string }[] };
+};
 const waiting = { timeout: 20_000, interval: 50 };
 const alerts = join(__dirname, "../prometheus/alerts.yaml");
 
 /** A query as Grafana sends it, with all jobs, instances and rules selected. */
-const asSent = (expr: string): string => expr.replaceAll("$__rate_interval", "10m").replaceAll(/"\$\w+"/g, '".*"');
-const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr, refId }) => ({ title, refId, query: asSent(expr) })));
+const asSent = (expr: string): string =>
+  expr
+    .replaceAll("$__rate_interval", "10m")
+    .replaceAll("[2m]", "[10m]")
+    .replaceAll(/"\$\w+"/g, '".*"');
+const queries = [
+  ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr, refId }) => ({ title, refId, query: asSent(expr) }))),
+  ...annotations.list.map(({ name, expr }) => ({ title: name, refId: "the annotation", query: asSent(expr) })),
+];
 
 /**
  * What the panels show for the second run of the traffic. Rates have the same factor for all series, so they are compared with the rate of
@@ -134,13 +144,13 @@ describe("a real Prometheus that scrapes an app", async () => {
     expect(answer.map(({ labels, values }) => `${labels["rule"]} ${labels["result"]} ${values[0]}`).sort()).toEqual(expected.sort());
   });
 
-  it.each(queries)("answers the panel with data: $title, $refId", async ({ query }) => {
+  it.each(queries)("answers the dashboard with data: $title, $refId", async ({ query }) => {
     const answer = await prometheus.query(query, time);
     expect(answer.length).toBeGreaterThan(0);
     for (const { values } of answer) expect(values).toEqual([expect.toSatisfy((value: number) => Number.isFinite(value) && value >= 0)]);
   });
 
-  it.each(expected)("answers the panel with what was sent: $title, $refId", async ({ title, refId, per, values }) => {
+  it.each(expected)("shows what was sent: $title, $refId", async ({ title, refId, per, values }) => {
     const query = queries.find((one) => one.title === title && one.refId === refId)?.query ?? "";
     const scale = per === "second" ? ofOne : 1;
     const answer = await prometheus.query(query, time);
@@ -150,7 +160,7 @@ describe("a real Prometheus that scrapes an app", async () => {
   });
 
   it("lets Grafana offer jobs, instances and rules", async () => {
-    const answer = await prometheus.query("floodgate_rate_limiting_limit", time);
+    const answer = await prometheus.query("floodgate_rate_limiting_shadow", time);
     expect(answer.map(({ labels }) => labels["rule"]).sort()).toEqual(Object.keys(requests).sort());
     for (const { labels } of answer) expect(labels).toMatchObject({ job: "shop", instance: app.address });
   });

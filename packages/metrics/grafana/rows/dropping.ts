@@ -47,9 +47,9 @@ export const dropping: readonly Panel[] = [
   stat({
     title: "Processes",
     description:
-      "Processes that report a limit. If one is missing, the numbers above lack its requests: see whether Prometheus can scrape it.",
+      "Processes that report their rules. If one is missing, the numbers above lack its requests: see whether Prometheus can scrape it.",
     unit: "short",
-    query: orZero(`count(count by (job, instance) (${series("limit")}))`),
+    query: orZero(`count(count by (job, instance) (${series("shadow")}))`),
   }),
   lines({
     title: "Requests by result",
