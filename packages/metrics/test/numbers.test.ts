@@ -63,6 +63,21 @@ describe("limit and window", () => {
   });
 });
 
+it("shadow says of each rule whether it is in shadow mode, whatever its policy; of two with one name, whether both are", async () => {
+  const policy = fixedWindow({ limit: 10, window: "1m" });
+  const rules = [
+    rateLimit({ name: "trial", policy: () => policy, key: "global", mode: "shadow" }),
+    rateLimit({ name: "half", policy, key: "global", mode: "shadow" }),
+    rateLimit({ name: "half", policy, key: "global" }),
+  ];
+  undo.push(...rules.map((rule) => () => rule.close()));
+  limiter("api", policy);
+  const { shadow = {} } = await figures();
+  // Zeros are left out of figures.
+  expect(shadow).toEqual({ trial: 1 });
+  expect(await exporters.registry.metrics()).toContain('floodgate_rate_limiting_shadow{rule="half"} 0');
+});
+
 it("keys are those that all memory stores hold", async () => {
   const policy = fixedWindow({ limit: 100, window: "365d" });
   const [a, b] = [limiter("a", policy), limiter("b", policy)];
