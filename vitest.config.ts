@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /** Tests that start servers and processes, which must be stopped even if a test is killed: only a process of their own sees to that. */
@@ -13,6 +14,8 @@ export default defineConfig({
     // A machine that is busy with other things must not fail a test.
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Each test runs across midnight.
+    setupFiles: [join(import.meta.dirname, "test/edge.ts")],
     projects: [
       // A thread starts faster than a process.
       { extends: true, test: { name: "threads", pool: "threads", include: ["packages/*/test/**/*.test.ts"], exclude: withProcesses } },

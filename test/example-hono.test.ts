@@ -79,30 +79,45 @@ async function ask(url: string, { method = "GET", headers = {}, body, from = "12
   return { status: response.statusCode, headers: response.headers, body: await json(response) };
 }
 
+/** Runs `visit` as one client after the other, until no window of ten seconds has ended within it. */
+async function inOneWindow(visit: (from: string) => Promise<void>): Promise<void> {
+  const window = () => Math.floor((performance.timeOrigin + performance.now()) / 10_000);
+  for (let client = 1; ; client++) {
+    const began = window();
+    try {
+      return await visit(`127.0.0.${client}`);
+    } catch (error) {
+      if (window() === began) throw error;
+    }
+  }
+}
+
 describe.each(Object.entries(runtimes))("the Hono example on %s", (_, command) => {
   it("gives the answers that it gives everywhere", { timeout: 60_000 }, async () => {
     await withExample(command, async (url) => {
-      for (const remaining of [4, 3, 2, 1, 0]) {
-        const { status, headers, body } = await ask(url);
-        expect([status, body]).toEqual([200, { hello: "world", remaining }]);
-        expect(headers).toMatchObject({
-          "ratelimit-policy": '"per-ip";q=5;w=10',
-          ratelimit: expect.stringMatching(new RegExp(`^"per-ip";r=${remaining};t=\\d+$`)),
-        });
-      }
+      await inOneWindow(async (from) => {
+        for (const remaining of [4, 3, 2, 1, 0]) {
+          const { status, headers, body } = await ask(url, { from });
+          expect([status, body]).toEqual([200, { hello: "world", remaining }]);
+          expect(headers).toMatchObject({
+            "ratelimit-policy": '"per-ip";q=5;w=10',
+            ratelimit: expect.stringMatching(new RegExp(`^"per-ip";r=${remaining};t=\\d+$`)),
+          });
+        }
 
-      // Headers from a client do not change its identity.
-      const forged = { "x-forwarded-for": "198.51.100.1", "cf-connecting-ip": "198.51.100.1", "x-real-ip": "198.51.100.1" };
-      const limited = await ask(url, { headers: forged });
-      expect(limited.status).toBe(429);
-      expect(limited.headers).toMatchObject({
-        "content-type": "application/problem+json",
-        "cache-control": "no-store",
-        ratelimit: expect.stringMatching(/^"per-ip";r=0;t=\d+$/),
-        "retry-after": expect.stringMatching(/^[1-9]\d*$/),
+        // Headers from a client do not change its identity.
+        const forged = { "x-forwarded-for": "198.51.100.1", "cf-connecting-ip": "198.51.100.1", "x-real-ip": "198.51.100.1" };
+        const limited = await ask(url, { headers: forged, from });
+        expect(limited.status).toBe(429);
+        expect(limited.headers).toMatchObject({
+          "content-type": "application/problem+json",
+          "cache-control": "no-store",
+          ratelimit: expect.stringMatching(/^"per-ip";r=0;t=\d+$/),
+          "retry-after": expect.stringMatching(/^[1-9]\d*$/),
+        });
+        expect(limited.body).toMatchObject({ status: 429, "violated-policies": ["per-ip"] });
       });
-      expect(limited.body).toMatchObject({ status: 429, "violated-policies": ["per-ip"] });
-      expect((await ask(url, { from: "127.0.0.2" })).status).toBe(200);
+      expect((await ask(url, { from: "127.0.0.200" })).status).toBe(200);
 
       const login = { method: "POST", headers: { "content-type": "application/json" }, body: { user: "ada" } };
       const tries: (number | undefined)[] = [];

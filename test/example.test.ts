@@ -3,11 +3,16 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
+// In the demo the clock stands still, so that no window ends between its requests.
+const heldClock = new URL("held-clock.mjs", import.meta.url).href;
 const demo = join(import.meta.dirname, "../examples/express/demo.mjs");
 
 /** Starts the demo on a port, waits for its last line, passes its output, and stops it. */
 async function withDemo(port: number, use: (printed: string, url: string) => Promise<void>): Promise<void> {
-  const child = spawn(process.execPath, [demo], { env: { ...process.env, PORT: String(port) }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, ["--import", heldClock, demo], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   try {
     let printed = "";

@@ -87,7 +87,8 @@ export function expressAdapter(name: string, express: ExpressModule): Adapter {
     proxies: ["one hop", "forgeable"],
     outer: true,
     seesSending: true,
-    store: (clock) => memoryStore({ clock }),
+    // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
+    store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
     async start({ limits: setups, anew, steps, proxy, host, handler, onError, outer }) {
       const app = express();
       if (proxy !== undefined) app.set("trust proxy", proxy === "forgeable" ? true : 1);

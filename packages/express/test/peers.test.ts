@@ -12,8 +12,12 @@ import { memoryStore } from "@floodgate/store-memory";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { parseList } from "structured-headers";
 import supertest from "supertest";
-import { expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
+
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 // Bugs of other rate limiters, by their number in the table of defects.
 

@@ -95,7 +95,8 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
     outer: true,
     seesSending: http2ServerOf !== undefined,
     http2: http2ServerOf !== undefined,
-    store: (clock) => memoryStore({ clock }),
+    // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
+    store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
     async start({ limits: setups, anew, steps, host, http2, handler, onError, outer }) {
       const app = new Hono<TestEnv>();
       app.use(bodyLimit({ maxSize: 100_000 }), async (c, next) => {

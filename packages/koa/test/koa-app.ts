@@ -111,7 +111,8 @@ export function koaAdapter(name: string, koa: KoaModule): Adapter {
     outer: true,
     seesSending: true,
     http2: true,
-    store: (clock) => memoryStore({ clock }),
+    // A store takes the memory of its most keys when it is made, which is slow for thousands of stores.
+    store: (clock) => memoryStore({ clock, maxKeys: 10_000 }),
     async start({ limits: setups, anew, steps, proxy, host, http2, handler, onError, outer }) {
       const app = new koa();
       app.on("error", onError);

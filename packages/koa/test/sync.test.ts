@@ -4,9 +4,13 @@ import { type Decision, fixedWindow } from "@floodgate/core";
 import { isPromise } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type Koa from "koa";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../src/index.js";
 import { versions } from "./serving.js";
+
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const policy = fixedWindow({ limit: 1, window: "1d" });
 

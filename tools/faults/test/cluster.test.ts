@@ -10,7 +10,7 @@ describe("limits in several slots of a Cluster", () => {
   let redis: Cluster;
 
   beforeAll(async () => {
-    cluster = await startCluster({ replicasPerMaster: 0, config: { "cluster-node-timeout": 60_000 } });
+    cluster = await startCluster({ replicasPerMaster: 0 });
     redis = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
   }, 60_000);
   afterAll(async () => {

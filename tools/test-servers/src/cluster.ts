@@ -88,15 +88,16 @@ export class RedisCluster {
 const config: RedisConfig = {
   "cluster-enabled": "yes",
   "cluster-announce-ip": loopback,
-  // After this many silent milliseconds a node counts as failed, and its replica takes over.
-  "cluster-node-timeout": 1000,
   "cluster-allow-replica-migration": "no",
 };
 
 /** Starts a Redis Cluster, and resolves when all nodes agree and the replicas are in sync. Takes some seconds. */
 export async function startCluster(options: ClusterOptions = {}): Promise<RedisCluster> {
   const { masters = 3, replicasPerMaster = 1, ...rest } = options;
-  const one = { ...rest, config: { ...config, ...rest.config } };
+  // After this many silent milliseconds a node counts as failed, and its replica takes over. Without replicas a node that a busy
+  // machine keeps waiting would only fail the Cluster.
+  const failover: RedisConfig = { "cluster-node-timeout": replicasPerMaster > 0 ? 1000 : 60_000 };
+  const one = { ...rest, config: { ...config, ...failover, ...rest.config } };
   const nodes = await startAll(Array.from({ length: masters * (1 + replicasPerMaster) }, () => startRedis(one)));
   return ready(new RedisCluster(nodes), async (cluster) => {
     await join(nodes, masters);

@@ -35,23 +35,26 @@ export interface Wanted {
   readonly http2?: boolean;
   readonly handler?: Handler;
   readonly outer?: Setup["outer"];
-  /** Uses the adapter's default store, with the real clock. */
+  /** Uses the adapter's default store. */
   readonly ownStores?: boolean;
   /** Makes each limit again for each request, with its own store. */
   readonly anew?: boolean;
 }
 
-/** The environment of one test: a manual clock, a store, and the apps that the test starts. */
+/** The environment of one test: a manual clock, which `Date` reads too, a store, and the apps that the test starts. */
 export class Web {
   nowMs: number = startMs;
   readonly store: Store<"sync">;
   readonly events: FloodgateEvent[] = [];
   readonly #adapter: Adapter;
   readonly #apps: App[] = [];
+  readonly #releaseDate: () => void;
 
   constructor(adapter: Adapter) {
     this.#adapter = adapter;
     this.store = adapter.store(() => this.nowMs);
+    // Default stores and the parsers of headers read `Date`. On the real clock, a window could end between two requests.
+    this.#releaseDate = holdDate(() => this.nowMs);
   }
 
   /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
@@ -89,7 +92,11 @@ export class Web {
   }
 
   async end(): Promise<void> {
-    for (const app of this.#apps) await app.end();
+    try {
+      for (const app of this.#apps) await app.end();
+    } finally {
+      this.#releaseDate();
+    }
   }
 }
 
@@ -181,6 +188,18 @@ export class App {
     this.server.closeAllConnections?.();
     await closed;
   }
+}
+
+/** Lets `Date` read `now` until the returned function is called. */
+function holdDate(now: () => number): () => void {
+  const real = Date;
+  globalThis.Date = new Proxy(real, {
+    construct: (date, parts) => (parts.length === 0 ? new date(now()) : Reflect.construct(date, parts)),
+    get: (date, name) => (name === "now" ? now : Reflect.get(date, name)),
+  });
+  return () => {
+    globalThis.Date = real;
+  };
 }
 
 /** One turn of the event loop. */

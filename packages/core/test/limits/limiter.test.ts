@@ -1,7 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { consumeAll, createLimiter, fixedWindow, type Policy, type Store } from "../../src/index.js";
+
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const policy = fixedWindow({ limit: 3, window: "1m" });
 const limiterOn = (store: Store<"sync">, of: Policy = policy) => createLimiter({ name: "api", policy: of, store });

@@ -1,6 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { consumeAll, createLimiter, fixedWindow, type Store } from "../../src/index.js";
+
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const five = fixedWindow({ limit: 5, window: "1m" });
 const hundred = fixedWindow({ limit: 100, window: "1m" });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
@@ -15,7 +15,10 @@ function observed(): FloodgateEvent[] {
 
 const types = (events: readonly FloodgateEvent[]) => events.map(({ type }) => type);
 
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => {
+  vi.useRealTimers();
   for (const stop of stops.splice(0)) stop();
 });
 

@@ -1,6 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, type FloodgateEvent, fixedWindow } from "../../src/index.js";
+
+// The clock stands still, so that no window ends within a test.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const policy = fixedWindow({ limit: 10, window: "1m" });
 const [secret, other] = ["the first secret of these tests, for signing", "another secret of these tests, for rotation"];

@@ -9,7 +9,7 @@ const rules = `
 rules:
   - { name: wide, key: global, policy: { algorithm: token-bucket, capacity: 1000, refill: 1, every: 1h } }
   - { name: strict, key: session, policy: { algorithm: sliding-window-log, limit: 10, window: 1h } }
-  - { name: queue, key: ip, policy: { algorithm: gcra, limit: 500, window: 1h } }
+  - { name: queue, key: ip, policy: { algorithm: gcra, limit: 500, window: 365d } }
 `;
 
 let folder: string;

@@ -1,8 +1,8 @@
 import type { Server } from "node:http";
 
 const tickMs = 2;
-/** The allowance for sockets, frameworks and timers, in addition to the decision. */
-const graceMs = 50;
+/** The allowance for sockets, frameworks and timers, in addition to the decision. Less than a slow Redis takes beyond the timeout. */
+const graceMs = 150;
 
 /**
  * Times requests in the server, from arrival to response. It stops while this process does not run (another process has the CPU):

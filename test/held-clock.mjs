@@ -1,0 +1,3 @@
+// For `node --import`: the clock stands still.
+const nowMs = Date.now();
+Date.now = () => nowMs;
