@@ -13,7 +13,7 @@ export function accountCases(suite: Suite): void {
   suite.describe("accounts", () => {
     suite.it(
       "every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts",
-      (world) => accountsHold(world),
+      (world) => accountsHold(world, world.runs(150).numRuns),
     );
   });
 }
