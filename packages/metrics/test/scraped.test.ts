@@ -127,7 +127,8 @@ describe("a real Prometheus that scrapes an app", async () => {
   /** Resolves when Prometheus knows of so many requests, with the time at which it knew all series. */
   function scraped(count: number): Promise<number> {
     return vi.waitUntil(async () => {
-      const at = Date.now() / 1000;
+      // The time of Prometheus: `Date` is a fake in tests.
+      const at = (performance.timeOrigin + performance.now()) / 1000;
       const [series] = await prometheus.query("sum(floodgate_rate_limiting_requests_total)", at);
       return series?.values[0] === count && at;
     }, waiting);
