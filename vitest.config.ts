@@ -5,6 +5,12 @@ import { defineConfig } from "vitest/config";
 /** Tests that start servers and processes, which must be stopped even if a test is killed: only a process of their own sees to that. */
 const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].map((name) => `packages/${name}/test/**/*.test.ts`);
 
+/** Their apps and the browser read one clock, which must not be shifted. */
+const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts"];
+
+/** Each test runs across midnight. */
+const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
+
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
@@ -14,15 +20,23 @@ export default defineConfig({
     // A machine that is busy with other things must not fail a test.
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Each test runs across midnight.
-    setupFiles: [join(import.meta.dirname, "test/edge.ts")],
     projects: [
       // A thread starts faster than a process.
-      { extends: true, test: { name: "threads", pool: "threads", include: ["packages/*/test/**/*.test.ts"], exclude: withProcesses } },
       {
         extends: true,
-        test: { name: "processes", pool: "forks", include: [...withProcesses, "tools/*/test/**/*.test.ts", "test/**/*.test.ts"] },
+        test: { name: "threads", pool: "threads", setupFiles, include: ["packages/*/test/**/*.test.ts"], exclude: withProcesses },
       },
+      {
+        extends: true,
+        test: {
+          name: "processes",
+          pool: "forks",
+          setupFiles,
+          include: [...withProcesses, "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: inBrowsers,
+        },
+      },
+      { extends: true, test: { name: "browsers", pool: "forks", include: inBrowsers } },
     ],
   },
 });
