@@ -60,7 +60,7 @@ export function visible(text: string, longest = 300): string {
 export function keepRows<Item>(
   parent: Element,
   items: readonly Item[],
-  idOf: (item: Item) => string,
+  idOf: (item: Item, index: number) => string,
   make: (item: Item) => { readonly row: Element; update(item: Item): void },
 ): void {
   const known = rows.get(parent) ?? new Map<string, { row: Element; update(item: never): void }>();
@@ -72,8 +72,8 @@ export function keepRows<Item>(
     known.delete(id);
   }
   let before: Element | null = null;
-  for (const item of items) {
-    const id = idOf(item);
+  for (const [index, item] of items.entries()) {
+    const id = idOf(item, index);
     const entry = known.get(id) ?? make(item);
     known.set(id, entry);
     (entry.update as (item: Item) => void)(item);

@@ -23,16 +23,16 @@ export interface App {
 /** Its clock stands still, so that no window ends while a test counts. */
 const stillStore = () => memoryStore({ clock: () => 1_800_000_000_000 });
 
-export const frameworks: Readonly<Record<string, (rule: string, limit: number) => Promise<App>>> = {
-  Express: (name, limit) => {
+export const frameworks: Readonly<Record<string, (rule: string, limit: number, port?: number) => Promise<App>>> = {
+  Express: (name, limit, port = 0) => {
     const app = express();
     const page = expressDashboard();
     app.use("/_floodgate", page);
     app.use(expressLimit({ name, policy: fixedWindow({ limit, window: "1h" }), store: stillStore() }));
     app.get("/", (_req, res) => void res.send("hello"));
-    return listen(app, page);
+    return listen(app, page, port);
   },
-  Koa: (name, limit) => {
+  Koa: (name, limit, port = 0) => {
     const app = new Koa();
     // A page that is closed is no error.
     app.on("error", (error) => {
@@ -44,15 +44,15 @@ export const frameworks: Readonly<Record<string, (rule: string, limit: number) =
     app.use((ctx) => {
       ctx.body = "hello";
     });
-    return listen(app.callback(), page);
+    return listen(app.callback(), page, port);
   },
-  Hono: (name, limit) => {
+  Hono: (name, limit, port = 0) => {
     const app = new Hono();
     const page = honoDashboard();
     app.route("/_floodgate", page);
     app.use(honoLimit({ name, policy: fixedWindow({ limit, window: "1h" }), store: stillStore() }));
     app.get("/", (c) => c.text("hello"));
-    return listen(getRequestListener(app.fetch), page);
+    return listen(getRequestListener(app.fetch), page, port);
   },
 };
 
@@ -81,7 +81,7 @@ export function fullApp(names: { readonly window: string; readonly queue: string
   return listen(app, page);
 }
 
-function listen(handler: unknown, dashboard: { close(): void }): Promise<App> {
+function listen(handler: unknown, dashboard: { close(): void }, port = 0): Promise<App> {
   const server = createServer(handler as never);
   const portOf = () => (server.address() as AddressInfo).port;
   const app: Omit<App, "port"> = {
@@ -100,5 +100,5 @@ function listen(handler: unknown, dashboard: { close(): void }): Promise<App> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({ ...app, port: portOf() })));
+  return new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve({ ...app, port: portOf() })));
 }

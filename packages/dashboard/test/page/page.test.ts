@@ -19,12 +19,10 @@ afterEach(() => {
 describe("the page shows what was sent", () => {
   const apps: Record<string, App> = {};
   const sent = { Express: { count: 12, limit: 10 }, Koa: { count: 9, limit: 5 }, Hono: { count: 7, limit: 7 } };
-  const total = Object.values(sent).reduce((sum, { count }) => sum + count, 0);
-  const rejected = Object.values(sent).reduce((sum, { count, limit }) => sum + count - limit, 0);
 
   beforeAll(async () => {
     for (const [name, { count, limit }] of Object.entries(sent)) {
-      apps[name] = await (frameworks[name] as (typeof frameworks)[string])(`${name}'s`, limit);
+      apps[name] = await start(name, `${name}'s`, limit);
       const statuses = await apps[name].send(count);
       expect(statuses.filter((status) => status === 200)).toHaveLength(limit);
     }
@@ -36,33 +34,59 @@ describe("the page shows what was sent", () => {
 
   it.each(Object.keys(sent))("on %s, for all limits of the process", async (name) => {
     const page = await browser.open(apps[name]?.port ?? 0);
-    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected));
-    expect(await page.textContent("h1")).toBe(`${rejected} requests rejected`);
-    expect(await page.textContent(".figures > :nth-child(2) .note")).toContain(`of ${total} decisions`);
-    expect(await totalsOf(page)).toEqual({
-      "Express's": { Allowed: 10, Limited: 2, "Units asked": 12, "Units charged": 10 },
-      "Koa's": { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
-      "Hono's": { Allowed: 7, "Units asked": 7, "Units charged": 7 },
-    });
+    await expect
+      .poll(() => totalsOf(page))
+      .toEqual({
+        "Express's": { Allowed: 10, Limited: 2, "Units asked": 12, "Units charged": 10 },
+        "Koa's": { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
+        "Hono's": { Allowed: 7, "Units asked": 7, "Units charged": 7 },
+      });
     await page.close();
   });
 
-  it("while requests come, and again after it was hidden", async () => {
-    const app = apps["Express"] as App;
+  it("and says so when the app is gone, and when it is back", async () => {
+    const app = await start("Express", "Gone", 1);
     const page = await browser.open(app.port);
-    await app.send(3);
-    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected + 3));
-    await hide(page, true);
-    expect(await page.textContent(".bar .state")).toBe("Paused");
-    await app.send(2);
-    await hide(page, false);
-    await expect.poll(() => figure(page, "Rejected")).toBe(String(rejected + 5));
-    expect((await totalsOf(page))["Express's"]).toMatchObject({ Allowed: 10, Limited: 7 });
+    await app.close();
+    await page.waitForSelector(".bar .state:text-is('Not connected, trying again')");
+    expect(browser.complaints().filter((text) => !text.includes("ERR_CONNECTION_REFUSED") && !text.includes("ERR_INCOMPLETE"))).toEqual([]);
+    const again = await start("Express", "Back", 1, app.port);
+    await again.send(1);
+    await page.waitForSelector(".bar .state:text-is('Live')");
+    await expect.poll(async () => Object.keys(await totalsOf(page))).toContain("Back");
+    browser.complaints();
     await page.close();
+    await again.close();
+  });
+
+  it("while requests come, and after it was hidden", async () => {
+    const app = await start("Express", "Live", 4);
+    const page = await browser.open(app.port);
+    await app.send(5);
+    await expect.poll(() => rowOf(page, "Live")).toEqual(["5", "1 (20\u00a0%)"]);
+    expect(await page.textContent("h1")).toMatch(/^[\d,]+ requests? rejected$/);
+    await hide(page, true);
+    await page.waitForSelector(".bar .state:text-is('Paused')");
+    await app.send(3);
+    await hide(page, false);
+    await expect.poll(() => rowOf(page, "Live")).toEqual(["8", "4 (50\u00a0%)"]);
+    await page.close();
+    await app.close();
   });
 });
 
-const figure = (page: Page, name: string): Promise<string | null> => page.textContent(`.figures > div:has(dt:text-is("${name}")) .value`);
+const start = (framework: string, rule: string, limit: number, port?: number): Promise<App> =>
+  (frameworks[framework] as (typeof frameworks)[string])(rule, limit, port);
+
+/** A rule's decisions and rejections of the last minute. */
+const rowOf = (page: Page, rule: string): Promise<(string | null)[]> =>
+  page.$$eval(`.rules tr:has(.name:text-is("${rule}")) td`, (cells) => cells.slice(-2).map((cell) => cell.textContent));
+
+async function lookUp(page: Page, key: string, rule: string): Promise<void> {
+  await page.fill("#lookup-key", key);
+  await page.selectOption("#lookup-rule", rule);
+  await page.click("#lookup [type=submit]");
+}
 
 async function hide(page: Page, hidden: boolean): Promise<void> {
   await page.evaluate((now) => {
@@ -121,6 +145,36 @@ describe("the page shows hostile names and keys as text", () => {
     ]);
   });
 
+  it("and acts on the key that was typed, once that is confirmed", async () => {
+    const [first = "", second = ""] = keys;
+    const entry = page.locator(".rule-state").first();
+    const confirm = (answer: string) => page.click(`dialog button:text-is("${answer}")`);
+    await lookUp(page, first, names.window);
+    await entry.getByText("3 of 3 units count").waitFor();
+    await lookUp(page, second, names.window);
+    await entry.getByText("The next request would be rejected").waitFor();
+
+    await entry.getByRole("button", { name: "Reset" }).click();
+    expect(await page.textContent("dialog #confirm-text")).toContain(second);
+    await page.keyboard.press("Escape");
+    await entry.getByText("3 of 3 units count").waitFor();
+    await entry.getByRole("button", { name: "Reset" }).click();
+    await confirm("Reset");
+    await entry.getByText("Nothing is remembered").waitFor();
+    expect(await page.textContent(".said")).toBe(`${second} under ${names.window}: Reset.`);
+    expect(await app.send(1, { "x-key": first })).toEqual([429]);
+    expect(await app.send(1, { "x-key": second })).toEqual([200]);
+
+    await entry.getByRole("button", { name: "Block" }).click();
+    await confirm("Block");
+    await entry.getByText("Blocked by hand").waitFor();
+    expect(await app.send(1, { "x-key": second })).toEqual([429]);
+    await entry.getByRole("button", { name: "Unblock" }).click();
+    await confirm("Unblock");
+    await entry.getByText("The next request would pass").waitFor();
+    expect(await app.send(1, { "x-key": second })).toEqual([200]);
+  });
+
   it.each(["light", "dark"] as const)("and has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
     await page.$$eval("details", (all) => {
@@ -147,7 +201,7 @@ describe("the page shows hostile names and keys as text", () => {
   });
 
   it("and leads the keyboard to every control, in order", async () => {
-    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await page.focus(".skip");
     const controls = await page.$$eval("a, button, select, summary, input, [tabindex='0']", (all) =>
       all
         .filter(
@@ -157,8 +211,8 @@ describe("the page shows hostile names and keys as text", () => {
     );
     const reached: string[] = [];
     for (let i = 0; i < controls.length; i++) {
-      await page.keyboard.press("Tab");
       reached.push(await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 120) ?? ""));
+      await page.keyboard.press("Tab");
     }
     expect(reached).toEqual(controls);
   });

@@ -1,4 +1,4 @@
-import type { KeyAnswer, KeyName, KeyRuleState } from "../../contract.js";
+import type { KeyName, KeyRuleState } from "../../contract.js";
 import { block, reset, unblock } from "../api.js";
 import { confirm } from "../confirm.js";
 import { foreign, h } from "../dom.js";
@@ -18,7 +18,7 @@ interface Acting {
   readonly shown: string;
   readonly rule: string;
   /** Does it and shows what came of it. */
-  readonly act: (done: string, action: () => Promise<KeyAnswer>) => Promise<void>;
+  readonly act: (done: string, action: () => Promise<unknown>) => Promise<void>;
 }
 
 /** Buttons to reset, block and unblock a key under a rule. */
@@ -68,7 +68,9 @@ function button(text: string, onClick: () => Promise<void>): HTMLButtonElement {
     await onClick().finally(() => {
       element.disabled = false;
     });
-    if (!element.hidden) element.focus();
+    // Block and unblock take each other's place.
+    const next = element.checkVisibility() ? element : element.closest(".buttons")?.querySelector("button");
+    next?.focus();
   });
   return element;
 }

@@ -16,9 +16,6 @@ export function describe(state: KeyRuleState, nowMs: number): Node[] {
       all.length > 1 ? h("p", { class: "policy quiet" }, foreign(each.policy)) : undefined,
       drawState(each.state, at),
     ]),
-    state.shared
-      ? undefined
-      : h("p", { class: "quiet" }, "The state is in the memory of the process that answered. Other processes count on their own."),
   ].filter((part) => part !== undefined);
 }
 

@@ -4,7 +4,7 @@ import { count, duration, moment, plural } from "../format.js";
 import { drawBucket } from "./bucket.js";
 import { drawLog } from "./log.js";
 import { drawQueue } from "./queue.js";
-import { type CountedWindow, drawWindows } from "./windows.js";
+import { drawWindows, stretchOf } from "./windows.js";
 
 /** A state drawn as what it is, with the same in words. */
 export function drawState(state: LimitState, nowMs: number): Element {
@@ -36,9 +36,9 @@ function shown(state: LimitState, nowMs: number): Shown {
       return { picture: drawBucket(state.level, state.capacity), words: bucketWords(state, nowMs) };
     case "windows":
       return {
-        picture: drawWindows(state.windows, state.limit, nowMs),
+        picture: drawWindows(state.windows, state.limit, state.windowMs, nowMs),
         limit: state.limit,
-        line: lineOf(state.windows, nowMs),
+        line: lineOf(stretchOf(state.windows, state.windowMs, nowMs), nowMs),
         words: windowWords(state),
       };
     case "log":
@@ -65,9 +65,7 @@ function shown(state: LimitState, nowMs: number): Shown {
   }
 }
 
-function lineOf(windows: readonly CountedWindow[], nowMs: number): NonNullable<Shown["line"]> {
-  const fromMs = windows[0]?.startMs ?? nowMs;
-  const toMs = windows.at(-1)?.endMs ?? nowMs;
+function lineOf([fromMs, toMs]: readonly [number, number], nowMs: number): NonNullable<Shown["line"]> {
   return { from: moment(fromMs, nowMs), to: moment(toMs, nowMs), nowAt: (nowMs - fromMs) / (toMs - fromMs || 1) };
 }
 

@@ -11,9 +11,15 @@ export interface CountedWindow {
 
 const highest = 12;
 
+/** The stretch of time that a drawing shows: a whole window at least, and now. Windows that counted nothing are not in the list. */
+export function stretchOf(windows: readonly CountedWindow[], windowMs: number, nowMs: number): readonly [fromMs: number, toMs: number] {
+  const toMs = Math.max(nowMs, ...windows.map(({ endMs }) => endMs));
+  return [Math.min(toMs - windowMs, ...windows.map(({ startMs }) => startMs)), toMs];
+}
+
 /** Windows side by side: the outline is what each has counted, the filled part is what counts now. The dashed line is the limit. */
-export function drawWindows(windows: readonly CountedWindow[], limit: number, nowMs: number): SVGElement {
-  const x = scale(Math.min(...windows.map(({ startMs }) => startMs)), Math.max(...windows.map(({ endMs }) => endMs)));
+export function drawWindows(windows: readonly CountedWindow[], limit: number, windowMs: number, nowMs: number): SVGElement {
+  const x = scale(...stretchOf(windows, windowMs, nowMs));
   const most = Math.max(limit, ...windows.map(({ count }) => count), 1);
   const y = (count: number): number => floor - (count / most) * (floor - highest);
   const box = (window: CountedWindow, count: number, className: string): Element | undefined =>

@@ -55,7 +55,7 @@ export function rules(model: Model): Section {
       keepRows(
         body,
         overview.rules,
-        (rule) => JSON.stringify(rule),
+        (rule, index) => `${index} ${JSON.stringify(rule)}`,
         (rule) => ruleRow(model, rule),
       );
       totals.update();
