@@ -12,6 +12,7 @@ import { overviewOf } from "./routes/overview.js";
 import { type Data, isKnown, route } from "./routes/router.js";
 import type { Answer, View } from "./routes/view.js";
 import { Gate } from "./safety/gate.js";
+import { senderOf } from "./share/redis.js";
 import type { Reports } from "./share/share.js";
 
 /** A dashboard without its framework: answers requests, and tells open pages each second what has changed. */
@@ -34,12 +35,13 @@ export class Dashboard<Req> implements Data {
    */
   constructor(options: DashboardOptions<Req>, own: readonly string[], example: string) {
     const { authorize, actions = false, showKeys = false, title = "Floodgate" } = checked(options, own, example);
+    const send = options.redis === undefined ? undefined : senderOf(options.redis);
     this.title = title;
     this.#showKeys = showKeys;
     this.#gate = new Gate(authorize, example);
     this.#names = new KeyNames(showKeys);
     const { watch, leave } = joinWatch();
-    this.#figures = new Figures(watch, options);
+    this.#figures = new Figures(watch, send, options.prefix);
     const limits = (): readonly InventoryLimit[] => {
       watch.inUse.refresh();
       return watch.inUse.limits;

@@ -1,9 +1,8 @@
 import type { EndedSecond } from "./collect/collector.js";
 import type { Watch } from "./collect/watch.js";
 import type { History, Range, Scope } from "./contract.js";
-import type { DashboardOptions } from "./options.js";
 import { sumSeconds } from "./share/merge.js";
-import { senderOf } from "./share/redis.js";
+import type { Send } from "./share/redis.js";
 import { delayMs, type Reports, Share } from "./share/share.js";
 
 const defaultPrefix = "floodgate:dashboard";
@@ -19,10 +18,10 @@ export class Figures {
   /** The last second that the streams got. */
   #sent: number | undefined;
 
-  /** @throws FloodgateError if `redis` is no client. */
-  constructor(watch: Watch, { redis, prefix = defaultPrefix }: Pick<DashboardOptions<unknown>, "redis" | "prefix">) {
+  /** @param send undefined without a Redis. */
+  constructor(watch: Watch, send: Send | undefined, prefix: string = defaultPrefix) {
     this.#watch = watch;
-    this.#share = redis === undefined ? undefined : new Share(watch, senderOf(redis), prefix);
+    this.#share = send && new Share(watch, send, prefix);
     this.#last = this.#own();
   }
 

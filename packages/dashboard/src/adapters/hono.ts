@@ -32,11 +32,15 @@ export function honoView(c: Context): View {
     query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
     httpVersion: incoming?.httpVersion,
     remoteAddress: incoming?.socket.remoteAddress ?? runtime.requestIP?.(c.req.raw)?.address ?? runtime.remoteAddr?.hostname,
-    // A `Request` has no `:authority`.
-    header: (name) => (incoming === undefined ? (c.req.raw.headers.get(name) ?? undefined) : nodeHeader(incoming, name)),
+    header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
     headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
     body: (most) => readBody(c, most),
   };
+}
+
+/** A `Request` has the `:authority` of HTTP/2 in its URL only. */
+function fetchHeader({ headers, url }: Request, name: string): string | undefined {
+  return name === ":authority" ? new URL(url).host : (headers.get(name) ?? undefined);
 }
 
 /** The path without the part that the mount's pattern takes: that part has as many segments as the pattern, which ends in `/*`. */

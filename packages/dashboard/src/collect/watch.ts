@@ -8,6 +8,17 @@ import type { Report } from "./report.js";
 /** Called once a second, with the seconds that have ended since. */
 export type SecondListener = (ended: readonly EndedSecond[]) => void;
 
+const host = hostName();
+
+/** Deno tells the name with --allow-sys=hostname only. */
+function hostName(): string {
+  try {
+    return hostname();
+  } catch {
+    return "this machine";
+  }
+}
+
 /** A little after the second, so that the timer is never early. */
 const afterMs = 10;
 
@@ -53,7 +64,7 @@ export class Watch {
     const { sinceMs, requests, rejections } = collector;
     inUse.refresh();
     return {
-      instance: { id: this.id, name: `${hostname()} (pid ${process.pid})`, sinceMs, perSecond: requestsIn(this.#recent.at(-1)) },
+      instance: { id: this.id, name: `${host} (pid ${process.pid})`, sinceMs, perSecond: requestsIn(this.#recent.at(-1)) },
       rules: inUse.rules(),
       totals: collector.totals(),
       requests: { sinceMs: requests.since(sinceMs), summary: requests.summary() },

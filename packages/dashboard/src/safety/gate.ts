@@ -1,7 +1,7 @@
 import { FloodgateError } from "@floodgate/core";
 import { warnOnce } from "@floodgate/core/adapter";
 import type { View } from "../routes/view.js";
-import { inProduction, whyNotLocal } from "./local.js";
+import { whyNotLocal, whyProduction } from "./local.js";
 
 /** Decides who sees the dashboard: whom `authorize` lets in, else only browsers on this machine, and nobody in production. */
 export class Gate<Req> {
@@ -20,7 +20,7 @@ export class Gate<Req> {
    */
   async admits(view: View, request: Req): Promise<boolean> {
     if (this.#authorize !== undefined) return this.#isYes(await this.#authorize(request));
-    const why = inProduction() ? "NODE_ENV is production" : whyNotLocal(view);
+    const why = whyProduction() ?? whyNotLocal(view);
     if (why === undefined) return true;
     warnOnce(
       "FLOODGATE_DASHBOARD_CLOSED",

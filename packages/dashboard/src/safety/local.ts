@@ -27,12 +27,12 @@ export function whyNotLocal(view: View): string | undefined {
   return undefined;
 }
 
-/** Whether the app runs in production, or nobody may know. */
-export function inProduction(): boolean {
+/** Why the app may run in production; undefined if it does not. */
+export function whyProduction(): string | undefined {
   try {
-    return process.env["NODE_ENV"] === "production";
+    return process.env["NODE_ENV"] === "production" ? "NODE_ENV is production" : undefined;
   } catch {
-    // Deno without permission to read it.
-    return true;
+    // Deno without --allow-env=NODE_ENV.
+    return "NODE_ENV cannot be read";
   }
 }

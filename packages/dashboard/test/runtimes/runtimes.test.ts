@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import type { Tick } from "../../src/contract.js";
+import { ask, askRaw, openEvents } from "../adapters/http.js";
+
+// Bun and Deno do not tell an app the HTTP version. What keeps proxies out there?
+
+const modules = join(__dirname, "../../node_modules");
+const temp = mkdtempSync(join(tmpdir(), "floodgate-dashboard-"));
+afterAll(() => rmSync(temp, { recursive: true, force: true }));
+
+const deno = [join(modules, "deno/deno"), "run", "--node-modules-dir=manual", "--allow-read=../../../..", "--allow-net=127.0.0.1"];
+/** As browsers do. */
+const keepAlive = { headers: { Connection: "keep-alive" } };
+/** Writes only below `temp`, and turns off update checks. */
+const env = { ...process.env, DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
+
+async function withApp([command = "", ...args]: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
+  expect(existsSync(command), command).toBe(true);
+  const child = spawn(command, [...args, "app.mjs"], { cwd: __dirname, env, stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  try {
+    const [line] = await Promise.race([once(child.stdout, "data"), exited.then(() => ["it ended at once"])]);
+    await use(Number(/:(\d+)\n/.exec(String(line))?.[1]));
+  } finally {
+    child.kill();
+    await exited;
+  }
+}
+
+it.each([
+  ["Bun", [join(modules, ".bin/bun")]],
+  ["Deno", [...deno, "--allow-env=NODE_ENV"]],
+])("%s: the dashboard answers a browser on this machine, live, and no proxy", async (_, command) => {
+  await withApp(command, async (port) => {
+    for (const path of ["/f", "/f/", "/f/page/main.js", "/f/data/overview"])
+      expect((await ask(port, path, keepAlive)).status, path).toBe(200);
+    for (const headers of [{ Host: "evil.example" }, { "X-Forwarded-For": "127.0.0.1" }, { Origin: "https://evil.example" }]) {
+      expect((await ask(port, "/f/", { headers: { ...keepAlive.headers, ...headers } })).status).toBe(404);
+    }
+    for (const more of [["Connection: close"], ["Connection: Close"]]) {
+      expect(await askRaw(port, ["GET /f/ HTTP/1.0", "Host: localhost", ...more])).toContain(" 404 ");
+      expect(await askRaw(port, ["GET /f/ HTTP/1.1", "Host: localhost", ...more])).toContain(" 404 ");
+    }
+
+    const headers = { "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin", ...keepAlive.headers };
+    const stream = await openEvents(port, "/f/data/live", keepAlive.headers);
+    for (let i = 0; i < 3; i++) await ask(port, "/");
+    let seen = 0;
+    while (seen < 3) {
+      const { counts } = (await stream.next()) as Tick;
+      for (const { counts: own } of counts) seen += (own.allowed ?? 0) + (own.limited ?? 0);
+    }
+    stream.close();
+    const key = await ask(port, "/f/data/key", { method: "POST", headers, body: '{"key":"127.0.0.1"}' });
+    expect(JSON.parse(key.text)).toMatchObject({ states: [{ rule: "web", states: [{ state: { kind: "windows" } }] }] });
+  });
+});
+
+it("Deno without permission to read NODE_ENV: the dashboard stays closed", async () => {
+  await withApp(deno, async (port) => {
+    expect((await ask(port, "/f/", keepAlive)).status).toBe(404);
+    expect((await ask(port, "/")).text).toBe("hello");
+  });
+});
