@@ -12,11 +12,11 @@ export class FiguresTable {
   readonly #body: HTMLElement = h("tbody");
   #write: (() => Figures) | undefined;
 
-  constructor(caption: string) {
+  constructor(caption: string, summary = "Show as a table") {
     this.element = h(
       "details",
       {},
-      h("summary", {}, "Show as a table"),
+      h("summary", {}, summary),
       h(
         "div",
         { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },

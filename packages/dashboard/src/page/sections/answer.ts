@@ -1,5 +1,6 @@
 import type { Overview, StoreInfo } from "../../contract.js";
-import { fill, foreign, h, say } from "../dom.js";
+import { FiguresTable } from "../charts/figures-table.js";
+import { fill, foreign, h, say, visible } from "../dom.js";
 import { count, latency, moment, percent, plural, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
@@ -16,6 +17,7 @@ export function answer(model: Model): Section {
   const busiest = figure("Busiest second");
   const store = figure("Store");
   const scope = h("p", { class: "scope" });
+  const processes = new FiguresTable("Processes", "Show the processes");
   const element = h(
     "section",
     { class: "answer", "aria-labelledby": "answer" },
@@ -23,6 +25,7 @@ export function answer(model: Model): Section {
     detail,
     h("dl", { class: "figures" }, perSecond.element, limited.element, busiest.element, store.element),
     scope,
+    processes.element,
   );
   headline.id = "answer";
   return {
@@ -48,6 +51,15 @@ export function answer(model: Model): Section {
       );
       showStores(store, overview.stores);
       fill(scope, ...scopeOf(overview, model.now()));
+      processes.element.hidden = overview.scope.kind === "process";
+      processes.show(() => ({
+        columns: ["Process", "Counts since", "Decisions in the last second"],
+        rows: overview.instances.map(({ name, self, sinceMs, perSecond: last }) => [
+          `${visible(name)}${self ? ", this one" : ""}`,
+          moment(sinceMs, model.now()),
+          count(last),
+        ]),
+      }));
     },
   };
 }
@@ -132,7 +144,7 @@ function showStores(store: Figure, stores: readonly StoreInfo[]): void {
 function scopeOf(overview: Overview, nowMs: number): (Node | string)[] {
   const { scope, instances } = overview;
   const since = `Counted since ${moment(scope.sinceMs, nowMs)}.`;
-  if (scope.trouble !== undefined) return ["This process alone: ", foreign(scope.trouble), ` ${since}`];
+  if (scope.trouble !== undefined) return ["These are the figures of this process alone: ", foreign(scope.trouble), `. ${since}`];
   if (scope.kind === "process") return [`These are the figures of this process alone. ${since}`];
   return [`The sum of ${plural(instances.length, "process", "processes")}. ${since}`];
 }
