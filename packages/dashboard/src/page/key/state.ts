@@ -1,6 +1,6 @@
 import type { LimitState } from "../../contract.js";
 import { h } from "../dom.js";
-import { count, duration, moment, plural } from "../format.js";
+import { count, duration, moment, percent, plural } from "../format.js";
 import { drawBucket } from "./bucket.js";
 import { drawLog } from "./log.js";
 import { drawQueue } from "./queue.js";
@@ -96,6 +96,6 @@ function windowWords(state: Extract<LimitState, { kind: "windows" }>): (Node | s
   const partly = state.windows.find(({ weight }) => weight > 0 && weight < 1);
   return [
     main(`${count(counts)} of ${plural(state.limit, "unit")} count in this window of ${duration(state.windowMs)}.`),
-    partly === undefined ? "" : sub(`Of the oldest ${count(partly.count)}, ${Math.round(partly.weight * 100)} % still count.`),
+    partly === undefined ? "" : sub(`Of the oldest ${count(partly.count)}, ${percent(partly.weight)} still count.`),
   ];
 }
