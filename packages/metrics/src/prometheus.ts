@@ -1,5 +1,13 @@
 import { FloodgateError, observe } from "@floodgate/core";
-import { Counter, Gauge, register as globalRegistry, Histogram, type Registry, type RegistryContentType } from "prom-client";
+import {
+  Counter,
+  Gauge,
+  register as globalRegistry,
+  type Metric as RegisteredMetric,
+  type Registry,
+  type RegistryContentType,
+} from "prom-client";
+import { BucketHistogram } from "./bucket-histogram.js";
 import {
   type AttributeName,
   type CounterId,
@@ -44,7 +52,7 @@ export function prometheus(register: Registry<RegistryContentType> = globalRegis
   );
 }
 
-type Metric = Counter | Gauge | Histogram;
+type Metric = Counter | Gauge | BucketHistogram;
 
 class PrometheusExporter implements Running {
   readonly #registry: Registry<RegistryContentType>;
@@ -67,7 +75,7 @@ class PrometheusExporter implements Running {
       const known = this.#registry.getSingleMetric(name);
       if (known !== undefined && known !== metric) throw nameTaken(name);
     }
-    for (const { metric } of metrics) this.#registry.registerMetric(metric);
+    for (const { metric } of metrics) this.#registry.registerMetric(metric as RegisteredMetric);
   }
 
   stop(): void {
@@ -86,15 +94,14 @@ class PrometheusExporter implements Running {
       labelNames: attributes.map(prometheusLabel),
       registers: [],
     };
-    if (kind === "histogram") return new Histogram({ ...config, buckets: [...buckets] });
+    if (kind === "histogram") return new BucketHistogram({ ...config, bounds: buckets });
     if (kind === "counter") return new Counter({ ...config, collect: this.#countInto(id as CounterId) });
     // In a cluster, numbers of workers add up, but a limit is the same in each.
     return new Gauge({ ...config, aggregator: kind === "sum" ? "sum" : "max", collect: this.#setIn(id as NowId) });
   }
 
   #recorder(id: HistogramId, attributes: Attributes): Recorder {
-    const series = (this.#metrics.get(id) as Histogram).labels(labelsOf(attributes));
-    return (value) => series.observe(value);
+    return (this.#metrics.get(id) as BucketHistogram).recorder(labelsOf(attributes));
   }
 
   /** Adds what has been counted since the last time, so that the registry can be reset as usual. */
