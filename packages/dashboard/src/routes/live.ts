@@ -41,6 +41,11 @@ export class Live {
       throw new Refusal(429, "too-many-streams", `${mostStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
     }
     const body = (sink: Sink): void => {
+      // Others have opened since the answer was made.
+      if (this.#streams.size >= mostStreams) {
+        sink.end();
+        return;
+      }
       const stream = { sink, endsAtMs: this.#clock() + longestMs };
       this.#streams.add(stream);
       sink.onClose(() => this.#streams.delete(stream));

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Overview, Tick } from "../../src/contract.js";
 import { apps, type Running, type Setup } from "./apps.js";
 import { type Ask, ask, askRaw, openEvents } from "./http.js";
@@ -31,9 +31,12 @@ describe.each(apps)("on %s", (_, start) => {
 
   describe("without authorize", () => {
     let port: number;
-    beforeEach(async () => {
-      port = await begin();
+    let app: Running;
+    beforeAll(async () => {
+      app = await start({});
+      port = app.port;
     });
+    afterAll(() => app.close());
 
     it("answers a browser on this machine, whichever loopback name it uses", async () => {
       for (const host of ["localhost", `localhost:${port}`, "127.0.0.1", "LOCALHOST:80", "[::1]:3000"]) {
@@ -64,14 +67,21 @@ describe.each(apps)("on %s", (_, start) => {
       ["Origin: null", { headers: { Origin: "null" } }],
     ];
     it.each(outside)("gives the app's own 404 to a request with %s", async (_, { headers = {} }) => {
-      for (const path of addresses) {
+      for (const path of [root, `${root}/data/overview`]) {
         const { status, text } = await ask(port, path, { headers });
         expect([path, status, text]).toEqual([path, 404, "the app's own 404"]);
       }
+    });
+
+    it("gives the app's own 404 from elsewhere, at every address and with every method", async () => {
+      const headers = { Host: "evil.example" };
+      for (const path of [...addresses, `${root}/data/live`]) expect((await ask(port, path, { headers })).text).toBe("the app's own 404");
       for (const method of ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"]) {
         expect((await ask(port, `${root}/data/overview`, { method, headers })).status, method).toBe(404);
       }
-      expect((await ask(port, `${root}/data/key`, { ...post, headers: { ...post.headers, ...headers }, body: "{}" })).status).toBe(404);
+      for (const path of ["/data/key", "/actions/reset"]) {
+        expect((await ask(port, root + path, { ...post, headers: { ...post.headers, ...headers }, body: "{}" })).status).toBe(404);
+      }
     });
 
     it("gives the app's own 404 to HTTP/1.0, which nginx speaks", async () => {
