@@ -1,10 +1,13 @@
 /** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
 
+/** The language of the page: figures and dates read as its words do. */
+export const language = "en";
+
 /** Keeps a figure and its unit on one line. */
 const nbsp = "\u00a0";
-const whole = new Intl.NumberFormat();
-const oneDigit = new Intl.NumberFormat(undefined, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-const shortForm = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
+const whole = new Intl.NumberFormat(language);
+const oneDigit = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const shortForm = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
 
 export const count = (value: number): string => whole.format(value);
 
@@ -15,15 +18,15 @@ export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ?
 export function rate(perSecond: number): string {
   if (Number.isInteger(perSecond) || perSecond >= 100) return shortCount(Math.round(perSecond));
   if (perSecond >= 1) return oneDigit.format(perSecond);
-  return perSecond < 0.01 ? `<${(0.01).toLocaleString()}` : perSecond.toLocaleString(undefined, { maximumFractionDigits: 2 });
+  return perSecond < 0.01 ? `<${(0.01).toLocaleString(language)}` : perSecond.toLocaleString(language, { maximumFractionDigits: 2 });
 }
 
 /** A share of 0 to 1. It says 0 or 100 % only if it is that. */
 export function percent(share: number): string {
   const value = share * 100;
   if (value === 0 || value === 100) return `${value}${nbsp}%`;
-  if (value < 0.1) return `<${(0.1).toLocaleString()}${nbsp}%`;
-  if (value > 99.9) return `>${(99.9).toLocaleString()}${nbsp}%`;
+  if (value < 0.1) return `<${(0.1).toLocaleString(language)}${nbsp}%`;
+  if (value > 99.9) return `>${(99.9).toLocaleString(language)}${nbsp}%`;
   return `${value < 10 ? oneDigit.format(value) : whole.format(Math.min(99, Math.round(value)))}${nbsp}%`;
 }
 
@@ -55,8 +58,8 @@ export function duration(ms: number): string {
     .join(" ");
 }
 
-const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const clockTime = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const dayAndTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 /** A moment of today as its time, another with its date. Local time. */
 export function moment(atMs: number, nowMs: number): string {
@@ -67,7 +70,7 @@ export function moment(atMs: number, nowMs: number): string {
 /** The name of the time zone of this browser, for example "Europe/Berlin (GMT+1)". */
 export function timeZone(): string {
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "shortOffset" })
+  const offset = new Intl.DateTimeFormat(language, { timeZoneName: "shortOffset" })
     .formatToParts()
     .find(({ type }) => type === "timeZoneName")?.value;
   return offset === undefined || offset === name ? name : `${name} (${offset})`;

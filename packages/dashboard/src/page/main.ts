@@ -37,6 +37,13 @@ model.onChange(() => {
   main.classList.toggle("waiting", model.overview === undefined);
   trouble.hidden = model.trouble === undefined;
   if (model.trouble !== undefined) fill(trouble, "The figures could not be read. ", foreign(model.trouble));
-  for (const section of [bar, ...sections]) section.update();
+  for (const section of [bar, ...sections]) {
+    try {
+      section.update();
+    } catch (error) {
+      // What one section cannot show hides no other.
+      reportError(error);
+    }
+  }
 });
 model.start();

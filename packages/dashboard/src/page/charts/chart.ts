@@ -1,4 +1,5 @@
 import { h } from "../dom.js";
+import { language } from "../format.js";
 import { onThemeChange, readTheme, type Theme } from "../theme.js";
 import uPlot from "../uplot.js";
 
@@ -153,7 +154,7 @@ function dataOf(frame: Frame, layers: readonly Layer[]): uPlot.AlignedData {
 /** A time that would be cut off at the right end is left out. */
 function timesOf(plot: uPlot, splits: readonly number[]): (string | null)[] {
   const seconds = splits.some((at) => at % 60 !== 0);
-  const format = new Intl.DateTimeFormat(undefined, {
+  const format = new Intl.DateTimeFormat(language, {
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",

@@ -56,7 +56,8 @@ function shown(state: LimitState, nowMs: number): Shown {
       return {
         picture: drawQueue(state.length, state.capacity),
         words: [
-          main(`${count(state.length)} of ${plural(state.capacity, "place")} taken.`),
+          // A place is free once all of it has drained.
+          main(`${count(Math.ceil(state.length))} of ${plural(state.capacity, "place")} taken.`),
           state.length === 0
             ? ""
             : sub(`The queue is empty in ${duration(Math.max(0, state.drainedAtMs - nowMs))}, if nothing else comes.`),
