@@ -34,9 +34,9 @@ export const frameworks: Readonly<Record<string, (rule: string, limit: number, p
   },
   Koa: (name, limit, port = 0) => {
     const app = new Koa();
-    // A page that is closed is no error.
+    // A page that is closed is no error of the app; a connection that the browser resets is one to Koa, whatever the app sends.
     app.on("error", (error) => {
-      throw error;
+      if (error.code !== "ECONNRESET") throw error;
     });
     const page = koaDashboard();
     app.use(mount("/_floodgate", page));

@@ -180,11 +180,13 @@ describe("the page shows hostile names and keys as text", () => {
     await page.$$eval("details", (all) => {
       for (const details of all) details.open = true;
     });
-    await page.evaluate(axe.source);
-    const faults = await page.evaluate(async () => {
-      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
+    if (colorScheme === "light") await page.evaluate(axe.source);
+    const faults = await page.evaluate(async (all) => {
+      const ofPage = (globalThis as unknown as { axe: typeof axe }).axe;
+      // In the dark only the colours differ.
+      const { violations } = await ofPage.run(all ? {} : { runOnly: ["color-contrast"] });
       return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-    });
+    }, colorScheme === "light");
     expect(faults).toEqual([]);
   });
 
