@@ -75,7 +75,11 @@ class PrometheusExporter implements Running {
       const known = this.#registry.getSingleMetric(name);
       if (known !== undefined && known !== metric) throw nameTaken(name);
     }
-    for (const { metric } of metrics) this.#registry.registerMetric(metric as RegisteredMetric);
+    for (const { name, metric } of metrics) {
+      if (this.#registry.getSingleMetric(name) !== undefined) continue;
+      // In its OpenMetrics format, prom-client cuts `_total` off the metric's own name.
+      this.#registry.registerMetric(Object.assign(metric, { name }) as RegisteredMetric);
+    }
   }
 
   stop(): void {

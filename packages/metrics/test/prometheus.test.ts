@@ -120,6 +120,19 @@ it("counts from 0 after the app has reset its registry", async () => {
   expect((await prometheusFigures(registry)).decisionDuration).toMatchObject({ "": { count: 1 } });
 });
 
+it("may be called again in the OpenMetrics format, also after the registry was cleared", async () => {
+  const registry = new Registry();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
+  for (let i = 0; i < 3; i++) {
+    measured(registry);
+    await registry.metrics();
+    expect(registry.getMetricsAsArray()).toHaveLength(names.length);
+    if (i === 1) registry.clear();
+  }
+  for (const stop of undo.splice(0)) stop();
+  expect(namesIn(registry)).toEqual([]);
+});
+
 it("writes both content types of prom-client", async () => {
   const line = 'floodgate_rate_limiting_requests_total{rule="text",result="allowed"} 1';
   for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE] as const) {
