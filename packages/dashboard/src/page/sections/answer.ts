@@ -119,6 +119,7 @@ function detailOf(model: Model, requests: number, during: string): (Node | strin
     `${during[0]?.toUpperCase()}${during.slice(1)}, `,
     ...parts,
     others > 0 ? `, and ${plural(others, "more rule")} rejected some.` : ".",
+    without,
   ];
 }
 
