@@ -1,3 +1,4 @@
+import { type Duration, formatDuration, parseDuration } from "../support/duration.js";
 import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";
 import type { Rule } from "./rule.js";
@@ -12,12 +13,17 @@ export interface RuleWords {
   readonly ban: string | undefined;
 }
 
+/** Describes a rule whose options are checked. */
 export function wordsOf<Req>({ match, key = "ip", ban }: Rule<Req, string>): RuleWords {
   return {
     match: match === undefined ? "all requests" : typeof match === "function" ? "a function" : matchWords(match),
     key: keyWords(key),
-    ban: ban === undefined ? undefined : `${ban.for} after ${ban.after} rejections within ${ban.within}`,
+    ban: ban === undefined ? undefined : `${durationWords(ban.for)} after ${ban.after} rejections within ${durationWords(ban.within)}`,
   };
+}
+
+function durationWords(duration: Duration): string {
+  return formatDuration(parseDuration(duration));
 }
 
 function keyWords<Req>(key: KeyOption<Req, string>): string {
