@@ -312,7 +312,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     return check;
   });
   const listeners = checks.map(({ limiter }) => heard(limiter.onEvent));
-  const askedMs = steadyMs();
+  const askedMs = listeners.some((listener) => listener !== undefined) ? steadyMs() : 0;
   const combined = (decisions: Decision[]): CombinedDecision => {
     const whole = combine(list, decisions);
     const { allowed } = whole;

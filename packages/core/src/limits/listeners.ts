@@ -3,14 +3,15 @@ import { isPromise } from "../support/promises.js";
 import { warnOnce } from "../support/warn.js";
 import type { EventListener, FloodgateEvent, WarningCode } from "./events.js";
 
-const listeners = new WeakMap<EventListener, EventListener>();
+/** The wrappers of listeners. */
+const wrappers = new WeakMap<EventListener, EventListener>();
 
 /** Wraps a listener so that its errors fail no request; the first one is logged. The same listener returns the same wrapper. */
 export function listenerOf(onEvent: EventListener): EventListener;
 export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined;
 export function listenerOf(onEvent: EventListener | undefined): EventListener | undefined {
   if (onEvent === undefined) return undefined;
-  const known = listeners.get(onEvent);
+  const known = wrappers.get(onEvent);
   if (known !== undefined) return known;
   const listener = (event: FloodgateEvent): void => {
     try {
@@ -20,8 +21,8 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
       listenerFailed(error);
     }
   };
-  listeners.set(onEvent, listener);
-  listeners.set(listener, listener);
+  wrappers.set(onEvent, listener);
+  wrappers.set(listener, listener);
   return listener;
 }
 
@@ -33,15 +34,15 @@ function listenerFailed(error: unknown): void {
 const observers = new Set<{ readonly listener: EventListener }>();
 /** The listeners of these calls, once each. */
 let observing: ReadonlySet<EventListener> = new Set();
-/** Tells all observers. Undefined if there are none, which is all that a decision asks. */
+/** Tells all observers. Undefined if there are none: a decision checks nothing else. */
 let tellObservers: EventListener | undefined;
 /** The functions that tell one listener and all observers. Made once for each listener. */
 const joined = new WeakMap<EventListener, EventListener>();
 
 /**
- * Listens to all events of this process, of whatever was made before or comes later: limiters, middlewares, stores, and sources of rules. An
- * event that several `onEvent` listeners get (a breaker's, a source's) arrives once. Warnings and outages are still logged on the console
- * where no `onEvent` listens. The listener's errors fail no request.
+ * Listens to all events of this process: of all limiters, middlewares, stores and sources of rules, made before or after. An event that
+ * several `onEvent` listeners get (of a breaker or a source) arrives once. Warnings and outages are still logged on the console if there is
+ * no `onEvent`. A listener that throws or rejects fails no request.
  *
  *     const stop = observe((event) => { if (event.type === "limited") console.log(event.name, event.key); });
  *
@@ -57,26 +58,26 @@ export function observe(listener: EventListener): () => void {
   }
   const observer = { listener: listenerOf(listener) };
   observers.add(observer);
-  tellAnew();
+  updateObservers();
   return () => {
     observers.delete(observer);
-    tellAnew();
+    updateObservers();
   };
 }
 
-function tellAnew(): void {
+function updateObservers(): void {
   const all = new Set([...observers].map(({ listener }) => listener));
   observing = all;
   const [first] = all;
-  const tellAll = (event: FloodgateEvent): void => {
+  const tellEach = (event: FloodgateEvent): void => {
     for (const listener of all) listener(event);
   };
-  tellObservers = all.size > 1 ? tellAll : first;
+  tellObservers = all.size > 1 ? tellEach : first;
 }
 
 /**
- * Who hears an event: the listener of one limiter, middleware or store, and the observers of the process. Undefined if nobody does, so that
- * no event is made: `heard(onEvent)?.({ type: ... })`.
+ * Returns a function that tells an event to the listener of one limiter, middleware or store, and to the observers of the process.
+ * Undefined if nobody listens, so that no event is made: `heard(onEvent)?.({ type: ... })`.
  * @param onEvent a wrapper of `listenerOf`.
  */
 export function heard(onEvent?: EventListener): EventListener | undefined {

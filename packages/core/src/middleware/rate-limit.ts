@@ -231,8 +231,8 @@ export class RateLimit<Req> {
   #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
-    // Who began to listen while the store was asked hears of the next request.
-    const listener = meeting.askedMs > 0 ? heard(this.#client.onEvent) : undefined;
+    // A listener that came while the store was asked first hears of the next request.
+    const listener = meeting.askedMs >= 0 ? heard(this.#client.onEvent) : undefined;
     if (listener !== undefined) emitDecisions(listener, checks, all, { allowed, askedMs: meeting.askedMs });
     let watched = false;
     let mayChange = this.#refundWhen !== undefined;

@@ -51,7 +51,7 @@ export class Meeting<Req = unknown> {
   decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
   reported: Decision | undefined;
-  /** When the store was asked, by `steadyMs`; 0 if nobody listens. */
+  /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
   askedMs: number;
   private readonly settings: RequestSettings<Req>;
   private readAddress: Promised<string | undefined> | typeof unread;
@@ -75,7 +75,7 @@ export class Meeting<Req = unknown> {
     this.rules = noRules;
     this.decision = undefined;
     this.reported = undefined;
-    this.askedMs = 0;
+    this.askedMs = -1;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

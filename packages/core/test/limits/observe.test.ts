@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { RateLimit, type RequestReader } from "../../src/adapter.js";
 import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
 import { inventory, tellAll } from "../../src/rules.js";
 
@@ -12,6 +13,17 @@ function observed(): FloodgateEvent[] {
   stops.push(observe((event) => events.push(event)));
   return events;
 }
+
+const reader: RequestReader<object> = {
+  identity: (request) => request,
+  method: () => "GET",
+  path: () => "/",
+  header: () => undefined,
+  remoteAddress: () => "192.0.2.1",
+  clientIp: () => "192.0.2.1",
+  trustsProxy: () => true,
+  route: () => undefined,
+};
 
 const types = (events: readonly FloodgateEvent[]) => events.map(({ type }) => type);
 
@@ -82,6 +94,16 @@ describe("observe", () => {
     const tell = (event: FloodgateEvent) => void own.push(event);
     tellAll([tell, tell, (event) => void own.push(event)], { type: "rules-reloaded", source: "limits.yaml", version: "2" });
     expect([events.length, own.length]).toEqual([1, 2]);
+  });
+
+  it("hears of requests whose clock stands at 0, as fake clocks do", () => {
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
+    expect(performance.now()).toBe(0);
+    const events = observed();
+    const limit = new RateLimit("test", { policy }, [], reader, () => simpleStore());
+    limit.decide({});
+    limit.close();
+    expect(types(events)).toEqual(["allowed"]);
   });
 
   it.each([undefined, null, "log", {}])("takes a function, which %s is not", (listener) => {
