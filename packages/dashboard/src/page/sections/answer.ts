@@ -106,7 +106,9 @@ function detailOf(model: Model, requests: number, during: string): (Node | strin
     .map(({ rule }) => ({ rule, counts: countsOf(history, rule) }))
     .filter(({ counts }) => rejectedIn(counts) > 0)
     .sort((a, b) => rejectedIn(b.counts) - rejectedIn(a.counts));
-  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.${without}`];
+  // What was decided without the store may have been rejected for that reason.
+  if (worst.length === 0 && degraded > 0) return [`No limit rejected a request ${during}.${without}`];
+  if (worst.length === 0) return [`All ${count(requests)} decisions ${during} let the request pass.`];
   const parts = worst
     .slice(0, 2)
     .flatMap(({ rule, counts }, i) => [
