@@ -4,13 +4,22 @@ import { whyNotLocal } from "../src/safety/local.js";
 
 // What real servers and clients on one machine cannot send.
 
-function view(parts: { remoteAddress?: string | undefined; httpVersion?: string | undefined; headers?: Record<string, string> }): View {
-  const headers: Record<string, string> = { host: "localhost:3000", ...parts.headers };
+interface Parts {
+  readonly remoteAddress?: string | undefined;
+  readonly httpVersion?: string | undefined;
+  readonly tls?: boolean;
+  readonly headers?: Record<string, string>;
+}
+
+function view(parts: Parts): View {
+  const http2 = parts.httpVersion?.startsWith("2") === true;
+  const headers: Record<string, string> = { host: "localhost:3000", ...(!http2 && { connection: "keep-alive" }), ...parts.headers };
   return {
     method: "GET",
     path: "/",
     query: "",
     httpVersion: "httpVersion" in parts ? parts.httpVersion : "1.1",
+    tls: parts.tls ?? http2,
     remoteAddress: "remoteAddress" in parts ? parts.remoteAddress : "127.0.0.1",
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
@@ -46,9 +55,20 @@ describe("a request may come from another machine", () => {
     expect(whyNotLocal(view({ httpVersion }))).toMatch("HTTP/");
   });
 
-  it("on a runtime that does not tell the version, if it closes its connection as nginx does", () => {
-    expect(whyNotLocal(view({ httpVersion: undefined }))).toBeUndefined();
-    expect(whyNotLocal(view({ httpVersion: undefined, headers: { connection: "close" } }))).toMatch("closes its connection");
+  it("over HTTP/2 without TLS", () => {
+    expect(whyNotLocal(view({ httpVersion: "2.0", tls: false }))).toMatch("without TLS");
+  });
+
+  it.each([["1.1"], [undefined]])("with the Connection of a proxy (HTTP version: %s)", (httpVersion) => {
+    for (const connection of ["close", "Close", "", "upgrade", undefined as never]) {
+      expect(whyNotLocal(view({ httpVersion, headers: { connection } })), connection).toMatch("keep-alive");
+    }
+    expect(whyNotLocal(view({ httpVersion, headers: { connection: "Keep-Alive" } }))).toBeUndefined();
+  });
+
+  it("except HTTP/2 over TLS on a runtime that does not tell the version: it has no Connection", () => {
+    expect(whyNotLocal(view({ httpVersion: undefined, tls: true, headers: { connection: undefined as never } }))).toBeUndefined();
+    expect(whyNotLocal(view({ httpVersion: "1.1", tls: true, headers: { connection: undefined as never } }))).toMatch("keep-alive");
   });
 
   it.each([

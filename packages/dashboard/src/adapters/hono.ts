@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { Context } from "hono";
 import type { Answer, Body, Sink, View } from "../routes/view.js";
@@ -31,6 +32,7 @@ export function honoView(c: Context): View {
     path: pathBelow(c),
     query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
     httpVersion: incoming?.httpVersion,
+    tls: incoming === undefined ? c.req.url.startsWith("https:") : (incoming.socket as Partial<TLSSocket>).encrypted === true,
     remoteAddress: incoming?.socket.remoteAddress ?? runtime.requestIP?.(c.req.raw)?.address ?? runtime.remoteAddr?.hostname,
     header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
     headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { Answer, Body, Sink, View } from "../routes/view.js";
 
@@ -20,6 +21,7 @@ export function nodeView({ request, identity, url, parsed }: NodeView): View {
     path: queryAt < 0 ? url : url.slice(0, queryAt),
     query: queryAt < 0 ? "" : url.slice(queryAt + 1),
     httpVersion: request.httpVersion,
+    tls: (request.socket as Partial<TLSSocket>).encrypted === true,
     remoteAddress: request.socket.remoteAddress,
     header: (name) => nodeHeader(request, name),
     headerNames: () => Object.keys(request.headers),

@@ -7,6 +7,8 @@ export interface View {
   readonly query: string;
   /** `"1.0"`, `"1.1"`, `"2.0"`. Undefined if the runtime does not tell. */
   readonly httpVersion: string | undefined;
+  /** Whether this connection is encrypted. */
+  readonly tls: boolean;
   /** The address at the other end of the connection, never a forwarded one. */
   readonly remoteAddress: string | undefined;
   /** By lower-case name; several lines are joined by ", ". */

@@ -10,21 +10,34 @@ const loopbackAddress = /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$|^::1$/i;
 
 /**
  * Why a request may come from another machine; undefined if it comes from a browser on this one. A page of another site can make the
- * browser send requests here under a name of its own (DNS rebinding), so the Host counts too. nginx's bare `proxy_pass` adds no header, but
- * speaks HTTP/1.0 and closes the connection.
+ * browser send requests here under a name of its own (DNS rebinding), so the Host counts too. nginx's bare `proxy_pass` adds no header, and
+ * its Host is the app's address.
  */
 export function whyNotLocal(view: View): string | undefined {
-  const { remoteAddress, httpVersion } = view;
+  const { remoteAddress } = view;
   if (remoteAddress === undefined || !loopbackAddress.test(remoteAddress)) return "it does not come from this machine";
   for (const name of view.headerNames()) if (forwarding.test(name)) return `a proxy has forwarded it (${name})`;
-  if (httpVersion !== undefined && !/^(?:1\.1|2(?:\.0)?)$/.test(httpVersion)) return `it speaks HTTP/${httpVersion}, as proxies do`;
-  if (httpVersion === undefined && /\bclose\b/i.test(view.header("connection") ?? "")) return "it closes its connection, as proxies do";
+  const connection = whyNotBrowser(view);
+  if (connection !== undefined) return connection;
   // HTTP/2 has `:authority`, and may have Host too.
   const hosts = [view.header("host"), view.header(":authority")].filter((host) => host !== undefined);
   if (hosts.length === 0 || !hosts.every((host) => loopbackHost.test(host))) return "its Host is not localhost, 127.0.0.1 or [::1]";
   const origin = view.header("origin");
   if (origin !== undefined && !loopbackOrigin.test(origin)) return "it comes from a page of another site";
   return undefined;
+}
+
+/**
+ * Why a connection is not a browser's. Browsers send `Connection: keep-alive` with each HTTP/1.1 request. The header is about one connection
+ * only, so proxies drop the client's and write their own: nginx speaks HTTP/1.0 or writes `close`, and since 1.30 it writes none. HTTP/2 has
+ * no such header, and browsers speak it over TLS only.
+ */
+function whyNotBrowser({ httpVersion, header, tls }: View): string | undefined {
+  if (httpVersion !== undefined && !/^(?:1\.1|2(?:\.0)?)$/.test(httpVersion)) return `it speaks HTTP/${httpVersion}, as proxies do`;
+  const connection = header("connection");
+  if (connection === undefined && tls && httpVersion !== "1.1") return undefined;
+  if (httpVersion?.startsWith("2")) return "it speaks HTTP/2 without TLS, as proxies do";
+  return /\bkeep-alive\b/i.test(connection ?? "") ? undefined : "it has no `Connection: keep-alive`, which browsers send and proxies drop";
 }
 
 /** Why the app may run in production; undefined if it does not. */

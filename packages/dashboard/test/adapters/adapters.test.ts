@@ -84,10 +84,21 @@ describe.each(apps)("on %s", (_, start) => {
       }
     });
 
-    it("gives the app's own 404 to HTTP/1.0, which nginx speaks", async () => {
-      const lines = ["Host: localhost", "Connection: close"];
-      for (const path of addresses) expect(await askRaw(port, [`GET ${path} HTTP/1.0`, ...lines])).toBe("HTTP/1.1 404 Not Found");
-      expect(await askRaw(port, [`GET ${root}/ HTTP/1.1`, ...lines])).toBe("HTTP/1.1 200 OK");
+    it("gives the app's own 404 to proxies that add no header, and whose Host is the app's address", async () => {
+      const host = `Host: localhost:${port}`;
+      const proxies: readonly (readonly [version: string, ...lines: string[]])[] = [
+        ["HTTP/1.0", host, "Connection: close"], // nginx before 1.30
+        ["HTTP/1.0", host, "Connection: keep-alive"],
+        ["HTTP/1.1", host, "Connection: close"], // nginx with `proxy_http_version 1.1`; Vite, webpack-dev-server
+        ["HTTP/1.1", host], // nginx 1.30, HAProxy
+        ["HTTP/1.1", host, "Connection: upgrade"],
+      ];
+      for (const [version, ...lines] of proxies) {
+        for (const path of addresses) {
+          expect(await askRaw(port, [`GET ${path} ${version}`, ...lines]), lines.join()).toBe("HTTP/1.1 404 Not Found");
+        }
+      }
+      expect(await askRaw(port, [`GET ${root}/ HTTP/1.1`, host, "Connection: keep-alive"])).toBe("HTTP/1.1 200 OK");
     });
 
     it("gives the app's own 404 in production", async () => {

@@ -13,10 +13,13 @@ export interface Ask {
   readonly body?: string;
 }
 
+/** Browsers send it with each request. */
+const asBrowsers = { Connection: "keep-alive" };
+
 /** Sends a request whose Host can be chosen, which `fetch` does not allow. */
 export function ask(port: number, path: string, { method = "GET", headers = {}, body }: Ask = {}): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port, path, method, headers, agent: false }, (message) => {
+    const sent = request({ host: "127.0.0.1", port, path, method, headers: { ...asBrowsers, ...headers }, agent: false }, (message) => {
       let text = "";
       message.setEncoding("utf8");
       message.on("data", (chunk) => (text += chunk));
@@ -56,7 +59,7 @@ export interface EventStream {
 /** Opens a stream of server-sent events. */
 export function openEvents(port: number, path: string, headers: Record<string, string> = {}): Promise<EventStream> {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port, path, headers, agent: false }, (message) => {
+    const sent = request({ host: "127.0.0.1", port, path, headers: { ...asBrowsers, ...headers }, agent: false }, (message) => {
       const events: unknown[] = [];
       const waiting: ((event: unknown) => void)[] = [];
       let text = "";
