@@ -82,6 +82,17 @@ describe("a stream", () => {
     expect([slow.ended, other.ended, other.ticks.length]).toEqual([true, false, 1]);
   });
 
+  it("that has ended takes no place, even if its client keeps the connection", () => {
+    const sinks = Array.from({ length: 32 }, open);
+    for (const sink of sinks) {
+      sink.isStale = true;
+      sink.onClose(() => undefined);
+    }
+    live.tick([second(1)], overview({}));
+    expect(sinks.every(({ ended }) => ended)).toBe(true);
+    expect(live.size).toBe(0);
+  });
+
   it("is refused if 32 are open, also if they open at the same moment", () => {
     const answers = Array.from({ length: 40 }, () => live.open());
     const sinks = answers.map(({ body }) => {

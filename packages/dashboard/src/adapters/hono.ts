@@ -83,21 +83,29 @@ function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8
     open = false;
     for (const closed of whenClosed.splice(0)) closed();
   };
-  c.req.raw.signal.addEventListener("abort", close, { once: true });
+  if (c.req.raw.signal.aborted) close();
+  else c.req.raw.signal.addEventListener("abort", close, { once: true });
   return new ReadableStream({
     start(controller) {
+      const isUnread = (): boolean => (controller.desiredSize ?? 0) < -mostUnread;
       start({
         write(text) {
           if (open) controller.enqueue(encoder.encode(text));
         },
         end() {
           if (!open) return;
+          const unread = isUnread();
           close();
-          controller.close();
+          // What such a client has not read would stay in memory until it leaves.
+          if (unread) controller.error(new Error("The client reads too slowly."));
+          else controller.close();
         },
-        onClose: (closed) => whenClosed.push(closed),
+        onClose(closed) {
+          if (open) whenClosed.push(closed);
+          else closed();
+        },
         get isStale() {
-          return (controller.desiredSize ?? 0) < -mostUnread || server?.listening === false;
+          return isUnread() || server?.listening === false;
         },
       });
     },

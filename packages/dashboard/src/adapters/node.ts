@@ -53,6 +53,12 @@ function readBody(request: IncomingMessage, most: number): Promise<Body | undefi
 /** A client that reads too slowly is cut off at this many bytes. Its browser connects again. */
 const mostUnread = 1_000_000;
 
+/** Whether the client has left, for example while `authorize` was asked: then no `close` comes any more. */
+function hasGone(request: IncomingMessage, output: Output): boolean {
+  // The response of HTTP/2 does not say.
+  return output.destroyed || (request as { readonly stream?: { readonly destroyed?: boolean } }).stream?.destroyed === true;
+}
+
 /** Sends an answer. */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Answer): void {
   if (response.headersSent || response.writableEnded) return;
@@ -67,7 +73,7 @@ export function sendAnswer(request: IncomingMessage, response: ServerResponse, {
 }
 
 /** The used part of a response, and of a stream that is piped to one. */
-type Output = Pick<Writable, "write" | "end" | "once" | "writableEnded" | "destroyed" | "writableLength"> & {
+type Output = Pick<Writable, "write" | "end" | "destroy" | "once" | "writableEnded" | "destroyed" | "writableLength"> & {
   /** The `compression` middleware holds back what is not flushed. */
   readonly flush?: () => void;
 };
@@ -81,8 +87,15 @@ export function sinkOf(request: IncomingMessage, output: Output): Sink {
       output.write(text);
       output.flush?.();
     },
-    end: () => output.end(),
-    onClose: (closed) => output.once("close", closed),
+    end() {
+      // What such a client has not read would stay in memory until it leaves.
+      if (output.writableLength > mostUnread) output.destroy();
+      else output.end();
+    },
+    onClose(closed) {
+      if (hasGone(request, output)) closed();
+      else output.once("close", closed);
+    },
     get isStale() {
       return output.writableLength > mostUnread || server?.listening === false;
     },

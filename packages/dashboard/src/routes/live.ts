@@ -59,7 +59,12 @@ export class Live {
   /** Sends what has changed, with one tick for each second that has ended. */
   tick(ended: readonly EndedSecond[], overview: Overview): void {
     const nowMs = this.#clock();
-    for (const { sink, endsAtMs } of this.#streams) if (sink.isStale || nowMs >= endsAtMs) sink.end();
+    for (const stream of this.#streams) {
+      if (!stream.sink.isStale && nowMs < stream.endsAtMs) continue;
+      // A client that does not read may keep its end of the stream open, but no place.
+      this.#streams.delete(stream);
+      stream.sink.end();
+    }
     if (this.#streams.size === 0 || ended.length === 0) return;
     let text = "";
     ended.forEach(({ second, counts }, i) => {

@@ -37,7 +37,7 @@ export interface Answer {
 export interface Sink {
   write(text: string): void;
   end(): void;
-  /** Called once when the client has gone or the stream has ended. */
+  /** Called once when the client has gone or the stream has ended: at once if it has gone already. */
   onClose(closed: () => void): void;
   /** Whether the client reads too slowly, or the server takes no new connections. */
   readonly isStale: boolean;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Overview, Tick } from "../../src/contract.js";
 import { apps, type Running, type Setup } from "./apps.js";
-import { type Ask, ask, askRaw, openEvents } from "./http.js";
+import { type Ask, ask, askRaw, leave, openEvents } from "./http.js";
 
 const warnings: string[] = [];
 beforeAll(() => {
@@ -243,6 +243,27 @@ describe.each(apps)("on %s", (_, start) => {
       again.close();
       expect(again.message.statusCode).toBe(200);
     });
+  });
+
+  it("keeps no stream for clients that leave while authorize is asked", async () => {
+    let asked = 0;
+    let answer: (yes: boolean) => void = () => undefined;
+    const answered = new Promise<boolean>((resolve) => (answer = resolve));
+    const authorize = (): Promise<boolean> | boolean => (++asked > 40 ? true : answered);
+    const app = await start({ options: { authorize } });
+    running.push(app);
+    const left = Array.from({ length: 40 }, () => leave(app.port, `${root}/data/live`));
+    await vi.waitFor(() => expect(asked).toBe(40));
+    await Promise.all(left.map((leaveNow) => leaveNow()));
+    // The server sees that they have left.
+    await vi.waitFor(async () => {
+      const open = await new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count)));
+      expect(open).toBe(0);
+    });
+    answer(true);
+    const stream = await openEvents(app.port, `${root}/data/live`);
+    stream.close();
+    expect(stream.message.statusCode).toBe(200);
   });
 
   it("ends the streams when it is closed, and when the server is", async () => {

@@ -89,3 +89,14 @@ export function openEvents(port: number, path: string, headers: Record<string, s
     sent.end();
   });
 }
+
+/** Sends a request and reads no answer. Call the function that it returns to disconnect. */
+export function leave(port: number, path: string): () => Promise<void> {
+  const socket = connect(port, "127.0.0.1", () => socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`));
+  socket.on("error", () => undefined);
+  return () =>
+    new Promise((resolve) => {
+      socket.once("close", () => resolve());
+      socket.destroy();
+    });
+}
