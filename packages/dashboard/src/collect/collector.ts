@@ -55,7 +55,7 @@ export class Collector {
       case "shadow-limited":
       case "delayed":
       case "degraded": {
-        const nowMs = this.#moveToNow();
+        const nowMs = this.moveToNow();
         const { name, key, decision } = event;
         const rule = this.#rule(name);
         rule.add(event.type);
@@ -68,7 +68,7 @@ export class Collector {
       }
       case "exempt":
       case "missing-key":
-        this.#moveToNow();
+        this.moveToNow();
         this.#rule(event.name).add(event.type === "missing-key" && !event.rejected ? "exempt" : event.type);
         return;
       case "banned":
@@ -83,14 +83,9 @@ export class Collector {
     }
   };
 
-  /** Ends the seconds that are over, so that everything that is read is up to date. Returns the time. */
-  moveToNow(): number {
-    return this.#moveToNow();
-  }
-
   /** The seconds that have ended since the last call, oldest first; at most the last 60. */
   takeEnded(): EndedSecond[] {
-    this.#moveToNow();
+    this.moveToNow();
     const ended = this.#ended;
     this.#ended = [];
     return ended;
@@ -103,7 +98,7 @@ export class Collector {
 
   /** @param extra how many older steps there are before the range; at most `mostExtra`. */
   history(range: Range, extra = 0): History {
-    const nowMs = this.#moveToNow();
+    const nowMs = this.moveToNow();
     const { stepMs } = ranges[range];
     const points = ranges[range].points + extra;
     const first = firstStep(range, nowMs) - extra;
@@ -126,7 +121,8 @@ export class Collector {
     return rule;
   }
 
-  #moveToNow(): number {
+  /** Ends the seconds that are over, so that everything that is read is up to date. Returns the time. */
+  moveToNow(): number {
     const nowMs = this.#clock();
     const second = Math.floor(nowMs / 1000);
     if (second > this.#second) this.#end(second);

@@ -6,6 +6,9 @@ import { textOf } from "../text.js";
 import type { StoreReport } from "./report.js";
 import { StoreCounts } from "./store-counts.js";
 
+/** New rules that are looked up between two refreshes. A look-up reads all limits, and an app may make a limiter for each user. */
+const mostLookUps = 10;
+
 /** The limits, stores and sources that exist in this process, and what was counted of each store. */
 export class InUse {
   /** By the identity of a store's data. */
@@ -16,14 +19,20 @@ export class InUse {
   /** Counts what no store that is in use can have done. */
   readonly #unknown = new StoreCounts();
   readonly #read: () => Inventory;
+  #lookUpsLeft = mostLookUps;
 
   constructor(read: () => Inventory = inventory) {
     this.#read = read;
     this.refresh();
   }
 
-  /** Looks again at what exists. Called once a second, and for a rule that is new. */
+  /** Reads again what exists. Called once a second. */
   refresh(): void {
+    this.#lookUpsLeft = mostLookUps;
+    this.#look();
+  }
+
+  #look(): void {
     this.#inventory = this.#read();
     this.#scopes = new Map();
     for (const { name, limiter } of this.#inventory.limits) {
@@ -44,8 +53,8 @@ export class InUse {
     }
     let scope = this.#scopes.get(rule);
     if (scope === undefined) {
-      this.refresh();
-      // A limiter that has gone since is looked up once only.
+      if (this.#lookUpsLeft-- > 0) this.#look();
+      // A limiter that no longer exists is looked up once only.
       scope = this.#scopes.get(rule) ?? this.#unknown;
       this.#scopes.set(rule, scope);
     }
@@ -130,7 +139,7 @@ function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit,
     kind: rule === undefined ? "limiter" : "rule",
     mode: shadow ? "shadow" : "enforce",
     policy: policy === undefined ? "set by a function of the request" : policyWords(policy),
-    ...(policy !== undefined && { algorithm: policy.algorithm, limit: limitOf(policy) }),
+    ...(policy !== undefined && { algorithm: policy.algorithm, limit: policy.quota }),
     ...(rule !== undefined && { match: rule.match, key: rule.key }),
     plans: [...(plans ?? [])].map(([plan, own]) => ({ name: plan, policy: policyWords(own) })),
     ...(rule?.ban !== undefined && { ban: rule.ban }),
@@ -142,12 +151,6 @@ function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit,
 /** "100 per 1m, fixed-window". */
 export function policyWords(policy: Policy): string {
   return `${describePolicy(policy)}, ${policy.algorithm}`;
-}
-
-/** The largest cost that could ever pass. */
-function limitOf(policy: Policy): number {
-  if ("capacity" in policy) return policy.capacity;
-  return "burst" in policy ? policy.burst : policy.limit;
 }
 
 /** A store that processes share is in Redis, unless it is somebody's own. Minifiers change class names, so they come last. */

@@ -78,6 +78,15 @@ function ringOf(range: Range): Ring {
   return new Ring(ranges[range].points + mostExtra);
 }
 
-/** Results of requests that were turned away. */
-export const rejected: readonly Result[] = ["limited", "missing-key"];
-const rejectedIndexes = rejected.map((result) => results.indexOf(result));
+/** The sum, result by result. */
+export function addCounts(a: Counts, b: Counts): Counts {
+  const sum: Record<string, number> = {};
+  for (const result of results) {
+    const count = (a[result] ?? 0) + (b[result] ?? 0);
+    if (count > 0) sum[result] = count;
+  }
+  return sum;
+}
+
+/** Results of requests that were rejected. */
+const rejectedIndexes = (["limited", "missing-key"] satisfies Result[]).map((result) => results.indexOf(result));

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { observe } from "@floodgate/core";
+import { warnOnce } from "@floodgate/core/rules";
+import { textOf } from "../text.js";
 import { Collector, type EndedSecond } from "./collector.js";
 import { InUse } from "./in-use.js";
 import type { Report } from "./report.js";
@@ -84,7 +86,12 @@ export class Watch {
   #schedule(): void {
     const waitMs = 1000 - (this.#clock() % 1000) + afterMs;
     this.#timer = setTimeout(() => {
-      this.tick();
+      try {
+        this.tick();
+      } catch (error) {
+        // A store or a source of the app's own may throw when it is asked for its size or version. That must not end the process.
+        warnOnce("FLOODGATE_DASHBOARD_FAILED", `the dashboard cannot read what is in use. Requests are not affected. ${textOf(error)}`);
+      }
       this.#schedule();
     }, waitMs);
     // It keeps no process alive.

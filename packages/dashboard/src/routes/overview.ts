@@ -1,18 +1,8 @@
 import { latencyOf, mergeHistograms } from "../collect/latencies.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
+import { addCounts } from "../collect/rule-counts.js";
 import { mergeSummaries } from "../collect/sketch.js";
-import {
-  type Capabilities,
-  type Counts,
-  type Overview,
-  type RuleInfo,
-  type RuleTotals,
-  results,
-  type Scope,
-  type SourceInfo,
-  type StoreInfo,
-  type TopList,
-} from "../contract.js";
+import type { Capabilities, Overview, RuleInfo, RuleTotals, Scope, SourceInfo, StoreInfo, TopList } from "../contract.js";
 import type { KeyNames } from "./key-names.js";
 
 const mostTop = 20;
@@ -97,15 +87,6 @@ function added(a: RuleTotals, b: RuleTotals): RuleTotals {
     units: { asked: a.units.asked + b.units.asked, charged: a.units.charged + b.units.charged },
     bans: a.bans + b.bans,
   };
-}
-
-export function addCounts(a: Counts, b: Counts): Counts {
-  const sum: Record<string, number> = {};
-  for (const result of results) {
-    const count = (a[result] ?? 0) + (b[result] ?? 0);
-    if (count > 0) sum[result] = count;
-  }
-  return sum;
 }
 
 function topOf(reports: readonly KeyReport[], names: KeyNames): TopList {

@@ -1,8 +1,8 @@
 import type { EndedSecond } from "../collect/collector.js";
 import { firstStep, ranges } from "../collect/ranges.js";
 import type { Report } from "../collect/report.js";
+import { addCounts } from "../collect/rule-counts.js";
 import type { Burst, Counts, History, Range, Result, RuleHistory } from "../contract.js";
-import { addCounts } from "../routes/overview.js";
 
 /** The sum of the histories of several processes, up to the newest step that has ended at `nowMs`. */
 export function mergeHistories(range: Range, nowMs: number, histories: readonly History[]): History {

@@ -1,0 +1,54 @@
+import { createLimiter, fixedWindow } from "@floodgate/core";
+import { memoryStore } from "@floodgate/store-memory";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { InUse } from "../../src/collect/in-use.js";
+import { joinWatch } from "../../src/collect/watch.js";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("what is in use", () => {
+  it("is read at most ten times a second, however many limiters are made", () => {
+    let reads = 0;
+    const inUse = new InUse(() => {
+      reads++;
+      return { limits: [], stores: [], sources: [] };
+    });
+    for (let user = 0; user < 1000; user++) inUse.countsOf(`user-${user}`);
+    expect(reads).toBe(11);
+    inUse.refresh();
+    inUse.countsOf("user-2000");
+    expect(reads).toBe(13);
+  });
+
+  it("may fail to be read, which ends neither the process nor the counting", () => {
+    vi.useFakeTimers();
+    const warnings = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    const { watch, leave } = joinWatch();
+    const store = memoryStore();
+    const limiter = createLimiter({ name: "broken-size", policy: fixedWindow({ limit: 1, window: "1m" }), store });
+    const ended = vi.fn();
+    watch.eachSecond(ended);
+    Object.defineProperty(store, "size", {
+      configurable: true,
+      get: () => {
+        throw new Error("no size");
+      },
+    });
+    try {
+      vi.advanceTimersByTime(3000);
+      expect(ended).not.toHaveBeenCalled();
+      expect(warnings).toHaveBeenCalledTimes(1);
+      expect(warnings.mock.calls[0]?.[0]).toMatch(/^\[floodgate\] FLOODGATE_DASHBOARD_FAILED: .*no size$/);
+      limiter.consume("ann");
+      Reflect.deleteProperty(store, "size");
+      vi.advanceTimersByTime(2000);
+      expect(watch.collector.totals()).toMatchObject([{ rule: "broken-size", counts: { allowed: 1 } }]);
+    } finally {
+      leave();
+      limiter.close();
+    }
+  });
+});
