@@ -1,5 +1,5 @@
 import type { Key, LimiterKey } from "@floodgate/core";
-import { ipKey, isBuiltInKey, type PlainRule, parseKeyName } from "@floodgate/core/rules";
+import { decodeKey, ipKey, isBuiltInKey, type PlainRule, parseKeyName } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 
 /** The key options of `status` and `reset`. */
@@ -85,25 +85,11 @@ export function clientAddress(text: string, ipv6Prefix: number, shown: string = 
 }
 
 /**
- * Reverses `encodeKey`: `(a,b)` is a tuple, `\(a,b)` a string that begins with a parenthesis. A text that `encodeKey` never writes is
- * taken as it is.
- * @throws Failure if the text is the hash of a long key.
+ * The key of a text as events and `floodgate` show it: see `decodeKey`.
+ * @throws Failure if the text holds the hash of a long key or part.
  */
 export function parseKey(text: string): Key {
-  if (/^\\#[\da-f]{64}$/.test(text)) {
-    throw new Failure("usage", `${JSON.stringify(text)} is the hash of a key of more than 200 characters. Write the key itself.`);
-  }
-  const [, parts] = /^\((.*)\)$/s.exec(text) ?? [];
-  if (parts !== undefined) return splitParts(parts).map(parseKey) as Key;
-  return /^\\(?:[(\\]|secret:|missing-key-ip:)/.test(text) ? text.slice(1) : text;
-}
-
-/** Splits at commas that are not escaped. */
-function splitParts(text: string): string[] {
-  const parts = [""];
-  for (const [token] of text.matchAll(/\\?./gs)) {
-    if (token === ",") parts.push("");
-    else parts[parts.length - 1] += token.length > 1 ? token.slice(1) : token;
-  }
-  return parts;
+  const key = decodeKey(text);
+  if (key !== undefined) return key;
+  throw new Failure("usage", `${JSON.stringify(text)} holds the hash of a text of more than 200 characters. Write the text itself.`);
 }

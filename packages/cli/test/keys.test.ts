@@ -49,7 +49,7 @@ describe("the key that the options name", () => {
     [rule("user", "skip"), { ip: "192.0.2.1", ...key("ann") }, "1 --key and --ip were given. Write --key <user>."],
     [rule("user"), {}, "Write --key <user>, or only --ip <address> for a client whose key is missing."],
     [rule("ip"), key("192.0.2.1", "192.0.2.2"), "Write --ip <address>."],
-    [rule("user"), key(encodeKey("a".repeat(201))), "is the hash of a key of more than 200 characters. Write the key itself."],
+    [rule("user"), key(encodeKey("a".repeat(201))), "holds the hash of a text of more than 200 characters. Write the text itself."],
     [rule("ip"), key("192.0.2"), '"192.0.2" is not an IP address'],
     [rule("ip"), { ip: "2001:db8::/48" }, '"2001:db8::/48" is not an IP address'],
     [rule(["ip", "header:x-api-key"]), key("token", "192.0.2.1"), "the value given for the address is not an IP address"],

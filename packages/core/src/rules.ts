@@ -20,6 +20,7 @@ export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js
 export type { Ban } from "./rules/ban.js";
 export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
+export { decodeKey } from "./limits/key.js";
 export { ipKey } from "./support/ip.js";
 
 // What is in use in this process, for metrics and dashboards

@@ -50,6 +50,20 @@ async function lookUp(body: unknown): Promise<KeyAnswer> {
 }
 
 describe("a key that is looked up", () => {
+  it("is an address of the network that its rule counts as one client", async () => {
+    await start({});
+    const wide = rateLimit({ name: "wide", limit: 2, window: "1h", ipv6Prefix: 64, store: memoryStore({ clock: () => nowMs }) });
+    try {
+      wide.limiter.block("2001:db8:0:1::1", "1h");
+      for (const key of ["2001:db8:0:1::2", "2001:DB8:0:1::/64", "2001:db8:0:1::/56"]) {
+        expect((await lookUp({ key, rule: "wide" })).states[0]?.block).toEqual({ untilMs: nowMs + 3_600_000 });
+      }
+      expect((await lookUp({ key: "2001:db8:0:2::1", rule: "wide" })).states[0]?.block).toBeUndefined();
+    } finally {
+      wide.close();
+    }
+  });
+
   it("shows its state under each rule as what it is", async () => {
     await start({ showKeys: true });
     await ask(app.port, "/");

@@ -48,6 +48,31 @@ export function encodeKey(key: Key): string {
   return countedText(key);
 }
 
+/**
+ * Reverses `encodeKey`. A text that `encodeKey` never writes is taken as it is.
+ * @returns undefined if the text holds the hash of a long key or part: the key cannot be found from that.
+ */
+export function decodeKey(text: string): Key | undefined {
+  if (/^\\#[\da-f]{64}$/.test(text)) return undefined;
+  const [, inner] = /^\((.*)\)$/s.exec(text) ?? [];
+  if (inner !== undefined) {
+    const parts = splitParts(inner).map(decodeKey);
+    return parts.includes(undefined) ? undefined : (parts as Key);
+  }
+  const plain = text.slice(1);
+  return escaped(plain) === text ? plain : text;
+}
+
+/** Splits at commas that are not escaped. */
+function splitParts(text: string): string[] {
+  const parts = [""];
+  for (const [token] of text.matchAll(/\\?./gs)) {
+    if (token === ",") parts.push("");
+    else parts[parts.length - 1] += token.length > 1 ? token.slice(1) : token;
+  }
+  return parts;
+}
+
 /** The text of a key whose secret parts are digests. */
 export function countedText(key: CountedKey): string {
   return bounded(wholeText(key));

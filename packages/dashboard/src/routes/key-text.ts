@@ -1,40 +1,16 @@
 import type { Key, LimiterKey } from "@floodgate/core";
-import { ipKey } from "@floodgate/core/rules";
+import { decodeKey, ipKey } from "@floodgate/core/rules";
 
-/** How many bits of an IPv6 address identify a client, unless the app says otherwise. */
-const ipv6Prefix = 56;
 const missing = "missing-key-ip:";
 
-/**
- * The key of a text that events show: `(a,b)` is a tuple, `\(a` a text that begins with a parenthesis. Undefined if the text holds the hash of
- * a long key, from which the key cannot be found.
- */
+/** The key of a text that events show. Undefined if the text holds the hash of a long key: the key cannot be found from that. */
 export function keyOfText(text: string): LimiterKey | undefined {
-  return text.startsWith(missing) ? { missingKeyIp: text.slice(missing.length) } : parsed(text);
-}
-
-function parsed(text: string): Key | undefined {
-  if (/^\\#[\da-f]{64}$/.test(text)) return undefined;
-  const [, inner] = /^\((.*)\)$/s.exec(text) ?? [];
-  if (inner !== undefined) {
-    const parts = splitParts(inner).map(parsed);
-    return parts.includes(undefined) ? undefined : (parts as Key);
-  }
-  return /^\\(?:[(\\]|secret:|missing-key-ip:)/.test(text) ? text.slice(1) : text;
-}
-
-/** Splits at commas that are not escaped. */
-function splitParts(text: string): string[] {
-  const parts = [""];
-  for (const [token] of text.matchAll(/\\?./gs)) {
-    if (token === ",") parts.push("");
-    else parts[parts.length - 1] += token.length > 1 ? token.slice(1) : token;
-  }
-  return parts;
+  return text.startsWith(missing) ? { missingKeyIp: text.slice(missing.length) } : decodeKey(text);
 }
 
 /**
- * The key that somebody has typed, for a rule: addresses as the middleware counts them.
+ * The key that somebody has typed, for a rule. A network such as `2001:db8::/56` becomes its first address; the rule's limiter groups addresses
+ * by its own `ipv6Prefix`.
  * @param words what the rule counts by: "ip, user". Undefined for limiters.
  * @returns undefined if the rule counts by something else, such as more parts.
  */
@@ -51,6 +27,9 @@ export function typedKey(typed: string | readonly string[], words: string | unde
 }
 
 function part(name: string | undefined, typed: string): string | undefined {
-  if (name === "ip") return ipKey(typed.replace(/^(.*:.*)\/\d+$/, "$1"), ipv6Prefix);
+  if (name === "ip") {
+    const address = typed.replace(/^(.*:.*)\/\d+$/, "$1");
+    return ipKey(address, 128) === undefined ? undefined : address;
+  }
   return name === "global" && typed !== "global" ? undefined : typed;
 }
