@@ -7,7 +7,6 @@ import { pack } from "./lib/packed.mjs";
 import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
 import { observability } from "./observability.mjs";
-import { observe } from "./observe.mjs";
 import { redis } from "./redis.mjs";
 import { rules } from "./rules.mjs";
 import { store } from "./store.mjs";
@@ -22,12 +21,11 @@ Parts (all of them by default):
   full           a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)
   http           requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
   rules          one request under three of 10, 100 and 1000 rules
-  observe        CPU time that a listener, Prometheus or OpenTelemetry adds to a decision in memory
-  observability  the same of a request, also with the dashboard, mounted and open; and the memory of a million keys
+  observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
 
 Options:
-  --rounds <n>       rounds of store and rules (default 7, in each process), cpu, observe and observability (default 2), http and redis (default 5)
+  --rounds <n>       rounds of store and rules (default 7, in each process), cpu and observability (default 2), http and redis (default 5)
   --processes <n>    processes of store and rules, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2) and of redis (default 1, for each subject)
   --connections <n>  connections of http (default 32)
@@ -41,7 +39,7 @@ Ratios hold from machine to machine, absolute times do not. Run it on a machine 
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, rules, observe, observability, redis };
+const parts = { store, memory, flood, full, cpu, http, rules, observability, redis };
 
 function options() {
   try {
@@ -89,7 +87,6 @@ if (wanted) {
     cpu: { rounds: Number(rounds ?? 2), slices: 20, addresses: ["127.0.0.1", "::1"], framework },
     observability: { rounds: Number(rounds ?? 2), slices: 20, keys: 1_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
-    observe: { rounds: Number(rounds ?? 2), slices: 20 },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
   };
   try {

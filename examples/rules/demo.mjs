@@ -2,16 +2,21 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
 import { pushRules } from "@floodgate/rules";
 import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 
-if (process.argv.includes("--help")) {
-  console.log(`Usage: node demo.mjs [--stay]
+const { values: options } = parseArgs({
+  options: { help: { type: "boolean" }, stay: { type: "boolean" }, window: { type: "string", default: "1s" } },
+});
+if (options.help) {
+  console.log(`Usage: node demo.mjs [--stay] [--window 1s]
 
 Uses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-server of its own on a spare port.
 
-  --stay  serve on until Ctrl-C, to change the rules by hand: floodgate push limits.yaml --redis <url> --rules-key <key>`);
+  --stay               serve on until Ctrl-C, to change the rules by hand: floodgate push limits.yaml --redis <url> --rules-key <key>
+  --window <duration>  how long a post counts; longer for a machine so slow that a second passes between two posts`);
   process.exit(0);
 }
 
@@ -34,7 +39,8 @@ console.log(`Redis at ${host}:${port}${given === undefined ? ", started for this
 // Each run has its own prefix, so that an existing Redis starts at zero.
 const prefix = `floodgate-demo-${process.pid}`;
 const rulesKey = `${prefix}:rules`;
-const limits = await readFile(new URL("limits.yaml", import.meta.url), "utf8");
+const { window } = options;
+const limits = (await readFile(new URL("limits.yaml", import.meta.url), "utf8")).replace("window: 1s", `window: ${window}`);
 console.log(`limits.yaml is version ${await pushRules(redis, rulesKey, limits)} of the rules, under the key ${rulesKey}`);
 
 const workers = await Promise.all([start(), start()]).catch(({ message }) => {
@@ -45,15 +51,15 @@ for (const { pid, port, version } of workers) {
   console.log(`Process ${pid} serves on http://127.0.0.1:${port}, by version ${version}`);
 }
 
-console.log("\nAnn may post once a second, whichever process she meets:\n");
+console.log(`\nAnn may post once in ${window}, whichever process she meets:\n`);
 await post("ann", 3);
 console.log("\nBob pays, and may five times:\n");
 await post("bob", 6, { "x-plan": "pro" });
 
-console.log("\nNow 3 posts a second for everybody, pushed to Redis:\n");
+console.log(`\nNow 3 posts in ${window} for everybody, pushed to Redis:\n`);
 const startMs = performance.now();
 const followed = workers.map((worker) => worker.next("version"));
-const version = await pushRules(redis, rulesKey, limits.replace("limit: 1, window: 1s", "limit: 3, window: 1s"));
+const version = await pushRules(redis, rulesKey, limits.replace("limit: 1, window:", "limit: 3, window:"));
 await Promise.all(
   followed.map(async (message, i) => {
     console.log(
@@ -68,7 +74,7 @@ await pushRules(redis, rulesKey, limits.replace("limit: 100, window: 1m", "limit
   ({ message }) => console.log(message.replace(/^/gm, "   ")),
 );
 
-if (process.argv.includes("--stay")) {
+if (options.stay) {
   console.log(`\nServing until Ctrl-C. Change examples/rules/limits.yaml and push it:
 
   node packages/cli/dist/main.js push examples/rules/limits.yaml --redis ${url} --rules-key ${rulesKey}
