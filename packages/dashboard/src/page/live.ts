@@ -48,18 +48,24 @@ export class Live {
     const source = new EventSource(liveAddress());
     this.#source = source;
     this.#expectSign();
+    // An event may be under way while its source is closed.
+    const isCurrent = (): boolean => source === this.#source;
     source.addEventListener("open", () => {
+      if (!isCurrent()) return;
       this.#failures = 0;
       this.#expectSign();
       this.#listener.onConnection("live");
       this.#listener.onGap();
     });
     source.addEventListener("tick", (event) => {
+      if (!isCurrent()) return;
       this.#expectSign();
       this.#listener.onTick(JSON.parse((event as MessageEvent<string>).data));
     });
     // The browser's own attempts give up for good on an error status, so the attempts are ours.
-    source.addEventListener("error", () => this.#retry());
+    source.addEventListener("error", () => {
+      if (isCurrent()) this.#retry();
+    });
   }
 
   /** The server ends each stream after a while, so only a second failure is worth a word. */
