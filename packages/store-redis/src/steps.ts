@@ -208,25 +208,32 @@ export class ConsumeAll extends Step<Whole> {
   }
 }
 
-/** Peeks as a request of cost 1. */
-export class Look extends Step<Decision> {
-  readonly #known: KnownLimit;
+/** Reads the state of one key, its block and its ban. */
+abstract class ReadKey<T> extends Step<T> {
+  /** Its letter in lua/batch.lua. */
+  protected abstract readonly letter: "p" | "i";
+  protected readonly known: KnownLimit;
   readonly #blockKey: string;
-  #decided!: DecisionReply;
 
   constructor({ known, redisKey, blockKey }: KeyedCheck, timeoutMs: number) {
     super(redisKey, timeoutMs);
-    this.#known = known;
+    this.known = known;
     this.#blockKey = blockKey;
   }
 
   write(batch: Batch): void {
     batch.key(this.redisKey, this.#blockKey);
-    batch.args.push("p", batch.policy(this.#known.policy));
+    batch.args.push(this.letter, batch.policy(this.known.policy));
   }
+}
+
+/** Peeks as a request of cost 1. */
+export class Look extends ReadKey<Decision> {
+  protected readonly letter = "p";
+  #decided!: DecisionReply;
 
   protected readAnswer(reply: Reply): void {
-    this.#decided = reply.decision(this.#known, 1, false, this.firstKey);
+    this.#decided = reply.decision(this.known, 1, false, this.firstKey);
   }
 
   protected accept(): Decision {
@@ -234,32 +241,20 @@ export class Look extends Step<Decision> {
   }
 }
 
-/** Inspects a key: reads its state, its block and its ban. */
-export class Inspect extends Step<Inspection> {
-  readonly #known: KnownLimit;
-  readonly #blockKey: string;
+/** Inspects a key. */
+export class Inspect extends ReadKey<Inspection> {
+  protected readonly letter = "i";
   #seen!: { readonly state: Cells; readonly blocks: Cells };
 
-  constructor({ known, redisKey, blockKey }: KeyedCheck, timeoutMs: number) {
-    super(redisKey, timeoutMs);
-    this.#known = known;
-    this.#blockKey = blockKey;
-  }
-
-  write(batch: Batch): void {
-    batch.key(this.redisKey, this.#blockKey);
-    batch.args.push("i", batch.policy(this.#known.policy));
-  }
-
   protected readAnswer(reply: Reply): void {
-    const { decision, state, blocks } = reply.inspected(this.#known);
-    if (!explains(state, decision, this.#known.limit, reply.nowMs)) reply.wrong("a state with this decision", state[0] as number);
+    const { decision, state, blocks } = reply.inspected(this.known);
+    if (!explains(state, decision, this.known.limit, reply.nowMs)) reply.wrong("a state with this decision", state[0] as number);
     this.#seen = { state, blocks };
   }
 
   protected accept({ nowMs }: Reply): Inspection {
     const { state, blocks } = this.#seen;
-    return inspectIn(this.#known.limit, state, 0, nowMs, blocks);
+    return inspectIn(this.known.limit, state, 0, nowMs, blocks);
   }
 }
 
