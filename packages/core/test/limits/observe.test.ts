@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { RateLimit, type RequestReader } from "../../src/adapter.js";
+import { RateLimit } from "../../src/adapter.js";
 import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
 import { inventory, tellAll } from "../../src/rules.js";
+import { reader } from "../reader.js";
 
 const policy = fixedWindow({ limit: 3, window: "1m" });
 const stops: (() => void)[] = [];
@@ -13,17 +14,6 @@ function observed(): FloodgateEvent[] {
   stops.push(observe((event) => events.push(event)));
   return events;
 }
-
-const reader: RequestReader<object> = {
-  identity: (request) => request,
-  method: () => "GET",
-  path: () => "/",
-  header: () => undefined,
-  remoteAddress: () => "192.0.2.1",
-  clientIp: () => "192.0.2.1",
-  trustsProxy: () => true,
-  route: () => undefined,
-};
 
 const types = (events: readonly FloodgateEvent[]) => events.map(({ type }) => type);
 

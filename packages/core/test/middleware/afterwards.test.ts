@@ -1,19 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import type { Outcome, RateLimit, RateLimitOptions, RequestReader } from "../../src/adapter.js";
+import type { Outcome, RateLimit, RateLimitOptions } from "../../src/adapter.js";
 import { fixedWindow } from "../../src/index.js";
-
-const reader: RequestReader<object> = {
-  identity: (request) => request,
-  method: () => "GET",
-  path: () => "/",
-  header: () => undefined,
-  remoteAddress: () => "192.0.2.1",
-  clientIp: () => "192.0.2.1",
-  trustsProxy: () => true,
-  route: () => undefined,
-};
+import { reader } from "../reader.js";
 
 afterEach(() => {
   vi.restoreAllMocks();
