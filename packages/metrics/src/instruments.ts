@@ -219,7 +219,7 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     name: "floodgate.rate_limiting.store.round_trip.decisions",
     kind: "histogram",
     unit: "{decision}",
-    description: "How many decisions travelled together in one command to Redis.",
+    description: "How many decisions, refunds and other steps travelled together in one command to Redis.",
     attributes: [],
     buckets: batchSizes,
   },

@@ -52,7 +52,7 @@ export function readNumbers(ruleOf: (name: string) => string): Readonly<Record<N
   };
 }
 
-/** The readings of one instrument, by the values of its attributes. */
+/** The readings of one instrument, by the value of its attribute. */
 class Numbers {
   readonly #id: NowId;
   readonly #join: (a: number, b: number) => number;
@@ -64,14 +64,14 @@ class Numbers {
     this.#join = join;
   }
 
-  add(number: number, ...attribute: [] | [string]): void {
-    const key = attribute[0] ?? "";
-    const known = this.#values.get(key);
-    this.#values.set(key, known === undefined ? number : this.#join(known, number));
+  /** @param attribute the value of the instrument's only attribute, if it has one. */
+  add(number: number, attribute = ""): void {
+    const known = this.#values.get(attribute);
+    this.#values.set(attribute, known === undefined ? number : this.#join(known, number));
   }
 
   all(): readonly Reading[] {
-    return [...this.#values].map(([key, value]) => ({ attributes: attributesOf(instruments[this.#id], [key]), value }));
+    return [...this.#values].map(([attribute, value]) => ({ attributes: attributesOf(instruments[this.#id], [attribute]), value }));
   }
 }
 

@@ -11,9 +11,9 @@ import {
 import { type CounterId, type HistogramId, type InstrumentId, instruments, type NowId } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
+import { OnePerTarget, type Running } from "./one-per-target.js";
 import { type MetricsOptions, maxRulesOf } from "./options.js";
 import type { Attributes, Recorder } from "./series.js";
-import { OnePerTarget, type Running } from "./shared.js";
 import { markSpan } from "./span.js";
 
 export type { MetricsOptions } from "./options.js";

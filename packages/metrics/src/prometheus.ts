@@ -20,9 +20,9 @@ import {
 } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
+import { OnePerTarget, type Running } from "./one-per-target.js";
 import { type MetricsOptions, maxRulesOf } from "./options.js";
 import type { Attributes, Recorder, Total } from "./series.js";
-import { OnePerTarget, type Running } from "./shared.js";
 
 export type { MetricsOptions } from "./options.js";
 
