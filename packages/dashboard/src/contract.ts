@@ -25,7 +25,7 @@
  */
 export type Result = "allowed" | "limited" | "shadow-limited" | "delayed" | "degraded" | "exempt" | "missing-key";
 
-/** In the order in which charts stack them. */
+/** All results. The page stacks them in an order of its own. */
 export const results: readonly Result[] = ["allowed", "delayed", "exempt", "degraded", "shadow-limited", "limited", "missing-key"];
 
 /** Requests by result. A result that did not occur is left out. `limited` and `missing-key` were rejected. */
