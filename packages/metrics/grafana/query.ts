@@ -8,7 +8,7 @@ type Labels = Readonly<Partial<Record<AttributeName, string>>>;
 /** Results of requests that a rule decided. The others are exempt, or skipped for lack of a key. */
 export const decided: Labels = { result: "allowed|delayed|limited|shadow-limited|degraded|missing-key" };
 
-/** Results of requests that a rule turned away. */
+/** Results of requests that a rule rejected. */
 export const rejected: Labels = { result: "limited|missing-key" };
 
 /** Results of requests that a rule counted and let through. */

@@ -196,7 +196,7 @@ describe("the active span", () => {
 
 describe("mistakes throw", () => {
   it.each<[string, unknown, string, RegExp]>([
-    ["a provider that is none", { meterProvider: {} }, "FLOODGATE_INVALID_OPTION", /`meterProvider` must be a MeterProvider/],
+    ["a provider without getMeter", { meterProvider: {} }, "FLOODGATE_INVALID_OPTION", /`meterProvider` must be a MeterProvider/],
     ["an unknown option", { provider: {} }, "FLOODGATE_UNKNOWN_OPTION", /`provider`/],
     ["a provider in place of options", provided().provider, "FLOODGATE_UNKNOWN_OPTION", /meterProvider/],
     ["a fraction of a rule", { maxRules: 1.5 }, "FLOODGATE_INVALID_OPTION", /`maxRules`/],

@@ -7,7 +7,7 @@ import { owned } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 
-/** What a limiter knows of a key: whether it is turned away, and its state under each policy. */
+/** What a limiter knows of a key: its state under each policy, and its block and ban. */
 export interface KeyState {
   /** The store's time, in milliseconds since the epoch. */
   readonly atMs: number;

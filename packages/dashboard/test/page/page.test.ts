@@ -16,7 +16,7 @@ afterEach(() => {
   expect(browser.complaints()).toEqual([]);
 });
 
-describe("the page shows what was sent", () => {
+describe("the page", () => {
   const apps: Record<string, App> = {};
   const sent = { Express: { count: 12, limit: 10 }, Koa: { count: 9, limit: 5 }, Hono: { count: 7, limit: 7 } };
 
@@ -32,7 +32,7 @@ describe("the page shows what was sent", () => {
     for (const app of Object.values(apps)) await app.close();
   });
 
-  it.each(Object.keys(sent))("on %s, for all limits of the process", async (name) => {
+  it.each(Object.keys(sent))("shows what was sent to an app on %s, for all limits of the process", async (name) => {
     const page = await browser.open(apps[name]?.port ?? 0);
     await expect
       .poll(() => totalsOf(page))
@@ -44,7 +44,7 @@ describe("the page shows what was sent", () => {
     await page.close();
   });
 
-  it("and says so when the app is gone, and when it is back", async () => {
+  it("says when the app is gone, and when it is back", async () => {
     const app = await start("Express", "Gone", 1);
     const page = await browser.open(app.port);
     await app.close();
@@ -59,7 +59,7 @@ describe("the page shows what was sent", () => {
     await again.close();
   });
 
-  it("while requests come, and after it was hidden", async () => {
+  it("shows what was sent while requests come, and after it was hidden", async () => {
     const app = await start("Express", "Live", 4);
     const page = await browser.open(app.port);
     await app.send(5);
@@ -95,7 +95,7 @@ async function hide(page: Page, hidden: boolean): Promise<void> {
   }, hidden);
 }
 
-describe("the page shows hostile names and keys as text", () => {
+describe("the page of an app with hostile names and keys", () => {
   const names = { window: `<img src=x onerror="alert('rule')">`, queue: "</script><script>alert('queue')</script>", shadow: "__proto__" };
   const keys = [
     `<img src=x onerror=alert('key')>`,
@@ -124,7 +124,7 @@ describe("the page shows hostile names and keys as text", () => {
     await app?.close();
   });
 
-  it("and makes no element of them", async () => {
+  it("shows them as text, and makes no element of them", async () => {
     expect(await page.title()).toBe("<b>Shop</b>");
     const shown = await page.$$eval("#keys .key", (cells) => cells.map((cell) => cell.textContent));
     for (const key of keys.slice(0, -1)) expect(shown).toContain(key);
@@ -136,7 +136,7 @@ describe("the page shows hostile names and keys as text", () => {
     expect(await page.$$eval("img, script:not([type=module]), b, [onerror], [onmouseover]", (found) => found.length)).toBe(0);
   });
 
-  it("and counts them like any other", async () => {
+  it("counts them like any other", async () => {
     const totals = await totalsOf(page);
     expect(totals[names.window]).toMatchObject({ Allowed: 3 * keys.length, Limited: 2 * keys.length });
     expect(Object.entries(totals)).toContainEqual([
@@ -145,7 +145,7 @@ describe("the page shows hostile names and keys as text", () => {
     ]);
   });
 
-  it("and acts on the key that was typed, once that is confirmed", async () => {
+  it("acts on the key that was typed, once that is confirmed", async () => {
     const [first = "", second = ""] = keys;
     const entry = page.locator(".rule-state").first();
     const confirm = (answer: string) => page.click(`dialog button:text-is("${answer}")`);
@@ -190,7 +190,7 @@ describe("the page shows hostile names and keys as text", () => {
     expect(faults).toEqual([]);
   });
 
-  it("and fits a phone without scrolling sideways", async () => {
+  it("fits a phone without scrolling sideways", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     const tooWide = await page.$$eval("main *", (all) =>
       all
@@ -202,7 +202,7 @@ describe("the page shows hostile names and keys as text", () => {
     await page.setViewportSize({ width: 1200, height: 900 });
   });
 
-  it("and leads the keyboard to every control, in order", async () => {
+  it("leads the keyboard to every control, in order", async () => {
     await page.focus(".skip");
     const controls = await page.$$eval("a, button, select, summary, input, [tabindex='0']", (all) =>
       all
