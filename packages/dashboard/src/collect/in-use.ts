@@ -9,6 +9,9 @@ import { StoreCounts } from "./store-counts.js";
 /** New rules that are looked up between two refreshes. A look-up reads all limits, and an app may make a limiter for each user. */
 const mostLookUps = 10;
 
+/** Limits, stores and sources that are listed. An app that makes them of user input has any number. */
+export const mostListed = 500;
+
 /** The limits, stores and sources that exist in this process, and what was counted of each store. */
 export class InUse {
   /** By the identity of a store's data. */
@@ -70,26 +73,22 @@ export class InUse {
     return counts;
   }
 
-  /** Each limit once: a rule that several middlewares share on one store is one. */
   rules(): RuleInfo[] {
     const ids = this.#sourceIds();
-    const known = new Map<string, object[]>();
-    return this.#inventory.limits.flatMap((limit) => {
-      const scope = scopeOf(limit.limiter.store);
-      const scopes = known.get(limit.name) ?? [];
-      if (scopes.includes(scope)) return [];
-      known.set(limit.name, [...scopes, scope]);
-      return [ruleInfo(limit, limit.source && ids.get(limit.source))];
-    });
+    return listed(this.limits).map((limit) => ruleInfo(limit, limit.source && ids.get(limit.source)));
   }
 
   stores(nowMs: number): StoreReport[] {
     const seen = new Map<string, number>();
-    return this.#inventory.stores.map(({ store, size, breaker }) => {
+    const rulesOf = new Map<object, Set<string>>();
+    for (const { name, limiter } of listed(this.limits)) {
+      const scope = scopeOf(limiter.store);
+      rulesOf.set(scope, (rulesOf.get(scope) ?? new Set()).add(name));
+    }
+    return this.#inventory.stores.slice(0, mostListed).map(({ store, size, breaker }) => {
       const scope = scopeOf(store);
       const counts = this.#countsAt(scope);
-      const limits = this.#inventory.limits.filter(({ limiter }) => scopeOf(limiter.store) === scope);
-      const rules = [...new Set(limits.map(({ name }) => name))];
+      const rules = [...(rulesOf.get(scope) ?? [])];
       const kind = kindOf(store);
       const base = store.sharedAs === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.sharedAs}`;
       const times = (seen.get(base) ?? 0) + 1;
@@ -109,7 +108,7 @@ export class InUse {
 
   sources(): SourceInfo[] {
     const ids = this.#sourceIds();
-    return this.#inventory.sources.map((source) => {
+    return this.#inventory.sources.slice(0, mostListed).map((source) => {
       const { name = "rules", version, refused } = source;
       return {
         id: ids.get(source) as string,
@@ -131,6 +130,21 @@ export class InUse {
       }),
     );
   }
+}
+
+/** The first limits, each once: a rule that several middlewares share on one store is one. */
+export function listed(limits: readonly InventoryLimit[]): InventoryLimit[] {
+  const known = new Map<string, Set<object>>();
+  const distinct: InventoryLimit[] = [];
+  for (const limit of limits) {
+    if (distinct.length === mostListed) break;
+    const scope = scopeOf(limit.limiter.store);
+    const scopes = known.get(limit.name) ?? new Set();
+    known.set(limit.name, scopes);
+    if (!scopes.has(scope)) distinct.push(limit);
+    scopes.add(scope);
+  }
+  return distinct;
 }
 
 function ruleInfo({ name, shadow, policy, plans, rule, source }: InventoryLimit, sourceId: string | undefined): RuleInfo {

@@ -1,7 +1,6 @@
 import { FloodgateError, type KeyState, type LimiterKey } from "@floodgate/core";
 import type { InventoryLimit } from "@floodgate/core/rules";
-import { scopeOf } from "@floodgate/core/store";
-import { policyWords } from "../collect/in-use.js";
+import { listed, policyWords } from "../collect/in-use.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import { textOf } from "../text.js";
 import { Refusal } from "./json.js";
@@ -76,7 +75,7 @@ export class Keys {
    */
   #targets(body: Body): Target[] {
     const { key, id, rule } = keyQuery(body);
-    const limits = distinct(this.#limits()).filter(({ name }) => rule === undefined || name === rule);
+    const limits = listed(this.#limits().filter(({ name }) => rule === undefined || name === rule));
     if (rule !== undefined && limits.length === 0) throw new Refusal(404, "unknown", `This process has no rule ${JSON.stringify(rule)}.`);
     const targets = limits.flatMap((limit): Target[] => {
       const found = id === undefined ? typedKey(key as string, limit.rule?.key) : this.#keyOfId(id, limit);
@@ -105,17 +104,6 @@ export class Keys {
     for (const text of this.#known()) if (this.#names.idOf(text) === id) return text;
     throw new Refusal(404, "unknown", "This key is no longer among the heaviest. Type it to look it up.");
   }
-}
-
-/** A rule that several middlewares share on one store is one. */
-function distinct(limits: readonly InventoryLimit[]): InventoryLimit[] {
-  const seen = new Map<string, Set<object>>();
-  return limits.filter(({ name, limiter }) => {
-    const scopes = seen.get(name) ?? new Set();
-    seen.set(name, scopes);
-    const scope = scopeOf(limiter.store);
-    return !scopes.has(scope) && scopes.add(scope);
-  });
 }
 
 function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {

@@ -1,4 +1,5 @@
 import { createLimiter, fixedWindow } from "@floodgate/core";
+import type { InventoryLimit } from "@floodgate/core/rules";
 import { memoryStore } from "@floodgate/store-memory";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { InUse } from "../../src/collect/in-use.js";
@@ -21,6 +22,22 @@ describe("what is in use", () => {
     inUse.refresh();
     inUse.countsOf("user-2000");
     expect(reads).toBe(13);
+  });
+
+  it("is listed up to 500 limits and stores, each limit once", () => {
+    const policy = fixedWindow({ limit: 1, window: "1m" });
+    const shared = memoryStore({ maxKeys: 10 });
+    const twice = [1, 2].map(() => createLimiter({ name: "twice", policy, store: shared }));
+    const many = Array.from({ length: 600 }, (_, i) => createLimiter({ name: `user-${i}`, policy, store: memoryStore({ maxKeys: 10 }) }));
+    const limits = [...twice, ...many].map((limiter): InventoryLimit => {
+      return { name: limiter.name, limiter, shadow: false, policy, plans: undefined, rule: undefined, source: undefined };
+    });
+    const stores = [shared, ...many.map(({ store }) => store)].map((store) => ({ store, size: store.size, breaker: undefined }));
+    const inUse = new InUse(() => ({ limits, stores, sources: [] }));
+    expect(inUse.rules().map(({ name }) => name)).toEqual(["twice", ...Array.from({ length: 499 }, (_, i) => `user-${i}`)]);
+    const listed = inUse.stores(Date.now());
+    expect(listed.map(({ rules }) => rules)).toEqual(inUse.rules().map(({ name }) => [name]));
+    for (const limiter of [...twice, ...many]) limiter.close();
   });
 
   it("may fail to be read, which ends neither the process nor the counting", () => {
