@@ -175,7 +175,7 @@ describe("the page of an app with hostile names and keys", () => {
     expect(await app.send(1, { "x-key": second })).toEqual([200]);
   });
 
-  it.each(["light", "dark"] as const)("and has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
+  it.each(["light", "dark"] as const)("has no serious fault for a screen reader or weak eyes in %s", async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
     await page.$$eval("details", (all) => {
       for (const details of all) details.open = true;
