@@ -16,7 +16,8 @@ const mayKnow: Record<string, readonly string[]> = {
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],
   dashboard: ["core", "core/store", "core/adapter", "core/rules"],
-  cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "store-redis"],
+  simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory"],
+  cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "simulator", "store-memory", "store-redis"],
 };
 
 describe.each(readdirSync(packages))("packages/%s", (name) => {

@@ -49,7 +49,7 @@ export function appOptions(
 }
 
 /** Read from the environment only: other users can see arguments in the list of processes. */
-function keySecret(): { keySecret?: string } {
+export function keySecret(): { keySecret?: string } {
   const secret = process.env["FLOODGATE_KEY_SECRET"];
   if (secret === undefined || secret === "") return {};
   if (secret.length >= 32) return { keySecret: secret };

@@ -9,8 +9,12 @@ export interface Io {
   err(text: string): void;
   /** Reads all of standard input. */
   readInput(): Promise<string>;
+  /** Standard input, piece by piece. */
+  readonly input: AsyncIterable<Uint8Array>;
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
+  /** The terminal that standard error is, for a progress bar; undefined if it is none. */
+  readonly errTerminal: NodeJS.WritableStream | undefined;
   /** Whether standard output shows colours. */
   readonly hasColors: boolean;
 }
@@ -20,7 +24,11 @@ export const processIo: Io = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   readInput: () => readText(process.stdin),
+  get input() {
+    return process.stdin;
+  },
   isTerminal: process.stdout.isTTY === true,
+  errTerminal: process.stderr.isTTY === true ? process.stderr : undefined,
   get hasColors() {
     return this.isTerminal && process.stdout.hasColors();
   },

@@ -7,6 +7,7 @@ import { addCheck } from "./commands/check.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
+import { addSimulate } from "./commands/simulate.js";
 import { addStatus } from "./commands/status.js";
 import { exitCodes, Failure } from "./failure.js";
 import type { Io } from "./io.js";
@@ -33,7 +34,9 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 /** Throws a CommanderError where commander would exit the process. */
 function createProgram(io: Io): Command {
   const program = new Command("floodgate")
-    .description("Rate limits by rules: check rules, activate them through Redis, show and reset what a key has used.")
+    .description(
+      "Rate limits by rules: check rules, try them on access logs, activate them through Redis, show and reset what a key has used.",
+    )
     .version(versionOf(), "-V, --version", "print the version")
     .option("--debug", "print the stack of an error")
     .helpCommand(false)
@@ -50,7 +53,7 @@ function createProgram(io: Io): Command {
       "after",
       "\nExit codes: 0 success, 1 refused (invalid rules, another version), 2 Redis does not answer, 64 invalid arguments, 74 output cannot be written.",
     );
-  for (const add of [addCheck, addPush, addPull, addStatus, addReset, addBlock, addUnblock]) add(program, io);
+  for (const add of [addCheck, addSimulate, addPush, addPull, addStatus, addReset, addBlock, addUnblock]) add(program, io);
   return program;
 }
 

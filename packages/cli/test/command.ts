@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { run } from "../src/index.js";
 
 /** The result of a command. */
@@ -22,7 +23,9 @@ export async function floodgate(args: readonly string[], input = "", isTerminal 
       err += text;
     },
     readInput: async () => input,
+    input: Readable.from([Buffer.from(input)]),
     isTerminal,
+    errTerminal: undefined,
     hasColors: false,
   });
   return { code, out, err };

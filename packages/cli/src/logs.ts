@@ -1,0 +1,124 @@
+import { stat } from "node:fs/promises";
+import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
+import { type Command, InvalidArgumentError } from "commander";
+import { keySecret } from "./app.js";
+import { Failure } from "./failure.js";
+import type { Io } from "./io.js";
+import { isAppKey, keyNames } from "./keys.js";
+import { collect, ipv6PrefixOption } from "./options.js";
+import { didYouMean } from "./output/format.js";
+
+/** The options that say how logs are read. */
+export interface ReplayOptions {
+  readonly format?: string;
+  readonly key?: readonly string[];
+  readonly cost?: readonly string[];
+  readonly plan?: string;
+  readonly ip?: string;
+  readonly ipv6Prefix: number;
+  readonly reorder: number;
+  readonly maxClients: number;
+  readonly top: number;
+}
+
+export function replayOptions(command: Command): Command {
+  command
+    .option("--format <format>", "the log's format: a name, or as in nginx's log_format; default: found out")
+    .option(
+      "--key <name=field>",
+      "the field that holds one of the app's keys: user='$http_x_user', user=header:x-user, user=req.user.id (repeatable)",
+      collect,
+    )
+    .option("--cost <name=field>", "the field that holds one of the app's costs (repeatable)", collect)
+    .option("--plan <field>", "the field that holds the plan")
+    .option("--ip <field>", "the field that holds the client address, if it is not the usual one");
+  return ipv6PrefixOption(command)
+    .option("--reorder <requests>", "how many requests are sorted by time at once", wholeUpTo(10_000_000), 10_000)
+    .option("--max-clients <clients>", "how many clients are measured; bounds the memory", wholeUpTo(2 ** 23), 1_000_000)
+    .option("--top <clients>", "how many clients are listed", wholeUpTo(1000), 10);
+}
+
+/** The options of a simulation, from those of the command. */
+export function replayOptionsOf(options: ReplayOptions, set: RuleSet): SimulateOptions {
+  const { format, plan, ip, ipv6Prefix, reorder, maxClients, top } = options;
+  const keys = fieldsOf("key", options.key, set.rules.flatMap(keyNames).filter(isAppKey));
+  const costs = fieldsOf("cost", options.cost, set.rules.flatMap(costNames));
+  return {
+    format,
+    keys,
+    costs,
+    plan: withoutQuotes(plan),
+    address: withoutQuotes(ip)?.replace(/^\$/, ""),
+    ipv6Prefix,
+    reorder,
+    maxClients,
+    top,
+    ...keySecret(),
+  };
+}
+
+function costNames({ cost, settle }: PlainRule): string[] {
+  return [cost, settle].filter((name) => typeof name === "string");
+}
+
+function fieldsOf(option: string, texts: readonly string[] = [], known: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf("=");
+      if (at <= 0)
+        throw new Failure("usage", `--${option} ${JSON.stringify(text)} has no name and field. Write --${option} 'user=$http_x_user'.`);
+      const name = text.slice(0, at).trim();
+      if (!known.includes(name)) {
+        const list = known.length === 0 ? "none" : [...new Set(known)].join(", ");
+        throw new Failure(
+          "usage",
+          `no rule uses the ${option} ${JSON.stringify(name)}.${didYouMean(name, known)} The app's ${option}s in these rules: ${list}.`,
+        );
+      }
+      return [name, withoutQuotes(text.slice(at + 1).trim()) as string];
+    }),
+  );
+}
+
+/** A field in quotes that the shell has left: `user='$http_x_user'` inside of other quotes. */
+function withoutQuotes(field: string | undefined): string | undefined {
+  return field === undefined ? undefined : (/^(['"])(.*)\1$/.exec(field)?.[2] ?? field);
+}
+
+function wholeUpTo(most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
+  };
+}
+
+/** A log, and its size if it is a file. */
+export interface SizedSource {
+  readonly source: LogSource;
+  readonly bytes: number | undefined;
+}
+
+/**
+ * The logs with these names; `-` is standard input.
+ * @throws Failure if a file cannot be read.
+ */
+export function logSources(io: Io, names: readonly string[]): Promise<SizedSource[]> {
+  if (names.filter((name) => name === "-").length > 1) throw new Failure("usage", "standard input (-) can be read only once.");
+  return Promise.all(
+    names.map(async (name): Promise<SizedSource> => {
+      if (name === "-") return { source: { name: "stdin", once: true, open: () => io.input }, bytes: undefined };
+      try {
+        const found = await stat(name);
+        if (found.isDirectory()) throw new Error("it is a directory. Write its files: logs/*");
+        // A named pipe can be read only once, and its size is unknown.
+        const source = fileSource(name);
+        return found.isFile() ? { source, bytes: found.size } : { source: { ...source, once: true }, bytes: undefined };
+      } catch (cause) {
+        const { code, message } = cause as NodeJS.ErrnoException;
+        throw new Failure("usage", code === "ENOENT" ? `${name} does not exist.` : `${name} cannot be read: ${message}.`, { cause });
+      }
+    }),
+  );
+}

@@ -1,0 +1,142 @@
+import { FloodgateError } from "@floodgate/core";
+import { nearest } from "@floodgate/core/rules";
+import { type JsonFields, JsonFormat } from "./json-lines.js";
+import type { LogFormat } from "./log-format.js";
+import { PatternFormat } from "./pattern.js";
+import { cloudfrontColumns, W3cFormat } from "./w3c.js";
+
+const common = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent';
+const combined = `${common} "$http_referer" "$http_user_agent"`;
+
+/** Formats as patterns, in the syntax of nginx's `log_format`. */
+const patterns: Readonly<Record<"combined" | "common" | "vhost-combined" | "alb", string>> = {
+  combined,
+  common,
+  "vhost-combined": `$host:$server_port ${combined}`,
+  alb: '$type $time_iso8601 $elb $client_addr_port $target_addr_port $request_time $target_time $response_time $status $target_status $received_bytes $sent_bytes "$request" "$http_user_agent"',
+};
+
+/** Formats of one JSON object per line. `json` knows the names that many programs use. */
+const jsons: Readonly<Record<"caddy" | "traefik" | "pino" | "morgan" | "json", JsonFields>> = {
+  caddy: {
+    time: ["ts"],
+    address: ["request.client_ip", "request.remote_ip", "request.remote_addr"],
+    method: ["request.method"],
+    target: ["request.uri"],
+    headers: ["request.headers"],
+  },
+  traefik: {
+    time: ["StartUTC", "StartLocal", "time"],
+    address: ["ClientHost", "ClientAddr"],
+    method: ["RequestMethod"],
+    target: ["RequestPath"],
+  },
+  pino: {
+    time: ["time"],
+    address: ["req.ip", "req.remoteAddress"],
+    method: ["req.method"],
+    target: ["req.url"],
+    headers: ["req.headers"],
+  },
+  morgan: {
+    time: ["date", "time", "timestamp"],
+    address: ["remote-addr", "remote_addr", "remoteAddr", "remoteAddress"],
+    method: ["method"],
+    target: ["url"],
+  },
+  json: {
+    time: ["time", "timestamp", "@timestamp", "ts", "time_iso8601", "msec", "time_local", "date", "datetime", "start_time", "isoTime"],
+    address: [
+      ...["client_ip", "clientIp", "clientIP", "ip", "remote_addr", "remoteAddr", "remote_ip", "remoteIp", "remoteAddress", "client"],
+      ...["client.ip", "client.address", "source.ip", "source.address", "http.client_ip", "httpRequest.remoteIp", "req.ip", "request.ip"],
+      ...["downstream_remote_address", "request.remoteAddress", "c-ip", "x_forwarded_for", "http_x_forwarded_for"],
+    ],
+    method: [
+      ...["method", "request_method", "requestMethod", "http_method", "httpMethod", "verb", "http.request.method", "http.method"],
+      ...["httpRequest.requestMethod", "request.method", "req.method", "cs-method"],
+    ],
+    target: [
+      ...[
+        "url",
+        "uri",
+        "path",
+        "request_uri",
+        "requestUri",
+        "request_path",
+        "request_url",
+        "originalUrl",
+        "target",
+        "url.original",
+        "url.path",
+      ],
+      ...["http.target", "http.url", "httpRequest.requestUrl", "request.url", "request.uri", "request.path", "req.url", "cs-uri-stem"],
+    ],
+    request: ["request", "request_line"],
+    headers: ["headers", "request.headers", "req.headers", "request_headers", "http.request.headers"],
+  },
+};
+
+type FormatName = keyof typeof patterns | keyof typeof jsons | "w3c" | "cloudfront";
+
+/** The names of all known formats. */
+export const formatNames: readonly FormatName[] = [
+  ...(Object.keys(patterns) as (keyof typeof patterns)[]),
+  ...(Object.keys(jsons) as (keyof typeof jsons)[]),
+  "w3c",
+  "cloudfront",
+];
+
+/** The field of a log that holds the client's address, if it is not the usual one. */
+export interface FormatOptions {
+  readonly address?: string | undefined;
+}
+
+/** A format by its name. Each log needs its own, because a format may remember what a line before has said. */
+function knownFormat(name: FormatName, { address }: FormatOptions): LogFormat {
+  if (name in patterns) return new PatternFormat(name, patterns[name as keyof typeof patterns], address);
+  if (name in jsons) {
+    const fields = jsons[name as keyof typeof jsons];
+    return new JsonFormat(name, address === undefined ? fields : { ...fields, address: [address] });
+  }
+  return new W3cFormat(name, name === "cloudfront" ? cloudfrontColumns : "", address);
+}
+
+/**
+ * The format that a name or a pattern stands for.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither.
+ */
+export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
+  if (text.includes("$")) return new PatternFormat(text, text, options.address);
+  const name = formatNames.find((name) => name === text.toLowerCase());
+  if (name !== undefined) return knownFormat(name, options);
+  const near = nearest(text, formatNames);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `There is no log format ${JSON.stringify(text)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
+  );
+}
+
+/** The format that fits most of these lines, the one with the most fields among several. Undefined if none fits any line. */
+export function detectFormat(lines: readonly string[], options: FormatOptions = {}): LogFormat | undefined {
+  let best: { readonly name: FormatName; readonly count: number; readonly fields: number } | undefined;
+  for (const name of formatNames) {
+    const format = tryKnown(name, options);
+    if (format === undefined) continue;
+    const fits = lines.map((line) => format.fit(line)).filter((fields) => fields > 0);
+    const fields = Math.max(0, ...fits);
+    if (fits.length === 0) continue;
+    const isBetter = best === undefined || fits.length > best.count || (fits.length === best.count && fields > best.fields);
+    if (isBetter) best = { name, count: fits.length, fields };
+  }
+  // A new one, which remembers none of these lines.
+  return best && knownFormat(best.name, options);
+}
+
+/** Undefined if the format has no such address field. */
+function tryKnown(name: FormatName, options: FormatOptions): LogFormat | undefined {
+  try {
+    return knownFormat(name, options);
+  } catch {
+    return undefined;
+  }
+}

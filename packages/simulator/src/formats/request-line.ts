@@ -1,0 +1,35 @@
+/** The method and the target of a request line. */
+export interface RequestLine {
+  readonly method: string;
+  readonly target: string;
+}
+
+/** The methods that most requests have: the same strings for all requests. */
+const methods = new Map(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"].map((method) => [method, method]));
+
+/** Reads `GET /path HTTP/1.1`. Undefined if it is no HTTP request: a port scan, a TLS handshake, or a client that sent nothing. */
+export function parseRequestLine(text: string): RequestLine | undefined {
+  const space = text.indexOf(" ");
+  if (space <= 0) return undefined;
+  const method = methodOf(text.slice(0, space));
+  // HTTP/0.9 has no version. A target with spaces ends at the last one.
+  const last = text.lastIndexOf(" ");
+  const end = last > space && text.startsWith("HTTP/", last + 1) ? last : text.length;
+  const target = text.slice(space + 1, end);
+  return method === undefined || target === "" ? undefined : { method, target: unescaped(target) };
+}
+
+/** A method in upper case; undefined if the text is none. */
+export function methodOf(text: string): string | undefined {
+  return methods.get(text) ?? (/^[A-Za-z][A-Za-z-]{0,31}$/.test(text) ? text.toUpperCase() : undefined);
+}
+
+/** Undoes the escapes of nginx and Apache: `\x22`, `\"`. */
+export function unescaped(text: string): string {
+  if (!text.includes("\\")) return text;
+  return text.replace(/\\(?:x([\dA-Fa-f]{2})|(.))/g, (_, hex: string | undefined, character: string) =>
+    hex === undefined ? (controls[character] ?? character) : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
+const controls: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", v: "\v" };

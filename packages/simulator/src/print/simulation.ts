@@ -1,0 +1,96 @@
+import type { MeasuredClient } from "../measure/rule-meter.js";
+import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
+import { bytes, count, duration, number, percent, policyText, time } from "./numbers.js";
+import { table } from "./table.js";
+import { type Paint, sanitize, shownKey } from "./terminal.js";
+
+/** The report of a simulation, for people. */
+export function simulationText(simulation: Simulation, paint: Paint): string {
+  const { rules, requests } = simulation;
+  const parts = [logText(simulation, paint), rulesText(rules, paint)];
+  if (requests > 0) parts.push(verdictText(simulation, paint));
+  for (const rule of rules) parts.push(ruleText(rule, paint));
+  return parts.join("\n");
+}
+
+/** What was read: `4,000 requests in 4,000 lines, 2015-05-17 10:05:00 to …`. */
+export function logText({ lines, requests, firstMs, lastMs, formats }: LogSummary, paint: Paint): string {
+  const names = [...new Set(Object.values(formats))];
+  const format = names.length === 0 ? "" : `, format ${names.join(", ")}`;
+  const span = firstMs === undefined || lastMs === undefined ? "" : `${time(firstMs)} to ${time(lastMs)} UTC\n`;
+  return `${paint("bold", sanitize(`${count(requests, "request")} in ${count(lines, "line")}${format}`))}\n${span}`;
+}
+
+function rulesText(rules: readonly SimulatedRule[], paint: Paint): string {
+  const columns = [
+    { heading: "rule" },
+    { heading: "policy" },
+    { heading: "by" },
+    { heading: "requests", isNumber: true },
+    { heading: "allowed", isNumber: true },
+    { heading: "limited", isNumber: true },
+    { heading: "share", isNumber: true },
+    { heading: "clients", isNumber: true },
+    { heading: "ever limited", isNumber: true },
+    { heading: "share", isNumber: true },
+  ];
+  const rows = rules.map((rule) => [
+    rule.mode === "shadow" ? `${rule.name} (shadow)` : rule.name,
+    policyText(rule.policy),
+    rule.by,
+    number(rule.requests),
+    number(rule.allowed),
+    number(rule.limited),
+    percent(rule.limited, rule.requests),
+    number(rule.clients),
+    number(rule.clientsLimited),
+    percent(rule.clientsLimited, rule.clients),
+  ]);
+  return table(paint, columns, rows);
+}
+
+function verdictText({ requests, rejected, failed }: Simulation, paint: Paint): string {
+  const failures = Object.values(failed).reduce((sum, each) => sum + each, 0);
+  const verdict =
+    rejected === 0
+      ? paint("green", "No request would have been rejected.")
+      : paint("red", `${number(rejected)} of ${count(requests, "request")} (${percent(rejected, requests)}) would have been rejected.`);
+  return `${verdict}${failures === 0 ? "" : ` ${count(failures, "request")} would have failed.`}\n`;
+}
+
+function ruleText(rule: SimulatedRule, paint: Paint): string {
+  if (rule.requests === 0) return `${paint("bold", sanitize(rule.name))}\n  No request of the log matches this rule.\n`;
+  const { worstWindow, burst, memory } = rule;
+  const facts = [
+    `let at most ${number(worstWindow.units)} through in any ${duration(worstWindow.windowMs)} for one client, and ${number(burst.units)} in a second`,
+    rule.limited > 0 ? `longest lock-out ${duration(rule.longestLockoutMs)}` : "",
+    rule.delayed > 0
+      ? `held ${count(rule.delayed, "request")} back for ${duration(rule.queuedMs)} in all, the longest for ${duration(rule.longestQueuedMs)}`
+      : "",
+    rule.bans > 0 ? count(rule.bans, "ban") : "",
+    `at most ${count(rule.keysAtOnce, "key")} at once: about ${bytes(memory.inMemory)} in memory, ${bytes(memory.inRedis)} in Redis`,
+  ].filter((fact) => fact !== "");
+  const top = rule.topLimited.length === 0 ? "" : `  Limited most:\n${clientsText(rule.topLimited, rule.windowMs, paint)}`;
+  return `${paint("bold", sanitize(rule.name))}\n${facts.map((fact) => `  ${fact}\n`).join("")}${top}`;
+}
+
+/** The clients of a rule as a table. */
+export function clientsText(clients: readonly MeasuredClient[], windowMs: number, paint: Paint): string {
+  const columns = [
+    { heading: "client" },
+    { heading: "requests", isNumber: true },
+    { heading: "limited", isNumber: true },
+    { heading: "share", isNumber: true },
+    { heading: `most in ${duration(windowMs)}`, isNumber: true },
+    { heading: "longest lock-out", isNumber: true },
+  ];
+  const rows = clients.map(({ key, requests, limited, peak, longestLockoutMs }) => [
+    shownKey(key),
+    number(requests),
+    number(limited),
+    percent(limited, requests),
+    number(peak),
+    limited === 0 ? "-" : duration(longestLockoutMs),
+  ]);
+  return table(paint, columns, rows, "    ");
+}

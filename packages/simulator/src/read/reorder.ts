@@ -1,0 +1,77 @@
+import type { LogFormat, LogRequest } from "../formats/log-format.js";
+import { MinHeap } from "../support/min-heap.js";
+
+/**
+ * Sorts requests by their times, as far as a buffer of fixed size goes: servers write a line when a request ends. Requests of one time stay
+ * in their order. A request waits here as a row of arrays, because an object that lives that long is expensive to collect.
+ */
+export class ReorderBuffer {
+  readonly #size: number;
+  readonly #keepsLines: boolean;
+  readonly #times: Float64Array;
+  readonly #addresses: (string | undefined)[] = [];
+  readonly #methods: string[] = [];
+  readonly #targets: string[] = [];
+  readonly #lines: unknown[] = [];
+  readonly #formats: LogFormat[] = [];
+  readonly #freeRows: number[] = [];
+  /** Rows that came in order, in a ring. Nearly all do. */
+  readonly #ordered: Int32Array;
+  #first = 0;
+  #end = 0;
+  #newestMs = Number.NEGATIVE_INFINITY;
+  /** The others. An item is a row and, before it, a number that tells the order of coming. */
+  readonly #others = new MinHeap();
+  #count = 0;
+
+  /** @param keepsLines whether somebody reads other fields of the requests. */
+  constructor(size: number, keepsLines: boolean) {
+    this.#size = size;
+    this.#keepsLines = keepsLines;
+    this.#times = new Float64Array(size + 1);
+    this.#ordered = new Int32Array(size + 1);
+  }
+
+  get #held(): number {
+    return this.#end - this.#first + this.#others.size;
+  }
+
+  /** Adds a request, and returns the earliest one if there is no room for more. */
+  add(request: LogRequest): LogRequest | undefined {
+    const { timeMs } = request;
+    const rows = this.#size + 1;
+    const row = this.#freeRows.pop() ?? this.#held;
+    this.#times[row] = timeMs;
+    this.#addresses[row] = request.address;
+    this.#methods[row] = request.method;
+    this.#targets[row] = request.target;
+    this.#formats[row] = request.format;
+    if (this.#keepsLines) this.#lines[row] = request.line;
+    if (timeMs >= this.#newestMs) {
+      this.#newestMs = timeMs;
+      this.#ordered[this.#end++ % rows] = row;
+    } else {
+      this.#others.push(this.#count++ * rows + row, timeMs);
+    }
+    return this.#held > this.#size ? this.take() : undefined;
+  }
+
+  /** Removes the earliest request. */
+  take(): LogRequest | undefined {
+    if (this.#held === 0) return undefined;
+    const rows = this.#size + 1;
+    let row = this.#first < this.#end ? (this.#ordered[this.#first % rows] as number) : -1;
+    // Of the same time, the one in order came first.
+    if (row >= 0 && (this.#times[row] as number) <= this.#others.lowest) this.#first++;
+    else row = this.#others.pop() % rows;
+    this.#freeRows.push(row);
+    return {
+      timeMs: this.#times[row] as number,
+      address: this.#addresses[row],
+      method: this.#methods[row] as string,
+      target: this.#targets[row] as string,
+      line: this.#lines[row],
+      format: this.#formats[row] as LogFormat,
+    };
+  }
+}

@@ -1,0 +1,93 @@
+import { createReadStream } from "node:fs";
+import * as zlib from "node:zlib";
+import { createGunzip, type Gunzip } from "node:zlib";
+import { FloodgateError } from "@floodgate/core";
+
+/** A log: a file, or a stream such as standard input. */
+export interface LogSource {
+  readonly name: string;
+  /** Opens it at its start. A file may be opened more than once. */
+  open(): AsyncIterable<Uint8Array>;
+  /** Whether `open` works only once. */
+  readonly once?: boolean;
+}
+
+/** How much of a file is read at once. */
+const chunkBytes = 256 * 1024;
+
+export function fileSource(path: string): LogSource {
+  return { name: path, open: () => createReadStream(path, { highWaterMark: chunkBytes }) };
+}
+
+/** The bytes of a log, decompressed if they are gzip or zstd. `told` is called with the number of bytes that each chunk had in the file. */
+export async function* bytesOf(source: LogSource, told: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
+  const chunks = counted(source.open(), told);
+  const first = await atLeast(chunks, 4);
+  const all = startingWith(first, chunks);
+  if (first[0] === 0x1f && first[1] === 0x8b) yield* decompressed(all, createGunzip());
+  else if (first[0] === 0x28 && first[1] === 0xb5 && first[2] === 0x2f && first[3] === 0xfd) yield* decompressed(all, zstd(source.name));
+  else yield* all;
+}
+
+/** The decoder of zstd in this Node.js, which is newer than the types that this is compiled with. */
+function zstd(name: string): Gunzip {
+  const { createZstdDecompress } = zlib as typeof zlib & { createZstdDecompress?: () => Gunzip };
+  if (createZstdDecompress !== undefined) return createZstdDecompress();
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${name} is compressed with zstd, which Node.js reads from version 22.15 on; this is ${process.version}. Write zstd -dc ${name} | floodgate simulate -, or use a newer Node.js.`,
+  );
+}
+
+async function* counted(chunks: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    told(chunk.length);
+    yield chunk;
+  }
+}
+
+/** The first chunks as one, until there are enough bytes to tell what they are. */
+async function atLeast(chunks: AsyncGenerator<Uint8Array>, bytes: number): Promise<Uint8Array> {
+  let first: Uint8Array = new Uint8Array();
+  while (first.length < bytes) {
+    const { done, value } = await chunks.next();
+    if (done === true) break;
+    first = first.length === 0 ? value : Buffer.concat([first, value]);
+  }
+  return first;
+}
+
+async function* startingWith(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (first.length > 0) yield first;
+  yield* rest;
+}
+
+/** Yields all that could be decompressed before it throws: of a truncated file, what there is of it. */
+async function* decompressed(chunks: AsyncIterable<Uint8Array>, decoder: Gunzip): AsyncGenerator<Uint8Array> {
+  let out: Uint8Array[] = [];
+  let failure: Error | undefined;
+  const take = (): Uint8Array[] => {
+    const taken = out;
+    out = [];
+    return taken;
+  };
+  decoder.on("data", (chunk) => out.push(chunk));
+  decoder.on("error", (error) => {
+    failure = error;
+  });
+  const closed = new Promise<void>((resolve) => decoder.once("close", resolve));
+  try {
+    for await (const chunk of chunks) {
+      // Nothing is read ahead, so that no data is lost if the decoder fails.
+      await new Promise<void>((resolve) => decoder.write(chunk, () => resolve()));
+      yield* take();
+      if (failure !== undefined) break;
+    }
+    decoder.end();
+    await closed;
+    yield* take();
+  } finally {
+    decoder.destroy();
+  }
+  if (failure !== undefined) throw failure;
+}

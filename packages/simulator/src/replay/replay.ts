@@ -1,0 +1,156 @@
+import type { CostFunction, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core";
+import { RateLimit } from "@floodgate/core/adapter";
+import {
+  type CompiledRule,
+  isBuiltInKey,
+  isPromise,
+  type PlainRule,
+  parseKeyName,
+  RuleExplainer,
+  type RuleSet,
+} from "@floodgate/core/rules";
+import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
+import type { LogRequest } from "../formats/log-format.js";
+import type { Tally } from "../read/tally.js";
+import { Clients } from "./clients.js";
+import { logReader, namedFields } from "./reader.js";
+
+/** What the app would tell about a request, as fields of the log. */
+export interface AppFields {
+  /** The fields that hold the app's keys, by their names in the rules. */
+  readonly keys?: Readonly<Record<string, string>>;
+  /** The fields that hold the app's costs. Default: each request costs 1. */
+  readonly costs?: Readonly<Record<string, string>>;
+  /** The field that holds the request's plan. */
+  readonly plan?: string | undefined;
+  /** How many leading bits of an IPv6 address make one client. Default 56. */
+  readonly ipv6Prefix?: number | undefined;
+  readonly keySecret?: string | undefined;
+}
+
+/** The most keys that a memory store can hold. */
+const mostKeys = 2 ** 23;
+
+/** Decides the requests of a log as a middleware with these rules would have, each at its own time. */
+export class Replay {
+  readonly clients: Clients;
+  readonly store: MemoryStore;
+  /** How many requests would have been rejected. */
+  rejected = 0;
+  /** How many requests would have failed, by the code of the error. */
+  readonly failed: Map<string, number> = new Map();
+  /** What the rules warned of. */
+  readonly warnings: string[] = [];
+  /** Called with each event of the rules. */
+  onEvent: EventListener = () => undefined;
+  /** The time of the current request. It never goes back. */
+  nowMs = 0;
+  readonly rules: readonly CompiledRule<LogRequest>[];
+  /** Names of fields and headers that the rules need and no log has. */
+  readonly unknownFields: Set<string> = new Set();
+  readonly #limit: RateLimit<LogRequest>;
+  readonly #tally: Tally;
+
+  /** @throws FloodgateError if a rule is invalid. */
+  constructor(set: RuleSet, options: AppFields, maxClients: number, tally: Tally) {
+    this.#tally = tally;
+    this.clients = new Clients(maxClients);
+    const clock = (): number => this.nowMs;
+    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * storedPerClient(set)), clock });
+    const listener = (event: FloodgateEvent): void => {
+      if (event.type === "warning") this.warnings.push(event.message);
+      else this.onEvent(event);
+    };
+    const rules = { current: set, subscribe: () => () => undefined };
+    const { ipv6Prefix = 56, keySecret } = options;
+    const app = { ...appOptions(set, options, this.unknownFields), ipv6Prefix, ...(keySecret === undefined ? {} : { keySecret }) };
+    const reader = logReader(this.clients, new Set(headersOf(set)), this.unknownFields);
+    this.rules = new RuleExplainer("simulate", set, app, reader).all;
+    const { store } = this;
+    // Nobody reads a response.
+    const responses = { headers: false, body: "limited" } as const;
+    this.#limit = new RateLimit("simulate", { ...app, ...responses, rules, store, onEvent: listener }, [], reader, () => store);
+  }
+
+  /** Decides a request. */
+  decide(request: LogRequest): void {
+    const { timeMs } = request;
+    const tally = this.#tally;
+    if (timeMs >= this.nowMs) this.nowMs = timeMs;
+    else {
+      tally.late++;
+      tally.latestMs = Math.max(tally.latestMs, this.nowMs - timeMs);
+    }
+    if (timeMs < tally.firstMs) tally.firstMs = timeMs;
+    if (timeMs > tally.lastMs) tally.lastMs = timeMs;
+    try {
+      const outcome = this.#limit.decide(request);
+      // Every function of this app and the store answer at once.
+      if (isPromise(outcome)) throw new TypeError("a decision was not made at once");
+      if (outcome.action === "reject") this.rejected++;
+    } catch (error) {
+      if (!(error instanceof FloodgateError)) throw error;
+      this.failed.set(error.code, (this.failed.get(error.code) ?? 0) + 1);
+    }
+  }
+
+  close(): void {
+    this.#limit.close();
+  }
+}
+
+/** A rule has a count for each client; with a ban, also one of its rejections, and the ban. */
+function storedPerClient({ rules }: RuleSet): number {
+  return rules.reduce((sum, { ban }) => sum + (ban === undefined ? 1 : 3), 0);
+}
+
+/** The names in the rules that the app defines. */
+export function appNames({ rules }: RuleSet): { keys: string[]; costs: string[] } {
+  const written = rules.flatMap(({ key = "ip" }: PlainRule) => (typeof key === "string" ? [key] : [...key]));
+  const keys = written.map((key) => parseKeyName(key).name).filter((name) => !isBuiltInKey(name));
+  const costs = rules.flatMap(({ cost, settle }) => [cost, settle]).filter((name) => typeof name === "string");
+  return { keys: [...new Set(keys)], costs: [...new Set(costs)] };
+}
+
+/** The headers that the rules read, in lower case. */
+export function headersOf({ rules }: RuleSet): string[] {
+  const keys = rules.flatMap(({ key = "ip" }) => (typeof key === "string" ? [key] : [...key])).map((key) => parseKeyName(key).name);
+  const counted = keys.filter((name) => name.startsWith("header:")).map((name) => name.slice("header:".length));
+  return [...counted, ...rules.flatMap(({ match }) => Object.keys(match?.header ?? {}))].map((name) => name.toLowerCase());
+}
+
+function appOptions(
+  set: RuleSet,
+  fields: AppFields,
+  unknown: Set<string>,
+): {
+  keys: Record<string, KeyFunction<LogRequest>>;
+  costs: Record<string, CostFunction<LogRequest>>;
+  plan: (request: LogRequest) => string | undefined;
+} {
+  const { keys, costs } = appNames(set);
+  const readers = namedFields(unknown);
+  const keyOf = (name: string): KeyFunction<LogRequest> => {
+    const field = fields.keys?.[name];
+    if (field === undefined) return () => undefined;
+    return (request) => {
+      const value = readers.read(request, field);
+      return value === undefined || value === "" ? undefined : value;
+    };
+  };
+  const costOf = (name: string): CostFunction<LogRequest> => {
+    const field = fields.costs?.[name];
+    if (field === undefined) return () => 1;
+    return (request) => {
+      const cost = Number(readers.read(request, field) ?? 1);
+      return Number.isInteger(cost) && cost >= 0 ? cost : 1;
+    };
+  };
+  const { plan } = fields;
+  return {
+    keys: Object.fromEntries(keys.map((name) => [name, keyOf(name)])),
+    costs: Object.fromEntries(costs.map((name) => [name, costOf(name)])),
+    plan: (request) => (plan === undefined ? undefined : readers.read(request, plan)),
+  };
+}

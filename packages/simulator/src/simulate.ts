@@ -1,0 +1,143 @@
+import type { Policy } from "@floodgate/core";
+import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
+import type { LogRequest } from "./formats/log-format.js";
+import { type MemoryNeed, memoryNeed } from "./measure/memory.js";
+import { type RuleMeasure, RuleMeter } from "./measure/rule-meter.js";
+import type { LogSource } from "./read/source.js";
+import { Tally } from "./read/tally.js";
+import { notesOf } from "./replay/notes.js";
+import type { Replay } from "./replay/replay.js";
+import { defaultMaxClients, isDecision, type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
+
+export interface SimulateOptions extends ReplayOptions {
+  /** How many clients are listed. Default 10. */
+  readonly top?: number | undefined;
+}
+
+/** What was read. */
+export interface LogSummary {
+  /** All lines: those with a request, and those that were skipped. */
+  readonly lines: number;
+  readonly requests: number;
+  readonly skipped: number;
+  /** Why lines were skipped. */
+  readonly skippedBecause: Readonly<Tally["skipped"]>;
+  /** Requests that came out of order by more than could be sorted. They count at the time of the request before them. */
+  readonly late: number;
+  /** The first and the last time, in milliseconds since the epoch. Undefined without requests. */
+  readonly firstMs: number | undefined;
+  readonly lastMs: number | undefined;
+  /** The format of each log. */
+  readonly formats: Readonly<Record<string, string>>;
+}
+
+/** One rule, and what it did. */
+export interface SimulatedRule extends RuleMeasure {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly mode: "enforce" | "shadow";
+  /** What it counts by, as the rules say. */
+  readonly by: string;
+  readonly memory: MemoryNeed;
+}
+
+export interface Simulation extends LogSummary {
+  readonly rules: readonly SimulatedRule[];
+  /** Requests that any rule would have rejected. */
+  readonly rejected: number;
+  /** Requests with which the app would have failed, by the code of the error. */
+  readonly failed: Readonly<Record<string, number>>;
+  /** What one should know to judge the numbers, in sentences. */
+  readonly notes: readonly string[];
+}
+
+const defaultTop = 10;
+
+/**
+ * Replays logs against rules: each request at its own time, through the middleware, the rules and the memory store of production.
+ * @throws FloodgateError if a rule, the format or an option is invalid.
+ */
+export async function simulate(sources: readonly LogSource[], set: RuleSet, options: SimulateOptions = {}): Promise<Simulation> {
+  const tally = new Tally();
+  const { replay, meters } = await replayed(sources, set, options, tally);
+  const top = options.top ?? defaultTop;
+  const rules = replay.rules.map((rule, i): SimulatedRule => {
+    const meter = meters.get(rule.name) as RuleMeter;
+    const measure = meter.measure(top);
+    const policy = policyOf(rule);
+    const { key = "ip" } = set.rules[i] as RuleSet["rules"][number];
+    return {
+      name: rule.name,
+      policy,
+      mode: rule.shadow ? "shadow" : "enforce",
+      by: typeof key === "string" ? key : key.join(", "),
+      ...withNames(measure, replay),
+      memory: memoryNeed(policy, measure.keysAtOnce, meter.meanPeak(policy.quota)),
+    };
+  });
+  return {
+    ...summaryOf(tally),
+    rules,
+    rejected: replay.rejected,
+    failed: Object.fromEntries(replay.failed),
+    notes: notesOf(set, options, tally, replay, rules),
+  };
+}
+
+/** Rules in a file have no policy function. */
+export function policyOf({ fixed }: CompiledRule<LogRequest>): Policy {
+  return (fixed as NonNullable<typeof fixed>).policy;
+}
+
+/**
+ * Replays logs, with a meter for each rule.
+ * @param windowMs the length of the windows to measure. Default: each rule's own.
+ */
+export async function replayed(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  options: SimulateOptions,
+  tally: Tally,
+  windowMs?: number,
+): Promise<{ replay: Replay; meters: Map<string, RuleMeter> }> {
+  const meters = new Map<string, RuleMeter>();
+  const maxClients = options.maxClients ?? defaultMaxClients;
+  const replay = await replayLogs(sources, set, options, tally, (replay) => {
+    for (const rule of replay.rules) meters.set(rule.name, new RuleMeter(windowMs ?? policyOf(rule).spanMs, maxClients));
+    return (event) => {
+      if (event.type === "banned") meters.get(event.name)?.addBan();
+      else if (isDecision(event)) meters.get(event.name)?.add(event, replay.nowMs);
+    };
+  });
+  return { replay, meters };
+}
+
+/** What was read, for reports. */
+export function summaryOf(tally: Tally): LogSummary {
+  const isEmpty = tally.requests === 0;
+  return {
+    lines: tally.lines,
+    requests: tally.requests,
+    skipped: tally.lines - tally.requests,
+    skippedBecause: tally.skipped,
+    late: tally.late,
+    firstMs: isEmpty ? undefined : tally.firstMs,
+    lastMs: isEmpty ? undefined : tally.lastMs,
+    formats: Object.fromEntries(tally.formats),
+  };
+}
+
+/** Shows the names of clients that have one instead of an address. */
+export function withNames(measure: RuleMeasure, { clients }: Replay): RuleMeasure {
+  const named = <T extends { readonly key: string | undefined }>(item: T): T => ({
+    ...item,
+    key: item.key === undefined ? undefined : clients.shown(item.key),
+  });
+  return {
+    ...measure,
+    topLimited: measure.topLimited.map(named),
+    heaviest: measure.heaviest.map(named),
+    worstWindow: named(measure.worstWindow),
+    burst: named(measure.burst),
+  };
+}

@@ -1,0 +1,200 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { detectFormat } from "../src/formats/known.js";
+import { formatNames, formatOf } from "../src/index.js";
+import { simulate } from "../src/simulate.js";
+import { lineAt, logOf, rules } from "./logs.js";
+
+const timeMs = Date.UTC(2026, 10, 20, 12, 0, 1);
+const expected = { timeMs, address: "203.0.113.9", method: "POST", target: "/posts?page=2" };
+
+const caddy = {
+  level: "info",
+  ts: timeMs / 1000,
+  logger: "http.log.access",
+  msg: "handled request",
+  request: {
+    remote_ip: "203.0.113.9",
+    remote_port: "41342",
+    client_ip: "203.0.113.9",
+    proto: "HTTP/2.0",
+    method: "POST",
+    host: "example.com",
+    uri: "/posts?page=2",
+    headers: { "User-Agent": ["curl/8"], "X-User": ["ann"] },
+  },
+  duration: 0.0009,
+  status: 200,
+};
+const traefik = {
+  ClientAddr: "203.0.113.9:52000",
+  ClientHost: "203.0.113.9",
+  RequestMethod: "POST",
+  RequestPath: "/posts?page=2",
+  StartUTC: "2026-11-20T12:00:01.000000123Z",
+  "request_User-Agent": "curl/8",
+  "request_X-User": "ann",
+  level: "info",
+};
+const pino = {
+  level: 30,
+  time: timeMs,
+  req: {
+    id: 1,
+    method: "POST",
+    url: "/posts?page=2",
+    headers: { "user-agent": "curl/8", "x-user": "ann" },
+    remoteAddress: "::ffff:203.0.113.9",
+  },
+  res: { statusCode: 200 },
+  msg: "request completed",
+};
+const morgan = {
+  "remote-addr": "203.0.113.9",
+  date: "Fri, 20 Nov 2026 12:00:01 GMT",
+  method: "POST",
+  url: "/posts?page=2",
+  "user-agent": "curl/8",
+  "x-user": "ann",
+};
+const nginxJson = {
+  time_iso8601: "2026-11-20T13:00:01+01:00",
+  remote_addr: "203.0.113.9",
+  request: "POST /posts?page=2 HTTP/1.1",
+  http_user_agent: "curl/8",
+  http_x_user: "ann",
+};
+const request = '"POST /posts?page=2 HTTP/1.1"';
+
+/** A line of each format, after lines that the format needs before it. */
+const logs: Record<string, readonly string[]> = {
+  combined: [`203.0.113.9 - ann [20/Nov/2026:12:00:01 +0000] ${request} 200 12 "-" "curl/8"`],
+  common: [`203.0.113.9 - ann [20/Nov/2026:14:00:01 +0200] ${request} 200 12`],
+  "vhost-combined": [`example.com:443 203.0.113.9 - ann [20/Nov/2026:12:00:01 +0000] ${request} 200 12 "-" "curl/8"`],
+  alb: [
+    `https 2026-11-20T12:00:01.000000Z app/my-lb/50dc6c495c0c9188 203.0.113.9:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "POST https://example.com:443/posts?page=2 HTTP/1.1" "curl/8" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337281" "example.com" "-" 1 2026-11-20T12:00:00.900000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
+  ],
+  caddy: [JSON.stringify(caddy)],
+  traefik: [JSON.stringify(traefik)],
+  pino: [JSON.stringify(pino)],
+  morgan: [JSON.stringify(morgan)],
+  json: [JSON.stringify(nginxJson)],
+  w3c: [
+    "#Software: Microsoft Internet Information Services 10.0",
+    "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(X-User) sc-status",
+    "2026-11-20 12:00:01 10.0.0.2 POST /posts page=2 443 - 203.0.113.9 curl/8 ann 200",
+  ],
+  cloudfront: ["2026-11-20\t12:00:01\tFRA2\t392\t203.0.113.9\tPOST\td111111abcdef8.cloudfront.net\t/posts\t200\t-\tcurl/8\tpage=2\t-\tHit"],
+};
+
+describe.each(formatNames)("the format %s", (name) => {
+  const lines = logs[name] as readonly string[];
+
+  it("is found out, and its requests are read", () => {
+    const format = detectFormat(lines);
+    expect(format?.name).toBe(name);
+    const request = lines.map((line) => format?.parse(line)).at(-1);
+    const target = name === "alb" ? "https://example.com:443/posts?page=2" : expected.target;
+    const address = name === "pino" ? "::ffff:203.0.113.9" : expected.address;
+    expect(request).toMatchObject({ ...expected, target, address });
+  });
+
+  it("gives headers to rules", async () => {
+    const set = rules("rules: [{ name: curl, match: { header: { user-agent: curl/* } }, limit: 1, window: 1m }]");
+    const {
+      rules: [rule],
+      notes,
+    } = await simulate([logOf([...lines, lines.at(-1) as string])], set);
+    expect(rule).toMatchObject(name === "common" ? { requests: 0 } : { requests: 2, limited: 1, topLimited: [{ key: "203.0.113.9" }] });
+    expect(notes).toEqual(name === "common" ? ['The log does not have the header "user-agent", so no request has it.'] : []);
+  });
+});
+
+it.each([
+  ["caddy", "header:x-user"],
+  ["traefik", "header:X-User"],
+  ["pino", "req.headers.x-user"],
+  ["morgan", "x-user"],
+  ["json", "$http_x_user"],
+  ["w3c", "cs(X-User)"],
+])("a field of the format %s is a key of the app", async (name, field) => {
+  const set = rules("rules: [{ name: per-user, key: user, limit: 1, window: 1m }]");
+  const lines = logs[name] as readonly string[];
+  const {
+    rules: [rule],
+  } = await simulate([logOf([...lines, lines.at(-1) as string])], set, { keys: { user: field } });
+  expect(rule).toMatchObject({ requests: 2, limited: 1, topLimited: [{ key: "ann" }] });
+});
+
+describe("a format written as in nginx's log_format", () => {
+  it("is read with its own variables", async () => {
+    const pattern = '$remote_addr|$msec|$request_method|$request_uri|"$http_x_user"|$http_x_plan';
+    const set = rules("rules: [{ name: per-user, key: user, limit: 1, window: 1m, plans: { pro: { limit: 2 } } }]");
+    const line = (user: string, plan: string) => `203.0.113.9|1795176001.123|GET|/|"${user}"|${plan}`;
+    const log = logOf([line("ann", "free"), line("ann", "free"), line("bob", "pro"), line("bob", "pro"), line("bob", "pro")]);
+    const {
+      rules: [rule],
+      firstMs,
+    } = await simulate([log], set, { format: pattern, keys: { user: "$http_x_user" }, plan: "$http_x_plan" });
+    expect(firstMs).toBe(1795176001123);
+    expect(rule).toMatchObject({ requests: 5, limited: 2, clients: 2, clientsLimited: 2 });
+  });
+
+  it("may begin with text, and its escapes are undone", () => {
+    const format = formatOf('access: [$time_iso8601] $remote_addr "$request" "$http_user_agent" end');
+    const parsed = format.parse('access: [2026-11-20T12:00:01Z] 2001:db8::1 "GET /a\\x22b\\"c HTTP/1.1" "\\x3Cb\\x3E" end');
+    expect(parsed).toMatchObject({ timeMs, address: "2001:db8::1", target: '/a"b"c' });
+    expect(format.header("user-agent")?.((parsed as { line: unknown }).line)).toBe("<b>");
+  });
+
+  it.each([
+    ['$remote_addr "$request"', "lacks a time"],
+    ["$remote_addr [$time_local]", "lacks the request"],
+    ['$remote_addr$remote_user [$time_local] "$request"', "without a character between them"],
+    ["combine", 'Did you mean "combined"?'],
+  ])("%s is refused: it %s", (text, reason) => {
+    expect(() => formatOf(text)).toThrow(reason);
+  });
+});
+
+it("lists of forwarded addresses end with the one that the nearest proxy has seen", async () => {
+  const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
+  const format = '$remote_addr - [$time_local] "$request" "$http_x_forwarded_for"';
+  const line = '10.0.0.1 - [20/Nov/2026:12:00:01 +0000] "GET / HTTP/1.1" "6.6.6.6, 203.0.113.9"';
+  const {
+    rules: [rule],
+  } = await simulate([logOf([line, line])], set, { format, address: "http_x_forwarded_for" });
+  expect(rule?.topLimited).toMatchObject([{ key: "203.0.113.9" }]);
+});
+
+it("IPv6 clients are networks, and IPv4-mapped ones are IPv4, as in production", async () => {
+  const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m, exempt: { ips: [198.51.100.0/24] } }]");
+  const ips = ["2001:db8:0:101::1", "2001:db8:0:1ff::2", "::ffff:203.0.113.9", "203.0.113.9", "198.51.100.7", "198.51.100.7"];
+  const {
+    rules: [rule],
+  } = await simulate([logOf(ips.map((ip) => lineAt(ip, 1)))], set);
+  expect(rule).toMatchObject({ requests: 4, limited: 2, clients: 2 });
+  expect(rule?.topLimited.map(({ key }) => key)).toEqual(["2001:db8:0:100::/56", "203.0.113.9"]);
+});
+
+it("host names and anonymous addresses are clients of their own, by their names", async () => {
+  const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
+  const names = ["unicomp6.unicomp.net", "unicomp6.unicomp.net", "203.0.113.x", "burger.letters.com"];
+  const {
+    rules: [rule],
+    notes,
+  } = await simulate([logOf(names.map((name) => lineAt(name, 1)))], set);
+  expect(rule).toMatchObject({ requests: 4, limited: 1, clients: 3, topLimited: [{ key: "unicomp6.unicomp.net" }] });
+  expect(notes).toEqual(["3 clients have a name instead of an IP address. Each counts as an address of its own."]);
+});
+
+it("logs of several servers and rotated logs are replayed in the order of their times", async () => {
+  const set = rules("rules: [{ name: per-ip, policy: { algorithm: fixed-window, limit: 10, window: 1m } }]");
+  const lines = Array.from({ length: 400 }, (_, i) => lineAt("192.0.2.1", i));
+  const even = lines.filter((_, i) => i % 2 === 0 && i < 200);
+  const odd = lines.filter((_, i) => i % 2 === 1 && i < 200);
+  const logs = [logOf(lines.slice(200), "access.log"), logOf(gzipSync(even.join("\n")), "access.log.1.gz"), logOf(odd, "other.log")];
+  const together = await simulate(logs, set);
+  const alone = await simulate([logOf(lines)], set);
+  expect(together).toMatchObject({ lines: 400, late: 0, rules: alone.rules });
+});
