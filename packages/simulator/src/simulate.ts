@@ -105,8 +105,9 @@ export async function replayed(
   const replay = await replayLogs(sources, set, options, tally, (replay) => {
     for (const rule of replay.rules) meters.set(rule.name, new RuleMeter(windowMs ?? policyOf(rule).spanMs, maxClients));
     return (event) => {
-      if (event.type === "banned") meters.get(event.name)?.addBan();
-      else if (isDecision(event)) meters.get(event.name)?.add(event, replay.nowMs);
+      if (isDecision(event)) meters.get(event.name)?.add(event, replay.nowMs);
+      else if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key")
+        meters.get(event.name)?.count(event.type);
     };
   });
   return { replay, meters };

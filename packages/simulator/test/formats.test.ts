@@ -173,7 +173,7 @@ it("IPv6 clients are networks, and IPv4-mapped ones are IPv4, as in production",
   const {
     rules: [rule],
   } = await simulate([logOf(ips.map((ip) => lineAt(ip, 1)))], set);
-  expect(rule).toMatchObject({ requests: 4, limited: 2, clients: 2 });
+  expect(rule).toMatchObject({ requests: 4, limited: 2, clients: 2, exempt: 2 });
   expect(rule?.topLimited.map(({ key }) => key)).toEqual(["2001:db8:0:100::/56", "203.0.113.9"]);
 });
 

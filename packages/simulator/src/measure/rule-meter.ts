@@ -47,6 +47,9 @@ export interface RuleMeasure {
   readonly queuedMs: number;
   readonly longestQueuedMs: number;
   readonly bans: number;
+  /** Requests that it did not count: of exempt clients; and without a key, which were rejected or not by `onMissingKey`. */
+  readonly exempt: number;
+  readonly keyless: number;
   /** The most keys that a store would hold at once. */
   readonly keysAtOnce: number;
   /** Requests of clients that came after `maxClients` others. They are not among the clients. */
@@ -64,7 +67,7 @@ export class RuleMeter {
   #delayed = 0;
   #queuedMs = 0;
   #longestQueuedMs = 0;
-  #bans = 0;
+  readonly #others = { banned: 0, exempt: 0, "missing-key": 0 };
   #unmeasured = 0;
   readonly #keys: KeyIndex;
   /** For each client: its requests, how many were limited, its peak, and its current and longest lock-out. */
@@ -123,8 +126,9 @@ export class RuleMeter {
     this.#live.hold(client, nowMs, nowMs + decision.resetAfterMs);
   }
 
-  addBan(): void {
-    this.#bans++;
+  /** Counts an event that is no decision. */
+  count(type: "banned" | "exempt" | "missing-key"): void {
+    this.#others[type]++;
   }
 
   /** The mean of the clients' peaks, each at most `bound`. */
@@ -167,7 +171,9 @@ export class RuleMeter {
       delayed: this.#delayed,
       queuedMs: this.#queuedMs,
       longestQueuedMs: this.#longestQueuedMs,
-      bans: this.#bans,
+      bans: this.#others.banned,
+      exempt: this.#others.exempt,
+      keyless: this.#others["missing-key"],
       keysAtOnce: this.#live.most,
       unmeasured: this.#unmeasured,
     };

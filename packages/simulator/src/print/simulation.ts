@@ -68,10 +68,17 @@ function ruleText(rule: SimulatedRule, paint: Paint): string {
       ? `held ${count(rule.delayed, "request")} back for ${duration(rule.queuedMs)} in all, the longest for ${duration(rule.longestQueuedMs)}`
       : "",
     rule.bans > 0 ? count(rule.bans, "ban") : "",
+    notCounted(rule),
     `at most ${count(rule.keysAtOnce, "key")} at once: about ${bytes(memory.inMemory)} in memory, ${bytes(memory.inRedis)} in Redis`,
   ].filter((fact) => fact !== "");
   const top = rule.topLimited.length === 0 ? "" : `  Limited most:\n${clientsText(rule.topLimited, rule.windowMs, paint)}`;
   return `${paint("bold", sanitize(rule.name))}\n${facts.map((fact) => `  ${fact}\n`).join("")}${top}`;
+}
+
+function notCounted({ exempt, keyless }: SimulatedRule): string {
+  const parts = [exempt > 0 ? `${number(exempt)} of exempt clients` : "", keyless > 0 ? `${number(keyless)} without a key` : ""];
+  const words = parts.filter((part) => part !== "").join(", ");
+  return words === "" ? "" : `requests that it did not count: ${words}`;
 }
 
 /** The clients of a rule as a table. */

@@ -51,5 +51,14 @@ function readsFields(set: RuleSet, { plan }: AppFields): boolean {
 }
 
 export function isDecision(event: FloodgateEvent): event is DecisionEvent {
-  return "decision" in event && "key" in event && !["refunded", "settled"].includes(event.type);
+  switch (event.type) {
+    case "allowed":
+    case "limited":
+    case "shadow-limited":
+    case "delayed":
+    case "degraded":
+      return true;
+    default:
+      return false;
+  }
 }
