@@ -1,4 +1,8 @@
-import { stat } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
@@ -39,23 +43,23 @@ export function replayOptions(command: Command): Command {
     .option("--top <clients>", "how many clients are listed", wholeUpTo(1000), 10);
 }
 
+/** What the rules say that only the app knows. */
+export interface AppNames {
+  readonly keys: readonly string[];
+  readonly costs: readonly string[];
+}
+
+export function appNamesOf({ rules }: RuleSet): AppNames {
+  return { keys: rules.flatMap(keyNames).filter(isAppKey), costs: rules.flatMap(costNames) };
+}
+
 /** The options of a simulation, from those of the command. */
-export function replayOptionsOf(options: ReplayOptions, set: RuleSet): SimulateOptions {
+export function replayOptionsOf(options: ReplayOptions, names: AppNames): SimulateOptions {
   const { format, plan, ip, ipv6Prefix, reorder, maxClients, top } = options;
-  const keys = fieldsOf("key", options.key, set.rules.flatMap(keyNames).filter(isAppKey));
-  const costs = fieldsOf("cost", options.cost, set.rules.flatMap(costNames));
-  return {
-    format,
-    keys,
-    costs,
-    plan: withoutQuotes(plan),
-    address: withoutQuotes(ip)?.replace(/^\$/, ""),
-    ipv6Prefix,
-    reorder,
-    maxClients,
-    top,
-    ...keySecret(),
-  };
+  const keys = fieldsOf("key", options.key, names.keys);
+  const costs = fieldsOf("cost", options.cost, names.costs);
+  const address = withoutQuotes(ip)?.replace(/^\$/, "");
+  return { format, keys, costs, plan: withoutQuotes(plan), address, ipv6Prefix, reorder, maxClients, top, ...keySecret() };
 }
 
 function costNames({ cost, settle }: PlainRule): string[] {
@@ -121,4 +125,24 @@ export function logSources(io: Io, names: readonly string[]): Promise<SizedSourc
       }
     }),
   );
+}
+
+/**
+ * Calls `use` with logs that can be read several times: what can be read only once is written to a temporary file, which is deleted afterwards.
+ */
+export async function withRepeatable<T>(sources: readonly SizedSource[], use: (sources: readonly SizedSource[]) => Promise<T>): Promise<T> {
+  if (sources.every(({ source }) => source.once !== true)) return use(sources);
+  const folder = await mkdtemp(join(tmpdir(), "floodgate-"));
+  try {
+    const repeatable = sources.map(async (sized, i): Promise<SizedSource> => {
+      const { source } = sized;
+      if (source.once !== true) return sized;
+      const file = join(folder, `${i}`);
+      await pipeline(source.open(), createWriteStream(file, { mode: 0o600 }));
+      return { source: { ...fileSource(file), name: source.name }, bytes: (await stat(file)).size };
+    });
+    return await use(await Promise.all(repeatable));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

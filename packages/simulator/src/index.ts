@@ -7,6 +7,13 @@ export type { MemoryNeed } from "./measure/memory.js";
 export type { ReplayOptions } from "./replay/replay-logs.js";
 export type { AppFields } from "./replay/replay.js";
 
+// Choosing numbers
+export { compare, type ComparedPolicy, type CompareOptions, type Comparison, type DifferingClient } from "./compare/compare.js";
+export { parsePolicy } from "./compare/policy-text.js";
+export type { TrialOptions } from "./compare/trial.js";
+export { type RateDistribution, suggest, type SuggestedRule, type Suggestion, type SuggestOptions } from "./suggest/suggest.js";
+export type { Quantile } from "./suggest/quantile.js";
+
 // Logs
 export { fileSource, type LogSource } from "./read/source.js";
 export { formatNames, formatOf } from "./formats/known.js";
@@ -14,5 +21,7 @@ export type { FieldReader, LogFormat, LogRequest, Skip } from "./formats/log-for
 
 // Reports
 export { simulationText } from "./print/simulation.js";
-export { simulationJson } from "./print/json.js";
+export { comparisonText } from "./print/comparison.js";
+export { suggestionText } from "./suggest/rules-file.js";
+export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
 export type { Paint } from "./print/terminal.js";

@@ -1,55 +1,142 @@
-import { simulate, simulationJson, simulationText } from "@floodgate/simulator";
-import type { Command } from "commander";
+import { isBuiltInKey } from "@floodgate/core/rules";
+import {
+  compare,
+  comparisonJson,
+  comparisonText,
+  type Paint,
+  simulate,
+  simulationJson,
+  simulationText,
+  suggest,
+  suggestionJson,
+  suggestionText,
+} from "@floodgate/simulator";
+import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { readText, validRules } from "../load-rules.js";
-import { logSources, type ReplayOptions, replayOptions, replayOptionsOf } from "../logs.js";
-import { examples } from "../options.js";
+import { appNamesOf, logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
+import { examples, matching } from "../options.js";
 import { withProgress } from "../output/progress.js";
 import { json, sanitizeLines } from "../output/terminal.js";
 
 interface SimulateOptions extends ReplayOptions {
   readonly rules?: string;
+  readonly compare?: readonly string[];
+  readonly suggest?: true;
+  readonly touch?: number;
+  readonly window?: string;
+  readonly by?: string;
+  readonly match?: string;
   readonly json?: true;
 }
 
 export function addSimulate(program: Command, io: Io): void {
   const command = program
     .command("simulate")
-    .description("Replay access logs: see whom rules would have limited.")
+    .description("Replay access logs: see whom rules would have limited, compare policies, or get limits suggested.")
     .argument("<logs...>", "access logs, also .gz and .zst, in any order; - for standard input")
-    .option("--rules <file>", "replay the requests against these rules");
+    .option("--rules <file>", "replay the requests against these rules")
+    .option("--compare <policies...>", "compare policies: '100/1m' 'token-bucket 20 10/s' 'gcra 100/1m 20'")
+    .option("--suggest", "print a rules file with the least limits that touch few clients")
+    .option("--touch <share>", "with --suggest: the share of clients that a limit may touch (default: 0.1%)", share)
+    .option(
+      "--window <duration>",
+      "with --suggest: the window of the limits (default: 1m); with --compare: the window to measure",
+      duration,
+    )
+    .option("--by <key>", "with --compare or --suggest: what to count by, as a rule's key (default: ip)")
+    .option("--match <request>", 'with --compare or --suggest: the requests that count: "POST /login", "/posts/*"');
   replayOptions(command).option("--json", "print JSON");
   examples(
     command,
     "simulate access.log --rules limits.yaml",
-    "zcat access.log.*.gz | floodgate simulate - --rules limits.yaml --json",
+    "simulate access.log --compare '100/1m' 'token-bucket 20 10/s' 'sliding-window-log 100/1m'",
+    "simulate access.log.*.gz --suggest --touch 0.1% > limits.yaml",
     "simulate access.log --rules limits.yaml --format '$remote_addr [$time_local] \"$request\" \"$http_x_user\"' --key 'user=$http_x_user'",
   ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options));
 }
 
+/** What is printed. */
+interface Report {
+  readonly report: object;
+  readonly text: string;
+  readonly notes: readonly string[];
+  readonly log: { readonly requests: number; readonly lines: number; readonly skippedBecause: { readonly blank: number } };
+}
+
 async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions): Promise<void> {
-  if (options.rules === undefined) throw new Failure("usage", "say what to do with the requests. Write --rules limits.yaml.");
-  const { text, name } = await readText(io, options.rules);
-  const set = validRules(io, text, name);
-  const sources = await logSources(io, logs);
-  const simulation = await withProgress(io, sources, 1, (onProgress) =>
-    simulate(
-      sources.map(({ source }) => source),
-      set,
-      { ...replayOptionsOf(options, set), onProgress },
-    ),
-  );
-  print(
-    io,
-    options,
-    simulationJson(simulation),
-    simulationText(simulation, (format, text) => paint(io, format, text)),
-    simulation.notes,
-  );
-  if (simulation.requests === 0 && simulation.lines > simulation.skippedBecause.blank) {
-    throw new Failure("refused", "the log has no request.");
+  const tasks = [options.rules, options.compare, options.suggest].filter((task) => task !== undefined);
+  if (tasks.length !== 1) {
+    const given = tasks.length === 0 ? "say what to do with the requests" : "--rules, --compare and --suggest cannot be used together";
+    throw new Failure("usage", `${given}. Write --rules limits.yaml, --compare '100/1m' 'token-bucket 20 10/s', or --suggest.`);
   }
+  refuseOptions(options);
+  const sources = await logSources(io, logs);
+  const colors: Paint = (format, text) => paint(io, format, text);
+  const { report, text, notes, log } =
+    options.rules !== undefined
+      ? await simulateRules(io, sources, options, options.rules, colors)
+      : options.compare !== undefined
+        ? await comparePolicies(io, sources, options, options.compare, colors)
+        : await withRepeatable(sources, (repeatable) => suggestRules(io, repeatable, options));
+  print(io, options, report, text, notes);
+  if (log.requests === 0 && log.lines > log.skippedBecause.blank) throw new Failure("refused", "the log has no request.");
+}
+
+/** @throws Failure if an option is for another task. */
+function refuseOptions(options: SimulateOptions): void {
+  if (options.touch !== undefined && options.suggest === undefined) throw new Failure("usage", "--touch is for --suggest. Add --suggest.");
+  if (options.rules === undefined) return;
+  const option = (["window", "by", "match"] as const).find((name) => options[name] !== undefined);
+  if (option === undefined) return;
+  throw new Failure(
+    "usage",
+    `--${option} is for --compare and --suggest. The rules say ${option === "by" ? "by what they count" : "it themselves"}.`,
+  );
+}
+
+async function simulateRules(
+  io: Io,
+  sources: readonly SizedSource[],
+  options: SimulateOptions,
+  file: string,
+  colors: Paint,
+): Promise<Report> {
+  const { text, name } = await readText(io, file);
+  const set = validRules(io, text, name);
+  const own = replayOptionsOf(options, appNamesOf(set));
+  const log = await withProgress(io, sources, 1, (onProgress) => simulate(logsOf(sources), set, { ...own, onProgress }));
+  return { report: simulationJson(log), text: simulationText(log, colors), notes: log.notes, log };
+}
+
+async function comparePolicies(
+  io: Io,
+  sources: readonly SizedSource[],
+  options: SimulateOptions,
+  policies: readonly string[],
+  colors: Paint,
+): Promise<Report> {
+  const own = trialOptions(options);
+  const log = await withProgress(io, sources, 1, (onProgress) => compare(logsOf(sources), policies, { ...own, onProgress }));
+  return { report: comparisonJson(log), text: comparisonText(log, colors), notes: log.notes, log };
+}
+
+async function suggestRules(io: Io, sources: readonly SizedSource[], options: SimulateOptions): Promise<Report> {
+  const own = { ...trialOptions(options), touch: options.touch };
+  const log = await withProgress(io, sources, 3, (onProgress) => suggest(logsOf(sources), { ...own, onProgress }));
+  return { report: suggestionJson(log), text: suggestionText(log), notes: log.notes, log };
+}
+
+function trialOptions(options: SimulateOptions): ReturnType<typeof replayOptionsOf> & Pick<SimulateOptions, "by" | "match" | "window"> {
+  const { by, match, window } = options;
+  const keys = (by ?? "ip").split(",").map((key) => key.trim().replace(/^secret:/, ""));
+  const own = replayOptionsOf(options, { keys: keys.filter((key) => !isBuiltInKey(key)), costs: [] });
+  return { ...own, ...(by && { by }), ...(match && { match }), ...(window && { window }) };
+}
+
+function logsOf(sources: readonly SizedSource[]): SizedSource["source"][] {
+  return sources.map(({ source }) => source);
 }
 
 /** Prints a report, and its notes: in JSON they are part of it, else they go to standard error. */
@@ -60,4 +147,14 @@ function print(io: Io, { json: asJson }: { readonly json?: true }, report: objec
   }
   io.out(text);
   for (const note of notes) io.err(sanitizeLines(`floodgate: ${note.replace(/[\r\n]+/g, " ")}\n`));
+}
+
+const duration = matching(/^0*[1-9]\d{0,8}(ms|s|m|h|d)$/, "It must be a duration such as 1s, 1m or 1h.");
+
+/** `0.1%`, or `0.001`. */
+function share(text: string): number {
+  const [, digits = "", percent] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text) ?? [];
+  const value = percent === "%" ? Number(digits) / 100 : Number(digits);
+  if (digits !== "" && value < 1) return value;
+  throw new InvalidArgumentError("It must be a percentage below 100%, such as 0.1%.");
 }

@@ -143,16 +143,7 @@ export class RuleMeter {
     const limited = this.#most(LIMITED, top);
     const heaviest = this.#most(REQUESTS, top);
     const keys = this.#keys.keysOf([...limited, ...heaviest, this.#worst.client, this.#burst.client]);
-    const clientOf = (client: number): MeasuredClient => {
-      const row = client * WIDTH;
-      return {
-        key: keys.get(client) as string,
-        requests: rows[row + REQUESTS] as number,
-        limited: rows[row + LIMITED] as number,
-        peak: rows[row + PEAK] as number,
-        longestLockoutMs: rows[row + LONGEST] as number,
-      };
-    };
+    const clientOf = (client: number): MeasuredClient => this.#clientOf(client, keys.get(client) as string);
     let longestLockoutMs = 0;
     for (let row = 0; row < this.#keys.size * WIDTH; row += WIDTH)
       longestLockoutMs = Math.max(longestLockoutMs, rows[row + LONGEST] as number);
@@ -179,10 +170,21 @@ export class RuleMeter {
     };
   }
 
-  /** How many requests of each client were limited, by key. */
-  limitedByKey(): Map<string, number> {
+  /** The clients that were ever limited, by key. */
+  limitedClients(): Map<string, MeasuredClient> {
     const numbers = Array.from({ length: this.#keys.size }, (_, i) => i).filter((i) => this.#rows[i * WIDTH + LIMITED] !== 0);
-    return new Map([...this.#keys.keysOf(numbers)].map(([client, key]) => [key, this.#rows[client * WIDTH + LIMITED] as number]));
+    return new Map([...this.#keys.keysOf(numbers)].map(([client, key]) => [key, this.#clientOf(client, key)]));
+  }
+
+  #clientOf(client: number, key: string): MeasuredClient {
+    const row = client * WIDTH;
+    return {
+      key,
+      requests: this.#rows[row + REQUESTS] as number,
+      limited: this.#rows[row + LIMITED] as number,
+      peak: this.#rows[row + PEAK] as number,
+      longestLockoutMs: this.#rows[row + LONGEST] as number,
+    };
   }
 
   /** The clients with the most in a column, except those with nothing. */

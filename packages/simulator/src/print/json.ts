@@ -1,6 +1,10 @@
+import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
+import type { Comparison } from "../compare/compare.js";
 import type { Peak, RuleMeasure } from "../measure/rule-meter.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
+import type { Quantile } from "../suggest/quantile.js";
+import type { Suggestion } from "../suggest/suggest.js";
 
 /** A simulation for programs: plain data. What a rule could never know is null. */
 export function simulationJson({ rules, rejected, failed, notes, ...log }: Simulation): object {
@@ -12,10 +16,55 @@ export function logJson({ firstMs = Number.NaN, lastMs = Number.NaN, ...log }: L
   return { ...log, firstMs: numberOrNull(firstMs), lastMs: numberOrNull(lastMs) };
 }
 
+/** A comparison for programs. */
+export function comparisonJson({ policies, windowMs, by, differing, notes, ...log }: Comparison): object {
+  return {
+    policies: policies.map(({ text, policy, ...measure }) => ({ text, policy: policyJson(policy), ...measureJson(measure) })),
+    windowMs,
+    by,
+    differing,
+    ...logJson(log),
+    notes,
+  };
+}
+
+/** A suggestion for programs. */
+export function suggestionJson({ rules, rates, touch, window, by, match, clients, notes, ...log }: Suggestion): object {
+  return {
+    rules: rules.map(({ algorithm, options, policy, need, ...measure }) => ({
+      policy: { algorithm, ...options },
+      need: quantileJson(need),
+      ...measureJson(measure),
+    })),
+    rates: rates.map(({ windowMs, percentiles, most }) => ({
+      windowMs,
+      percentiles: Object.fromEntries(
+        [...percentiles].map(([percentile, found]) => [percentile, found === undefined ? null : quantileJson(found)]),
+      ),
+      most,
+    })),
+    touch,
+    window,
+    by,
+    match: match ?? null,
+    clients,
+    ...logJson(log),
+    notes,
+  };
+}
+
+function quantileJson({ value, above, low, high }: Quantile): object {
+  return { value, above, low, high: high ?? null };
+}
+
+function policyJson(policy: Policy): object {
+  return { algorithm: policy.algorithm, numbers: describePolicy(policy) };
+}
+
 function ruleJson({ name, policy, mode, by, memory, ...measure }: SimulatedRule): object {
   return {
     name,
-    policy: { algorithm: policy.algorithm, numbers: describePolicy(policy) },
+    policy: policyJson(policy),
     mode,
     by,
     ...measureJson(measure),

@@ -15,7 +15,7 @@ export function notesOf(
   fields: AppFields & { readonly maxClients?: number | undefined },
   tally: Tally,
   replay: Replay,
-  rules: readonly { readonly name: string; readonly unmeasured: number }[],
+  rules: readonly { readonly unmeasured: number }[],
 ): string[] {
   const notes = [...tally.problems];
   for (const [why, words] of Object.entries(skips)) {

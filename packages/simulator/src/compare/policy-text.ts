@@ -1,0 +1,71 @@
+import { FloodgateError, type Policy } from "@floodgate/core";
+import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
+
+type AlgorithmName = keyof typeof algorithms;
+
+const names = Object.keys(algorithms) as AlgorithmName[];
+const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-counter 100/1m buckets=6'.";
+
+/**
+ * The policy that a text stands for: the name of an algorithm (without one, a sliding window counter, as in rules), a rate, and the other
+ * numbers in the order of the algorithm's options. `100/1m`, `token-bucket 20 10/s`, `gcra 100/1m 20`, `leaky-bucket 10 5/s`,
+ * `sliding-window-log 100/1m countRejected`.
+ * @throws FloodgateError if it stands for none.
+ */
+export function parsePolicy(text: string): Policy {
+  const where = `the policy ${JSON.stringify(text)}`;
+  const words = text.trim().split(/\s+/);
+  const [first = ""] = words;
+  const named = names.find((name) => name === first.toLowerCase());
+  if (named === undefined && /^[a-z]/i.test(first)) {
+    const near = nearest(first, names);
+    throw invalid(
+      `${where}: there is no algorithm ${JSON.stringify(first)}.${near === undefined ? "" : ` Did you mean ${near}?`} The algorithms are ${names.join(", ")}.`,
+    );
+  }
+  const algorithm = named ?? "sliding-window-counter";
+  const descriptions = (algorithms[algorithm] as unknown as AlgorithmDefinition<never, Record<string, unknown>>).options;
+  const given: Record<string, unknown> = {};
+  const set = (option: string, value: unknown): void => {
+    if (option in given) throw invalid(`${where} says \`${option}\` twice. ${example}`);
+    given[option] = value;
+  };
+  const numbers: number[] = [];
+  for (const word of named === undefined ? words : words.slice(1)) {
+    const [, units, length] = /^(\d+)\/(\d*(?:ms|s|m|h|d))$/.exec(word) ?? [];
+    const [, option, value] = /^(\w+)=(.+)$/.exec(word) ?? [];
+    const choice = Object.keys(descriptions).find((name) => name === word || [descriptions[name]?.type].flat().includes(word));
+    if (units !== undefined && length !== undefined) {
+      const [counted, duration] = rateOptions(descriptions);
+      set(counted, Number(units));
+      set(duration, /^\d/.test(length) ? length : `1${length}`);
+    } else if (/^\d+$/.test(word)) numbers.push(Number(word));
+    else if (option !== undefined && value !== undefined) set(option, optionValue(value, descriptions[option]));
+    else if (choice !== undefined) set(choice, choice === word ? true : word);
+    else throw invalid(`${where}: ${JSON.stringify(word)} is neither a rate (100/1m), nor a number, nor an option. ${example}`);
+  }
+  const open = Object.keys(descriptions).filter((name) => descriptions[name]?.type === "whole number" && !(name in given));
+  for (const number of numbers) {
+    const option = open.shift();
+    if (option === undefined) throw invalid(`${where}: ${algorithm} has no option for the number ${number}. ${example}`);
+    set(option, number);
+  }
+  return toPolicy(where, { algorithm, ...given });
+}
+
+/** What a rate sets: the period, and the number that is counted in it, which stands before it. */
+function rateOptions(descriptions: Readonly<Record<string, OptionDescription>>): [string, string] {
+  const options = Object.keys(descriptions);
+  const at = options.findIndex((name) => descriptions[name]?.type === "duration" && descriptions[name]?.optional !== true);
+  return [options[at - 1] as string, options[at] as string];
+}
+
+function optionValue(text: string, description: OptionDescription | undefined): unknown {
+  if (description?.type === "whole number" && /^\d+$/.test(text)) return Number(text);
+  if (description?.type === "flag") return text === "true" ? true : text === "false" ? false : text;
+  return text;
+}
+
+function invalid(message: string): FloodgateError {
+  return new FloodgateError("FLOODGATE_INVALID_OPTION", message);
+}

@@ -1,0 +1,119 @@
+import { matchOf } from "../compare/trial.js";
+import { duration, number, percent, time } from "../print/numbers.js";
+import { sanitize, shownKey } from "../print/terminal.js";
+import { percentiles, type SuggestedRule, type Suggestion } from "./suggest.js";
+
+/** A suggestion as a rules file, in which comments explain each number. */
+export function suggestionText(suggestion: Suggestion): string {
+  const comments = [...headText(suggestion), "", ...ratesText(suggestion), "", ...modeText];
+  const rules = suggestion.rules.map((rule) => ruleText(suggestion, rule));
+  return `${commented(comments, "")}rules:\n${rules.join("\n")}`;
+}
+
+/** Comments: nothing of a log begins a line of its own. A rules file with U+FFFD is refused, because it stands for broken UTF-8. */
+function commented(lines: readonly string[], indent: string): string {
+  const comments = lines.map((line) => `${indent}# ${sanitize(line).replaceAll("\u{fffd}", "?")}`);
+  return comments.map((comment) => `${comment.trimEnd()}\n`).join("");
+}
+
+function headText({ requests, lines, clients, by, match, touch, firstMs = 0, lastMs = 0 }: Suggestion): string[] {
+  const may = Math.floor(clients * touch + 1e-9);
+  const few =
+    may === 0
+      ? [
+          `${percentText(touch)} of ${number(clients)} clients is less than one client, so no client is limited. For a limit that rests on clients`,
+          `above it, give a log with at least ${number(Math.ceil(1 / touch))} clients, or a larger --touch.`,
+        ]
+      : [`That is at most ${number(may)} of ${number(clients)} clients. The more clients, the surer the number: see the intervals below.`];
+  return [
+    `Suggested by floodgate simulate --suggest, from ${number(requests)} requests in ${number(lines)} lines,`,
+    `${time(firstMs)} to ${time(lastMs)} UTC, of ${number(clients)} clients by ${by}${match === undefined ? "" : `, for ${match}`}.`,
+    `Each rule has the least limit that would have limited at most ${percentText(touch)} of the clients.`,
+    ...(touch === 0 ? ["So no client of this log is limited."] : few),
+  ];
+}
+
+const modeText = [
+  "All rules are in shadow mode: they count and report, but reject nothing. Keep the one that you want, try it, and then remove its mode.",
+];
+
+function ratesText({ rates, clients }: Suggestion): string[] {
+  const cells = rates.map(({ windowMs, percentiles: found, most }) => [
+    `any ${duration(windowMs)}`,
+    ...percentiles.map((percentile) => {
+      const quantile = found.get(percentile);
+      return quantile === undefined ? "-" : number(quantile.value);
+    }),
+    number(most),
+  ]);
+  const rows = [["", ...percentiles.map((percentile) => `p${percentile}`), "most"], ...cells];
+  const width = Math.max(...rows.flat().map(({ length }) => length)) + 2;
+  const rests = percentiles.map((percentile) => {
+    const above = Math.floor(clients * (1 - percentile / 100) + 1e-9);
+    return above === 0 ? `p${percentile} would need more clients` : `p${percentile} on the ${number(above)} heaviest`;
+  });
+  return [
+    `The most requests that a client made in any second, minute and hour. p99: 99 % of the clients made no more.`,
+    ...rows.map((row) => `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(width) : cell.padStart(width))).join("")}`),
+    `What they rest on: ${rests.join(", ")}.`,
+  ];
+}
+
+function ruleText({ by, match, window }: Suggestion, rule: SuggestedRule): string {
+  const { algorithm, options } = rule;
+  const keys = by.split(",").map((key) => key.trim());
+  const policy = Object.entries({ algorithm, ...options }).map(([name, value]) => `${name}: ${value}`);
+  return `${commented([...numbersText(rule, window), ...effectText(rule)], "  ")}  - name: suggested-${algorithm}
+${match === undefined ? "" : `    match: ${matchText(match)}\n`}    key: ${keys.length === 1 ? JSON.stringify(keys[0]) : JSON.stringify(keys)}
+    policy: { ${policy.join(", ")} }
+    mode: shadow
+`;
+}
+
+function matchText(match: string): string {
+  const words = Object.entries(matchOf(match)).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return `{ ${words.join(", ")} }`;
+}
+
+/** What the numbers of a policy rest on. */
+function numbersText({ algorithm, options, need }: SuggestedRule, window: string): string[] {
+  const limit = Math.max(1, need.value);
+  const all = need.above === 0 ? "all clients" : `all but ${number(need.above)} of the clients`;
+  const confidence =
+    need.high === undefined
+      ? `With 95 % confidence it is ${number(need.low)} or more, maybe more than any client of this log has shown.`
+      : `With 95 % confidence it is between ${number(need.low)} and ${number(need.high)}.`;
+  const pace = (option: string): string =>
+    `${option} ${number(options[option] as number)} per ${window}: the limit of the sliding-window-log.`;
+  switch (algorithm) {
+    case "fixed-window":
+      return [`limit ${number(limit)}: ${all} used no more of a fixed window of ${window}. ${confidence}`];
+    case "sliding-window-log":
+      return [`limit ${number(limit)}: ${all} used no more of any ${window}. ${confidence}`];
+    case "sliding-window-counter":
+      return [`limit ${number(limit)}: ${all} used no more of any ${window}, as its two counters estimate it. ${confidence}`];
+    case "token-bucket":
+      return [pace("refill"), `capacity ${number(limit)}: with that refill, ${all} were never short of more tokens. ${confidence}`];
+    case "leaky-bucket":
+      return [pace("leak"), `capacity ${number(limit)}: with that leak, ${all} never had more requests in the queue. ${confidence}`];
+    case "gcra":
+      return [pace("limit"), `burst ${number(limit)}: at that pace, ${all} were never ahead by more requests. ${confidence}`];
+  }
+}
+
+/** What the rule did when the log was replayed under it. */
+function effectText(rule: SuggestedRule): string[] {
+  const { requests, limited, clients, clientsLimited, heaviest, delayed, longestQueuedMs } = rule;
+  const stopped = heaviest
+    .slice(0, 3)
+    .map(({ key, requests, limited }) => `${shownKey(key)} (${number(requests)} requests): ${limited === 0 ? "none" : number(limited)}`);
+  return [
+    `Replayed: it limits ${number(clientsLimited)} of ${number(clients)} clients (${percent(clientsLimited, clients)}) and ${number(limited)} of ${number(requests)} requests (${percent(limited, requests)}).`,
+    ...(delayed > 0 ? [`It holds ${number(delayed)} requests back, the longest for ${duration(longestQueuedMs)}.`] : []),
+    `It stops of the heaviest clients: ${stopped.join(", ")}.`,
+  ];
+}
+
+function percentText(share: number): string {
+  return `${Number((100 * share).toPrecision(6))} %`;
+}
