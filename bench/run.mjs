@@ -9,6 +9,7 @@ import { memory } from "./memory.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
 import { rules } from "./rules.mjs";
+import { simulate } from "./simulate.mjs";
 import { store } from "./store.mjs";
 
 const help = `Usage: npm run bench -- [part...] [options]
@@ -23,6 +24,7 @@ Parts (all of them by default):
   rules          one request under three of 10, 100 and 1000 rules
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
+  simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
 
 Options:
   --rounds <n>       rounds of store and rules (default 7, in each process), cpu and observability (default 2), http and redis (default 5)
@@ -32,6 +34,7 @@ Options:
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
   --framework <name> express, koa or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
+  --lines <n>        lines of the log of simulate (default 1,000,000)
   --only <text>      subjects of store and redis whose name contains this
   --help             this text
 
@@ -39,7 +42,7 @@ Ratios hold from machine to machine, absolute times do not. Run it on a machine 
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, rules, observability, redis };
+const parts = { store, memory, flood, full, cpu, http, rules, observability, redis, simulate };
 
 function options() {
   try {
@@ -53,13 +56,14 @@ function options() {
         host: { type: "string", default: "127.0.0.1" },
         framework: { type: "string", multiple: true },
         "in-flight": { type: "string", default: "1,64,512" },
+        lines: { type: "string", default: "1000000" },
         only: { type: "string" },
         help: { type: "boolean", default: false },
       },
     });
     for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
     for (const name of values.framework ?? []) if (!Object.hasOwn(frameworks, name)) throw new Error(`No framework is called "${name}".`);
-    for (const name of ["rounds", "processes", "seconds", "connections"]) {
+    for (const name of ["rounds", "processes", "seconds", "connections", "lines"]) {
       if (values[name] !== undefined && !(Number(values[name]) > 0))
         throw new Error(`--${name} takes a number above 0, not "${values[name]}".`);
     }
@@ -73,7 +77,7 @@ function options() {
   }
 }
 
-const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, only, help: wanted } = options();
+const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, only, help: wanted } = options();
 if (wanted) {
   console.log(help);
 } else {
@@ -88,6 +92,7 @@ if (wanted) {
     observability: { rounds: Number(rounds ?? 2), slices: 20, keys: 1_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
+    simulate: { lines: Number(lines) },
   };
   try {
     if (chosen.some((part) => inProcess.includes(part))) pack();

@@ -1,6 +1,8 @@
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
 import { MinHeap } from "../support/min-heap.js";
 
+const mostCharacters = 64 * 1024 * 1024;
+
 /**
  * Sorts requests by their times, as far as a buffer of fixed size goes: servers write a line when a request ends. Requests of one time stay
  * in their order. A request waits here as a row of arrays, because an object that lives that long is expensive to collect.
@@ -14,6 +16,8 @@ export class ReorderBuffer {
   readonly #targets: string[] = [];
   readonly #lines: unknown[] = [];
   readonly #formats: LogFormat[] = [];
+  readonly #lengths: Float64Array;
+  #characters = 0;
   readonly #freeRows: number[] = [];
   /** Rows that came in order, in a ring. Nearly all do. */
   readonly #ordered: Int32Array;
@@ -29,6 +33,7 @@ export class ReorderBuffer {
     this.#size = size;
     this.#keepsLines = keepsLines;
     this.#times = new Float64Array(size + 1);
+    this.#lengths = new Float64Array(size + 1);
     this.#ordered = new Int32Array(size + 1);
   }
 
@@ -36,8 +41,11 @@ export class ReorderBuffer {
     return this.#end - this.#first + this.#others.size;
   }
 
-  /** Adds a request, and returns the earliest one if there is no room for more. */
-  add(request: LogRequest): LogRequest | undefined {
+  /**
+   * Adds a request. Then take the earliest ones while the buffer is full.
+   * @param length the characters of its line.
+   */
+  add(request: LogRequest, length: number): void {
     const { timeMs } = request;
     const rows = this.#size + 1;
     const row = this.#freeRows.pop() ?? this.#held;
@@ -53,7 +61,13 @@ export class ReorderBuffer {
     } else {
       this.#others.push(this.#count++ * rows + row, timeMs);
     }
-    return this.#held > this.#size ? this.take() : undefined;
+    this.#lengths[row] = length;
+    this.#characters += length;
+  }
+
+  /** Whether it holds more requests than fit, or requests of too many characters: hostile lines may be long. */
+  get isFull(): boolean {
+    return this.#held > this.#size || (this.#characters > mostCharacters && this.#held > 1);
   }
 
   /** Removes the earliest request. */
@@ -65,6 +79,7 @@ export class ReorderBuffer {
     if (row >= 0 && (this.#times[row] as number) <= this.#others.lowest) this.#first++;
     else row = this.#others.pop() % rows;
     this.#freeRows.push(row);
+    this.#characters -= this.#lengths[row] as number;
     return {
       timeMs: this.#times[row] as number,
       address: this.#addresses[row],

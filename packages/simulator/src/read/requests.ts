@@ -40,8 +40,8 @@ export async function* requestsOf(source: LogSource, options: ReadOptions, tally
       }
       tally.lines++;
       tally.requests++;
-      const next = buffer.add(parsed);
-      if (next !== undefined) batch.push(next);
+      buffer.add(parsed, line.length);
+      while (buffer.isFull) batch.push(buffer.take() as LogRequest);
     }
     return batch;
   };

@@ -14,6 +14,8 @@ export interface LogSource {
 
 /** How much of a file is read at once. */
 const chunkBytes = 256 * 1024;
+/** How much is decompressed at once. */
+const pieceBytes = 16 * 1024;
 
 export function fileSource(path: string): LogSource {
   return { name: path, open: () => createReadStream(path, { highWaterMark: chunkBytes }) };
@@ -78,9 +80,11 @@ async function* decompressed(chunks: AsyncIterable<Uint8Array>, decoder: Gunzip)
   const closed = new Promise<void>((resolve) => decoder.once("close", resolve));
   try {
     for await (const chunk of chunks) {
-      // Nothing is read ahead, so that no data is lost if the decoder fails.
-      await new Promise<void>((resolve) => decoder.write(chunk, () => resolve()));
-      yield* take();
+      // Nothing is read ahead, so that no data is lost if the decoder fails; in small pieces, because each may become a thousand times as large.
+      for (let from = 0; from < chunk.length && failure === undefined; from += pieceBytes) {
+        await new Promise<void>((resolve) => decoder.write(chunk.subarray(from, from + pieceBytes), () => resolve()));
+        yield* take();
+      }
       if (failure !== undefined) break;
     }
     decoder.end();

@@ -2,6 +2,9 @@ import { ipKey } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { Copies } from "./copies.js";
 
+/** The longest host name. */
+const longestName = 255;
+
 /**
  * The addresses of clients. Some logs have host names, or addresses that were made anonymous, where an address should be. Rules count by
  * addresses, so each of these gets one of its own, from a range that no client has (240.0.0.0/4).
@@ -22,7 +25,7 @@ export class Clients {
   }
 
   addressOf({ address: text }: LogRequest): string | undefined {
-    if (text === undefined) return undefined;
+    if (text === undefined || text.length > longestName) return undefined;
     const address = this.#copies.of(text);
     return ipKey(address, 128) === undefined ? this.#standIn(address) : address;
   }
