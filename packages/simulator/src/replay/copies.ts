@@ -1,5 +1,5 @@
 /** How many characters of copies are remembered before all are forgotten. They are made anew then. */
-const remembered = 16 * 1024 * 1024;
+const remembered = 2 * 1024 * 1024;
 
 /** Copies of parts of lines. A part of a line keeps the text of its whole batch in memory, so what is kept must be a copy. */
 export class Copies {
