@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { gzipSync } from "node:zlib";
+import * as zlib from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { simulate, simulationText } from "../src/index.js";
 import { lineAt, logOf, rules } from "./logs.js";
@@ -69,11 +69,21 @@ it("a binary file has no request, and its format is said to be unknown", async (
 
 it("a truncated gzip file is replayed as far as it goes", async () => {
   const lines = Array.from({ length: 5000 }, (_, i) => lineAt(`10.${i % 7}.${i % 250}.1`, i));
-  const whole = gzipSync(lines.join("\n"));
+  const whole = zlib.gzipSync(lines.join("\n"));
   const { requests, notes } = await simulate([logOf(whole.subarray(0, whole.length / 2))], perIp);
   expect(requests).toBeGreaterThan(2000);
   expect(requests).toBeLessThan(3000);
   expect(notes).toContain("test.log is damaged: unexpected end of file. What could be read of it was replayed.");
+});
+
+it("a zstd file is replayed where Node.js can, else the error says what to do", async () => {
+  const { zstdCompressSync } = zlib as typeof zlib & { zstdCompressSync?: (data: string) => Uint8Array };
+  if (zstdCompressSync === undefined) {
+    const magic = Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0]);
+    await expect(simulate([logOf(magic, "access.log.zst")], perIp)).rejects.toThrow(
+      /^access\.log\.zst is compressed with zstd, which Node\.js reads from version 22\.15 on; .* zstd -dc access\.log\.zst/,
+    );
+  } else expect(await simulate([logOf(zstdCompressSync(good.join("\n")))], perIp)).toMatchObject({ requests: 2, rules: [{ limited: 1 }] });
 });
 
 it("time that runs backwards counts as the latest time, and is counted", async () => {
