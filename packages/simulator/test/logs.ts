@@ -5,7 +5,7 @@ import { parseRules } from "@floodgate/rules";
 import type { LogSource } from "../src/index.js";
 
 /** A real access log: ours has a hundred lines. Another one may be named in the environment. */
-export const accessLog: string = readFileSync(process.env["FLOODGATE_ACCESS_LOG"] ?? join(__dirname, "data", "access.log"), "utf8");
+export const accessLog: string = readFileSync(process.env["FLOODGATE_ACCESS_LOG"] ?? join(__dirname, "data", "access-log.txt"), "utf8");
 
 /** A log in memory. */
 export function logOf(content: string | Uint8Array | readonly string[], name = "test.log"): LogSource {
