@@ -24,10 +24,25 @@ export type Send = (key: string, command: string, ...args: string[]) => Promise<
 
 const timeoutMs = 1000;
 
+/** Clients keep what they have sent until the reply comes. If Redis hangs, no more than so many commands wait for it. */
+const mostUnanswered = 100;
+
 /** @throws FloodgateError unless it is a supported client. */
 export function senderOf(redis: DashboardRedis): Send {
   const send = ofIoredis(redis) ?? ofNodeRedis(redis);
-  if (send !== undefined) return (key, command, ...args) => inTime(send(key, [command, key, ...args]));
+  let unanswered = 0;
+  if (send !== undefined) {
+    return async (key, command, ...args) => {
+      if (unanswered >= mostUnanswered) throw new Error("it has not answered the last commands");
+      unanswered++;
+      const reply = send(key, [command, key, ...args]);
+      const answered = (): void => {
+        unanswered--;
+      };
+      reply.then(answered, answered);
+      return inTime(reply);
+    };
+  }
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     'dashboard: `redis` must be a client of ioredis or of redis (node-redis). Write redis: new Redis("redis://127.0.0.1:6379").',
