@@ -6,6 +6,7 @@ import type { Watch } from "../collect/watch.js";
 import type { History, Range } from "../contract.js";
 import { textOf } from "../text.js";
 import { mergeHistories } from "./merge.js";
+import { receivedHistory, receivedReport } from "./received.js";
 import type { Send } from "./redis.js";
 
 /** Counters that are published of each sketch. */
@@ -77,7 +78,7 @@ export class Share {
     const own = this.#watch.report();
     try {
       const secret = await this.#send(this.#key("secret"), "GET");
-      const others = (await this.#readAll<Report>("instance", own.instance.id)).filter(isReport);
+      const others = await this.#readAll("instance", own.instance.id, receivedReport);
       others.sort((a, b) => a.instance.sinceMs - b.instance.sinceMs || (a.instance.id < b.instance.id ? -1 : 1));
       return { reports: [own, ...others], trouble: undefined, secret: typeof secret === "string" ? secret : undefined };
     } catch (error) {
@@ -87,7 +88,7 @@ export class Share {
 
   async history(range: Range, nowMs: number): Promise<History> {
     const own = this.#watch.collector.history(range, mostExtra);
-    const others = await this.#readAll<History>(range, this.#watch.id).catch(() => []);
+    const others = await this.#readAll(range, this.#watch.id, (text) => receivedHistory(range, text)).catch(() => []);
     return mergeHistories(range, nowMs - delayMs, [own, ...others]);
   }
 
@@ -124,26 +125,20 @@ export class Share {
     return this.#send(this.#key(name), "SET", value, "PX", String(forMs), ...more);
   }
 
-  /** What the other processes have written. Forgets those whose key has expired. */
-  async #readAll<T>(kind: string, ownId: string): Promise<T[]> {
+  /** What the other processes have written, as far as it can be shown. Forgets those whose key has expired. */
+  async #readAll<T>(kind: string, ownId: string, received: (text: string) => T | undefined): Promise<T[]> {
     const ids = ((await this.#send(this.#key(kind), "SMEMBERS")) as string[]).filter((id) => id !== ownId).slice(0, mostHistories);
     const [first, ...rest] = ids.map((id) => this.#key(kind, id));
     if (first === undefined) return [];
     const texts = (await this.#send(first, "MGET", ...rest)) as (string | null)[];
     const gone = ids.filter((_, i) => texts[i] === null);
     if (gone.length > 0) await this.#send(this.#key(kind), "SREM", ...gone);
-    return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as T);
+    return texts.flatMap((text) => (text === null ? [] : (received(text) ?? [])));
   }
 
   #key(...parts: string[]): string {
     return [this.#prefix, ...parts].join(":");
   }
-}
-
-/** Whether it can be shown, whoever wrote it. */
-function isReport({ instance, requests, rejections, ...lists }: Report): boolean {
-  const all = [lists.rules, lists.totals, lists.stores, lists.sources, lists.recent, requests?.summary?.keys, rejections?.summary?.keys];
-  return typeof instance?.id === "string" && all.every(Array.isArray);
 }
 
 /** A report that is short enough to be sent each second. */
