@@ -65,6 +65,7 @@ it.each([
   [["--compare", "100/1m", "--touch", "1%"], "--touch is for --suggest"],
   [["--rules", access, "--by", "user"], "--by is for --compare and --suggest"],
   [["--suggest", "--by", "user", "--key", "usr=$x"], 'Did you mean "user"?'],
+  [["--suggest", "--by", "user"], "Write --key user=<field>."],
   [["--compare", "10 per minute"], "is neither a rate"],
 ] as const)("refuses %j", async (args, message) => {
   const { code, err } = await floodgate(["simulate", access, ...args]);

@@ -98,8 +98,10 @@ it("shows a progress bar only if standard error is a terminal", async () => {
 
 it.each([
   [["missing.log", "--rules", file], 64, "missing.log does not exist."],
+  [["--compare", "1/1m", access], 64, "Write the logs before the options"],
+  [[access, "--compare", "20"], 64, 'the policy "20" has no rate.'],
   [[access], 64, "say what to do with the requests."],
-  [[access, "--rules", file, "--format", "combine"], 1, 'There is no log format "combine". Did you mean "combined"?'],
+  [[access, "--rules", file, "--format", "combine"], 64, 'There is no log format "combine". Did you mean "combined"?'],
   [[access, "--rules", file, "--key", "usr=$x"], 64, 'no rule uses the key "usr". Did you mean "user"?'],
   [[access, "--rules", file, "--max-clients", "0"], 64, "It must be a whole number from 1"],
   [["-", "-", "--rules", file], 64, "standard input (-) can be read only once."],

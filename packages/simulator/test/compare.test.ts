@@ -25,8 +25,9 @@ describe("a policy as a text", () => {
     ["fixed-window 5/15m 7", "fixed-window has no option for the number 7"],
     ["fixed-window 5/15x", '"5/15x" is neither a rate'],
     ["fixed-window 5/15m 6/1m", "says `limit` twice"],
-    ["fixed-window", "`limit`"],
-    ["token-bucket 20", "`refill`"],
+    ["fixed-window", "has no rate. Write '100/1m'"],
+    ["20", "has no rate"],
+    ["token-bucket 20", "has no rate"],
     ["", "neither a rate"],
   ])("%j is refused", (text, message) => {
     expect(() => parsePolicy(text)).toThrow(message);

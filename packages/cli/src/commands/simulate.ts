@@ -3,7 +3,9 @@ import {
   compare,
   comparisonJson,
   comparisonText,
+  formatOf,
   type Paint,
+  parsePolicy,
   simulate,
   simulationJson,
   simulationText,
@@ -35,7 +37,8 @@ export function addSimulate(program: Command, io: Io): void {
   const command = program
     .command("simulate")
     .description("Replay access logs: see whom rules would have limited, compare policies, or get limits suggested.")
-    .argument("<logs...>", "access logs, also .gz and .zst, in any order; - for standard input")
+    .usage("[options] <logs...>")
+    .argument("[logs...]", "access logs, also .gz and .zst, in any order; - for standard input")
     .option("--rules <file>", "replay the requests against these rules")
     .option("--compare <policies...>", "compare policies: '100/1m' 'token-bucket 20 10/s' 'gcra 100/1m 20'")
     .option("--suggest", "print a rules file with the least limits that touch few clients")
@@ -66,6 +69,10 @@ interface Report {
 }
 
 async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions): Promise<void> {
+  if (logs.length === 0) {
+    // An option with several values takes the logs that come after it.
+    throw new Failure("usage", "no log is given. Write the logs before the options: floodgate simulate access.log --compare '100/1m'.");
+  }
   const tasks = [options.rules, options.compare, options.suggest].filter((task) => task !== undefined);
   if (tasks.length !== 1) {
     const given = tasks.length === 0 ? "say what to do with the requests" : "--rules, --compare and --suggest cannot be used together";
@@ -84,8 +91,14 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
   if (log.requests === 0 && log.lines > log.skippedBecause.blank) throw new Failure("refused", "the log has no request.");
 }
 
-/** @throws Failure if an option is for another task. */
+/** @throws Failure if an option is for another task, or if the format or a policy is invalid. */
 function refuseOptions(options: SimulateOptions): void {
+  try {
+    if (options.format !== undefined) formatOf(options.format);
+    options.compare?.forEach(parsePolicy);
+  } catch (cause) {
+    throw new Failure("usage", (cause as Error).message, { cause });
+  }
   if (options.touch !== undefined && options.suggest === undefined) throw new Failure("usage", "--touch is for --suggest. Add --suggest.");
   if (options.rules === undefined) return;
   const option = (["window", "by", "match"] as const).find((name) => options[name] !== undefined);
@@ -131,7 +144,12 @@ async function suggestRules(io: Io, sources: readonly SizedSource[], options: Si
 function trialOptions(options: SimulateOptions): ReturnType<typeof replayOptionsOf> & Pick<SimulateOptions, "by" | "match" | "window"> {
   const { by, match, window } = options;
   const keys = (by ?? "ip").split(",").map((key) => key.trim().replace(/^secret:/, ""));
-  const own = replayOptionsOf(options, { keys: keys.filter((key) => !isBuiltInKey(key)), costs: [] });
+  const appKeys = keys.filter((key) => !isBuiltInKey(key));
+  const own = replayOptionsOf(options, { keys: appKeys, costs: [] });
+  const unknown = appKeys.find((key) => own.keys?.[key] === undefined);
+  if (unknown !== undefined) {
+    throw new Failure("usage", `--by ${JSON.stringify(unknown)}: say which field of the log has this key. Write --key ${unknown}=<field>.`);
+  }
   return { ...own, ...(by && { by }), ...(match && { match }), ...(window && { window }) };
 }
 

@@ -10,7 +10,7 @@ const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-count
  * The policy that a text stands for: the name of an algorithm (without one, a sliding window counter, as in rules), a rate, and the other
  * numbers in the order of the algorithm's options. `100/1m`, `token-bucket 20 10/s`, `gcra 100/1m 20`, `leaky-bucket 10 5/s`,
  * `sliding-window-log 100/1m countRejected`.
- * @throws FloodgateError if it stands for none.
+ * @throws FloodgateError if the text is invalid.
  */
 export function parsePolicy(text: string): Policy {
   const where = `the policy ${JSON.stringify(text)}`;
@@ -50,6 +50,7 @@ export function parsePolicy(text: string): Policy {
     if (option === undefined) throw invalid(`${where}: ${algorithm} has no option for the number ${number}. ${example}`);
     set(option, number);
   }
+  if (!(rateOptions(descriptions)[1] in given)) throw invalid(`${where} has no rate. ${example}`);
   return toPolicy(where, { algorithm, ...given });
 }
 

@@ -83,7 +83,7 @@ function found(source: LogSource, lines: readonly string[], options: ReadOptions
   const [first] = full;
   if (first !== undefined) {
     tally.problems.push(
-      `${source.name} is in no format that is known. It begins with ${JSON.stringify(first.slice(0, 200))}. The formats are ${formatNames.join(", ")}. Write another as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
+      `${source.name} is in no format that is known. It begins with ${JSON.stringify(first.slice(0, 80))}. The formats are ${formatNames.join(", ")}. Write another as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
     );
   }
   return unknownFormat;

@@ -50,7 +50,7 @@ export interface Suggestion extends LogSummary {
   readonly notes: readonly string[];
 }
 
-/** A request that a log has counts as touched if it would have been limited by less than this. */
+/** A limit that no client reaches. */
 const unlimited = 2 ** 50;
 export const percentiles: readonly number[] = [50, 90, 99, 99.9];
 
