@@ -78,12 +78,16 @@ export function observeCases({ describe, it }: AdapterSuite): void {
 
     it("hears no decision that was asked before it listened", async (web) => {
       const { opened, open } = gate();
+      const { opened: asked, open: ask } = gate();
       const slow = later(web.store);
       const consume = slow.consume.bind(slow);
-      slow.consume = (...check) => opened.then(() => consume(...check));
+      slow.consume = (...check) => {
+        ask();
+        return opened.then(() => consume(...check));
+      };
       const app = await web.start({ policy: fixedWindow({ limit: 4, window: "1m" }), store: slow });
       const first = app.get();
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await asked;
       const { heard, stop } = observer();
       open();
       await first;
