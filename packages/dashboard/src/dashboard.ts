@@ -24,7 +24,7 @@ export class Dashboard<Req> implements Data {
   readonly #names: KeyNames;
   readonly #figures: Figures;
   readonly #keys: Keys;
-  readonly #live = new Live(() => Date.now());
+  readonly #live = new Live(() => performance.now());
   readonly #leave: () => void;
   #ticking = false;
 

@@ -1,4 +1,4 @@
-import type { EndedSecond } from "./collect/collector.js";
+import { type EndedSecond, longestStepBack } from "./collect/collector.js";
 import type { Watch } from "./collect/watch.js";
 import type { History, Range, Scope } from "./contract.js";
 import { sumSeconds } from "./share/merge.js";
@@ -54,8 +54,10 @@ export class Figures {
   unsent(ended: readonly EndedSecond[], { reports }: Reports): readonly EndedSecond[] {
     if (this.#share === undefined) return ended;
     const last = Math.floor((Date.now() - delayMs) / 1000) - 1;
-    const first = Math.max((this.#sent ?? last - 1) + 1, last - mostAtOnce);
-    this.#sent = last;
+    // After a long step back of the clock, streams go on with the newest second.
+    const sent = this.#sent === undefined || this.#sent - last > longestStepBack ? last - 1 : this.#sent;
+    const first = Math.max(sent + 1, last - mostAtOnce);
+    this.#sent = Math.max(sent, last);
     return sumSeconds(first, last, reports);
   }
 

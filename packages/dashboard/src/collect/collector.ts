@@ -11,8 +11,8 @@ export const mostRules = 200;
 /** The counts of all further rules. */
 export const otherRules = "(other rules)";
 
-/** A clock that steps back further than this was wrong before, or is now: all history starts anew. */
-const longestStepBack = 60;
+/** In seconds. A clock that steps back further was wrong before, or is now: all history begins again. */
+export const longestStepBack = 60;
 
 /** How many ended seconds wait for `takeEnded`. */
 const mostEnded = 60;

@@ -68,9 +68,17 @@ function routed(view: View, data: Data, path: string): Answer | undefined | Prom
   const get = gets.get(path);
   if (get === undefined && module === undefined) return undefined;
   if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
+  if (module === undefined && path !== "/") refuseOtherSites(view);
   // An open stream would be of no use.
   if (method === "HEAD" && path === "/data/live") return { ...jsonAnswer({}), body: "" };
   return module === undefined ? get?.(view, data) : moduleAnswer(module);
+}
+
+/** A page of another site could hold streams open, though it can read nothing. @throws Refusal */
+function refuseOtherSites(view: View): void {
+  const site = view.header("sec-fetch-site") ?? "none";
+  if (site === "same-origin" || site === "none") return;
+  throw new Refusal(403, "forbidden", "Pages of other sites may not ask for this.");
 }
 
 function refuseMethod(allow: string): Answer {

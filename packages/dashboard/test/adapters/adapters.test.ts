@@ -183,6 +183,15 @@ describe.each(apps)("on %s", (_, start) => {
     for (const range of ["week", "", "__proto__", "x".repeat(5000)]) {
       expect((await ask(port, `${root}/data/history?range=${range}`)).status).toBe(400);
     }
+    for (const data of ["overview", "history", "live"]) {
+      for (const site of ["cross-site", "same-site", ""]) {
+        const headers = { "Sec-Fetch-Site": site };
+        expect((await ask(port, `${root}/data/${data}`, { headers })).status, `${data} from ${site}`).toBe(403);
+      }
+    }
+    for (const site of ["same-origin", "none"]) {
+      expect((await ask(port, `${root}/data/overview`, { headers: { "Sec-Fetch-Site": site } })).status).toBe(200);
+    }
     const key = `${root}/data/key`;
     const status = async (headers: Record<string, string>, body: string): Promise<number> =>
       (await ask(port, key, { method: "POST", headers: { ...post.headers, ...headers }, body })).status;

@@ -2,6 +2,7 @@ import { createLimiter, fixedWindow, type Limiter } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Watch } from "../../src/collect/watch.js";
+import { Figures } from "../../src/figures.js";
 import type { Send } from "../../src/share/redis.js";
 import { Share } from "../../src/share/share.js";
 
@@ -104,6 +105,22 @@ describe("what processes share", () => {
     expect(await past()).toEqual([undefined, 2, 2]);
     await pass(3600, []);
     expect(await past()).toEqual([undefined, undefined, 2]);
+  });
+
+  it("goes on in open pages after the clock has stepped back", async () => {
+    const figures = new Figures(watches[0] as Watch, redis.send, "test");
+    const seconds = async (): Promise<number[]> => {
+      await pass(1, shares);
+      return figures.unsent([], await figures.read()).map(({ second }) => second);
+    };
+    const [first] = (await seconds()) as [number];
+    expect(await seconds()).toEqual([first + 1]);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    expect(await seconds()).toEqual([first + 2 - 3600]);
+    expect(await seconds()).toEqual([first + 3 - 3600]);
+    vi.setSystemTime(Date.now() - 3000);
+    expect([await seconds(), await seconds(), await seconds(), await seconds()]).toEqual([[], [], [], [first + 4 - 3600]]);
+    await figures.close();
   });
 
   it("is gone at once when a dashboard is closed", async () => {
