@@ -8,6 +8,9 @@ const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].ma
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts"];
 
+/** Faults and soaks, for `npm run test:long`. */
+const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts"];
+
 /** Each test runs across midnight. */
 const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 
@@ -33,7 +36,7 @@ export default defineConfig({
           pool: "forks",
           setupFiles,
           include: [...withProcesses, "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: inBrowsers,
+          exclude: [...inBrowsers, ...inLongRuns],
         },
       },
       { extends: true, test: { name: "browsers", pool: "forks", include: inBrowsers } },

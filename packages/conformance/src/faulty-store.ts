@@ -58,8 +58,8 @@ export class FaultyStore implements Store<"async"> {
     return this.#answer(timeoutMs, () => this.#store.unblock(name, key));
   }
 
-  inspect(limit: Limit, key: string, timeoutMs?: number): Promise<Inspection> {
-    return this.#answer(timeoutMs, () => this.#store.inspect(limit, key));
+  keyState(limit: Limit, key: string, timeoutMs?: number): Promise<Inspection> {
+    return this.#answer(timeoutMs, () => this.#store.keyState(limit, key));
   }
 
   #answer<T>(timeoutMs: number | undefined, decide: () => T): Promise<T> {

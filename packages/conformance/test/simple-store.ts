@@ -85,7 +85,7 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
     unblock(name, key) {
       blocks.delete(blockOf(name, key));
     },
-    inspect(limit, key) {
+    keyState(limit, key) {
       const { cells } = stateOf(limit, nameOf(limit, key));
       return inspectIn(limit, cells, 0, now(), blocks.get(blockOf(limit.name, key)));
     },

@@ -187,5 +187,5 @@ describe("an action", () => {
 
 const fail = (): Promise<never> => Promise.reject(new Error("out of order"));
 const brokenStore = Object.fromEntries(
-  ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "inspect"].map((method) => [method, fail]),
+  ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"].map((method) => [method, fail]),
 );

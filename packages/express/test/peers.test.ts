@@ -79,7 +79,7 @@ const faults: Record<string, () => Promise<never>> = {
 function undecided(fault: () => Promise<never>, onStoreError?: "allow" | "deny"): RateLimitMiddleware {
   const decides = { consume: fault, consumeAll: fault, peek: fault };
   const changes = { settle: fault, reset: fault, block: fault, unblock: fault };
-  const broken: Store<"async"> = { mode: "async", ...decides, ...changes, inspect: fault };
+  const broken: Store<"async"> = { mode: "async", ...decides, ...changes, keyState: fault };
   const options = { limit: 1, window: "1m", store: broken, timeoutMs: 10 } as const;
   return rateLimit(onStoreError === undefined ? options : { ...options, onStoreError });
 }
@@ -164,7 +164,7 @@ test("9: a store error does not become a 429", async () => {
     throw new Error("store");
   };
   const decides = { consume: fail, consumeAll: fail, peek: fail };
-  const broken = { mode: "sync" as const, ...decides, settle: fail, reset: fail, block: fail, unblock: fail, inspect: fail };
+  const broken = { mode: "sync" as const, ...decides, settle: fail, reset: fail, block: fail, unblock: fail, keyState: fail };
   const { app } = appOf(rateLimit({ limit: 1, window: "1m", store: broken }));
   expect(await statuses(app, 2)).not.toContain(429);
 });

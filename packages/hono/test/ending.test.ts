@@ -223,7 +223,7 @@ describe("on runtimes that kill unawaited work", () => {
       reset: async (limit, key) => memory.reset(limit, key),
       block: async (...blocked) => memory.block(...blocked),
       unblock: async (name, key) => memory.unblock(name, key),
-      inspect: async (limit, key) => memory.inspect(limit, key),
+      keyState: async (limit, key) => memory.keyState(limit, key),
     };
     const policy = tokenBucket({ capacity: 1000, refill: 1, every: "365d" });
     const limit = rateLimit({ policy, store, key: "global", cost: 10, settle: async () => 25 });

@@ -175,7 +175,7 @@ export class SlabStore implements MemoryStore {
     if (blocks !== undefined) this.#forget(blocks, key);
   }
 
-  inspect(limit: Limit, key: string): Inspection {
+  keyState(limit: Limit, key: string): Inspection {
     this.#makeScratch(limit);
     const [cells, at] = this.#slots.locate(this.#table.find(limit, key)) ?? [this.#scratch, 0];
     const [blocks, blocksAt] = this.#slots.locate(this.#blocks.get(limit.name)?.slots.get(key)) ?? [];

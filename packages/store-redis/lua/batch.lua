@@ -7,7 +7,7 @@
 --                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
 --                         Repeated `times` times, each time with the next n keys
 --   'p' <policy>          peek as a request of cost 1, and take nothing
---   'i' <policy>          inspect: read the state and the block
+--   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark

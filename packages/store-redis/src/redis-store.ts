@@ -134,7 +134,7 @@ class RedisStore implements Store<"async"> {
     return done;
   }
 
-  inspect(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
+  keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
     return this.#lanes.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
   }
 

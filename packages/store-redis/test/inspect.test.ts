@@ -35,9 +35,9 @@ describe.each(everyState)("inspecting a key of $stateKind", (policy) => {
     await store.consume(limit, key, 3, timeoutMs);
     await store.block(limit.name, key, 60_000, "ban", timeoutMs);
     const before = await contents();
-    await store.inspect(limit, key, timeoutMs);
-    await store.inspect(limit, freshKey(), timeoutMs);
-    await store.inspect(createLimit("never used", policy), key, timeoutMs);
+    await store.keyState(limit, key, timeoutMs);
+    await store.keyState(limit, freshKey(), timeoutMs);
+    await store.keyState(createLimit("never used", policy), key, timeoutMs);
     expect(await contents()).toEqual(before);
   });
 
@@ -52,7 +52,7 @@ describe.each(everyState)("inspecting a key of $stateKind", (policy) => {
     for (const store of stores) {
       for (const cost of [4, 7, 6, 1]) await store.consume(limit, key, cost, timeoutMs);
       await store.block(limit.name, key, 1000, "block", timeoutMs);
-      seen.push(await store.inspect(limit, key, timeoutMs));
+      seen.push(await store.keyState(limit, key, timeoutMs));
     }
     expect(seen[1]).toEqual(seen[0]);
     expect(seen[2]).toEqual(seen[0]);
@@ -65,13 +65,13 @@ describe.each(everyState)("inspecting a key of $stateKind", (policy) => {
     const name = (await redis.keys(`*{${key}}*`))[0] as string;
     const state = (await redis.getBuffer(name)) as Buffer;
     await redis.set(name, state.fill(0xff, 8), "EX", 1000);
-    const seen = await store.inspect(limit, key, timeoutMs).then(
+    const seen = await store.keyState(limit, key, timeoutMs).then(
       ({ decision }) => decision.remaining,
       ({ code }) => code,
     );
     expect([(await store.peek(limit, key, timeoutMs)).remaining, "FLOODGATE_STORE_FAULT"]).toContain(seen);
     await store.reset(limit, key, timeoutMs);
-    expect((await store.inspect(limit, key, timeoutMs)).state).toEqual({ kind: "empty" });
+    expect((await store.keyState(limit, key, timeoutMs)).state).toEqual({ kind: "empty" });
   });
 });
 
@@ -81,7 +81,7 @@ describe("an inspection", () => {
   it("reads the server's clock", async () => {
     const store = redisStore(redis);
     const before = await serverMs();
-    const { atMs } = await store.inspect(limit, freshKey(), timeoutMs);
+    const { atMs } = await store.keyState(limit, freshKey(), timeoutMs);
     expect([before <= atMs, atMs <= (await serverMs())]).toEqual([true, true]);
   });
 
@@ -89,13 +89,17 @@ describe("an inspection", () => {
     const store = redisStore(redis);
     const key = freshKey();
     await store.peek(limit, key, timeoutMs);
-    const { commands } = await watched(server, () => store.inspect(limit, key, timeoutMs));
+    const { commands } = await watched(server, () => store.keyState(limit, key, timeoutMs));
     expect(namesOf(commands)).toEqual(["EVALSHA"]);
     const together = () =>
-      Promise.all([store.consume(limit, key, 4, timeoutMs), store.inspect(limit, key, timeoutMs), store.consume(limit, key, 1, timeoutMs)]);
+      Promise.all([
+        store.consume(limit, key, 4, timeoutMs),
+        store.keyState(limit, key, timeoutMs),
+        store.consume(limit, key, 1, timeoutMs),
+      ]);
     // At most two rounds are in flight.
     expect(await runsDuring(server, together)).toBeLessThanOrEqual(2);
-    expect((await store.inspect(limit, key, timeoutMs)).state).toMatchObject({ windows: [{ count: 5 }] });
+    expect((await store.keyState(limit, key, timeoutMs)).state).toMatchObject({ windows: [{ count: 5 }] });
   });
 
   it("sees what another process has done to a key that this one knows to be rejected", async () => {
@@ -104,7 +108,7 @@ describe("an inspection", () => {
     await here.consume(limit, key, 10, timeoutMs);
     expect((await here.consume(limit, key, 1, timeoutMs)).allowed).toBe(false);
     await there.reset(limit, key, timeoutMs);
-    expect((await here.inspect(limit, key, timeoutMs)).state).toEqual({ kind: "empty" });
+    expect((await here.keyState(limit, key, timeoutMs)).state).toEqual({ kind: "empty" });
     expect((await here.consume(limit, key, 1, timeoutMs)).allowed, "the cache was not told").toBe(false);
   });
 
@@ -115,7 +119,10 @@ describe("an inspection", () => {
     const name = (await redis.keys(`foreign:{${key}}*`))[0] as string;
     await redis.del(name);
     await redis.rpush(name, "1");
-    const [foreign, other] = await Promise.allSettled([store.inspect(limit, key, timeoutMs), store.inspect(limit, freshKey(), timeoutMs)]);
+    const [foreign, other] = await Promise.allSettled([
+      store.keyState(limit, key, timeoutMs),
+      store.keyState(limit, freshKey(), timeoutMs),
+    ]);
     expect([foreign, other]).toMatchObject([{ reason: { code: "FLOODGATE_FOREIGN_VALUE" } }, { value: { state: { kind: "empty" } } }]);
   });
 });

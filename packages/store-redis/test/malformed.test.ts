@@ -31,7 +31,7 @@ function storeOver(send: Send, denyCache: boolean): Store<"async"> {
 }
 
 interface Ask {
-  readonly what: "consume" | "all" | "peek" | "settle" | "reset" | "inspect";
+  readonly what: "consume" | "all" | "peek" | "settle" | "reset" | "keyState";
   readonly key: string;
   readonly limits: readonly Limit[];
   readonly cost: number;
@@ -46,8 +46,8 @@ function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<u
       return store.peek(limit, key, timeoutMs);
     case "reset":
       return store.reset(limit, key, timeoutMs);
-    case "inspect":
-      return store.inspect(limit, key, timeoutMs);
+    case "keyState":
+      return store.keyState(limit, key, timeoutMs);
     case "settle":
       return store.settle(limit, key, { cost: 4, atMs: clock(), state: undefined }, cost, timeoutMs);
     default:
@@ -90,7 +90,7 @@ async function decided(
 const limits = everyState.map((policy, i) => createLimit(`limit-${i}`, policy));
 const asks = fc.array(
   fc.record({
-    what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset", "inspect"),
+    what: fc.constantFrom("consume", "consume", "all", "peek", "settle", "reset", "keyState"),
     key: fc.constantFrom("a", "b"),
     limits: fc.shuffledSubarray(limits, { minLength: 1, maxLength: 4 }),
     cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),

@@ -171,7 +171,7 @@ export function faultCases({ describe, it }: AdapterSuite): void {
     it("a store error never becomes a 429", async (web) => {
       const decides = { consume: throws, consumeAll: throws, peek: throws };
       const changes = { settle: throws, reset: throws, block: throws, unblock: throws };
-      const broken: Store<"sync"> = { mode: "sync", ...decides, ...changes, inspect: throws };
+      const broken: Store<"sync"> = { mode: "sync", ...decides, ...changes, keyState: throws };
       const app = await web.start({ policy: fixedWindow({ limit: 5, window: "1m" }), store: broken });
       const { status, headers } = await app.get();
       assert.notEqual(status, 429);

@@ -63,7 +63,7 @@ export function planCases({ describe, it }: AdapterSuite): void {
       await app.statuses(1, "/", { "x-plan": "partner" });
       const limiter = app.limits[0]?.limiter as Limiter;
       await limiter.block(self, "1h");
-      const { atMs, decision, states, block, ban } = await limiter.inspect(self);
+      const { atMs, decision, states, block, ban } = await limiter.keyState(self);
       assert.deepEqual(
         [decision, decision.policy, block, ban],
         [await limiter.peek(self), policy, { untilMs: atMs + 3_600_000 }, undefined],

@@ -133,7 +133,7 @@ function watched(store: Store<"sync">): { store: Store<"sync">; last: () => read
     reset: (...which) => store.reset(...which),
     block: (...blocked) => store.block(...blocked),
     unblock: (...which) => store.unblock(...which),
-    inspect: (...which) => store.inspect(...which),
+    keyState: (...which) => store.keyState(...which),
   };
   return { store: watching, last: () => last };
 }

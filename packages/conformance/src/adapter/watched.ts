@@ -68,7 +68,7 @@ export function watchedCases({ adapter, describe, it }: AdapterSuite): void {
         reset: fails,
         block: fails,
         unblock: fails,
-        inspect: fails,
+        keyState: fails,
       } as const;
       const app = await web.start({ policy, store, mode: "shadow", onEvent });
       assert.deepEqual(await app.statuses(2), [200, 200]);

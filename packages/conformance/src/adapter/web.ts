@@ -227,6 +227,6 @@ export function later(store: Store<"sync">): Store<"async"> {
     reset: async (...which) => store.reset(...which),
     block: async (...blocked) => store.block(...blocked),
     unblock: async (...which) => store.unblock(...which),
-    inspect: async (...which) => store.inspect(...which),
+    keyState: async (...which) => store.keyState(...which),
   };
 }

@@ -85,7 +85,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
               const decisions: Decision[] = [];
               return withStore(room, async ({ store }) => {
                 for (const [i, checks] of requests.map((parts) => checksOf(limits, parts)).entries()) {
-                  if (inspects) for (const limit of plans.flat()) await store.inspect(limit, `key ${i % 6}`);
+                  if (inspects) for (const limit of plans.flat()) await store.keyState(limit, `key ${i % 6}`);
                   for (const { limit, key, cost } of checks) decisions.push(await store.consume(limit, key, cost));
                   if (i % 5 === 0) await store.block("limit 1", `key ${i % 6}`, 60_000, "ban");
                 }

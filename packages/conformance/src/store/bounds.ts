@@ -109,9 +109,9 @@ export async function agreesWithModel(world: World, policy: Policy, steps: reado
       const units = "refund" in step ? -(await limiter.refund(key, decision)) : await limiter.settle(key, decision, realCost);
       assert.equal(units + 0, change + 0, `step ${index}: ${shown(step)}`);
     }
-    const [look, seen] = await Promise.all([limiter.peek(key), limiter.inspect(key)]);
+    const [look, seen] = await Promise.all([limiter.peek(key), limiter.keyState(key)]);
     assert.deepEqual(verdictOf(look), model.peek(step.atMs), `peek after step ${index}: ${shown(step)}`);
-    assert.deepEqual(seen.states[0].state, model.inspect(step.atMs), `inspection after step ${index}: ${shown(step)}`);
+    assert.deepEqual(seen.states[0].state, model.keyState(step.atMs), `inspection after step ${index}: ${shown(step)}`);
     assert.deepEqual([seen.atMs, seen.decision], [step.atMs, look], `inspection after step ${index}: ${shown(step)}`);
   }
 }

@@ -6,9 +6,9 @@ import { policies } from "./algorithms.js";
 import { type Outcome, play, playAll, scriptsOf } from "./scripts.js";
 import { type Suite, startMs, type World } from "./world.js";
 
-/** `inspect` shows the state, the block and the ban of a key. `agreesWithModel` checks each state after any history. */
+/** `keyState` shows the state, the block and the ban of a key. `agreesWithModel` checks each state after any history. */
 export function inspectingCases(suite: Suite): void {
-  suite.describe("inspect", () => {
+  suite.describe("keyState", () => {
     suite.it("changes nothing: without it every request, refund and settlement is decided the same", async (world) => {
       const everything = { refunds: true, settles: true, jumps: true, impossible: true };
       await fc.assert(
@@ -19,8 +19,8 @@ export function inspectingCases(suite: Suite): void {
           const outcomes: Outcome[] = [];
           for (const step of steps) {
             world.nowMs = step.atMs;
-            const inspections = [limiter.inspect(watched), limiter.inspect(watched), limiter.inspect("never used")];
-            const [one, other] = await Promise.all([...inspections, world.store.inspect(unused, watched)]);
+            const inspections = [limiter.keyState(watched), limiter.keyState(watched), limiter.keyState("never used")];
+            const [one, other] = await Promise.all([...inspections, world.store.keyState(unused, watched)]);
             assert.deepEqual(one, other);
             outcomes.push(await play(world, limiter, watched, step, outcomes));
           }
@@ -37,7 +37,7 @@ export function inspectingCases(suite: Suite): void {
           const key = world.fresh();
           await playAll(world, limiter, key, steps);
           world.nowMs += Math.floor((quarters * policy.spanMs) / 4);
-          const { state } = (await limiter.inspect(key)).states[0];
+          const { state } = (await limiter.keyState(key)).states[0];
           const { remaining, resetAfterMs } = await limiter.peek(key);
           assert.equal(state.kind === "empty", resetAfterMs === 0);
           // A queue with `maxDelayMs` rejects before it is full.
@@ -76,7 +76,7 @@ export function inspectingCases(suite: Suite): void {
           [startMs + 60_000 + 505, 51],
         ] as const) {
           world.nowMs = atMs;
-          const { decision, states } = await limiter.inspect(key);
+          const { decision, states } = await limiter.keyState(key);
           assert.deepEqual(decision, await limiter.peek(key));
           assert.deepEqual(states[0].state, { kind: "log", windowMs: 60_000, limit: 2400, units, total: 2 * (1200 - left) });
         }
@@ -88,7 +88,7 @@ export function inspectingCases(suite: Suite): void {
       const keys = ["", "k", "{k}", "k}", "k:blocks", limiter.name, "__proto__", "k ".repeat(50_000), "\ud800"];
       for (const [i, key] of keys.entries()) await limiter.consume(key, { cost: i + 1 });
       for (const [i, key] of keys.entries()) {
-        const { state } = (await limiter.inspect(key)).states[0];
+        const { state } = (await limiter.keyState(key)).states[0];
         assert.equal(state.kind === "log" && state.total, i + 1, JSON.stringify(key));
       }
     });
@@ -152,7 +152,7 @@ async function showsBlocks(world: World, acts: readonly BlockAct[]): Promise<voi
       begun = act === "reset" && begun.block !== undefined ? { block: begun.block } : {};
       await limiter[act](key);
     }
-    const { atMs, decision, block, ban } = await limiter.inspect(key);
+    const { atMs, decision, block, ban } = await limiter.keyState(key);
     assert.deepEqual([atMs, block, ban], [world.nowMs, inForce("block"), inForce("ban")], `act ${index}: ${act}`);
     assert.deepEqual(decision, await limiter.peek(key));
   }

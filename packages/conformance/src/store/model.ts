@@ -61,7 +61,7 @@ export class Model {
   }
 
   /** What an inspection shows. A state may end before a smaller or slower plan alone would have forgotten it. */
-  inspect(nowMs: number): StateView {
+  keyState(nowMs: number): StateView {
     const state = this.#stored(nowMs);
     if (state === undefined) return { kind: "empty" };
     const atMs = this.#countingFrom(state, nowMs);

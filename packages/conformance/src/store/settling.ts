@@ -249,6 +249,6 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
     }
     const other = limits[index % limits.length] as Limit;
     model.change(other.policy);
-    assert.deepEqual((await world.store.inspect(other, key)).state, model.inspect(world.nowMs), `inspection after act ${index}`);
+    assert.deepEqual((await world.store.keyState(other, key)).state, model.keyState(world.nowMs), `inspection after act ${index}`);
   }
 }

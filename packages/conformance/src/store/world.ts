@@ -91,6 +91,6 @@ export function patient(store: Store): Store {
     reset: (limit, key) => store.reset(limit, key, patienceMs),
     block: (name, key, forMs, kind) => store.block(name, key, forMs, kind, patienceMs),
     unblock: (name, key) => store.unblock(name, key, patienceMs),
-    inspect: (limit, key) => store.inspect(limit, key, patienceMs),
+    keyState: (limit, key) => store.keyState(limit, key, patienceMs),
   };
 }

@@ -62,7 +62,7 @@ export interface Algorithm<P> {
    * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers
    * explain `remaining`.
    */
-  inspect(policy: P, cells: Cells, at: number, nowMs: number): StateView;
+  view(policy: P, cells: Cells, at: number, nowMs: number): StateView;
 }
 
 /**

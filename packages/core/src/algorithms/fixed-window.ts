@@ -86,7 +86,7 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     return change;
   },
 
-  inspect({ limit, windowMs }, cells, at, nowMs) {
+  view({ limit, windowMs }, cells, at, nowMs) {
     const startMs = cells[at + START] as number;
     const count = cells[at + COUNT] as number;
     if (count === 0 || startMs - nowMs > windowMs || nowMs - startMs >= windowMs) return emptyView;

@@ -114,7 +114,7 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     return -back;
   },
 
-  inspect(policy, cells, at, nowMs) {
+  view(policy, cells, at, nowMs) {
     const { capacity, refill, everyMs } = policy;
     if (nowMs >= endOf(policy, cells, at, nowMs)) return emptyView;
     const count = refills(policy, cells, at, nowMs);

@@ -166,7 +166,7 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
     return units;
   },
 
-  inspect(policy, cells, at, nowMs) {
+  view(policy, cells, at, nowMs) {
     const { capacity, unit, flow } = policy;
     const endMs = endOf(policy, cells, at, nowMs);
     const backlog = nowMs < endMs ? backlogAt(policy, cells, at, nowMs) : 0;

@@ -191,7 +191,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     return change;
   },
 
-  inspect(policy, cells, at, nowMs) {
+  view(policy, cells, at, nowMs) {
     const { limit, windowMs, buckets, bucketMs } = policy;
     const past = passed(policy, cells[at + START] as number, nowMs);
     const currentMs = (cells[at + START] as number) + past * bucketMs;

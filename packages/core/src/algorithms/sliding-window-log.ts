@@ -155,7 +155,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     return change;
   },
 
-  inspect({ limit, windowMs }, cells, at, nowMs) {
+  view({ limit, windowMs }, cells, at, nowMs) {
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
     const newest = cells[entries + 2 * to - 2] as number;

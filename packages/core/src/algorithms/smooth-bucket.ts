@@ -110,7 +110,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     return units;
   },
 
-  inspect(policy, cells, at, nowMs) {
+  view(policy, cells, at, nowMs) {
     if (nowMs >= endOf(policy, cells, at, nowMs)) return emptyView;
     const level = levelAt(policy, cells, at, nowMs);
     return level < policy.full ? { kind: "bucket", level: level / policy.unit, capacity: policy.quota } : emptyView;

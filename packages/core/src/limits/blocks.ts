@@ -103,7 +103,7 @@ const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
     return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, resetAfterMs, 0, cost, nowMs);
   },
   settle: () => 0,
-  inspect: () => emptyView,
+  view: () => emptyView,
 };
 
 /** For stores: the limit under which a store may keep the blocks of a name beside its other states. It is never charged. */

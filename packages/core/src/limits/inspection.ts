@@ -35,7 +35,7 @@ export interface PolicyState {
 const noBlocks: Cells = new Float64Array(blockCells);
 
 /**
- * For stores: implements `Store.inspect` on cells.
+ * For stores: implements `Store.keyState` on cells.
  * @param cells the state of the key; zeros if it has none, `algorithm.size` of them.
  * @param blocks the cells of the block of the name and key; undefined if there are none.
  */
@@ -45,7 +45,7 @@ export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number,
   return {
     atMs: nowMs,
     decision: leftMs > 0 ? blockedDecision(unblocked, leftMs) : unblocked,
-    state: limit.algorithm.inspect(limit.policy, cells, at, nowMs),
+    state: limit.algorithm.view(limit.policy, cells, at, nowMs),
     ...blocksIn(blocks, blocksAt, nowMs),
   };
 }

@@ -89,7 +89,7 @@ export interface Limiter<M extends Mode = Mode> {
    * Shows what a key has used, as what it is: a bucket with its level, windows with their counts, a log, or a queue; and its block and ban.
    * Changes nothing. It is no decision: it fails if the store fails, and it emits no event.
    */
-  inspect(key: LimiterKey): Answer<KeyState, M>;
+  keyState(key: LimiterKey): Answer<KeyState, M>;
   /**
    * Gives the name back to the store, so that a limiter with another policy can take it: for modules that are reloaded. The store stays
    * open. A middleware's limiters are closed with the middleware.
@@ -218,8 +218,8 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
     return this.guard.unblock(this.name, this.keyText(key));
   }
 
-  inspect(key: LimiterKey): Answer<KeyState, M> {
-    const seen = this.guard.inspect(this.limit, this.keyText(key));
+  keyState(key: LimiterKey): Answer<KeyState, M> {
+    const seen = this.guard.keyState(this.limit, this.keyText(key));
     return andThen<Inspection, KeyState>(seen, (inspection) => keyStateOf([[undefined, inspection]])) as Answer<KeyState, M>;
   }
 }

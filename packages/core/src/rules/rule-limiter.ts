@@ -107,10 +107,10 @@ export class RuleLimiter<Req> implements Limiter {
    * returned in this process.
    * @throws FloodgateError `FLOODGATE_NO_POLICY` if a policy function of the request has not returned a policy yet.
    */
-  inspect(key: LimiterKey): KeyState | Promise<KeyState> {
+  keyState(key: LimiterKey): KeyState | Promise<KeyState> {
     const text = this.keyText(key);
     return andThen<readonly PlannedLimit[], KeyState>(this.#rule.plannedLimits(), (limits) => {
-      const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.inspect(limit, text)));
+      const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.keyState(limit, text)));
       return andThen<readonly Inspection[], KeyState>(answers, (seen) =>
         keyStateOf(seen.map((inspection, i) => [limits[i]?.plan, inspection])),
       );

@@ -57,9 +57,9 @@ export class DirectGuard implements Guard<"sync"> {
     this.#store.unblock(name, key);
   }
 
-  inspect(limit: Limit, key: string): Inspection {
-    const inspect = (asked: Limit): Inspection => this.#store.inspect(asked, key);
-    return isZero({ limit }) ? (inspectZero(limit, inspect) as Inspection) : inspect(limit);
+  keyState(limit: Limit, key: string): Inspection {
+    const keyState = (asked: Limit): Inspection => this.#store.keyState(asked, key);
+    return isZero({ limit }) ? (inspectZero(limit, keyState) as Inspection) : keyState(limit);
   }
 
   atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {

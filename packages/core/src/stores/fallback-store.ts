@@ -8,7 +8,7 @@ import type { Breaker } from "./breaker.js";
 import type { Check, DeadlineStore, Store } from "./store.js";
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
-export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock" | "inspect"> {
+export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock" | "keyState"> {
   /** Whether there may be usage to report when the store returns. */
   readonly hasUnreported: boolean;
   /** Reports the unreported usage of these keys to the store. Fails if the store fails. */

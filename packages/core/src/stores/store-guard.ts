@@ -121,10 +121,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.unblock(name, key, timeoutMs));
   }
 
-  inspect(limit: Limit, key: string): Answer<Inspection, M> {
-    const inspect = (asked: Limit): Answer<Inspection, M> =>
-      this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.inspect(asked, key, timeoutMs));
-    return isZero({ limit }) ? (inspectZero(limit, inspect) as Answer<Inspection, M>) : inspect(limit);
+  keyState(limit: Limit, key: string): Answer<Inspection, M> {
+    const keyState = (asked: Limit): Answer<Inspection, M> =>
+      this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.keyState(asked, key, timeoutMs));
+    return isZero({ limit }) ? (inspectZero(limit, keyState) as Answer<Inspection, M>) : keyState(limit);
   }
 
   #decide<T extends Decision | Decision[]>(

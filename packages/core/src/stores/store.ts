@@ -122,7 +122,7 @@ export interface Store<M extends Mode = Mode> {
    * What the store knows of this limit and key, read in one atomic step: see `inspectIn`. Changes nothing: no state, no expiry, no order of
    * eviction.
    */
-  inspect(limit: Limit, key: string, timeoutMs?: number): Answer<Inspection, M>;
+  keyState(limit: Limit, key: string, timeoutMs?: number): Answer<Inspection, M>;
 }
 
 /** The identity of a store's data. */
@@ -134,7 +134,7 @@ export function scopeOf(store: Store): object {
 
 /** @throws FloodgateError unless it has a store's methods. The error shows no text that was given: an address may hold a password. */
 export function checkStore<M extends Mode>(where: string, store: Store<M>): Store<M> {
-  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "inspect"] as const;
+  const methods = ["consume", "consumeAll", "peek", "settle", "reset", "block", "unblock", "keyState"] as const;
   if (typeof store === "object" && store !== null && methods.every((method) => typeof store[method] === "function")) return store;
   throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
     at: ["store"],

@@ -40,10 +40,10 @@ const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
 
 /**
  * Inspects a key under a limit of 0. It has no state, but a block belongs to the name and key, so the store is asked with another policy.
- * @param inspect asks the store about the key under a limit.
+ * @param keyState asks the store about the key under a limit.
  */
-export function inspectZero(limit: Limit, inspect: (limit: Limit) => Promised<Inspection>): Promised<Inspection> {
-  return andThen<Inspection, Inspection>(inspect(createLimit(limit.name, unusedPolicy)), (seen) => {
+export function inspectZero(limit: Limit, keyState: (limit: Limit) => Promised<Inspection>): Promised<Inspection> {
+  return andThen<Inspection, Inspection>(keyState(createLimit(limit.name, unusedPolicy)), (seen) => {
     return { ...seen, decision: restated(zeroDecision(limit, 1), { atMs: seen.atMs }), state: emptyView };
   });
 }

@@ -25,10 +25,10 @@ function world(policy: Policy): { limiter: Limiter<"sync">; at: (ms: number) => 
     nowMs = startMs + ms;
     return limiter;
   };
-  return { limiter, at, state: () => limiter.inspect("k").states[0].state };
+  return { limiter, at, state: () => limiter.keyState("k").states[0].state };
 }
 
-describe("inspect shows", () => {
+describe("keyState shows", () => {
   it("a fixed window with its count", () => {
     const { at, state } = world(fixedWindow({ limit: 5, window: "1m" }));
     at(10_000).consume("k", { cost: 3 });
@@ -133,7 +133,7 @@ describe("inspect shows", () => {
     limiter.consume("k");
     limiter.block("k", "10s");
     limiter.store.block("api", "k", 30_000, "ban");
-    expect(limiter.inspect("k")).toEqual({
+    expect(limiter.keyState("k")).toEqual({
       atMs: startMs,
       decision: limiter.peek("k"),
       states: [
@@ -147,13 +147,13 @@ describe("inspect shows", () => {
       block: { untilMs: startMs + 10_000 },
       ban: { untilMs: startMs + 30_000 },
     });
-    expect(at(10_000).inspect("k")).toMatchObject({ block: undefined, ban: { untilMs: startMs + 30_000 } });
+    expect(at(10_000).keyState("k")).toMatchObject({ block: undefined, ban: { untilMs: startMs + 30_000 } });
   });
 
   it("a block under a limit of 0, which has no state", () => {
     const { limiter } = world(fixedWindow({ limit: 0, window: "1m" }));
     limiter.block("k", "10s");
-    expect(limiter.inspect("k")).toMatchObject({
+    expect(limiter.keyState("k")).toMatchObject({
       atMs: startMs,
       decision: { allowed: false, limit: 0, retryAfterMs: Number.POSITIVE_INFINITY, policy: limiter.policy },
       states: [{ policy: limiter.policy, state: { kind: "empty" } }],
@@ -162,10 +162,10 @@ describe("inspect shows", () => {
   });
 });
 
-describe("inspect", () => {
+describe("keyState", () => {
   it("charges nothing: its decision refunds nothing", () => {
     const { limiter } = world(fixedWindow({ limit: 5, window: "1m" }));
-    expect(limiter.refund("k", limiter.inspect("k").decision as Decision)).toBe(0);
+    expect(limiter.refund("k", limiter.keyState("k").decision as Decision)).toBe(0);
   });
 
   it("asks a store that fails, whatever the breaker says, and fails with its fault", async () => {
@@ -176,16 +176,16 @@ describe("inspect", () => {
     store.fault = "rejects";
     for (let i = 0; i < 6; i++) await limiter.consume("k");
     const { asked } = store;
-    await expect(limiter.inspect("k")).rejects.toBe(fault);
+    await expect(limiter.keyState("k")).rejects.toBe(fault);
     expect(store.asked).toBe(asked + 1);
     store.fault = undefined;
-    expect((await limiter.inspect("k")).states).toHaveLength(1);
+    expect((await limiter.keyState("k")).states).toHaveLength(1);
   });
 
   it("fails if the store does not answer in time", async () => {
     const store = new FaultyStore(simpleStore());
     const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 5, window: "1m" }), store, timeoutMs: 1 });
     store.fault = "never answers";
-    await expect(limiter.inspect("k")).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    await expect(limiter.keyState("k")).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
   });
 });

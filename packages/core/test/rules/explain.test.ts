@@ -79,7 +79,7 @@ class AllowingStore implements Store<"sync"> {
 
   unblock(): void {}
 
-  inspect(): never {
+  keyState(): never {
     throw new Error("not expected");
   }
 }

@@ -14,7 +14,11 @@ class Away implements LimiterMaker {
     const away = () => Promise.reject(new Error("The store is away"));
     const decides = { consume: away, consumeAll: away, peek: away };
     const reset = () => Promise.resolve();
-    this.store = { mode: "async", ...decides, settle: away, reset, block: away, unblock: away, inspect: away };
+    this.store = { mode: "async", ...decides, settle: away, reset, block: away, unblock: away, keyState: away };
+  }
+
+  runs(numRuns: number): { numRuns: number } {
+    return { numRuns };
   }
 
   fresh(word = "key"): string {

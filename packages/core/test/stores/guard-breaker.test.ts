@@ -112,7 +112,7 @@ describe("the breaker", () => {
         reset: said,
         block: said,
         unblock: said,
-        inspect: said,
+        keyState: said,
       };
       const options = { store: wrong, policy, timeoutMs, onEvent: (event: FloodgateEvent) => void events.push(event) };
       const [one, other] = ["one", "other"].map((name) => createLimiter({ ...options, name })) as [Limiter<"async">, Limiter<"async">];

@@ -119,7 +119,7 @@ async function stateOf({ limit, key }: Target): Promise<KeyRuleState> {
   const { name, shadow, limiter } = limit;
   const base = { rule: name, mode: shadow ? ("shadow" as const) : ("enforce" as const), shared: limiter.store.sharedAs !== undefined };
   try {
-    return { ...base, ...shownState(await limiter.inspect(key)) };
+    return { ...base, ...shownState(await limiter.keyState(key)) };
   } catch (error) {
     return { ...base, failed: textOf(error) };
   }
