@@ -11,6 +11,9 @@ const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts"];
 /** Faults and soaks, for `npm run test:long`. */
 const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts"];
 
+/** In CI, a test with real servers and processes may run once more, because the machine may stall. The report names it. */
+const retry = process.env["CI"] === undefined ? 0 : 1;
+
 /** Each test runs across midnight. */
 const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 
@@ -34,12 +37,13 @@ export default defineConfig({
         test: {
           name: "processes",
           pool: "forks",
+          retry,
           setupFiles,
           include: [...withProcesses, "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
           exclude: [...inBrowsers, ...inLongRuns],
         },
       },
-      { extends: true, test: { name: "browsers", pool: "forks", include: inBrowsers } },
+      { extends: true, test: { name: "browsers", pool: "forks", retry, include: inBrowsers } },
     ],
   },
 });
