@@ -13,7 +13,7 @@ export interface Io {
   readonly input: AsyncIterable<Uint8Array>;
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** The terminal that standard error is, for a progress bar; undefined if it is none. */
+  /** Where a progress bar is drawn: standard error, if it is a terminal; else undefined. */
   readonly errTerminal: NodeJS.WritableStream | undefined;
   /** Whether standard output shows colours. */
   readonly hasColors: boolean;

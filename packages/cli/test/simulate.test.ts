@@ -111,7 +111,7 @@ it.each([
   expect(ended.err).toContain(message);
 });
 
-it("a file without any request is an error, an empty one is none", async () => {
+it("a file without any request is an error, an empty file is accepted", async () => {
   const other = await floodgate(["simulate", folder.write("other.txt", "hello\nworld\n"), "--rules", file]);
   expect(other.code).toBe(1);
   expect(other.err).toContain("is in no format that is known.");

@@ -37,7 +37,7 @@ const noBlocks: Cells = new Float64Array(blockCells);
 /**
  * For stores: implements `Store.keyState` on cells.
  * @param cells the state of the key; zeros if it has none, `algorithm.size` of them.
- * @param blocks the cells of the block of the name and key; undefined if there are none.
+ * @param blocks the cells of the block of the name and key; default: no block.
  */
 export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number, blocks: Cells = noBlocks, blocksAt = 0): Inspection {
   const unblocked = limit.algorithm.decide(limit, cells, at, nowMs, 1, false);

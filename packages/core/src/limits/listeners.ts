@@ -34,7 +34,7 @@ function listenerFailed(error: unknown): void {
 const observers = new Set<{ readonly listener: EventListener }>();
 /** The listeners of these calls, once each. */
 let observing: ReadonlySet<EventListener> = new Set();
-/** Tells all observers. Undefined if there are none: a decision checks nothing else. */
+/** Tells all observers. Undefined while nobody observes: a decision checks nothing else. */
 let tellObservers: EventListener | undefined;
 /** The functions that tell one listener and all observers. Made once for each listener. */
 const joined = new WeakMap<EventListener, EventListener>();
