@@ -8,8 +8,8 @@ const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].ma
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts"];
 
-/** Faults and soaks, for `npm run test:long`. */
-const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts"];
+/** Faults, soaks, and the suites on older versions, for `npm run test:long`. */
+const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
 
 /** In CI, a test with real servers and processes may run once more, because the machine may stall. The report names it. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
@@ -30,7 +30,13 @@ export default defineConfig({
       // A thread starts faster than a process.
       {
         extends: true,
-        test: { name: "threads", pool: "threads", setupFiles, include: ["packages/*/test/**/*.test.ts"], exclude: withProcesses },
+        test: {
+          name: "threads",
+          pool: "threads",
+          setupFiles,
+          include: ["packages/*/test/**/*.test.ts"],
+          exclude: [...withProcesses, ...inLongRuns],
+        },
       },
       {
         extends: true,

@@ -8,7 +8,7 @@ let stores = 0;
 
 /**
  * One library does more of the random runs: they test the scripts, which all libraries share. The others test what they send and read.
- * All do all runs in `npm run test:long`.
+ * All do all runs in `npm run test:long`, where older libraries, Valkey and a second Cluster run too.
  */
 const effortOf = (library: LibraryName, isNewest: boolean): number =>
   process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : isNewest && library === "ioredis 6" ? 0.3 : 0.1;
