@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config";
 const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].map((name) => `packages/${name}/test/**/*.test.ts`);
 
 /** Their apps and the browser read one clock, which must not be shifted. */
-const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts"];
+const inBrowsers = ["dashboard", "simulator"].map((name) => `packages/${name}/test/page/**/*.test.ts`);
 
 /** Faults, soaks, and the suites on older versions, for `npm run test:long`. */
 const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
@@ -35,7 +35,7 @@ export default defineConfig({
           pool: "threads",
           setupFiles,
           include: ["packages/*/test/**/*.test.ts"],
-          exclude: [...withProcesses, ...inLongRuns],
+          exclude: [...withProcesses, ...inBrowsers, ...inLongRuns],
         },
       },
       {

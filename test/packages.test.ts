@@ -72,6 +72,7 @@ afterAll(async () => {
 /** Files for other programs: editors, Grafana, Prometheus. */
 const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/rules": ["schema.json"],
+  "@floodgate/simulator": ["dist/report.html"],
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 

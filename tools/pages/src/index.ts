@@ -1,0 +1,2 @@
+export { bundlePage } from "./bundle.js";
+export { type Page, pages } from "./pages.js";

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+
+export interface Page {
+  /** The folder with `page.html`, `page.css` and `main.ts`. */
+  readonly source: string;
+  /** The file that is written. */
+  readonly file: string;
+}
+
+const root = join(__dirname, "../../..");
+const simulator = join(root, "packages/simulator");
+
+/** All pages that are bundled. */
+export const pages: {
+  /** Written by each build, and published with the package. */
+  readonly built: readonly Page[];
+  /** In the repository. `npm run pages` writes them. */
+  readonly committed: readonly Page[];
+} = {
+  built: [{ source: join(simulator, "src/page/report"), file: join(simulator, "dist/report.html") }],
+  committed: [{ source: join(simulator, "src/page/algorithms"), file: join(root, "docs/algorithms.html") }],
+};
