@@ -21,6 +21,13 @@ export {
   startPrometheus,
 } from "./prometheus-server.js";
 
+// Web servers
+export { type ApacheOptions, apache, startApache } from "./apache.js";
+export { caddy, startCaddy } from "./caddy.js";
+export { haproxy, startHaproxy } from "./haproxy.js";
+export { nginx, startNginx } from "./nginx.js";
+export type { WebServer, WebServerOptions, WebServerPlace } from "./web-server.js";
+
 // A browser
 export { type ChromiumOptions, chromium, chromiumOptions } from "./chromium.js";
 

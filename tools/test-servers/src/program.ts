@@ -16,8 +16,30 @@ export async function program(find: () => string | undefined, packageName: strin
   return installed;
 }
 
-/** The first of these names that is on the PATH. */
+/** How to install a program. */
+export interface Advice {
+  /** The Debian package. */
+  readonly apt: string;
+  /** The Homebrew formula. */
+  readonly brew?: string;
+}
+
+/**
+ * The same, with an error that says what to install.
+ * @throws Error if it is missing and cannot be installed.
+ */
+export function programOrAdvice(name: string, find: () => string | undefined, { apt, brew }: Advice): Promise<string> {
+  return program(find, apt).catch((error: Error) => {
+    const orBrew = brew === undefined ? "" : `, or brew install ${brew}`;
+    throw new Error(`There is no ${name} on the PATH, and ${error.message}. Install it: apt-get install ${apt}${orBrew}.`);
+  });
+}
+
+/** Servers are there, and a user's PATH may lack it. */
+const serverFolders: readonly string[] = ["/usr/local/sbin", "/usr/sbin"];
+
+/** The first of these names that is on the PATH or in a folder of servers. */
 export function onPath(...names: readonly string[]): string | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...serverFolders];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find((file) => existsSync(file));
 }

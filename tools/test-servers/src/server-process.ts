@@ -2,20 +2,32 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 
-/** Part of util-linux: makes the kernel kill the server when this process (or worker thread) dies in any way. */
+/** Part of util-linux: makes the kernel stop the server when this process (or worker thread) dies in any way. */
 const setpriv = "/usr/bin/setpriv";
-const dieWithParent = existsSync(setpriv) ? [setpriv, "--pdeathsig", "KILL", "--"] : [];
 
-/** A program that runs until it is killed, with its output in a file. */
+/** How a server ends: at once, or by a signal that lets a parent stop its workers. */
+export type EndSignal = "SIGKILL" | "SIGTERM";
+
+export interface ServerProcessOptions {
+  /** Default SIGKILL. A server with workers takes SIGTERM, because workers would outlive a parent that is killed. */
+  endSignal?: EndSignal;
+  /** Added to this process's environment. */
+  env?: Readonly<Record<string, string>>;
+}
+
+/** A program that runs until it is ended, with its output in a file. */
 export class ServerProcess {
   readonly #child: ChildProcess;
+  readonly #endSignal: EndSignal;
   /** Resolves when it is gone. */
   readonly exited: Promise<void>;
 
-  constructor(program: string, args: readonly string[], outputFile: string) {
+  constructor(program: string, args: readonly string[], outputFile: string, { endSignal = "SIGKILL", env }: ServerProcessOptions = {}) {
+    const dieWithParent = existsSync(setpriv) ? [setpriv, "--pdeathsig", endSignal.slice(3), "--"] : [];
     const [command, ...rest] = [...dieWithParent, program, ...args];
     const output = openSync(outputFile, "a");
-    this.#child = spawn(command as string, rest, { stdio: ["ignore", output, output] });
+    this.#endSignal = endSignal;
+    this.#child = spawn(command as string, rest, { stdio: ["ignore", output, output], env: { ...process.env, ...env } });
     closeSync(output);
     // If it cannot be started at all, there is an error event instead.
     const ended = (): void => {};
@@ -34,8 +46,14 @@ export class ServerProcess {
     this.#child.kill(signal);
   }
 
+  /** Synchronous, for use at exit. */
+  end(): void {
+    this.signal(this.#endSignal);
+  }
+
+  /** Ends it, and resolves when it is gone. */
   async kill(): Promise<void> {
-    this.signal("SIGKILL");
+    this.end();
     await this.exited;
   }
 }

@@ -1,7 +1,12 @@
 // Starts a server and does not stop it.
-import { startPrometheus, startRedis } from "@floodgate/test-servers";
+import { startApache, startNginx, startPrometheus, startRedis } from "@floodgate/test-servers";
 
-const server = process.argv[2] === "prometheus" ? await startPrometheus({ targets: [] }) : await startRedis();
+const starts = {
+  prometheus: () => startPrometheus({ targets: [] }),
+  nginx: () => startNginx({ config: ({ port }) => `server { listen 127.0.0.1:${port}; return 200; }` }),
+  apache: () => startApache({ config: () => "" }),
+};
+const server = await (starts[process.argv[2]] ?? startRedis)();
 process.send(server.port);
 process.on("message", () => {
   throw new Error("on purpose");

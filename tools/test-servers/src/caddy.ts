@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { onPath, programOrAdvice } from "./program.js";
+import { askSocket, startWebServer, type WebServer, type WebServerKind, type WebServerOptions } from "./web-server.js";
+
+let path: Promise<string> | undefined;
+
+/**
+ * The program that `startCaddy` runs: caddy from the PATH, else installed if possible (as root, or in CI).
+ * @throws Error that says what to install.
+ */
+export function caddy(): Promise<string> {
+  path ??= programOrAdvice("caddy", () => onPath("caddy"), { apt: "caddy", brew: "caddy" });
+  return path;
+}
+
+/**
+ * Starts a Caddy. The config is a Caddyfile without global options: `({ port }) => "http://127.0.0.1:" + port + " { … }"`.
+ * @throws Error with its log if it does not start.
+ */
+export function startCaddy(options: WebServerOptions): Promise<WebServer> {
+  return startWebServer(kind, options);
+}
+
+const kind: WebServerKind = {
+  name: "Caddy",
+  program: caddy,
+  args: ({ dir }) => ["run", "--adapter", "caddyfile", "--config", join(dir, "Caddyfile")],
+  files: ({ dir }, config) => ({ Caddyfile: `{\n\tadmin unix/${dir}/admin.sock {\n\t\torigins localhost\n\t}\n}\n${config}\n` }),
+  // Its certificates and saved configs.
+  env: ({ dir }) => ({ HOME: dir, XDG_CONFIG_HOME: dir, XDG_DATA_HOME: dir }),
+  // The config is null until it is in force.
+  ready: async ({ dir }) => JSON.parse((await askSocket(join(dir, "admin.sock"), "/config/")) ?? "null") !== null,
+};
