@@ -3,6 +3,7 @@
 
 // The limit
 export { type Outcome, RateLimit } from "./middleware/rate-limit.js";
+export type { CheckedRule, NamedCheck, NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { withFaults } from "./middleware/faults.js";
 

@@ -260,7 +260,7 @@ export function block(store: Store, name: string, key: string, duration: Duratio
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
-function checkConsumedKey(key: Key): Key {
+export function checkConsumedKey(key: Key): Key {
   if (!isMissingKeyIp(key)) return key;
   throw new FloodgateError(
     "FLOODGATE_INVALID_KEY",

@@ -29,6 +29,7 @@ import { type Afterwards, afterwards } from "./afterwards.js";
 import { countTowardsBans } from "./bans.js";
 import { throwFault } from "./faults.js";
 import { DoubleCounts, isFirstUse, MadePerRequest, madePerRequestOf } from "./mounting-mistakes.js";
+import { type CheckedRule, type NamedCheck, type NamedDecisions, namedRuleChecks } from "./named-checks.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
 
 /** What an adapter does with a request. */
@@ -42,12 +43,26 @@ export interface Outcome {
   /** The status of a rejection, and its body unless `onLimited` answers. */
   readonly status: number;
   readonly body: Body;
+  /** What the rules asked of the store, and the decision of each. Both are empty if no rule counted the request. */
+  readonly checks: readonly CheckedRule[];
+  readonly decisions: readonly Decision[];
   /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
   readonly sent: Afterwards | undefined;
 }
 
 const noBody: Body = { text: "", contentType: "text/plain" };
-const unlimited: Outcome = { action: "pass", headers: [], decision: undefined, delayMs: 0, status: 200, body: noBody, sent: undefined };
+const nothing: readonly never[] = [];
+const unlimited: Outcome = {
+  action: "pass",
+  headers: [],
+  decision: undefined,
+  delayMs: 0,
+  status: 200,
+  body: noBody,
+  checks: nothing,
+  decisions: nothing,
+  sent: undefined,
+};
 
 /** The middlewares of this process that are not closed. */
 // biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
@@ -212,8 +227,33 @@ export class RateLimit<Req> {
   }
 
   #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[]): Promised<Outcome> {
-    // An enforced limit of 0 rejects the request without the store.
-    const checks = hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
+    const checks = withoutVain(all);
+    return andThen<readonly Decision[], Outcome>(this.#consume(checks), (decisions) =>
+      this.#report(meeting, checks, combine(checks, decisions)),
+    );
+  }
+
+  /**
+   * Checks rules by their names, with keys and costs that the caller gives: all are charged, or none. What a rule says of requests (its match,
+   * key and cost) does not apply. Its mode, exemptions and ban do.
+   * @throws FloodgateError `FLOODGATE_UNKNOWN_RULE`, `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST`, and `FLOODGATE_DUPLICATE_NAME` if a
+   * rule is named twice with the same key.
+   */
+  check(named: readonly NamedCheck[]): Promised<NamedDecisions> {
+    const asked = namedRuleChecks<Req>(named, this.#rules.current);
+    const checks = withoutVain(asked.filter((check) => check !== undefined));
+    if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
+    const listener = heard(this.#client.onEvent);
+    const askedMs = listener === undefined ? -1 : steadyMs();
+    return andThen<readonly Decision[], NamedDecisions>(this.#consume(checks), (made) => {
+      const { allowed, decision, all } = combine(checks, made);
+      if (listener !== undefined) emitDecisions(listener, checks, all, { allowed, askedMs });
+      const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));
+      return { allowed, decision, checks: asked, decisions };
+    });
+  }
+
+  #consume(checks: readonly RuleCheck<Req>[]): Promised<readonly Decision[]> {
     const { guard } = this.#client;
     const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
     const [first, second] = checks as readonly [RuleCheck<Req>, RuleCheck<Req>?];
@@ -222,10 +262,9 @@ export class RateLimit<Req> {
       second === undefined
         ? andThen<Decision, readonly Decision[]>(guard.consume(first.limit, first.key, first.cost), (decision) => [decision])
         : guard.consumeAll(checks);
-    const decisions = andThen<readonly Decision[], readonly Decision[]>(answers, (answers) =>
+    return andThen<readonly Decision[], readonly Decision[]>(answers, (answers) =>
       countTowardsBans(checks, answers, this.#client, deadlineMs),
     );
-    return andThen<readonly Decision[], Outcome>(decisions, (decisions) => this.#report(meeting, checks, combine(checks, decisions)));
   }
 
   #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
@@ -242,11 +281,11 @@ export class RateLimit<Req> {
     }
     const enforced = watched ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
     const headers = this.#headersOf(meeting, enforced, decision, !allowed);
-    if (!allowed) return this.#reject(headers, enforced, decision);
+    if (!allowed) return this.#reject(headers, enforced, decision, checks, all);
     let delayMs = 0;
     for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
     const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
-    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, sent };
+    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, sent };
   }
 
   /** No headers for a degraded decision, whose numbers are unknown. */
@@ -256,15 +295,21 @@ export class RateLimit<Req> {
     return this.#writeHeaders({ decisions: enforced, reported, meeting, rejected });
   }
 
-  #reject(headers: Header[], enforced: readonly Decision[], decision: Decision): Outcome {
+  #reject(
+    headers: Header[],
+    enforced: readonly Decision[],
+    decision: Decision,
+    checks: readonly RuleCheck<Req>[],
+    decisions: readonly Decision[],
+  ): Outcome {
     const retryAfter = retryAfterSeconds(decision);
     if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
     headers.push(noStore);
     const unavailable = decision.degraded && this.#failsClosed;
-    if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision);
+    if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision, checks, decisions);
     const violated = enforced.filter(({ allowed }) => !allowed).map(({ name }) => name);
-    if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision);
-    return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision);
+    if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision, checks, decisions);
+    return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision, checks, decisions);
   }
 
   #tellNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): void {
@@ -325,6 +370,11 @@ function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] 
   return asked as readonly RuleCheck<Req>[];
 }
 
+/** An enforced limit of 0 rejects the request without the store, so the other limits need not be asked. */
+function withoutVain<Req>(all: readonly RuleCheck<Req>[]): readonly RuleCheck<Req>[] {
+  return hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
+}
+
 /** The combined decision of a single check. */
 function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
   return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
@@ -332,6 +382,13 @@ function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDe
 
 const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
-function rejection(status: number, headers: readonly Header[], body: Body, decision: Decision | undefined): Outcome {
-  return { action: "reject", headers, decision, delayMs: 0, status, body, sent: undefined };
+function rejection(
+  status: number,
+  headers: readonly Header[],
+  body: Body,
+  decision: Decision | undefined,
+  checks: Outcome["checks"] = nothing,
+  decisions: Outcome["decisions"] = nothing,
+): Outcome {
+  return { action: "reject", headers, decision, delayMs: 0, status, body, checks, decisions, sent: undefined };
 }

@@ -229,7 +229,7 @@ export class CompiledRule<Req> {
     if (key === undefined) return this.#askWithoutKey(meeting, limit, units);
     if (this.#keyLooksLeft > 0) this.#lookAtKey(meeting, key);
     // An address is its own text.
-    return this.#check(limit, this.#byIp ? (key as string) : countedText(key), units);
+    return this.checkOf(limit, this.#byIp ? (key as string) : countedText(key), units);
   }
 
   #askWithoutKey(meeting: Meeting<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
@@ -242,7 +242,7 @@ export class CompiledRule<Req> {
         return "missing-key";
       case "ip":
         return andThen<string | undefined, Asked<Req>>(meeting.ip(), (address) => {
-          if (address !== undefined) return this.#check(limit, missingKeyText(address), units);
+          if (address !== undefined) return this.checkOf(limit, missingKeyText(address), units);
           if (this.shadow) return "no-key";
           throw noClientIp();
         });
@@ -268,7 +268,8 @@ export class CompiledRule<Req> {
     );
   }
 
-  #check(limit: Limit, key: string, cost: number): Asked<Req> {
+  /** The check of a key, as text, unless the key is exempt. */
+  checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
     if (this.#exempt?.hasKey(key)) return "exempt";
     return { limit, key, cost, shadow: this.shadow, rule: this };
   }

@@ -31,7 +31,8 @@ export type ErrorCode =
   | "FLOODGATE_UNKNOWN_ALGORITHM"
   | "FLOODGATE_UNKNOWN_COST"
   | "FLOODGATE_UNKNOWN_KEY"
-  | "FLOODGATE_UNKNOWN_OPTION";
+  | "FLOODGATE_UNKNOWN_OPTION"
+  | "FLOODGATE_UNKNOWN_RULE";
 
 /**
  * An error of configuration, input or a store; never a rejected request, which is a decision. `code` is stable. The message says what is

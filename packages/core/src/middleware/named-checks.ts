@@ -1,0 +1,65 @@
+import type { Decision } from "../limits/decision.js";
+import type { Key } from "../limits/key.js";
+import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
+import type { Version } from "../rules/active-rules.js";
+import type { RuleCheck } from "../rules/compiled-rule.js";
+import type { Check } from "../stores/store.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { nearest } from "../support/options.js";
+
+/** A rule by its name, with what to count. */
+export interface NamedCheck {
+  readonly name: string;
+  readonly key: Key;
+  /** A whole number of at least 1; default 1. */
+  readonly cost?: number | undefined;
+  /** The plan of the key. Without it, and if the rule has no such plan, the rule's own policy counts. */
+  readonly plan?: string | undefined;
+}
+
+/** What a rule asked of the store: which limit, for which key (as text), at which cost. */
+export interface CheckedRule extends Check {
+  readonly rule: { readonly name: string };
+}
+
+/** The decisions of rules that were checked by their names. */
+export interface NamedDecisions {
+  readonly allowed: boolean;
+  /** The most restrictive decision; undefined if every key is exempt. */
+  readonly decision: Decision | undefined;
+  /** What each named check asked, in order; undefined if its key is exempt. */
+  readonly checks: readonly (CheckedRule | undefined)[];
+  /** The decision of each, in order; undefined if its key is exempt, or if another rule has a limit of 0, which rejects everything. */
+  readonly decisions: readonly (Decision | undefined)[];
+}
+
+/**
+ * The checks of rules that are named, in order; undefined for exempt keys.
+ * @throws FloodgateError if a rule is unknown or is named twice with the same key, or if a key or a cost is invalid.
+ */
+export function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req>): (RuleCheck<Req> | undefined)[] {
+  const seen = new Set<string>();
+  return named.map(({ name, key, cost = 1, plan }) => {
+    const rule = version.rules.all.find((rule) => rule.name === name) ?? unknownRule(name, [...version.limiters.keys()]);
+    // The limiter says why it has no limit, if its policy is a function of the request.
+    const limit = (plan === undefined ? undefined : rule.plans?.get(plan)) ?? (version.limiters.get(name) as Limiter).limit;
+    const text = rule.keyText(checkConsumedKey(key));
+    const id = JSON.stringify([name, text]);
+    if (seen.has(id)) {
+      throw new FloodgateError(
+        "FLOODGATE_DUPLICATE_NAME",
+        `${shown(name)} is checked twice with the same key. Check it once, with the sum of the costs.`,
+      );
+    }
+    seen.add(id);
+    const check = rule.checkOf(limit, text, checkCost(cost));
+    return check === "exempt" ? undefined : check;
+  });
+}
+
+/** @throws FloodgateError `FLOODGATE_UNKNOWN_RULE` */
+function unknownRule(name: string, known: readonly string[]): never {
+  const near = nearest(name, known);
+  const hint = near === undefined ? ` The rules are ${known.slice(0, 20).join(", ")}.` : ` Did you mean ${shown(near)}?`;
+  throw new FloodgateError("FLOODGATE_UNKNOWN_RULE", `There is no rule ${shown(name)}.${hint}`);
+}
