@@ -38,6 +38,7 @@ export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js"
 export { runningMs } from "./stores/running-clock.js";
 
 // Failures and events
+export { failedIn } from "./stores/breakers.js";
 export type { BreakerState } from "./limits/events.js";
 export type { FailureOptions } from "./stores/failure-options.js";
 export type { EvictionEvent } from "./limits/events.js";

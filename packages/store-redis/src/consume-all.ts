@@ -1,4 +1,4 @@
-import { asCharge, type Decision, restated, runningMs } from "@floodgate/core/store";
+import { asCharge, type Decision, failedIn, restated, runningMs } from "@floodgate/core/store";
 import type { Lanes } from "./lanes.js";
 import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
 
@@ -26,7 +26,7 @@ function bySlot(lanes: Lanes, checks: readonly KeyedCheck[]): KeyedCheck[][] {
 
 async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeoutMs: number): Promise<Map<KeyedCheck, Decision>> {
   const deadlineMs = runningMs() + timeoutMs;
-  const answers = await Promise.allSettled(slots.map((group) => lanes.ask(new ConsumeAll(group, timeoutMs))));
+  const answers = await Promise.allSettled(slots.map((group) => askFor(lanes, group, timeoutMs)));
   const fault = answers.find((answer) => answer.status === "rejected");
   // Both round trips share the timeout of one decision. After an error nobody waits for the refunds, so they get the full timeout.
   const leftMs = fault === undefined ? Math.max(1, deadlineMs - runningMs()) : timeoutMs;
@@ -48,6 +48,14 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
   if (fault !== undefined) throw fault.reason;
   await settled;
   return decided;
+}
+
+/** An error says which server it comes from. */
+function askFor(lanes: Lanes, group: readonly KeyedCheck[], timeoutMs: number): ConsumeAll["answer"] {
+  const server = lanes.serverOf((group[0] as KeyedCheck).redisKey);
+  return lanes.ask(new ConsumeAll(group, timeoutMs)).catch((error) => {
+    throw failedIn(server, error);
+  });
 }
 
 /** Also drops cached rejections that saw the charge: the next request may pass. */

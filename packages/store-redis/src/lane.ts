@@ -16,7 +16,7 @@ export interface LaneOptions {
 const mostRounds = 2;
 /** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. */
 const mostChecks = 64;
-/** How often to poll a client that is not ready. */
+/** How often to poll a client that is not ready, and how long to wait after TRYAGAIN. */
 const pollMs = 5;
 
 /**
@@ -169,12 +169,22 @@ export class Lane implements Queue {
     return [...slots.values()];
   }
 
-  /** A server without the script has done nothing, so it gets the source. After any other error, the outcome is unknown. */
+  /**
+   * A server without the script has done nothing, so it gets the source. While it moves a slot to another server it may say TRYAGAIN, and has
+   * done nothing either. After any other error, the outcome is unknown.
+   */
   #refused(batch: Batch, error: unknown, first: Moment): void | Promise<void> {
-    const wantsSource = error instanceof Error && error.message.startsWith("NOSCRIPT");
-    tellRoundTrip(batch, first, wantsSource);
-    if (!wantsSource) {
+    const reason = error instanceof Error ? /^(NOSCRIPT|TRYAGAIN)/.exec(error.message)?.[1] : undefined;
+    tellRoundTrip(batch, first, reason !== undefined);
+    if (reason === undefined) {
       this.#lost(batch, error);
+      return;
+    }
+    if (reason === "TRYAGAIN") {
+      setTimeout(() => {
+        this.#again(batch, 0);
+        this.#schedule();
+      }, pollMs).unref();
       return;
     }
     const sentMs = performance.now();
@@ -222,8 +232,8 @@ export class Lane implements Queue {
   }
 
   /**
-   * Requeues the steps that still wait, after a run that was too late by the server's clock: nothing was charged, and the estimate of that
-   * clock was wrong or missing. Extends their deadlines by the time in which the event loop was blocked.
+   * Requeues the steps that still wait, after a run that charged nothing: it was too late by the server's clock, because the estimate of that
+   * clock was wrong or missing, or the server said TRYAGAIN. Extends their deadlines by the time in which the event loop was blocked.
    */
   #again(batch: Batch, stoodMs: number): void {
     for (const step of batch.steps) {

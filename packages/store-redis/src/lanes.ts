@@ -17,8 +17,13 @@ export class Lanes {
     return this.#client.slotOf(redisKey);
   }
 
+  /** The address of the server that holds a key; "" if there is only one or none is known yet. */
+  serverOf(redisKey: string): string {
+    return this.#client.serverOf(this.#client.slotOf(redisKey));
+  }
+
   ask<T>(step: Step<T>): Promise<T> {
-    const server = this.#client.isCluster ? this.#client.serverOf(this.#client.slotOf(step.redisKey)) : "";
+    const server = this.#client.isCluster ? this.serverOf(step.redisKey) : "";
     let lane = this.#lanes.get(server);
     if (lane === undefined) {
       lane = new Lane(this.#client, this.#options);

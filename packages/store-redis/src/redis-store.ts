@@ -74,6 +74,8 @@ class RedisStore implements Store<"async"> {
   readonly keepsDeadlines = true;
   readonly scope: object;
   readonly sharedAs: string;
+  /** On a Cluster, the server of a key. */
+  readonly partOf: ((key: string) => string) | undefined;
   readonly #prefix: string;
   readonly #lanes: Lanes;
   readonly #limits: KnownLimits;
@@ -84,6 +86,7 @@ class RedisStore implements Store<"async"> {
     this.#prefix = `${prefix}:`;
     this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
     this.#limits = new KnownLimits(denyCache);
+    if (client.isCluster) this.partOf = (key) => this.#lanes.serverOf(this.#prefix + hashTag(key));
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {

@@ -109,6 +109,8 @@ export interface StoreErrorEvent {
 export interface BreakerEvent {
   readonly type: "breaker";
   readonly state: BreakerState;
+  /** The part of the store that the breaker is for, such as one server of a Cluster. Undefined for a store that has one breaker. */
+  readonly part?: string;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type Limiter, openLimiters } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
-import { breakerState } from "../stores/breaker.js";
+import { breakerState } from "../stores/breakers.js";
 import { type Store, scopeOf } from "../stores/store.js";
 import { openMiddlewares } from "./rate-limit.js";
 
@@ -28,7 +28,7 @@ export interface InventoryStore {
   readonly store: Store;
   /** How many keys it holds now. Undefined if it does not know. */
   readonly size: number | undefined;
-  /** The state of its circuit breaker. Undefined if it has none. */
+  /** The state of its circuit breaker, the worst one of all parts of the store. Undefined if it has none. */
   readonly breaker: BreakerState | undefined;
 }
 

@@ -4,7 +4,7 @@ import { restated } from "../limits/charge.js";
 import type { ChargeRecord } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import type { Limit } from "../limits/limit.js";
-import type { Breaker } from "./breaker.js";
+import type { Breakers } from "./breakers.js";
 import type { Check, DeadlineStore, Store } from "./store.js";
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
@@ -22,15 +22,15 @@ export class NoFallback implements FallbackStore {
   readonly mode = "sync";
   readonly hasUnreported = false;
   readonly #allows: boolean;
-  readonly #breaker: Breaker;
+  readonly #breakers: Breakers;
 
-  constructor(allows: boolean, breaker: Breaker) {
+  constructor(allows: boolean, breakers: Breakers) {
     this.#allows = allows;
-    this.#breaker = breaker;
+    this.#breakers = breakers;
   }
 
   consume(limit: Limit, _key: string, cost: number): Decision {
-    const retryAfterMs = this.#allows ? 0 : this.#breaker.waitMs;
+    const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
     const { quota } = limit.policy;
     return restated(decision(limit, quota, this.#allows, 0, retryAfterMs, 0, 0, cost, Date.now()), { degraded: true });
   }

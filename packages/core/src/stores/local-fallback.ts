@@ -5,7 +5,7 @@ import { type ChargeRecord, chargedLocally } from "../limits/charge-record.js";
 import type { Decision } from "../limits/decision.js";
 import { createLimit, type Limit } from "../limits/limit.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
-import type { Breaker } from "./breaker.js";
+import type { Breakers } from "./breakers.js";
 import { type FallbackStore, unitsOf } from "./fallback-store.js";
 import { type Check, type DeadlineStore, type Store, scopeOf } from "./store.js";
 import { UnreportedUsage } from "./unreported-usage.js";
@@ -14,7 +14,7 @@ import { UnreportedUsage } from "./unreported-usage.js";
  * Shared by all guards with the same store, fallback and share, so that any of them can report the usage of the others. Weak: a store that
  * is garbage collected leaves nothing here.
  */
-const instances = new WeakMap<object, WeakMap<Breaker, Map<number, LocalFallback>>>();
+const instances = new WeakMap<object, WeakMap<Breakers, Map<number, LocalFallback>>>();
 
 /**
  * Limits in this process while the store is down, with this process's share of each limit. When the store is back, the first request of
@@ -24,7 +24,7 @@ export class LocalFallback implements FallbackStore {
   readonly mode = "sync";
   readonly #fallback: Store<"sync">;
   readonly #processes: number;
-  readonly #breaker: Breaker;
+  readonly #breakers: Breakers;
   readonly #shares = new WeakMap<Limit, Limit>();
   /** Hand-overs in flight. A key that is used meanwhile is removed, because its report is outdated. */
   readonly #handingOver = new Map<string, Promise<void>>();
@@ -32,20 +32,20 @@ export class LocalFallback implements FallbackStore {
   /** When the last unreported usage expires, by the fallback's clock. */
   #unreportedUntilMs = Number.NEGATIVE_INFINITY;
 
-  static of(fallback: Store<"sync">, processes: number, breaker: Breaker): LocalFallback {
-    const ofFallback = instances.get(scopeOf(fallback)) ?? new WeakMap<Breaker, Map<number, LocalFallback>>();
+  static of(fallback: Store<"sync">, processes: number, breakers: Breakers): LocalFallback {
+    const ofFallback = instances.get(scopeOf(fallback)) ?? new WeakMap<Breakers, Map<number, LocalFallback>>();
     instances.set(scopeOf(fallback), ofFallback);
-    const ofStore = ofFallback.get(breaker) ?? new Map<number, LocalFallback>();
-    ofFallback.set(breaker, ofStore);
-    const instance = ofStore.get(processes) ?? new LocalFallback(fallback, processes, breaker);
+    const ofStore = ofFallback.get(breakers) ?? new Map<number, LocalFallback>();
+    ofFallback.set(breakers, ofStore);
+    const instance = ofStore.get(processes) ?? new LocalFallback(fallback, processes, breakers);
     ofStore.set(processes, instance);
     return instance;
   }
 
-  private constructor(fallback: Store<"sync">, processes: number, breaker: Breaker) {
+  private constructor(fallback: Store<"sync">, processes: number, breakers: Breakers) {
     this.#fallback = fallback;
     this.#processes = processes;
-    this.#breaker = breaker;
+    this.#breakers = breakers;
   }
 
   /** The identity of the counts here. */
@@ -182,7 +182,7 @@ export class LocalFallback implements FallbackStore {
   #degraded(limit: Limit, decision: Decision): Decision {
     // A cost above this share's limit may pass when the store is back.
     const never = decision.retryAfterMs === Number.POSITIVE_INFINITY && decision.cost <= limit.policy.quota;
-    const retryAfterMs = never ? this.#breaker.waitMs : decision.retryAfterMs;
+    const retryAfterMs = never ? this.#breakers.waitMs : decision.retryAfterMs;
     return restated(decision, { retryAfterMs, policy: limit.policy, degraded: true });
   }
 }

@@ -7,7 +7,8 @@ import type { Limit } from "../limits/limit.js";
 import { heard, listenerOf } from "../limits/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
-import { type Breaker, breakerOf } from "./breaker.js";
+import type { Circuit } from "./breaker.js";
+import { type Breakers, breakersOf } from "./breakers.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { DirectGuard } from "./direct-guard.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
@@ -40,7 +41,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
   readonly fallback: LocalFallback | undefined;
   readonly #store: Store<M>;
   readonly timeoutMs: number;
-  readonly #breaker: Breaker;
+  readonly #breakers: Breakers;
   readonly #fallbackStore: FallbackStore;
   readonly #onEvent: EventListener | undefined;
   readonly #deadlines = new Deadlines();
@@ -48,7 +49,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 
   constructor(
     store: Store<M>,
-    breaker: Breaker,
+    breakers: Breakers,
     options: { timeoutMs: number; fallbackStore: FallbackStore; onEvent: EventListener | undefined },
   ) {
     this.mode = store.mode;
@@ -56,14 +57,14 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     this.sharedAs = store.sharedAs;
     this.#store = store;
     this.timeoutMs = options.timeoutMs;
-    this.#breaker = breaker;
+    this.#breakers = breakers;
     this.#fallbackStore = options.fallbackStore;
     this.fallback = options.fallbackStore instanceof LocalFallback ? options.fallbackStore : undefined;
     this.#onEvent = listenerOf(options.onEvent);
   }
 
   listen(): void {
-    if (this.#onEvent !== undefined) this.#leave = this.#breaker.listen(this.#onEvent);
+    if (this.#onEvent !== undefined) this.#leave = this.#breakers.listen(this.#onEvent);
   }
 
   close(): void {
@@ -133,15 +134,16 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     decide: (fallbackStore: FallbackStore) => T,
     charge: (made: T) => T,
   ): Answer<T, M> {
-    const period = this.#breaker.admits(this.timeoutMs);
+    const circuit = this.#breakers.of(checks);
+    const period = circuit.admits(this.timeoutMs);
     if (period === 0) return this.#answer(() => this.#fallBack(decide));
     const done = (value: T): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
-      this.#breaker.succeeded(period);
+      circuit.succeeded(period);
       return charge(value);
     };
     const fault = (error: unknown): T => {
-      this.#failed(period, error);
+      this.#failed(circuit, period, error);
       return this.#fallBack(decide);
     };
     let answer: T | PromiseLike<T>;
@@ -211,16 +213,16 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
       return made;
     } catch (error) {
       heard(this.#onEvent)?.({ type: "store-error", error });
-      return decide(new NoFallback(true, this.#breaker));
+      return decide(new NoFallback(true, this.#breakers));
     }
   }
 
-  #failed(period: number, error: unknown): void {
+  #failed(circuit: Circuit, period: number, error: unknown): void {
     heard(this.#onEvent)?.({ type: "store-error", error });
     const code = error instanceof FloodgateError ? error.code : undefined;
     // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
-    if (code === "FLOODGATE_FOREIGN_VALUE") this.#breaker.succeeded(period);
-    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") this.#breaker.failed(period, error);
+    if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
+    else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
   }
 
   /** Returns a value made here, or throws, in the store's mode: at once or by promise. */
@@ -263,8 +265,8 @@ export function guardStore<M extends Mode>(
   const timeoutMs = checkTimeout(where, options.timeoutMs);
   const when = checkOnStoreError(where, onStoreError, store);
   if (store.mode === "sync" && onStoreError === undefined) return new DirectGuard(store as Store<"sync">) as Guard<Mode> as Guard<M>;
-  const breaker = breakerOf(store);
+  const breakers = breakersOf(store);
   const fallbackStore =
-    typeof when === "string" ? new NoFallback(when === "allow", breaker) : LocalFallback.of(when.store, when.processes, breaker);
-  return new StoreGuard(store, breaker, { timeoutMs, fallbackStore, onEvent });
+    typeof when === "string" ? new NoFallback(when === "allow", breakers) : LocalFallback.of(when.store, when.processes, breakers);
+  return new StoreGuard(store, breakers, { timeoutMs, fallbackStore, onEvent });
 }

@@ -85,6 +85,12 @@ export interface Store<M extends Mode = Mode> {
   /** How many keys it holds now. Undefined if it does not know. */
   readonly size?: number;
 
+  /**
+   * The part that holds a key, if parts fail separately: the server of a Cluster. Each part gets a circuit breaker of its own. It is called
+   * for each key of a decision, and may answer something else later. Mark errors with `failedIn`. Default: one part.
+   */
+  readonly partOf?: ((key: string) => string) | undefined;
+
   /** Decides one request, and charges it if it is allowed. */
   consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Answer<Decision, M>;
 

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { FloodgateEvent, Store } from "../../src/index.js";
-import { Breaker, breakerOf } from "../../src/stores/breaker.js";
+import { Breaker } from "../../src/stores/breaker.js";
+import { breakersOf } from "../../src/stores/breakers.js";
+import { OutageReport } from "../../src/stores/outage-report.js";
 
 const timeoutMs = 100;
 /** The longest back-off before a probe. */
@@ -15,13 +17,24 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+const reports = new WeakMap<Breaker, OutageReport>();
+
+function made(): Breaker {
+  const report = new OutageReport();
+  const breaker = new Breaker("", report);
+  reports.set(breaker, report);
+  return breaker;
+}
+
+const report = (breaker: Breaker): OutageReport => reports.get(breaker) as OutageReport;
+
 function fail(breaker: Breaker, times = 1): void {
   for (let i = 0; i < times; i++) breaker.failed(breaker.admits(timeoutMs));
 }
 
 /** An open breaker whose back-off has just ended. */
 function due(): Breaker {
-  const breaker = new Breaker();
+  const breaker = made();
   fail(breaker, 5);
   vi.advanceTimersByTime(longestPauseMs);
   return breaker;
@@ -31,12 +44,27 @@ const admits = (breaker: Breaker): boolean => breaker.admits(timeoutMs) !== 0;
 
 describe("a breaker", () => {
   it("opens after five faults in a row", () => {
-    const breaker = new Breaker();
+    const breaker = made();
     fail(breaker, 4);
     breaker.succeeded(breaker.admits(timeoutMs));
     fail(breaker, 4);
     expect([admits(breaker), breaker.waitMs]).toEqual([true, 0]);
     fail(breaker);
+    expect(admits(breaker)).toBe(false);
+  });
+
+  it("opens after ten faults in twenty calls", () => {
+    const breaker = made();
+    const calls = (outcomes: string): void => {
+      for (const outcome of outcomes) {
+        if (outcome === "f") fail(breaker);
+        else breaker.succeeded(breaker.admits(timeoutMs));
+      }
+    };
+    // Nine faults in the last twenty calls, again and again.
+    calls("fsffssfssfsfssfsffss".repeat(100));
+    expect(admits(breaker)).toBe(true);
+    calls("fsfsfsfsfsfsfsfsfsf");
     expect(admits(breaker)).toBe(false);
   });
 
@@ -47,7 +75,7 @@ describe("a breaker", () => {
       [1 - Number.EPSILON, 375],
     ] as const) {
       vi.spyOn(Math, "random").mockReturnValue(random);
-      const breaker = new Breaker();
+      const breaker = made();
       fail(breaker, 5);
       expect(breaker.waitMs).toBe(pauseMs);
       vi.advanceTimersByTime(pauseMs - 1);
@@ -90,7 +118,7 @@ describe("a breaker", () => {
   });
 
   it("ignores answers to calls from before it opened", () => {
-    const breaker = new Breaker();
+    const breaker = made();
     const before = breaker.admits(timeoutMs);
     fail(breaker, 5);
     breaker.succeeded(before);
@@ -106,12 +134,12 @@ describe("a breaker", () => {
   });
 
   it("notifies each listener once per change", () => {
-    const breaker = new Breaker();
+    const breaker = made();
     const [one, other]: [FloodgateEvent[], FloodgateEvent[]] = [[], []];
     const listener = (event: FloodgateEvent): void => void one.push(event);
-    breaker.listen(listener);
-    breaker.listen(listener);
-    breaker.listen((event) => other.push(event));
+    report(breaker).listen(listener);
+    report(breaker).listen(listener);
+    report(breaker).listen((event) => other.push(event));
     fail(breaker, 5);
     vi.advanceTimersByTime(longestPauseMs);
     fail(breaker);
@@ -123,22 +151,22 @@ describe("a breaker", () => {
   });
 
   it("stops notifying removed listeners; a listener added twice must be removed twice", () => {
-    const breaker = new Breaker();
+    const breaker = made();
     const heard: string[] = [];
     const twice = (): void => void heard.push("twice");
-    const stops = [breaker.listen(twice), breaker.listen(twice), breaker.listen(() => heard.push("once"))];
+    const stops = [report(breaker).listen(twice), report(breaker).listen(twice), report(breaker).listen(() => heard.push("once"))];
     for (const stop of [stops[0], stops[2], stops[0]]) stop?.();
     fail(breaker, 5);
     expect(heard).toEqual(["twice"]);
   });
 
   it("notifies other listeners when one throws, and does not fail calls", () => {
-    const breaker = new Breaker();
+    const breaker = made();
     const heard: FloodgateEvent[] = [];
-    breaker.listen(() => {
+    report(breaker).listen(() => {
       throw new Error("listener");
     });
-    breaker.listen((event) => heard.push(event));
+    report(breaker).listen((event) => heard.push(event));
     fail(breaker, 5);
     vi.advanceTimersByTime(longestPauseMs);
     breaker.succeeded(breaker.admits(timeoutMs));
@@ -161,7 +189,7 @@ describe("a breaker", () => {
     });
 
     it("an outage once, however many probes fail, and its end once", () => {
-      const breaker = new Breaker();
+      const breaker = made();
       fail(breaker, 5);
       for (let i = 0; i < 1000; i++) reopen(breaker);
       expect(told()).toEqual(["DOWN"]);
@@ -170,7 +198,7 @@ describe("a breaker", () => {
     });
 
     it("at most one outage a minute, with its end, if the store comes and goes", () => {
-      const breaker = new Breaker();
+      const breaker = made();
       for (let i = 0; i < 10; i++) {
         fail(breaker, 5);
         close(breaker);
@@ -183,7 +211,7 @@ describe("a breaker", () => {
     });
 
     it("an outage that began soon after another, once the minute is over", () => {
-      const breaker = new Breaker();
+      const breaker = made();
       fail(breaker, 5);
       close(breaker);
       fail(breaker, 5);
@@ -195,16 +223,16 @@ describe("a breaker", () => {
     });
 
     it("nothing while there is a listener", () => {
-      const breaker = new Breaker();
-      breaker.listen(() => undefined);
+      const breaker = made();
+      report(breaker).listen(() => undefined);
       fail(breaker, 5);
       close(breaker);
       expect(told()).toEqual([]);
     });
 
     it("an outage that continues after the last listener has left", () => {
-      const breaker = new Breaker();
-      const stop = breaker.listen(() => undefined);
+      const breaker = made();
+      const stop = report(breaker).listen(() => undefined);
       fail(breaker, 5);
       stop();
       reopen(breaker);
@@ -212,9 +240,9 @@ describe("a breaker", () => {
     });
 
     it("the end of a logged outage even if there is a listener by then, and the next outage", () => {
-      const breaker = new Breaker();
+      const breaker = made();
       fail(breaker, 5);
-      const stop = breaker.listen(() => undefined);
+      const stop = report(breaker).listen(() => undefined);
       close(breaker);
       expect(told()).toEqual(["DOWN", "BACK"]);
       stop();
@@ -227,9 +255,9 @@ describe("a breaker", () => {
   it("is shared by all callers of a store and by stores that share counts, and separate for other stores", () => {
     const scope = {};
     const [a, b, one, other] = [{}, {}, { scope }, { scope }] as [Store, Store, Store, Store];
-    expect(breakerOf(a)).toBe(breakerOf(a));
-    expect(breakerOf(a)).not.toBe(breakerOf(b));
-    expect(breakerOf(one)).toBe(breakerOf(other));
+    expect(breakersOf(a)).toBe(breakersOf(a));
+    expect(breakersOf(a)).not.toBe(breakersOf(b));
+    expect(breakersOf(one)).toBe(breakersOf(other));
   });
 
   it("always probes again within one timeout and one back-off, and reports when", () => {
@@ -240,9 +268,9 @@ describe("a breaker", () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
-        const breaker = new Breaker();
+        const breaker = made();
         let state = "closed";
-        breaker.listen((event) => {
+        report(breaker).listen((event) => {
           if (event.type === "breaker") state = event.state;
         });
         const underWay: number[] = [];

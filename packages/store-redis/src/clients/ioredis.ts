@@ -115,5 +115,5 @@ function send(redis: Ioredis, { command, args }: Run): Promise<unknown> {
 
 /** The slot is on another server and nothing was done. Sent outside a pipeline, the library follows the redirection. */
 function isRedirection(error: Error): boolean {
-  return /^(MOVED|ASK|TRYAGAIN) /.test(error.message);
+  return /^(MOVED|ASK) /.test(error.message);
 }

@@ -1,0 +1,132 @@
+import type { BreakerState, EventListener } from "../limits/events.js";
+import { Breaker, type Circuit } from "./breaker.js";
+import { OutageReport } from "./outage-report.js";
+import { type Check, type Store, scopeOf } from "./store.js";
+
+/** If there are more parts, those that work are forgotten: the servers of a Cluster may change their addresses for ever. */
+const mostParts = 100;
+
+/** A part that nobody has asked for so long, although it may be probed, has left the store: a Cluster has replaced the server. */
+const leftAfterMs = 60_000;
+
+const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];
+
+/** The circuit breakers of a store: one for each part that fails separately. A store without parts has one. */
+export class Breakers {
+  readonly #partOf: ((key: string) => string) | undefined;
+  readonly #report = new OutageReport();
+  readonly #whole = new Breaker("", this.#report);
+  readonly #parts = new Map<string, Breaker>();
+
+  constructor(store: Pick<Store, "partOf">) {
+    this.#partOf = store.partOf?.bind(store);
+  }
+
+  /** The worst state of all parts. */
+  get state(): BreakerState {
+    const states = new Set(this.#all().map(({ state }) => state));
+    return worstFirst.find((state) => states.has(state)) as BreakerState;
+  }
+
+  /** Milliseconds until every part has been probed, at least 1; 0 if all breakers are closed. */
+  get waitMs(): number {
+    return Math.max(...this.#all().map(({ waitMs }) => waitMs));
+  }
+
+  listen(onEvent: EventListener): () => void {
+    return this.#report.listen(onEvent);
+  }
+
+  /** The breakers that a call with these checks must pass. */
+  of(checks: readonly Pick<Check, "key">[]): Circuit {
+    const partOf = this.#partOf;
+    if (partOf === undefined) return this.#whole;
+    if (checks.length === 1) return this.#ofPart(partOf((checks[0] as Pick<Check, "key">).key));
+    const parts = new Set(checks.map(({ key }) => partOf(key)));
+    const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
+    return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
+  }
+
+  #ofPart(part: string): Breaker {
+    let breaker = this.#parts.get(part);
+    if (breaker === undefined) {
+      if (this.#parts.size >= mostParts) this.#forget(({ isIdle }) => isIdle);
+      breaker = new Breaker(part, this.#report);
+      this.#parts.set(part, breaker);
+    }
+    return breaker;
+  }
+
+  #forget(which: (breaker: Breaker) => boolean): void {
+    for (const [part, breaker] of this.#parts) {
+      if (!which(breaker)) continue;
+      this.#parts.delete(part);
+      breaker.leave();
+    }
+  }
+
+  #all(): Breaker[] {
+    this.#forget(({ unaskedMs }) => unaskedMs > leftAfterMs);
+    return [this.#whole, ...this.#parts.values()];
+  }
+}
+
+/** A call to several parts of a store at once. It is made only if all their breakers admit it. */
+class SeveralBreakers implements Circuit {
+  readonly #breakers: ReadonlyMap<string, Breaker>;
+  readonly #periods = new Map<Breaker, number>();
+
+  constructor(breakers: ReadonlyMap<string, Breaker>) {
+    this.#breakers = breakers;
+  }
+
+  admits(timeoutMs: number): number {
+    const breakers = [...this.#breakers.values()];
+    // A part is probed only if the others admit the call too.
+    if (breakers.some(({ refuses }) => refuses)) return 0;
+    for (const breaker of breakers) this.#periods.set(breaker, breaker.admits(timeoutMs));
+    return 1;
+  }
+
+  succeeded(): void {
+    for (const [breaker, period] of this.#periods) breaker.succeeded(period);
+  }
+
+  /** An error that names its part says nothing about the others. */
+  failed(_period: number, error?: unknown): void {
+    const failed = this.#breakers.get(partThatFailed(error) ?? "");
+    for (const [breaker, period] of this.#periods) {
+      if (failed === undefined || breaker === failed) breaker.failed(period, error);
+    }
+  }
+}
+
+const failedParts = new WeakMap<object, string>();
+
+/** Notes in which part of a store an error arose. Returns the error. */
+export function failedIn<E>(part: string, error: E): E {
+  if (typeof error === "object" && error !== null) failedParts.set(error, part);
+  return error;
+}
+
+function partThatFailed(error: unknown): string | undefined {
+  return typeof error === "object" && error !== null ? failedParts.get(error) : undefined;
+}
+
+/** Shared by all users of a store, and by stores over the same data. */
+const breakersOfScopes = new WeakMap<object, Breakers>();
+
+export function breakersOf(store: Store): Breakers {
+  const scope = scopeOf(store);
+  let breakers = breakersOfScopes.get(scope);
+  if (breakers === undefined) {
+    breakers = new Breakers(store);
+    breakersOfScopes.set(scope, breakers);
+  }
+  return breakers;
+}
+
+/** The worst state of a store's breakers; undefined if nobody has used one. */
+export function breakerState(store: Store): BreakerState | undefined {
+  return breakersOfScopes.get(scopeOf(store))?.state;
+}
