@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /** Tests that start servers and processes, which must be stopped even if a test is killed: only a process of their own sees to that. */
-const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics"].map((name) => `packages/${name}/test/**/*.test.ts`);
+const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics", "gateway"].map(
+  (name) => `packages/${name}/test/**/*.test.ts`,
+);
 
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = ["dashboard", "simulator"].map((name) => `packages/${name}/test/page/**/*.test.ts`);

@@ -17,7 +17,22 @@ const mayKnow: Record<string, readonly string[]> = {
   metrics: ["core", "core/rules"],
   dashboard: ["core", "core/store", "core/adapter", "core/rules"],
   simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory"],
-  cli: ["core", "core/store", "core/adapter", "core/rules", "rules", "simulator", "store-memory", "store-redis"],
+  gateway: [
+    ...["core", "core/store", "core/adapter", "core/rules", "store-memory", "store-redis", "rules"],
+    ...["metrics", "metrics/prometheus", "dashboard", "dashboard/hono"],
+  ],
+  cli: [
+    "core",
+    "core/store",
+    "core/adapter",
+    "core/rules",
+    "rules",
+    "simulator",
+    "gateway",
+    "gateway/settings",
+    "store-memory",
+    "store-redis",
+  ],
 };
 
 describe.each(readdirSync(packages))("packages/%s", (name) => {

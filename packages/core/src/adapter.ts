@@ -22,6 +22,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
+export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf } from "./requests/meeting.js";

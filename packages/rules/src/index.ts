@@ -11,3 +11,6 @@ export type { RulesRedis } from "./redis-client.js";
 export { parseRules } from "./parse.js";
 export { describeProblem, type Path, RulesError, type RulesProblem } from "./rules-error.js";
 export { rulesSchema } from "./schema.js";
+
+// Positions in a text, for other files that people write
+export { readYaml, type YamlText } from "./yaml.js";

@@ -1,8 +1,9 @@
 import { FloodgateError, shown } from "../support/errors.js";
-import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../support/ip.js";
-import { checkOptions, isHeaderName, nearest, wholeNumber } from "../support/options.js";
+import { formatIp, type IpAddress } from "../support/ip.js";
+import { checkOptions, isHeaderName, wholeNumber } from "../support/options.js";
 import { andThen } from "../support/promises.js";
-import { holdEverybody, mostHops } from "./everybody.js";
+import { mostHops } from "./everybody.js";
+import { addressBetween, commaBefore, singleAddress, TrustedProxies } from "./trusted-proxies.js";
 
 /** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */
 export type ClientIpOption<Req> =
@@ -25,18 +26,6 @@ export type ClientIpOption<Req> =
   | { readonly header: string; readonly trustedProxies: readonly string[] };
 
 type Resolver<Req> = (request: Req) => string | undefined | PromiseLike<string | undefined>;
-
-/** A longer entry, including its spaces, is not an address. */
-const MAX_ENTRY = 128;
-
-const TOO_LONG = -2;
-
-/** The names that proxy-addr defines, which Express uses. */
-const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
-  loopback: ["127.0.0.0/8", "::1"],
-  linklocal: ["169.254.0.0/16", "fe80::/10"],
-  uniquelocal: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
-};
 
 const EXAMPLE = 'clientIp: { trustedHops: 1 } or clientIp: { trustedProxies: ["10.0.0.0/8"] }';
 
@@ -76,8 +65,8 @@ export function clientIpResolver<Req>(
           `${where}: \`clientIp\` has a \`header\` but no \`trustedProxies\`, so that anyone who reaches this server could set it. Write clientIp: { header: ${shown(name)}, trustedProxies: ["192.0.2.0/24"] } with the ranges of whoever sets it.`,
         );
   }
-  const ranges = proxyRanges(where, trustedProxies);
-  return name === undefined ? byProxies(ranges, remoteAddress, header) : byHeader(headerName(where, name), ranges, remoteAddress, header);
+  const proxies = trustedProxiesOf(where, trustedProxies);
+  return name === undefined ? byProxies(proxies, remoteAddress, header) : byHeader(headerName(where, name), proxies, remoteAddress, header);
 }
 
 function byHops<Req>(
@@ -93,44 +82,31 @@ function byHops<Req>(
 }
 
 function byProxies<Req>(
-  ranges: readonly IpRange[],
+  proxies: TrustedProxies,
   remoteAddress: (request: Req) => string | undefined,
   header: (request: Req, name: string) => string | undefined,
 ): Resolver<Req> {
   return (request) => {
     const peer = remoteAddress(request);
-    if (!isTrusted(ranges, peer)) return peer;
+    if (!proxies.has(peer)) return peer;
     const list = header(request, "x-forwarded-for");
-    const address = list === undefined ? undefined : firstUntrusted(list, ranges);
-    // Formatted, because a key that is a slice of the header would keep the whole header in memory.
-    return address === undefined ? peer : formatIp(address);
+    return (list === undefined ? undefined : proxies.clientOf(list)) ?? peer;
   };
 }
 
 function byHeader<Req>(
   name: string,
-  ranges: readonly IpRange[],
+  proxies: TrustedProxies,
   remoteAddress: (request: Req) => string | undefined,
   header: (request: Req, name: string) => string | undefined,
 ): Resolver<Req> {
   return (request) => {
     const peer = remoteAddress(request);
-    if (!isTrusted(ranges, peer)) return peer;
+    if (!proxies.has(peer)) return peer;
     const value = header(request, name);
     // Two values mean that somebody else set the header too, so neither counts.
-    const address = value === undefined || value.length > MAX_ENTRY ? undefined : parseIp(value.trim());
-    return address === undefined ? peer : formatIp(address);
+    return (value === undefined ? undefined : singleAddress(value)) ?? peer;
   };
-}
-
-function isTrusted(ranges: readonly IpRange[], peer: string | undefined): boolean {
-  const address = peer === undefined ? undefined : parseIp(peer);
-  return address !== undefined && isWithin(ranges, address);
-}
-
-function isWithin(ranges: readonly IpRange[], address: IpAddress): boolean {
-  for (const range of ranges) if (contains(range, address)) return true;
-  return false;
 }
 
 function nthFromRight(list: string, count: number): IpAddress | undefined {
@@ -148,31 +124,6 @@ function nthFromRight(list: string, count: number): IpAddress | undefined {
   return good;
 }
 
-function firstUntrusted(list: string, ranges: readonly IpRange[]): IpAddress | undefined {
-  let good: IpAddress | undefined;
-  let end = list.length;
-  for (let hop = 0; hop < mostHops && end >= 0; hop++) {
-    const comma = commaBefore(list, end);
-    const address = addressBetween(list, comma, end);
-    if (address === undefined) return good;
-    if (!isWithin(ranges, address)) return address;
-    good = address;
-    end = comma;
-  }
-  return good;
-}
-
-/** The index of the comma before the entry that ends at `end`; -1 for the first entry, `TOO_LONG` if the entry is too long. */
-function commaBefore(list: string, end: number): number {
-  const least = end > MAX_ENTRY ? end - MAX_ENTRY : 0;
-  for (let i = end - 1; i >= least; i--) if (list.charCodeAt(i) === 0x2c) return i;
-  return least === 0 ? -1 : TOO_LONG;
-}
-
-function addressBetween(list: string, comma: number, end: number): IpAddress | undefined {
-  return comma === TOO_LONG ? undefined : parseIp(list.slice(comma + 1, end).trim());
-}
-
 function hopCount(where: string, value: unknown): number {
   const hops = wholeNumber(`${where}: \`clientIp\``, "trustedHops", value, 0, 1);
   if (hops <= mostHops) return hops;
@@ -181,42 +132,10 @@ function hopCount(where: string, value: unknown): number {
   );
 }
 
-function proxyRanges(where: string, value: unknown): IpRange[] {
-  if (!Array.isArray(value) || value.length === 0) {
-    throw invalid(
-      `${where}: \`clientIp\`: \`trustedProxies\` must be an array of addresses and ranges, but was ${shown(value)}. Write trustedProxies: ["10.0.0.0/8"], or leave \`clientIp\` out where no proxy stands in front.`,
-    );
-  }
-  const texts: string[] = [];
-  const ranges: IpRange[] = [];
-  value.forEach((entry: unknown, index) => {
-    const what = `${where}: \`clientIp\`: \`trustedProxies[${index}]\``;
-    for (const text of typeof entry === "string" && Object.hasOwn(NAMED_RANGES, entry) ? (NAMED_RANGES[entry] as string[]) : [entry]) {
-      ranges.push(proxyRange(what, text));
-      texts.push(text as string);
-    }
-    if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
-  });
-  // Trusting all of IPv4 or IPv6 means trusting the client.
-  if (holdEverybody(texts)) throw trustsAll(`${where}: \`clientIp\`: \`trustedProxies\` are ranges that together trust`);
-  return ranges;
-}
-
-function trustsAll(what: string): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_FORGEABLE_CLIENT_IP",
-    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
-  );
-}
-
-function proxyRange(what: string, value: unknown): IpRange {
-  const range = typeof value === "string" ? parseCidr(value) : undefined;
-  if (range !== undefined) return range;
-  const words = Object.keys(NAMED_RANGES);
-  const near = typeof value === "string" ? nearest(value, words) : undefined;
-  const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
+function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
+  if (Array.isArray(value) && value.length > 0) return new TrustedProxies(`${where}: \`clientIp\`: \`trustedProxies`, value);
   throw invalid(
-    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
+    `${where}: \`clientIp\`: \`trustedProxies\` must be an array of addresses and ranges, but was ${shown(value)}. Write trustedProxies: ["10.0.0.0/8"], or leave \`clientIp\` out where no proxy stands in front.`,
   );
 }
 

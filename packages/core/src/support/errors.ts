@@ -1,5 +1,6 @@
 /** Identifies the kind of error. Codes do not change between releases. */
 export type ErrorCode =
+  | "FLOODGATE_CANNOT_LISTEN"
   | "FLOODGATE_CONFLICTING_OPTIONS"
   | "FLOODGATE_DIFFERENT_STORES"
   | "FLOODGATE_DUPLICATE_NAME"

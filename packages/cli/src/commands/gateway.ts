@@ -1,0 +1,128 @@
+import { readFileSync } from "node:fs";
+import type { Running, RunOptions } from "@floodgate/gateway";
+import {
+  flagOf,
+  type Command as Name,
+  printSettings,
+  type Resolved,
+  resolveSettings,
+  type Settings,
+  SettingsError,
+  type Sources,
+  settingsOf,
+} from "@floodgate/gateway/settings";
+import { type Command, Option } from "commander";
+import { Failure } from "../failure.js";
+import type { Io } from "../io.js";
+import { collect, examples } from "../options.js";
+import { sanitizeLines } from "../output/terminal.js";
+
+/** The options that are no settings. */
+interface OwnOptions {
+  readonly config?: string;
+  readonly printConfig?: true;
+}
+
+export function addServe(program: Command, io: Io): void {
+  const command = program.command("serve").description("Decide for gateways: nginx, Caddy, Traefik, HAProxy, Apache and Envoy ask it.");
+  addSettings(command, io, "serve");
+  examples(
+    command,
+    "serve --rules limits.yaml",
+    "serve --rules limits.yaml --redis redis://127.0.0.1:6379 --key user=header:x-user",
+    "serve --config floodgate.yaml --print-config",
+  );
+}
+
+export function addGateway(program: Command, io: Io): void {
+  const command = program.command("gateway").description("Pass requests on to a server, and limit them: a reverse proxy.");
+  addSettings(command, io, "gateway");
+  examples(
+    command,
+    "gateway --rules limits.yaml --upstream http://127.0.0.1:3000",
+    "gateway --rules limits.yaml --upstream http://127.0.0.1:3000 --listen :80 --trusted-peers loopback,10.0.0.0/8",
+  );
+}
+
+/** Adds a flag for each setting of a command. */
+function addSettings(command: Command, io: Io, name: Name): void {
+  command.option("-c, --config <file>", "read settings from this file (YAML or JSON); flags and environment variables win over it");
+  for (const [setting, { kind, description, secret, default: byDefault }] of settingsOf(name)) {
+    if (secret === true) continue;
+    const flag = flagOf(setting);
+    const isOn = kind.placeholder === undefined && byDefault === true;
+    const written = kind.placeholder === undefined ? (isOn ? flag.replace("--", "--no-") : flag) : `${flag} <${kind.placeholder}>`;
+    const option = new Option(written, isOn ? description.replace(/^/, "do not ") : description);
+    command.addOption(kind.repeats === true ? option.argParser(collect) : option);
+  }
+  command.option("--print-config", "print the settings and where each comes from, and exit");
+  command.action((options: OwnOptions & Readonly<Record<string, string>>) => start(io, command, name, options));
+}
+
+async function start(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<void> {
+  const resolved = checkedSettings(io, name, sourcesOf(command, name, options));
+  for (const note of resolved.notes) io.err(`floodgate: ${note}\n`);
+  if (options.printConfig === true) {
+    io.out(printSettings(name, resolved));
+    return;
+  }
+  const { serve, gateway } = await import("@floodgate/gateway");
+  const running: Running = await (name === "serve" ? serve : gateway)(resolved.settings, {} satisfies RunOptions);
+  io.err(
+    `${Object.entries(running.addresses)
+      .map(([setting, address]) => `${setting}: ${address}`)
+      .join("\n")}\n`,
+  );
+  await stopped();
+  await running.close();
+}
+
+/** @throws Failure if settings are wrong. All mistakes are printed before. */
+function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
+  try {
+    return resolveSettings(name, sources);
+  } catch (error) {
+    if (!(error instanceof SettingsError) || error.problems.length === 1) throw error;
+    io.err(sanitizeLines(`${error.message}\n`));
+    throw new Failure("usage", `${error.problems.length} settings are wrong.`, { cause: error });
+  }
+}
+
+function sourcesOf(command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Sources {
+  const path = options.config ?? process.env["FLOODGATE_CONFIG"];
+  const given = settingsOf(name).flatMap(([setting]): [keyof Settings, string][] => {
+    const attribute = flagOf(setting)
+      .slice(2)
+      .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    return command.getOptionValueSource(attribute) === "cli" ? [[setting, options[attribute] as string]] : [];
+  });
+  return {
+    flags: Object.fromEntries(given),
+    env: process.env,
+    ...(path !== undefined && path !== "" && { file: { path, text: readConfig(path) } }),
+  };
+}
+
+function readConfig(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new Failure("usage", code === "ENOENT" ? `${path} does not exist.` : `${path} cannot be read: ${message}.`, { cause });
+  }
+}
+
+/** Waits for the first signal to stop. The second one ends the process at once. */
+function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    let signals = 0;
+    const stop = (signal: NodeJS.Signals): void => {
+      signals++;
+      if (signals === 1) resolve();
+      else process.exit(signal === "SIGINT" ? 130 : 143);
+    };
+    process.on("SIGTERM", stop).on("SIGINT", stop);
+    // The rules and secrets are read anew by themselves.
+    process.on("SIGHUP", () => undefined);
+  });
+}

@@ -1,0 +1,112 @@
+import { FloodgateError, shown } from "../support/errors.js";
+import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../support/ip.js";
+import { nearest } from "../support/options.js";
+import { holdEverybody, mostHops } from "./everybody.js";
+
+/** A longer entry, including its spaces, is not an address. */
+export const maxEntry = 128;
+
+const tooLong = -2;
+
+/** The names that proxy-addr defines, which Express uses. */
+const namedRanges: Readonly<Record<string, readonly string[]>> = {
+  loopback: ["127.0.0.0/8", "::1"],
+  linklocal: ["169.254.0.0/16", "fe80::/10"],
+  uniquelocal: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
+};
+
+/** Proxies whose word about a client's address is believed. */
+export class TrustedProxies {
+  readonly #ranges: readonly IpRange[];
+
+  /**
+   * @param what the list's name, for error messages.
+   * @param list addresses, ranges, and the words `"loopback"`, `"linklocal"` and `"uniquelocal"`.
+   * @throws FloodgateError `FLOODGATE_INVALID_OPTION`, or `FLOODGATE_FORGEABLE_CLIENT_IP` if the ranges trust everyone.
+   */
+  constructor(what: string, list: readonly unknown[]) {
+    this.#ranges = rangesOf(what, list);
+  }
+
+  /** Whether an address is one of the proxies'. */
+  has(address: string | undefined): boolean {
+    const parsed = address === undefined ? undefined : parseIp(address);
+    return parsed !== undefined && this.#contain(parsed);
+  }
+
+  /**
+   * The client in a list such as `X-Forwarded-For`: from the right, the first address that is not a proxy's. If an entry is not an address,
+   * the last valid one counts. Undefined if the list has none.
+   */
+  clientOf(list: string): string | undefined {
+    let good: IpAddress | undefined;
+    let end = list.length;
+    for (let hop = 0; hop < mostHops && end >= 0; hop++) {
+      const comma = commaBefore(list, end);
+      const address = addressBetween(list, comma, end);
+      if (address === undefined) break;
+      good = address;
+      if (!this.#contain(address)) break;
+      end = comma;
+    }
+    // Formatted, because a key that is a slice of the header would keep the whole header in memory.
+    return good === undefined ? undefined : formatIp(good);
+  }
+
+  #contain(address: IpAddress): boolean {
+    for (const range of this.#ranges) if (contains(range, address)) return true;
+    return false;
+  }
+}
+
+/** The address in a header that holds one, with or without a port; undefined for anything else. */
+export function singleAddress(value: string): string | undefined {
+  const address = value.length > maxEntry ? undefined : parseIp(value.trim());
+  return address === undefined ? undefined : formatIp(address);
+}
+
+/** The index of the comma before the entry that ends at `end`; -1 for the first entry, `tooLong` if the entry is too long. */
+export function commaBefore(list: string, end: number): number {
+  const least = end > maxEntry ? end - maxEntry : 0;
+  for (let i = end - 1; i >= least; i--) if (list.charCodeAt(i) === 0x2c) return i;
+  return least === 0 ? -1 : tooLong;
+}
+
+export function addressBetween(list: string, comma: number, end: number): IpAddress | undefined {
+  return comma === tooLong ? undefined : parseIp(list.slice(comma + 1, end).trim());
+}
+
+function rangesOf(where: string, list: readonly unknown[]): IpRange[] {
+  const texts: string[] = [];
+  const ranges: IpRange[] = [];
+  list.forEach((entry: unknown, index) => {
+    const what = `${where}[${index}]\``;
+    for (const text of typeof entry === "string" && Object.hasOwn(namedRanges, entry) ? (namedRanges[entry] as string[]) : [entry]) {
+      ranges.push(rangeOf(what, text));
+      texts.push(text as string);
+    }
+    if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
+  });
+  // Trusting all of IPv4 or IPv6 means trusting the client.
+  if (holdEverybody(texts)) throw trustsAll(`${where}\` are ranges that together trust`);
+  return ranges;
+}
+
+function trustsAll(what: string): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_FORGEABLE_CLIENT_IP",
+    `${what} everyone, so that any client could choose its address. Write the ranges of your own proxies, or trustedHops: 1 if their addresses are not known but their number is.`,
+  );
+}
+
+function rangeOf(what: string, value: unknown): IpRange {
+  const range = typeof value === "string" ? parseCidr(value) : undefined;
+  if (range !== undefined) return range;
+  const words = Object.keys(namedRanges);
+  const near = typeof value === "string" ? nearest(value, words) : undefined;
+  const hint = near === undefined ? 'Write "10.0.0.0/8"' : `Did you mean ${JSON.stringify(near)}?`;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${what} must be an address, a range, or one of ${words.map((word) => JSON.stringify(word)).join(", ")}, but was ${shown(value)}. ${hint}${near === undefined ? "." : ""}`,
+  );
+}

@@ -1,0 +1,26 @@
+import type { Problem } from "./problems.js";
+import type { Resolved } from "./resolve.js";
+import { type Command, flagOf, type Settings, table } from "./settings.js";
+
+/** Mistakes that several settings make together. Each value is right by itself. */
+export function conflicts(command: Command, { settings, origins }: Resolved): Problem[] {
+  const problems: Problem[] = [];
+  const given = (name: keyof Settings): string => `${flagOf(name)}${origins[name].startsWith("--") ? "" : ` (${origins[name]})`}`;
+  const write = (name: keyof Settings): string => `Write ${flagOf(name)} ${table[name].example}.`;
+  const add = (message: string): void => void problems.push({ message });
+
+  if (settings.rules === undefined && settings.rulesKey === undefined) {
+    add(`It is not said which rules apply. ${write("rules")} Or, for rules in Redis: ${flagOf("rulesKey")} ${table.rulesKey.example}.`);
+  }
+  if (settings.rules !== undefined && settings.rulesKey !== undefined) {
+    add(`${given("rules")} and ${given("rulesKey")} both say where the rules are. Remove one of them.`);
+  }
+  if (settings.redis === undefined) {
+    for (const name of ["rulesKey", "redisPasswordFile"] as const) {
+      if (settings[name] !== undefined) add(`${given(name)} needs the address of Redis. ${write("redis")}`);
+    }
+    if (settings.cluster) add(`${given("cluster")} needs the address of Redis. ${write("redis")}`);
+  }
+  if (command === "gateway" && settings.upstream === undefined) add(`It is not said where requests are passed to. ${write("upstream")}`);
+  return problems;
+}

@@ -1,0 +1,130 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { parseRedisUrl } from "./redis-url.js";
+
+/** What kind of value a setting has: how it is checked, and how it is written as a flag or an environment variable. */
+export interface Kind<T> {
+  /** Checks a value of the config file or of code. */
+  readonly schema: z.ZodType<T>;
+  /** What it must be, for error messages: "must be <what>". */
+  readonly what: string;
+  /** Stands for the value in `--help`. A flag without one takes no value. */
+  readonly placeholder?: string;
+  /** Whether it is the path of a file. It is relative to the file that it is written in. */
+  readonly isPath?: boolean;
+  /** Whether the flag may be repeated. */
+  readonly repeats?: boolean;
+  /** The value that a flag or an environment variable means. `schema` checks it. */
+  fromText(text: string): unknown;
+}
+
+export function text(what: string, placeholder: string, pattern: RegExp = /./s): Kind<string> {
+  return { schema: z.string().regex(pattern), what, placeholder, fromText: asIs };
+}
+
+export function file(): Kind<string> {
+  return { schema: z.string().min(1), what: "the path of a file", placeholder: "file", isPath: true, fromText: asIs };
+}
+
+/** A whole number between two bounds. */
+export function whole(what: string, placeholder: string, least: number, most: number): Kind<number> {
+  const bounds = `${what}: a whole number from ${least} to ${most}`;
+  return { schema: z.number().int().min(least).max(most), what: bounds, placeholder, fromText: asNumber };
+}
+
+/** A time in milliseconds that a timer can hold. */
+export function milliseconds(least = 1): Kind<number> {
+  return whole("a time in milliseconds", "ms", least, 2 ** 31 - 1);
+}
+
+export function flag(): Kind<boolean> {
+  return { schema: z.boolean(), what: "true or false", fromText: asFlag };
+}
+
+export function choice<const Word extends string>(...words: readonly [Word, ...Word[]]): Kind<Word> {
+  return {
+    schema: z.enum(words) as unknown as z.ZodType<Word>,
+    what: `one of ${words.join(", ")}`,
+    placeholder: words.join("|"),
+    fromText: asIs,
+  };
+}
+
+/** A list of words: `a,b` as a flag; an empty text is an empty list. */
+export function list(what: string, placeholder: string): Kind<readonly string[]> {
+  return { schema: z.array(z.string().min(1)), what, placeholder, fromText: asList };
+}
+
+/** A map of words to words: `a=b,c=d` as a flag. */
+export function pairs(what: string, placeholder: string, value: RegExp): Kind<Readonly<Record<string, string>>> {
+  return { schema: z.record(z.string(), z.string().regex(value)), what, placeholder, repeats: true, fromText: asPairs };
+}
+
+/** An address to listen on. */
+export function address(): Kind<string> {
+  return {
+    schema: z.string().refine((text) => parseAddress(text) !== undefined),
+    what: "host:port, or unix:/path of a socket",
+    placeholder: "address",
+    fromText: asIs,
+  };
+}
+
+export function redisUrl(): Kind<string> {
+  return {
+    schema: z.string().refine((text) => parseRedisUrl(text) !== undefined),
+    what: "a URL of Redis: redis:// or rediss:// with host, port and the number of the database",
+    placeholder: "url",
+    fromText: asIs,
+  };
+}
+
+/** The same, or false for nothing. */
+export function orFalse<T>(kind: Kind<T>): Kind<T | false> {
+  return {
+    ...kind,
+    schema: z.union([kind.schema, z.literal(false)]),
+    what: `${kind.what}, or false`,
+    fromText: (text) => (text === "false" ? false : kind.fromText(text)),
+  };
+}
+
+/** Where a server listens. Port 0 is any free port. */
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** Parses `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` (all addresses) or `unix:/path`. */
+export function parseAddress(text: string): ListenAddress | undefined {
+  if (text.startsWith("unix:"))
+    return text.length > "unix:".length && !text.includes("\0") ? { path: text.slice("unix:".length) } : undefined;
+  const [, bracketed, plain = "", digits] = /^(?:\[([^\]]*)\]|([^:[\]/]*)):(\d{1,5})$/.exec(text) ?? [];
+  if (digits === undefined || Number(digits) > 65535) return undefined;
+  if (bracketed !== undefined) return isIP(bracketed) === 6 ? { host: bracketed, port: Number(digits) } : undefined;
+  return /^[\w.-]*$/.test(plain) ? { host: plain === "" ? "::" : plain, port: Number(digits) } : undefined;
+}
+
+function asIs(text: string): string {
+  return text;
+}
+
+function asNumber(text: string): unknown {
+  return /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+function asFlag(text: string): unknown {
+  return text === "true" ? true : text === "false" ? false : text;
+}
+
+function asList(text: string): string[] {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+}
+
+function asPairs(text: string): unknown {
+  const parts = asList(text).map((part) => {
+    const equals = part.indexOf("=");
+    return equals < 1 ? undefined : ([part.slice(0, equals).trim(), part.slice(equals + 1).trim()] as const);
+  });
+  return parts.includes(undefined) ? text : Object.fromEntries(parts as [string, string][]);
+}

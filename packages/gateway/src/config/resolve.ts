@@ -1,0 +1,191 @@
+import { dirname, resolve } from "node:path";
+import { nearest } from "@floodgate/core/rules";
+import { readYaml } from "@floodgate/rules";
+import { conflicts } from "./conflicts.js";
+import { type Problem, SettingsError, shownValue, yamlOf } from "./problems.js";
+import { type Command, flagOf, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
+
+/** The places that settings come from. Flags win over environment variables, over the file, over defaults. */
+export interface Sources {
+  /** The values of flags, by the names of settings. True and false for a flag without a value. */
+  readonly flags?: Readonly<Record<string, string | boolean | readonly string[]>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly file?: { readonly path: string; readonly text: string };
+  /** Settings given in code. They win over all others. */
+  readonly code?: Readonly<Record<string, unknown>>;
+}
+
+/** Complete settings, and where each came from: `"--listen"`, `"FLOODGATE_LISTEN"`, `"floodgate.yaml:3"`, `"default"`. */
+export interface Resolved {
+  readonly settings: Settings;
+  readonly origins: Readonly<Record<keyof Settings, string>>;
+  /** Probable mistakes. */
+  readonly notes: readonly string[];
+}
+
+/** A value that a source gives. */
+interface Given {
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/**
+ * Reads all sources and checks every value.
+ * @throws SettingsError with all problems.
+ */
+export function resolveSettings(command: Command, sources: Sources): Resolved {
+  const resolver = new Resolver(command);
+  resolver.readFile(sources.file);
+  resolver.readEnvironment(sources.env ?? {});
+  resolver.readFlags(sources.flags ?? {});
+  resolver.readCode(sources.code ?? {});
+  return resolver.result();
+}
+
+class Resolver {
+  readonly #command: Command;
+  readonly #known: ReadonlyMap<string, Setting<unknown>>;
+  readonly #given = new Map<string, Given>();
+  readonly #problems: Problem[] = [];
+  readonly #notes: string[] = [];
+
+  constructor(command: Command) {
+    this.#command = command;
+    this.#known = new Map(settingsOf(command));
+  }
+
+  readFile(file: Sources["file"]): void {
+    if (file === undefined) return;
+    const { value, problems, problemAt, problemAtKey } = readYaml(file.text);
+    const at = ({ line, column }: { readonly line: number; readonly column: number }) => `${file.path}:${line}:${column}: `;
+    const add = (found: Parameters<typeof at>[0], message: string) => this.#problems.push({ message: `${at(found)}${message}` });
+    for (const problem of problems) add(problem, problem.message);
+    // An empty file, or one with comments only.
+    if (problems.length > 0 || value === null || value === undefined) return;
+    if (typeof value !== "object" || Array.isArray(value)) {
+      add(problemAt([], ""), `The file must be a map of settings, but was ${shownValue(value)}. Write listen: 127.0.0.1:8080.`);
+      return;
+    }
+    for (const [name, raw] of Object.entries(value)) {
+      const setting = this.#known.get(name);
+      if (setting === undefined) {
+        add(problemAtKey([name], ""), this.#unknown(name));
+        continue;
+      }
+      const { line } = problemAtKey([name], "");
+      this.#take(name, setting, raw, dirname(resolve(file.path)), {
+        origin: `${file.path}:${line}`,
+        prefix: at(problemAt([name], "")),
+        subject: `\`${name}\``,
+        write: `${name}: ${yamlOf(setting.kind.fromText(setting.example))}`,
+      });
+    }
+  }
+
+  readEnvironment(env: Readonly<Record<string, string | undefined>>): void {
+    for (const [name, setting] of this.#known) {
+      const variable = variableOf(name as keyof Settings);
+      const text = env[variable];
+      if (text === undefined || text === "") continue;
+      const write = `${variable}=${setting.example}`;
+      this.#take(name, setting, setting.kind.fromText(text), process.cwd(), { origin: variable, prefix: "", subject: variable, write });
+    }
+    const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
+    for (const name of Object.keys(env)) {
+      // A note only: Kubernetes, for one, makes variables with the names of services.
+      if (!name.startsWith("FLOODGATE_") || variables.includes(name) || name === "FLOODGATE_CONFIG") continue;
+      const near = nearest(name, variables);
+      if (near !== undefined) this.#notes.push(`The environment variable ${name} means nothing. Did you mean ${near}?`);
+    }
+  }
+
+  readFlags(flags: NonNullable<Sources["flags"]>): void {
+    for (const [name, setting] of this.#known) {
+      const text = flags[name];
+      if (text === undefined) continue;
+      const flag = flagOf(name as keyof Settings);
+      const at = { origin: flag, prefix: "", subject: flag, write: `${flag} ${setting.example}` };
+      if (name === "redis" && /^\w+:\/\/[^/@]*:[^/@]+@/.test(`${text}`)) {
+        this.#problems.push({
+          message: `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
+        });
+      }
+      const value = typeof text === "boolean" ? text : setting.kind.fromText(typeof text === "string" ? text : text.join(","));
+      this.#take(name, setting, value, process.cwd(), at);
+    }
+  }
+
+  /** A complete set of settings has those of the other command too. */
+  readCode(code: Readonly<Record<string, unknown>>): void {
+    for (const [name, value] of Object.entries(code)) {
+      if (value === undefined) continue;
+      const setting = Object.hasOwn(table, name) ? (table[name as keyof Settings] as Setting<unknown>) : undefined;
+      if (setting === undefined) {
+        this.#problems.push({ message: `${this.#command}: ${this.#unknown(name)}` });
+        continue;
+      }
+      const write = `${name}: ${JSON.stringify(setting.kind.fromText(setting.example))}`;
+      this.#take(name, setting, value, process.cwd(), { origin: "code", prefix: `${this.#command}: `, subject: `\`${name}\``, write });
+    }
+  }
+
+  result(): Resolved {
+    const values: Record<string, unknown> = {};
+    const origins: Record<string, string> = {};
+    for (const [name, setting] of Object.entries(table) as [string, Setting<unknown>][]) {
+      const own = this.#given.get(name);
+      values[name] = own === undefined ? defaultOf(setting, this.#command) : own.value;
+      origins[name] = own?.origin ?? "default";
+    }
+    const resolved = { settings: values as unknown as Settings, origins: origins as Resolved["origins"], notes: this.#notes };
+    // A value that is missing or wrong would be reported twice.
+    if (this.#problems.length === 0) this.#problems.push(...conflicts(this.#command, resolved));
+    if (this.#problems.length > 0) throw new SettingsError(this.#problems);
+    return resolved;
+  }
+
+  #take(
+    name: string,
+    { kind, secret }: Setting<unknown>,
+    value: unknown,
+    base: string,
+    {
+      origin,
+      prefix,
+      subject,
+      write,
+    }: { readonly origin: string; readonly prefix: string; readonly subject: string; readonly write: string },
+  ): void {
+    const { success, data } = kind.schema.safeParse(value);
+    if (success) {
+      this.#given.set(name, { value: withPaths(data, kind.isPath === true, base), origin });
+      return;
+    }
+    // A URL may hold a password.
+    const given = secret === true || name === "redis" ? "is not" : `was ${shownValue(value)}`;
+    this.#problems.push({ message: `${prefix}${subject} must be ${kind.what}, but ${given}. Write ${write}.` });
+  }
+
+  #unknown(name: string): string {
+    const shown = name.length > 60 ? `${name.slice(0, 57)}...` : name;
+    if (Object.hasOwn(table, name)) {
+      const other = table[name as keyof Settings].only ?? "";
+      return `\`${shown}\` is a setting of floodgate ${other}, not of floodgate ${this.#command}. Remove it.`;
+    }
+    const names = [...this.#known.keys()];
+    const near = nearest(name, names);
+    const advice = near === undefined ? `The settings are ${names.join(", ")}.` : `Did you mean \`${near}\`?`;
+    return `There is no setting \`${shown}\`. ${advice}`;
+  }
+}
+
+export function defaultOf(setting: Setting<unknown>, command: Command): unknown {
+  return typeof setting.default === "function" ? (setting.default as (command: Command) => unknown)(command) : setting.default;
+}
+
+/** Paths are relative to where they are written. */
+function withPaths(value: unknown, isPath: boolean, base: string): unknown {
+  if (typeof value !== "string") return value;
+  if (isPath) return resolve(base, value);
+  return value.startsWith("unix:") ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
+}

@@ -1,0 +1,8 @@
+import type { Command } from "./config/settings.js";
+import type { StartPart } from "./part.js";
+
+/** What each command starts, beside the admin server. */
+export const parts: Readonly<Record<Command, readonly StartPart[]>> = {
+  serve: [],
+  gateway: [],
+};

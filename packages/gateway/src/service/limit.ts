@@ -1,0 +1,65 @@
+import type { Limiter, RuleSource, Store } from "@floodgate/core";
+import { type Outcome, type Promised, RateLimit, type RateLimitOptions } from "@floodgate/core/adapter";
+import type { CompiledRule } from "@floodgate/core/rules";
+import { type GatewayRequest, gatewayReader } from "./request.js";
+
+/** What `serve` and `gateway` need of a `RateLimit`. */
+export type GatewayLimit = Pick<RateLimit<GatewayRequest>, "decide" | "rules" | "limiters" | "store" | "source" | "close">;
+
+const none = { headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
+const pass: Outcome = { ...none, action: "pass", status: 200, body: { text: "", contentType: "text/plain" } };
+const unavailable: Outcome = {
+  ...none,
+  action: "reject",
+  headers: [
+    { name: "Retry-After", value: "1", list: false },
+    { name: "Cache-Control", value: "no-store", list: false },
+  ],
+  status: 503,
+  body: {
+    text: '{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Request cannot be satisfied due to temporary server capacity constraints"}',
+    contentType: "application/problem+json",
+  },
+};
+
+/** A `RateLimit` whose rules may still be missing. Until they arrive, each request is decided as `onStoreError` says. */
+export class PendingLimit implements GatewayLimit {
+  readonly store: Store;
+  readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
+  #limit: RateLimit<GatewayRequest> | undefined;
+
+  constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">) {
+    this.store = store;
+    this.#options = options;
+  }
+
+  /** @throws FloodgateError if the rules use a name that the settings do not define, or something else in them is wrong. */
+  start(rules: RuleSource): void {
+    this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
+  }
+
+  get hasRules(): boolean {
+    return this.#limit !== undefined;
+  }
+
+  decide(request: GatewayRequest): Promised<Outcome> {
+    if (this.#limit !== undefined) return this.#limit.decide(request);
+    return this.#options.onStoreError === "deny" ? unavailable : pass;
+  }
+
+  get rules(): readonly CompiledRule<GatewayRequest>[] {
+    return this.#limit?.rules ?? [];
+  }
+
+  get limiters(): ReadonlyMap<string, Limiter> {
+    return this.#limit?.limiters ?? new Map();
+  }
+
+  get source(): RuleSource | undefined {
+    return this.#limit?.source;
+  }
+
+  close(): void {
+    this.#limit?.close();
+  }
+}

@@ -1,0 +1,89 @@
+import { lstat, unlink } from "node:fs/promises";
+import type { Server as HttpServer } from "node:http";
+import { connect, type Server } from "node:net";
+import { FloodgateError } from "@floodgate/core";
+import { type ListenAddress, parseAddress } from "../config/kinds.js";
+
+/** A server that accepts connections. */
+export interface Listening {
+  /** `"127.0.0.1:8080"` with the real port, or `"unix:/path"`. */
+  readonly address: string;
+  /** `"http://127.0.0.1:8080"`, or the address of the socket. */
+  readonly url: string;
+  /**
+   * Accepts no more connections, closes idle ones, and waits for requests in flight. After `graceMs`, it closes the connections that are
+   * left.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Makes a server listen on `"host:port"` or `"unix:/path"`. A socket file that a dead process left is replaced.
+ * @param what the setting of the address, for error messages: `"listen"`.
+ * @throws FloodgateError `FLOODGATE_CANNOT_LISTEN` if the address is taken, not allowed or not one of this machine.
+ */
+export async function listen(server: HttpServer | Server, address: string, what: string): Promise<Listening> {
+  const parsed = parseAddress(address);
+  if (parsed === undefined) throw unlistenable(address, what, "it is no host:port and no unix:/path");
+  if ("path" in parsed) await removeStale(parsed.path, address, what);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(parsed, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw unlistenable(address, what, reasons[error.code ?? ""] ?? error.message, error);
+  });
+  const actual = actualAddress(server, parsed);
+  return {
+    address: actual,
+    url: actual.startsWith("unix:") ? actual : `http://${actual}`,
+    close: (graceMs) => closeServer(server, graceMs),
+  };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process listens there. Stop it, or choose another address",
+  EACCES: "this user may not. Choose a port of 1024 or more, or a directory that the user may write to",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "the host name is unknown",
+  ENOENT: "the directory of the socket does not exist",
+};
+
+function unlistenable(address: string, what: string, reason: string, cause?: unknown): FloodgateError {
+  return new FloodgateError("FLOODGATE_CANNOT_LISTEN", `\`${what}\`: cannot listen on ${address}: ${reason}.`, { cause });
+}
+
+function actualAddress(server: Server, parsed: ListenAddress): string {
+  const found = server.address();
+  if ("path" in parsed || found === null || typeof found === "string") return `unix:${"path" in parsed ? parsed.path : found}`;
+  return found.family === "IPv6" ? `[${found.address}]:${found.port}` : `${found.address}:${found.port}`;
+}
+
+/** Removes a socket file that nobody listens on. A file that is no socket stays. */
+async function removeStale(path: string, address: string, what: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined) return;
+  if (!found.isSocket()) throw unlistenable(address, what, "a file that is not a socket has this path. Remove it, or choose another path");
+  const isAlive = await new Promise<boolean>((resolve) => {
+    const probe = connect(path, () => {
+      probe.destroy();
+      resolve(true);
+    }).on("error", ({ code }: NodeJS.ErrnoException) => resolve(code !== "ECONNREFUSED"));
+  });
+  if (!isAlive) await unlink(path).catch(() => undefined);
+}
+
+function closeServer(server: HttpServer | Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => {
+      if ("closeAllConnections" in server) server.closeAllConnections();
+    }, graceMs);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    if ("closeIdleConnections" in server) server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,49 @@
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "pino";
+import { parseRedisUrl, type RedisAddress } from "../config/redis-url.js";
+import type { Settings } from "../config/settings.js";
+
+/** The client of the store and the rules. It connects by itself, again and again: Redis may be down when the process starts. */
+export function connectRedis(settings: Settings, password: string | undefined, log: Logger): Redis | Cluster | undefined {
+  if (settings.redis === undefined) return undefined;
+  const address = parseRedisUrl(settings.redis) as RedisAddress;
+  const { host, port, username, db, tls } = address;
+  const options = {
+    maxRetriesPerRequest: 0,
+    connectTimeout: 5000,
+    ...(username !== "" && { username }),
+    ...((password ?? address.password) !== "" && { password: password ?? address.password }),
+    ...(tls && { tls: {} }),
+  } satisfies RedisOptions;
+  // A decision that waits in a queue would end after its deadline.
+  const enableOfflineQueue = false;
+  const again = (attempt: number): number => Math.min(attempt * 100, 2000);
+  const redis: Redis | Cluster = settings.cluster
+    ? new Cluster([{ host, port }], { redisOptions: options, enableOfflineQueue, clusterRetryStrategy: again })
+    : new Redis({ ...options, enableOfflineQueue, host, port, db, retryStrategy: again });
+  const place = `${host}:${port}`;
+  let failing: string | undefined;
+  redis.on("error", (error: Error) => {
+    // The client reports each attempt.
+    if (error.message === failing) return;
+    failing = error.message;
+    log.warn({ redis: place, reason: error.message }, "Redis does not answer");
+  });
+  redis.on("ready", () => {
+    if (failing !== undefined) log.info({ redis: place }, "Redis answers again");
+    failing = undefined;
+  });
+  return redis;
+}
+
+/** Whether Redis answers within a time. */
+export function answers(redis: Redis | Cluster, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), timeoutMs);
+    const settle = (answered: boolean) => (): void => {
+      clearTimeout(timer);
+      resolve(answered);
+    };
+    redis.ping().then(settle(true), settle(false));
+  });
+}

@@ -1,0 +1,28 @@
+import { type RequestReader, sentPath } from "@floodgate/core/adapter";
+
+/** A request as rules see it, whoever sent it. */
+export interface GatewayRequest {
+  readonly method: string;
+  /** As it was sent, with its query string. */
+  readonly target: string;
+  readonly host: string | undefined;
+  /** The value of a header; several lines are joined by ", ". */
+  header(lowerCaseName: string): string | undefined;
+  /** The address at the other end of the connection; undefined for a Unix socket. */
+  readonly remoteAddress: string | undefined;
+  /** The client's address: what a trusted peer says, else the peer itself. */
+  readonly clientIp: string | undefined;
+  /** Whether the peer is one of `trustedPeers`. Only then are the names in `keys` read. */
+  readonly fromTrustedPeer: boolean;
+}
+
+export const gatewayReader: RequestReader<GatewayRequest> = {
+  identity: (request) => request,
+  method: ({ method }) => method,
+  path: ({ target }) => sentPath(target),
+  header: (request, name) => request.header(name),
+  remoteAddress: ({ remoteAddress }) => remoteAddress,
+  clientIp: ({ clientIp }) => clientIp,
+  trustsProxy: ({ fromTrustedPeer }) => fromTrustedPeer,
+  route: () => undefined,
+};

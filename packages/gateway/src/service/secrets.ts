@@ -1,0 +1,80 @@
+import { readFileSync, statSync } from "node:fs";
+import { FloodgateError } from "@floodgate/core";
+import type { Settings } from "../config/settings.js";
+
+/** What secret files hold. */
+export interface Secrets {
+  /** The first one signs receipts; all are accepted. */
+  readonly receipts: readonly string[] | undefined;
+  readonly key: string | undefined;
+  readonly redisPassword: string | undefined;
+  readonly adminToken: string | undefined;
+  /** Files that other users may read. */
+  readonly notes: readonly string[];
+}
+
+/** @throws FloodgateError if a file cannot be read or a secret is too short. */
+export function readSecrets(settings: Settings): Secrets {
+  const notes: string[] = [];
+  const { secretFile, keySecret } = settings;
+  const receipts = secretFile === undefined ? undefined : readSecretLines("secretFile", secretFile, notes);
+  for (const secret of receipts ?? []) {
+    if (secret.length < 32) {
+      throw wrong(
+        "secretFile",
+        secretFile,
+        `each secret must have at least 32 characters, but one has ${secret.length}. Write one: openssl rand -hex 32`,
+      );
+    }
+  }
+  const line = (what: "redisPasswordFile" | "adminTokenFile"): string | undefined => {
+    const path = settings[what];
+    return path === undefined ? undefined : readSecretFile(what, path, notes);
+  };
+  return {
+    receipts,
+    key: keySecret ?? receipts?.[0],
+    redisPassword: line("redisPasswordFile"),
+    adminToken: line("adminTokenFile"),
+    notes,
+  };
+}
+
+/**
+ * Reads a file that holds one secret. A line break at the end is not part of it.
+ * @param what the setting that names the file.
+ * @param notes gets a note if other users may read the file.
+ * @throws FloodgateError if it cannot be read, is empty, or has several lines.
+ */
+export function readSecretFile(what: keyof Settings, path: string, notes: string[]): string {
+  const [secret, ...others] = readSecretLines(what, path, notes);
+  if (others.length > 0) throw wrong(what, path, `it must hold one line, but has ${others.length + 1}`);
+  return secret as string;
+}
+
+/** The most bytes of a file with secrets. */
+const mostBytes = 65_536;
+
+function readSecretLines(what: keyof Settings, path: string, notes: string[]): string[] {
+  let text: string;
+  try {
+    const found = statSync(path);
+    if (found.isDirectory()) throw new Error("it is a directory");
+    if (found.size > mostBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${mostBytes}`);
+    if (found.isFile() && (found.mode & 0o077) !== 0) {
+      notes.push(`Other users of this machine may read ${path} (\`${what}\`). Write chmod 600 ${path}.`);
+    }
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw wrong(what, path, code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "this user may not read it" : message, error);
+  }
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+  if (lines.length === 0) throw wrong(what, path, "it is empty");
+  if (/[^\t\x20-\x7e\r\n]/.test(text)) throw wrong(what, path, "it must hold printable ASCII characters only");
+  return lines;
+}
+
+function wrong(what: string, path: string | undefined, reason: string, cause?: unknown): FloodgateError {
+  return new FloodgateError("FLOODGATE_INVALID_OPTION", `\`${what}\`: ${path} cannot be used: ${reason}.`, { cause });
+}

@@ -1,0 +1,99 @@
+import type { RuleSource, Store } from "@floodgate/core";
+import type { RateLimitOptions } from "@floodgate/core/adapter";
+import { fileRules, redisRules } from "@floodgate/rules";
+import { memoryStore } from "@floodgate/store-memory";
+import { redisStore } from "@floodgate/store-redis";
+import type { Cluster, Redis } from "ioredis";
+import type { Logger } from "pino";
+import type { Settings } from "../config/settings.js";
+import { keyFunctions, sourceReader } from "./keys.js";
+import { type GatewayLimit, PendingLimit } from "./limit.js";
+import { createLog, type LogTarget } from "./log.js";
+import { connectRedis } from "./redis.js";
+import type { GatewayRequest } from "./request.js";
+import { readSecrets, type Secrets } from "./secrets.js";
+import { Trust } from "./trust.js";
+
+/** What the decision server and the proxy share. */
+export interface Service {
+  readonly settings: Settings;
+  /** `limit.decide(request)` answers the outcome of a request. */
+  readonly limit: GatewayLimit;
+  /** The live rules; undefined until rules in Redis have been read for the first time. */
+  readonly rules: RuleSource | undefined;
+  readonly store: Store;
+  /** The client of Redis, if the settings name one. */
+  readonly redis: Redis | Cluster | undefined;
+  readonly trust: Trust;
+  readonly secrets: Secrets;
+  readonly log: Logger;
+  /** True once it drains: answer with `Connection: close`. `/readyz` fails. */
+  readonly draining: boolean;
+  /** Begins to drain. */
+  drain(): void;
+  /** Closes the limit, the rules and Redis. Close what uses them before. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts what the settings say: rules, store, keys, log. It listens nowhere.
+ * @throws FloodgateError if a file cannot be read, or the rules are invalid.
+ */
+export async function startService(settings: Settings, target: LogTarget = process.stdout): Promise<Service> {
+  const log = createLog(settings, target);
+  const trust = new Trust(settings);
+  const secrets = readSecrets(settings);
+  for (const note of secrets.notes) log.warn(note);
+  const redis = connectRedis(settings, secrets.redisPassword, log);
+  const store: Store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: settings.prefix });
+  const limit = new PendingLimit(store, limitOptions(settings, secrets, redis !== undefined));
+  let draining = false;
+  let source: (RuleSource & { close(): Promise<void> }) | undefined;
+  const close = async (): Promise<void> => {
+    draining = true;
+    limit.close();
+    await source?.close();
+    redis?.disconnect();
+  };
+  try {
+    source = settings.rules === undefined ? await redisRules(redis as Redis, settings.rulesKey as string) : await fileRules(settings.rules);
+    limit.start(source);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    settings,
+    limit,
+    get rules() {
+      return source;
+    },
+    store,
+    redis,
+    trust,
+    secrets,
+    log,
+    get draining() {
+      return draining;
+    },
+    drain() {
+      draining = true;
+    },
+    close,
+  };
+}
+
+function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
+  const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, keys } = settings;
+  return {
+    keys: keyFunctions(keys),
+    headers,
+    ipv6Prefix,
+    timeoutMs,
+    ...(plan !== undefined && { plan: sourceReader(plan) }),
+    // A memory store does not fail.
+    ...(isShared && { onStoreError: onStoreError === "memory" ? memoryStore() : onStoreError }),
+    ...(secrets.key !== undefined && { keySecret: secrets.key }),
+    ...(secrets.receipts !== undefined && { receiptSecret: secrets.receipts }),
+  };
+}

@@ -1,0 +1,17 @@
+// For command lines: the settings without the servers.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
+export {
+  type Command,
+  flagOf,
+  type HeadersSetting,
+  type LogLevel,
+  type Setting,
+  type Settings,
+  settingsOf,
+  variableOf,
+} from "./config/settings.js";
+export type { Kind } from "./config/kinds.js";
+export { type Resolved, resolveSettings, type Sources } from "./config/resolve.js";
+export { type Problem, SettingsError } from "./config/problems.js";
+export { printSettings } from "./config/print.js";
