@@ -6,7 +6,7 @@ import { type GatewayRequest, gatewayReader } from "./request.js";
 /** What `serve` and `gateway` need of a `RateLimit`. */
 export type GatewayLimit = Pick<RateLimit<GatewayRequest>, "decide" | "rules" | "limiters" | "store" | "source" | "close">;
 
-const none = { headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
+const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
 const pass: Outcome = { ...none, action: "pass", status: 200, body: { text: "", contentType: "text/plain" } };
 const unavailable: Outcome = {
   ...none,
