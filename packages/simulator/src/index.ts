@@ -25,3 +25,9 @@ export { comparisonText } from "./print/comparison.js";
 export { suggestionText } from "./suggest/rules-file.js";
 export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
 export type { Paint } from "./print/terminal.js";
+
+// The report's page
+export { comparisonReport, type Made, reportJson, simulationReport, suggestionReport } from "./report/report.js";
+export { reportHtml } from "./report/html.js";
+export { type Survey, survey, type SurveyOptions } from "./report/survey.js";
+export type { Burst, Grid, GridPoint, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";

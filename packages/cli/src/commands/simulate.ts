@@ -2,15 +2,22 @@ import { isBuiltInKey } from "@floodgate/core/rules";
 import {
   compare,
   comparisonJson,
+  comparisonReport,
   comparisonText,
   formatOf,
+  type Made,
   type Paint,
   parsePolicy,
+  type ReportData,
+  reportHtml,
+  reportJson,
   simulate,
   simulationJson,
+  simulationReport,
   simulationText,
   suggest,
   suggestionJson,
+  suggestionReport,
   suggestionText,
 } from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
@@ -20,7 +27,8 @@ import { readText, validRules } from "../load-rules.js";
 import { appNamesOf, logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
 import { examples, matching } from "../options.js";
 import { withProgress } from "../output/progress.js";
-import { json, sanitizeLines } from "../output/terminal.js";
+import { json, sanitize, sanitizeLines } from "../output/terminal.js";
+import { commandText, ReportFile } from "../report-file.js";
 
 interface SimulateOptions extends ReplayOptions {
   readonly rules?: string;
@@ -30,6 +38,8 @@ interface SimulateOptions extends ReplayOptions {
   readonly window?: string;
   readonly by?: string;
   readonly match?: string;
+  readonly html?: string;
+  readonly grid?: number;
   readonly json?: true;
 }
 
@@ -50,25 +60,40 @@ export function addSimulate(program: Command, io: Io): void {
     )
     .option("--by <key>", "with --compare or --suggest: what to count by, as a rule's key (default: ip)")
     .option("--match <request>", 'with --compare or --suggest: the requests that count: "POST /login", "/posts/*"');
-  replayOptions(command).option("--json", "print JSON");
+  replayOptions(command)
+    .option("--html <file>", "also write a page to look at: traffic, clients, and limits to drag. It reads the logs twice more")
+    .option(
+      "--grid <limits>",
+      "about how many other limits are tried for each rule, 0 for none (default: 24 with --html); with --json it adds what they did",
+      gridSize,
+    )
+    .option("--json", "print JSON");
   examples(
     command,
     "simulate access.log --rules limits.yaml",
     "simulate access.log --compare '100/1m' 'token-bucket 20 10/s' 'sliding-window-log 100/1m'",
+    "simulate access.log --rules limits.yaml --html report.html",
     "simulate access.log.*.gz --suggest --touch 0.1% > limits.yaml",
     "simulate access.log --rules limits.yaml --format '$remote_addr [$time_local] \"$request\" \"$http_x_user\"' --key 'user=$http_x_user'",
-  ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options));
+  ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options, commandText(rawArgsOf(program))));
+}
+
+/** The arguments as they were given. */
+function rawArgsOf(program: Command): readonly string[] {
+  return (program as Command & { readonly rawArgs?: readonly string[] }).rawArgs ?? ["simulate"];
 }
 
 /** What is printed. */
 interface Report {
   readonly report: object;
+  /** Undefined if no page was wanted. */
+  readonly page: ReportData | undefined;
   readonly text: string;
   readonly notes: readonly string[];
   readonly log: { readonly requests: number; readonly lines: number; readonly skippedBecause: { readonly blank: number } };
 }
 
-async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions): Promise<void> {
+async function runSimulate(io: Io, logs: readonly string[], options: SimulateOptions, command: string): Promise<void> {
   if (logs.length === 0) {
     // An option with several values takes the logs that come after it.
     throw new Failure("usage", "no log is given. Write the logs before the options: floodgate simulate access.log --compare '100/1m'.");
@@ -79,16 +104,40 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
     throw new Failure("usage", `${given}. Write --rules limits.yaml, --compare '100/1m' 'token-bucket 20 10/s', or --suggest.`);
   }
   refuseOptions(options);
+  const inputs = options.rules === undefined ? logs : [...logs, options.rules];
+  const file = options.html === undefined ? undefined : await ReportFile.of(options.html, inputs);
   const sources = await logSources(io, logs);
   const colors: Paint = (format, text) => paint(io, format, text);
-  const { report, text, notes, log } =
-    options.rules !== undefined
-      ? await simulateRules(io, sources, options, options.rules, colors)
-      : options.compare !== undefined
-        ? await comparePolicies(io, sources, options, options.compare, colors)
-        : await withRepeatable(sources, (repeatable) => suggestRules(io, repeatable, options));
-  print(io, options, report, text, notes);
+  const task: Task = { io, options, colors, made: { atMs: Date.now(), command } };
+  const readsAgain = options.suggest !== undefined || hasPage(options);
+  const { report, page, text, notes, log } = await (readsAgain ? withRepeatable(sources, (all) => run(task, all)) : run(task, sources));
+  if (file !== undefined && page !== undefined) await file.write(reportHtml(page));
+  print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, notes);
+  if (file !== undefined) io.err(`${sanitize(`floodgate: the report is in ${file.name}`)}\n`);
   if (log.requests === 0 && log.lines > log.skippedBecause.blank) throw new Failure("refused", "the log has no request.");
+}
+
+/** What the three tasks need. */
+interface Task {
+  readonly io: Io;
+  readonly options: SimulateOptions;
+  readonly colors: Paint;
+  readonly made: Made;
+}
+
+function run(task: Task, sources: readonly SizedSource[]): Promise<Report> {
+  const { rules, compare } = task.options;
+  if (rules !== undefined) return simulateRules(task, sources, rules);
+  return compare !== undefined ? comparePolicies(task, sources, compare) : suggestRules(task, sources);
+}
+
+function hasPage({ html, grid }: SimulateOptions): boolean {
+  return html !== undefined || (grid !== undefined && grid > 0);
+}
+
+/** How often the logs are read: what the page shows takes two more readings. */
+function passesOf(options: SimulateOptions, own: number): number {
+  return hasPage(options) ? own + 2 : own;
 }
 
 /** @throws Failure if an option is for another task, or if the format or a policy is invalid. */
@@ -109,36 +158,40 @@ function refuseOptions(options: SimulateOptions): void {
   );
 }
 
-async function simulateRules(
-  io: Io,
-  sources: readonly SizedSource[],
-  options: SimulateOptions,
-  file: string,
-  colors: Paint,
-): Promise<Report> {
+async function simulateRules({ io, options, colors, made }: Task, sources: readonly SizedSource[], file: string): Promise<Report> {
   const { text, name } = await readText(io, file);
   const set = validRules(io, text, name);
-  const own = replayOptionsOf(options, appNamesOf(set));
-  const log = await withProgress(io, sources, 1, (onProgress) => simulate(logsOf(sources), set, { ...own, onProgress }));
-  return { report: simulationJson(log), text: simulationText(log, colors), notes: log.notes, log };
+  const own = { ...replayOptionsOf(options, appNamesOf(set)), grid: options.grid };
+  const logs = logsOf(sources);
+  return withProgress(io, sources, passesOf(options, 1), async (onProgress) => {
+    const log = await simulate(logs, set, { ...own, onProgress });
+    const page = hasPage(options) ? await simulationReport(logs, set, log, { ...own, onProgress }, made) : undefined;
+    return { report: simulationJson(log), page, text: simulationText(log, colors), notes: log.notes, log };
+  });
 }
 
 async function comparePolicies(
-  io: Io,
+  { io, options, colors, made }: Task,
   sources: readonly SizedSource[],
-  options: SimulateOptions,
   policies: readonly string[],
-  colors: Paint,
 ): Promise<Report> {
-  const own = trialOptions(options);
-  const log = await withProgress(io, sources, 1, (onProgress) => compare(logsOf(sources), policies, { ...own, onProgress }));
-  return { report: comparisonJson(log), text: comparisonText(log, colors), notes: log.notes, log };
+  const own = { ...trialOptions(options), grid: options.grid };
+  const logs = logsOf(sources);
+  return withProgress(io, sources, passesOf(options, 1), async (onProgress) => {
+    const log = await compare(logs, policies, { ...own, onProgress });
+    const page = hasPage(options) ? await comparisonReport(logs, log, { ...own, onProgress }, made) : undefined;
+    return { report: comparisonJson(log), page, text: comparisonText(log, colors), notes: log.notes, log };
+  });
 }
 
-async function suggestRules(io: Io, sources: readonly SizedSource[], options: SimulateOptions): Promise<Report> {
-  const own = { ...trialOptions(options), touch: options.touch };
-  const log = await withProgress(io, sources, 3, (onProgress) => suggest(logsOf(sources), { ...own, onProgress }));
-  return { report: suggestionJson(log), text: suggestionText(log), notes: log.notes, log };
+async function suggestRules({ io, options, made }: Task, sources: readonly SizedSource[]): Promise<Report> {
+  const own = { ...trialOptions(options), touch: options.touch, grid: options.grid };
+  const logs = logsOf(sources);
+  return withProgress(io, sources, passesOf(options, 3), async (onProgress) => {
+    const log = await suggest(logs, { ...own, onProgress });
+    const page = hasPage(options) ? await suggestionReport(logs, log, { ...own, onProgress }, made) : undefined;
+    return { report: suggestionJson(log), page, text: suggestionText(log), notes: log.notes, log };
+  });
 }
 
 function trialOptions(options: SimulateOptions): ReturnType<typeof replayOptionsOf> & Pick<SimulateOptions, "by" | "match" | "window"> {
@@ -168,6 +221,11 @@ function print(io: Io, { json: asJson }: { readonly json?: true }, report: objec
 }
 
 const duration = matching(/^0*[1-9]\d{0,8}(ms|s|m|h|d)$/, "It must be a duration such as 1s, 1m or 1h.");
+
+function gridSize(text: string): number {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 0 to 99.");
+}
 
 /** `0.1%`, or `0.001`. */
 function share(text: string): number {

@@ -1,6 +1,7 @@
 import type { DecisionEvent, EventListener, FloodgateEvent } from "@floodgate/core";
 import type { RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
+import type { ReadOptions } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
 import { type AppFields, appNames, headersOf, Replay } from "./replay.js";
@@ -35,14 +36,18 @@ export async function replayLogs(
   const replay = new Replay(set, options, options.maxClients ?? defaultMaxClients, tally);
   replay.onEvent = listen(replay);
   try {
-    const reading = { ...options, reorder: options.reorder ?? defaultReorder, keepsLines: readsFields(set, options) };
-    for await (const batch of readLogs(sources, reading, tally)) {
+    for await (const batch of readLogs(sources, readingOf(set, options), tally)) {
       for (const request of batch) replay.decide(request);
     }
   } finally {
     replay.close();
   }
   return replay;
+}
+
+/** How logs are read for these rules. */
+export function readingOf(set: RuleSet, options: ReplayOptions): ReadOptions {
+  return { ...options, reorder: options.reorder ?? defaultReorder, keepsLines: readsFields(set, options) };
 }
 
 function readsFields(set: RuleSet, { plan }: AppFields): boolean {

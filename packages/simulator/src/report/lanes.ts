@@ -1,0 +1,95 @@
+import type { Policy } from "@floodgate/core";
+import { type Algorithm, algorithmOf, type Cells } from "@floodgate/core/store";
+import { countAbove } from "./needs.js";
+
+/** The most cells of state that the lanes of one rule may need: 256 MB. */
+const mostCells = 2 ** 25;
+
+/** What one limit of a grid did. */
+export interface LaneCounts {
+  limited: number;
+  clientsLimited: number;
+  /** Limited requests by interval of the timeline. */
+  readonly limitedAt: Uint32Array;
+}
+
+/**
+ * One limit of a grid. It decides only the requests of clients that need more than it: the others are never limited, and change nothing for
+ * anybody else.
+ */
+export class Lane implements LaneCounts {
+  readonly policy: Policy;
+  /** How many clients need more. Clients are numbered by what they need, the greatest first. */
+  readonly clients: number;
+  limited = 0;
+  clientsLimited = 0;
+  readonly limitedAt: Uint32Array;
+  readonly #limit: { readonly name: string; readonly policy: Policy };
+  readonly #algorithm: Algorithm<Policy>;
+  readonly #width: number;
+  /** The states of all clients; of a log, whose states differ in size, one by one. */
+  readonly #cells: Cells;
+  readonly #logs: Cells[] | undefined;
+  readonly #touched: Uint8Array;
+
+  constructor(policy: Policy, clients: number, intervals: number) {
+    this.policy = policy;
+    this.clients = clients;
+    this.limitedAt = new Uint32Array(intervals);
+    this.#limit = { name: "grid", policy };
+    this.#algorithm = algorithmOf(policy);
+    this.#width = widthOf(policy);
+    const isLog = policy.algorithm === "sliding-window-log";
+    this.#logs = isLog ? [] : undefined;
+    this.#cells = new Float64Array(isLog || policy.quota === 0 ? 0 : clients * this.#width);
+    this.#touched = new Uint8Array(clients);
+  }
+
+  decide(client: number, nowMs: number, cost: number, interval: number): void {
+    if (this.policy.quota > 0 && this.#allows(client, nowMs, cost)) return;
+    this.limited++;
+    (this.limitedAt[interval] as number)++;
+    if (this.#touched[client] === 1) return;
+    this.#touched[client] = 1;
+    this.clientsLimited++;
+  }
+
+  #allows(client: number, nowMs: number, cost: number): boolean {
+    if (this.#logs === undefined) {
+      return this.#algorithm.decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, true).allowed;
+    }
+    let cells = this.#logs[client] ?? new Float64Array(8);
+    const size = this.#algorithm.size(this.policy, cells, 0);
+    if (size > cells.length) {
+      const larger = new Float64Array(2 * size);
+      larger.set(cells);
+      cells = larger;
+    }
+    this.#logs[client] = cells;
+    return this.#algorithm.decide(this.#limit, cells, 0, nowMs, cost, true).allowed;
+  }
+}
+
+function widthOf(policy: Policy): number {
+  return algorithmOf(policy).size(policy, new Float64Array(64), 0);
+}
+
+/** Those of a grid's policies whose states fit into memory together: with all others of one kind, every second one is dropped first. */
+export function fitting(policies: readonly Policy[], own: Policy, descending: Float64Array): readonly Policy[] {
+  let kept = policies;
+  while (kept.length > 0 && kept.reduce((sum, policy) => sum + cellsOf(policy, descending), 0) > mostCells) {
+    if (kept.length === 1) return [];
+    const fewer = kept.filter((policy, i) => i % 2 === 1 || policy === own);
+    kept = fewer.length < kept.length ? fewer : kept.filter((policy) => policy === own);
+  }
+  return kept;
+}
+
+function cellsOf(policy: Policy, descending: Float64Array): number {
+  const clients = countAbove(descending, policy.quota);
+  const width = widthOf(policy);
+  if (policy.algorithm !== "sliding-window-log") return clients * width;
+  let cells = 0;
+  for (let i = 0; i < clients; i++) cells += width + 2 * Math.min(policy.quota, descending[i] as number);
+  return cells;
+}

@@ -1,0 +1,142 @@
+import type { Policy } from "@floodgate/core";
+import { describePolicy, type RuleSet } from "@floodgate/core/rules";
+import type { CompareOptions, Comparison } from "../compare/compare.js";
+import { trialRules } from "../compare/trial.js";
+import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
+import type { LogSource } from "../read/source.js";
+import type { LogSummary, Simulation } from "../simulate.js";
+import type { Suggestion, SuggestOptions } from "../suggest/suggest.js";
+import type { ReportClient, ReportData, ReportRule } from "./contract.js";
+import { type Survey, type SurveyOptions, survey } from "./survey.js";
+
+/** When a report was made, and with which command. */
+export interface Made {
+  readonly atMs: number;
+  readonly command: string;
+}
+
+/** The most clients, rules and notes that a report shows, and the most characters of a name. */
+const mostClients = 25;
+const mostRules = 100;
+const mostNotes = 50;
+const longestName = 200;
+
+/**
+ * The report of a simulation: it tries other limits too, so it reads the logs twice more.
+ * @throws FloodgateError if an option is invalid.
+ */
+export async function simulationReport(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  simulation: Simulation,
+  options: SurveyOptions,
+  made: Made,
+): Promise<ReportData> {
+  const found = await survey(sources, set, options);
+  const rules = simulation.rules.map((rule, i) => ruleOf(rule, rule, found, i));
+  return dataOf("rules", sources, simulation, simulation.rejected, simulation.notes, rules, found, made);
+}
+
+/** The report of a comparison. */
+export async function comparisonReport(
+  sources: readonly LogSource[],
+  comparison: Comparison,
+  options: CompareOptions & SurveyOptions,
+  made: Made,
+): Promise<ReportData> {
+  const { policies, by } = comparison;
+  const set = trialRules(new Map(policies.map(({ policy }, i) => [`policy ${i + 1}`, policy])), options);
+  const found = await survey(sources, set, options);
+  const rules = policies.map((each, i) => ruleOf(each, { name: each.text, policy: each.policy, mode: "shadow", by }, found, i));
+  return dataOf("compare", sources, comparison, undefined, comparison.notes, rules, found, made);
+}
+
+/** The report of a suggestion. */
+export async function suggestionReport(
+  sources: readonly LogSource[],
+  suggestion: Suggestion,
+  options: SuggestOptions & SurveyOptions,
+  made: Made,
+): Promise<ReportData> {
+  const { by } = suggestion;
+  const set = trialRules(new Map(suggestion.rules.map(({ algorithm, policy }) => [algorithm, policy])), options);
+  const found = await survey(sources, set, options);
+  const rules = suggestion.rules.map((each, i) =>
+    ruleOf(each, { name: `suggested-${each.algorithm}`, policy: each.policy, mode: "shadow", by }, found, i),
+  );
+  return dataOf("suggest", sources, suggestion, undefined, suggestion.notes, rules, found, made);
+}
+
+/** What a program can use of a report beside the measures: the timeline, and for each rule its grid and its burst. */
+export function reportJson({ timeline, rules }: ReportData): object {
+  return {
+    timeline: timeline ?? null,
+    grids: rules.map(({ name, grid, burst }) => ({ name, grid: grid ?? null, burst: burst ?? null })),
+  };
+}
+
+function ruleOf(
+  measure: RuleMeasure,
+  { name, policy, mode, by }: { name: string; policy: Policy; mode: "enforce" | "shadow"; by: string },
+  found: Survey,
+  i: number,
+): ReportRule {
+  const { requests, limited, clients, clientsLimited, delayed, longestQueuedMs, bans, windowMs } = measure;
+  const { grid, burst } = found.rules[i] as Survey["rules"][number];
+  return {
+    name: cut(name),
+    algorithm: policy.algorithm,
+    numbers: describePolicy(policy),
+    mode,
+    by: cut(by),
+    ...{ requests, limited, clients, clientsLimited, delayed, longestQueuedMs, bans, windowMs },
+    longestLockoutMs: finite(measure.longestLockoutMs),
+    heaviest: clientsOf(measure),
+    grid,
+    burst: burst === undefined ? undefined : { ...burst, client: cut(burst.client) },
+  };
+}
+
+function clientsOf({ heaviest, topLimited }: RuleMeasure): ReportClient[] {
+  const clients = new Map<string, MeasuredClient>();
+  for (const client of [...topLimited.slice(0, mostClients), ...heaviest.slice(0, mostClients)]) clients.set(client.key, client);
+  return [...clients.values()]
+    .sort((a, b) => b.requests - a.requests)
+    .map(({ key, longestLockoutMs, requests, limited, peak }) => {
+      return { name: cut(key), requests, limited, peak, longestLockoutMs: finite(longestLockoutMs) };
+    });
+}
+
+function dataOf(
+  task: ReportData["task"],
+  sources: readonly LogSource[],
+  { lines, requests, skipped, firstMs, lastMs, formats }: LogSummary,
+  rejected: number | undefined,
+  notes: readonly string[],
+  rules: readonly ReportRule[],
+  found: Survey,
+  { atMs, command }: Made,
+): ReportData {
+  return {
+    task,
+    madeAtMs: atMs,
+    command: cut(command, 2000),
+    logs: sources.slice(0, mostNotes).map(({ name }) => cut(name)),
+    formats: [...new Set(Object.values(formats))].map((name) => cut(name)),
+    ...{ lines, requests, skipped, firstMs, lastMs, rejected },
+    timeline: found.timeline,
+    rules: rules.slice(0, mostRules),
+    notes: [
+      ...[...notes, ...found.notes].slice(0, mostNotes).map((note) => cut(note, 1000)),
+      ...(rules.length > mostRules ? [`This page shows ${mostRules} of ${rules.length} rules.`] : []),
+    ],
+  };
+}
+
+function cut(text: string, longest = longestName): string {
+  return text.length > longest ? `${text.slice(0, longest)}… (${text.length.toLocaleString("en")} characters)` : text;
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

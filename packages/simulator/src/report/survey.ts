@@ -1,0 +1,152 @@
+import type { FloodgateEvent } from "@floodgate/core";
+import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { readLogs } from "../read/merge.js";
+import type { LogSource } from "../read/source.js";
+import { Tally } from "../read/tally.js";
+import { Replay } from "../replay/replay.js";
+import { defaultMaxClients, isDecision, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { policyOf } from "../simulate.js";
+import { BurstWatch } from "./burst.js";
+import type { Burst, Grid, Timeline } from "./contract.js";
+import { gridOf } from "./grid.js";
+import { fitting, Lane } from "./lanes.js";
+import { countAbove, Needs } from "./needs.js";
+import { policiesOf } from "./numbers.js";
+import { secondReading, type Tried } from "./second-reading.js";
+import { TimelineCounter } from "./timeline.js";
+import { type WatchedRule, withoutLimits } from "./watched-rule.js";
+import { World, WorldWithoutLimit } from "./worlds.js";
+
+export interface SurveyOptions extends ReplayOptions {
+  /** About how many limits are tried for each rule. Default 24; 0 tries none. */
+  readonly grid?: number | undefined;
+}
+
+/** What a log would be under other limits. */
+export interface Survey {
+  readonly timeline: Timeline | undefined;
+  /** By rule, in their order. */
+  readonly rules: readonly { readonly grid: Grid | undefined; readonly burst: Burst | undefined }[];
+  readonly notes: readonly string[];
+}
+
+const defaultGrid = 24;
+/** Rules beyond these have no grid. */
+const mostRules = 12;
+/** A limit beside other rules takes much longer to try. */
+const mostWorlds = 12;
+
+/**
+ * Tries many limits for each rule. Reads the logs twice: first it measures what each client needs, then it replays the clients that need more
+ * than a limit under that limit. The others would not be limited.
+ * @throws FloodgateError if a rule or an option is invalid.
+ */
+export async function survey(sources: readonly LogSource[], set: RuleSet, options: SurveyOptions = {}): Promise<Survey> {
+  const first = await measured(sources, set, options);
+  const { rules, timeline } = first;
+  if (timeline === undefined || (options.grid ?? defaultGrid) === 0) {
+    return { timeline, rules: rules.map(() => ({ grid: undefined, burst: undefined })), notes: [] };
+  }
+  return replayedUnderLimits(sources, set, options, first, timeline);
+}
+
+interface Measured {
+  readonly rules: readonly WatchedRule[];
+  readonly needs: readonly Needs[];
+  /** The rules that share requests with a rule that rejects. */
+  readonly sharing: ReadonlySet<number>;
+  readonly timeline: Timeline | undefined;
+}
+
+/** The first reading: what each client needs of each rule, and which rules meet on one request. */
+async function measured(sources: readonly LogSource[], set: RuleSet, options: SurveyOptions): Promise<Measured> {
+  const maxClients = options.maxClients ?? defaultMaxClients;
+  const rules = watchedRules(set, options);
+  const numbers = new Map(rules.map(({ name }, i) => [name, i]));
+  const needs = rules.map(({ policy }) => new Needs(policy, maxClients));
+  const timeline = new TimelineCounter();
+  const sharing = new Set<number>();
+  let isUncertain = false;
+  let met: number[] = [];
+  const replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
+  replay.onEvent = (event: FloodgateEvent) => {
+    if (event.type === "missing-key") isUncertain = true;
+    if (!isDecision(event)) return;
+    const rule = numbers.get(event.name) as number;
+    needs[rule]?.see(event, replay.nowMs);
+    met.push(rule);
+  };
+  for await (const batch of readLogs(sources, readingOf(set, options), new Tally())) {
+    for (const request of batch) {
+      met = [];
+      replay.decide(request);
+      timeline.add(replay.nowMs);
+      if (met.length > 1)
+        for (const rule of met) if (met.some((other) => other !== rule && rules[other]?.isShadow === false)) sharing.add(rule);
+    }
+  }
+  replay.close();
+  // A request without a key may fail or be rejected as a whole, and count for no rule.
+  if (rules.length > 1 && (isUncertain || replay.failed.size > 0)) for (const i of rules.keys()) sharing.add(i);
+  const { startMs, stepMs, counts } = timeline;
+  return { rules, needs, sharing, timeline: counts.length === 0 ? undefined : { startMs, stepMs, requests: counts } };
+}
+
+function watchedRules(set: RuleSet, options: SurveyOptions): WatchedRule[] {
+  const replay = new Replay(set, options, 1, new Tally());
+  try {
+    return replay.rules.map((rule, i) => {
+      const { ban, plans } = set.rules[i] as PlainRule;
+      return { name: rule.name, policy: policyOf(rule), isShadow: rule.shadow, hasMore: ban !== undefined || plans !== undefined };
+    });
+  } finally {
+    replay.close();
+  }
+}
+
+async function replayedUnderLimits(
+  sources: readonly LogSource[],
+  set: RuleSet,
+  options: SurveyOptions,
+  { rules, needs, sharing }: Measured,
+  timeline: Timeline,
+): Promise<Survey> {
+  const maxClients = options.maxClients ?? defaultMaxClients;
+  const intervals = timeline.requests.length;
+  const tried = rules.map((rule, i): Tried => {
+    const own = needs[i] as Needs;
+    const { descending, rankOf } = own.ranked();
+    const { greatest } = own;
+    const burst = greatest === undefined || rule.policy.quota === 0 ? undefined : new BurstWatch(rule.policy, greatest.key, greatest.atMs);
+    const tried = { rule, needs: own, rankOf, descending, lanes: [], worlds: [], withoutLimit: undefined, burst };
+    if (descending.length === 0 || i >= mostRules) return tried;
+    const isWorld = rule.hasMore || sharing.has(i);
+    const count = options.grid ?? defaultGrid;
+    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, mostWorlds) : count);
+    if (!isWorld) {
+      const kept = fitting(policies, rule.policy, descending);
+      return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
+    }
+    const plain = set.rules[i] as PlainRule;
+    const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options, maxClients));
+    return { ...tried, worlds, withoutLimit: new WorldWithoutLimit(set, plain, rule.policy, options, maxClients) };
+  });
+  const clients = await secondReading(sources, set, options, tried, timeline);
+  return {
+    timeline,
+    rules: tried.map(({ rule, descending, lanes, worlds, withoutLimit, burst }) => ({
+      grid: gridOf(rule.policy, lanes.length > 0 ? lanes : worlds, withoutLimit?.needs.ranked().descending ?? descending),
+      burst: burst?.result((key) => clients.shown(key)),
+    })),
+    notes: notesOf(tried),
+  };
+}
+
+function notesOf(tried: readonly Tried[]): string[] {
+  const without = tried.filter(({ lanes, worlds, descending }) => descending.length > 0 && lanes.length + worlds.length === 0);
+  return without.map(({ rule }, i) =>
+    i < mostRules && tried.indexOf(without[i] as Tried) >= mostRules
+      ? `Other limits were tried for the first ${mostRules} rules only, so not for ${rule.name}.`
+      : `The states of ${rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
+  );
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { type Grid, type SimulateOptions, simulate, survey } from "../../src/index.js";
+import { accessLog, logOf, randomLog, rules } from "../logs.js";
+
+const log = randomLog(7, 700);
+
+/** Simulates a rules file for each limit of the grid, in which `LIMIT` stands for it. */
+async function expectSimulated(content: string, yaml: string, own: number, name: string, more: SimulateOptions = {}): Promise<Grid> {
+  const options = { grid: 6, ...more };
+  const set = rules(yaml.replace("LIMIT", String(own)));
+  const found = await survey([logOf(content)], set, options);
+  const at = set.rules.findIndex((rule) => rule.name === name);
+  const grid = found.rules[at]?.grid as Grid;
+  for (const { limit, limited, clientsLimited, limitedAt } of grid.points) {
+    const { rules: simulated } = await simulate([logOf(content)], rules(yaml.replace("LIMIT", String(limit))), more);
+    expect({ limit, limited, clientsLimited }).toEqual({
+      limit,
+      limited: simulated[at]?.limited,
+      clientsLimited: simulated[at]?.clientsLimited,
+    });
+    expect(limitedAt.reduce((sum, value, i) => sum + (i % 2 === 1 ? value : 0), 0)).toBe(limited);
+  }
+  expect(grid.points.map(({ limit }) => limit)).toEqual([...new Set(grid.points.map(({ limit }) => limit))].sort((a, b) => a - b));
+  expect(grid.points[grid.own]?.limit).toBe(own);
+  expect(new Set(grid.points.map(({ limited }) => limited)).size).toBeGreaterThan(3);
+  return grid;
+}
+
+describe("the grid of a rule is what simulate says for each of its limits", () => {
+  it.each([
+    ["fixed-window", "limit: LIMIT, window: 1m"],
+    ["sliding-window-log", "limit: LIMIT, window: 1m"],
+    ["sliding-window-log", "limit: LIMIT, window: 1m, countRejected: true"],
+    ["sliding-window-counter", "limit: LIMIT, window: 1m"],
+    ["sliding-window-counter", "limit: LIMIT, window: 1m, buckets: 6"],
+    ["token-bucket", "capacity: LIMIT, refill: 7, every: 10s"],
+    ["token-bucket", "capacity: LIMIT, refill: 7, every: 10s, style: interval"],
+    ["leaky-bucket", "capacity: LIMIT, leak: 1, every: 1s"],
+    ["leaky-bucket", "capacity: LIMIT, leak: 1, every: 1s, maxDelayMs: 9000"],
+    ["gcra", "limit: 20, window: 1m, burst: LIMIT"],
+  ])("%s with %s", async (algorithm, options) => {
+    await expectSimulated(log, `rules: [{ name: a, policy: { algorithm: ${algorithm}, ${options} } }]`, 25, "a");
+  });
+
+  it.each([
+    ["in shadow mode", "rules: [{ name: a, limit: LIMIT, window: 1m, mode: shadow }]"],
+    ["with a ban", "rules: [{ name: a, limit: LIMIT, window: 1m, ban: { after: 3, within: 1m, for: 10m } }]"],
+    ["with costs", "rules: [{ name: a, limit: LIMIT, window: 1m, cost: 3 }]"],
+    ["beside a rule that rejects", "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, limit: 60, window: 10m }]"],
+    ["before a global limit", "rules: [{ name: a, limit: LIMIT, window: 1m }, { name: b, key: global, limit: 200, window: 10m }]"],
+    [
+      "in shadow mode beside a rule that rejects",
+      "rules: [{ name: b, limit: 30, window: 5m }, { name: a, limit: LIMIT, window: 1m, mode: shadow }]",
+    ],
+    ["beside shadows", "rules: [{ name: b, limit: 30, window: 5m, mode: shadow }, { name: a, limit: LIMIT, window: 1m }]"],
+    ["with an exemption", "exempt: { ips: [10.0.0.0/31] }\nrules: [{ name: a, limit: LIMIT, window: 1m }]"],
+  ])("%s", async (_, yaml) => {
+    await expectSimulated(log, yaml, 25, "a");
+  });
+
+  it("with plans and keys of the app", async () => {
+    const lines = randomLog(3, 600)
+      .trim()
+      .split("\n")
+      .map((line, i) => line.replace("curl/8", i % 3 === 0 ? "pro" : i % 3 === 1 ? "free" : "-"));
+    const yaml = "rules: [{ name: a, key: user, limit: LIMIT, window: 1m, plans: { pro: { limit: 30 } }, onMissingKey: skip }]";
+    await expectSimulated(lines.join("\n"), yaml, 12, "a", { plan: "header:user-agent", keys: { user: "remote_addr" } });
+  });
+
+  it("for a real log", async () => {
+    const { points } = await expectSimulated(accessLog, "rules: [{ name: a, limit: LIMIT, window: 1m }]", 20, "a");
+    expect(points.at(-1)).toMatchObject({ limited: 0, clientsLimited: 0 });
+  });
+});
