@@ -2,8 +2,10 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The limit
-export { type Outcome, RateLimit } from "./middleware/rate-limit.js";
+export { RateLimit } from "./middleware/rate-limit.js";
+export type { Outcome } from "./middleware/outcome.js";
 export type { CheckedRule, NamedCheck, NamedDecisions } from "./middleware/named-checks.js";
+export type { DescriptorStatus, DescriptorsOutcome } from "./middleware/descriptors.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export { withFaults } from "./middleware/faults.js";
 
@@ -24,6 +26,7 @@ export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
+export type { Descriptor, DescriptorEntry } from "./requests/descriptor.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf } from "./requests/meeting.js";
 

@@ -127,18 +127,17 @@ const exempt = map(
   "Clients that this rule does not count.",
 );
 
-const header = z.record(
-  z.string(),
-  expect(
-    z.union([z.string(), z.boolean(), expect(z.array(z.string()).min(1), "a list", 'x-api-version: ["2", "3"]')]),
-    "a string, a list of strings, true or false",
-    'x-api-version: "2"',
-    {
-      description:
-        "The value, with * for any characters; a list of values, one of which must match; true for any value; false if the header must be missing.",
-    },
-  ),
-);
+/** Names and the values that they must have. */
+function expectedValues(what: string, name: string, value: string, others: string): z.ZodType {
+  const list = expect(z.array(z.string()).min(1), "a list", `${name}: ${others}`);
+  const union = expect(z.union([z.string(), z.boolean(), list]), "a string, a list of strings, true or false", `${name}: ${value}`, {
+    description: `The value, with * for any characters; a list of values, one of which must match; true for any value; false if the ${what} must be missing.`,
+  });
+  return z.record(z.string(), union);
+}
+
+const header = expectedValues("header", "x-api-version", '"2"', '["2", "3"]');
+const entries = expectedValues("entry", "tier", "free", "[free, trial]");
 
 const match = map(
   {
@@ -159,9 +158,22 @@ const match = map(
     header: expect(header, "a map", 'header: { x-api-version: "2" }', {
       description: "The headers that a request must have, and their values.",
     }).optional(),
+    domain: oneOrMore(
+      text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
+      "a string or a list of strings",
+      "domain: edge",
+      "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
+    ).optional(),
+    descriptor: expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
+      description: "The entries that a descriptor must have, and their values. The rule then counts descriptors, and no HTTP requests.",
+      minProperties: 1,
+    }).optional(),
   },
   "match: { method: POST, path: /posts }",
-  "The requests that the rule counts: all parts must match. Default: every request.",
+  "The requests that the rule counts: all parts must match. Default: every HTTP request.",
+  {
+    anyOf: [{ properties: { domain: false, descriptor: false } }, { properties: { method: false, path: false, header: false } }],
+  },
 );
 
 const cost = expect(
@@ -188,10 +200,14 @@ const rule = map(
     }),
     match: match.optional(),
     key: oneOrMore(
-      text("key: user", "ip, route, global, header:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.", {
-        minLength: 1,
-        examples: ["ip", "global", "route", "header:x-api-key", "secret:header:x-token"],
-      }),
+      text(
+        "key: user",
+        "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
+        {
+          minLength: 1,
+          examples: ["ip", "global", "route", "header:x-api-key", "descriptor:remote_address", "secret:header:x-token"],
+        },
+      ),
       "a name or a list of names",
       "key: user",
       "What requests are counted by: a name, or a list of names for a combined key. Default ip.",

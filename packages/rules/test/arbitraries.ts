@@ -88,6 +88,14 @@ const match = some({
   header: fc.dictionary(headerName, fc.oneof(oneOrMore(headerValue), fc.boolean()), { maxKeys: 3 }),
 });
 
+const entryTest = fc.oneof(oneOrMore(awkward), fc.boolean());
+
+/** A match for descriptors has a domain, or entries, or both. */
+const descriptorMatch = fc
+  .tuple(some({ domain: oneOrMore(awkward) }), some({ descriptor: fc.dictionary(name, entryTest, { minKeys: 1, maxKeys: 3 }) }))
+  .map(([domain, entries]) => ({ ...domain, ...entries }))
+  .filter((match) => Object.keys(match).length > 0);
+
 const rest = some({
   match,
   key: oneOrMore(keyName),
@@ -100,9 +108,25 @@ const rest = some({
   ban: fc.record({ after: count, within: duration, for: duration }),
 });
 
-const rule = fc
+const httpRule = fc
   .tuple(name, rest, fc.oneof(fc.record(limited), fc.record({ policy: policies })))
   .map(([name, rest, limit]) => ({ name, ...rest, ...limit }));
+
+const descriptorKey = fc.oneof(appName, fc.constantFrom("ip", "global", "descriptor:remote_address", "secret:descriptor:api key"));
+
+const descriptorRule = fc.record(
+  {
+    name,
+    match: descriptorMatch,
+    limit: count,
+    window: duration,
+    key: oneOrMore(descriptorKey),
+    mode: fc.constantFrom("enforce", "shadow"),
+  },
+  { requiredKeys: ["name", "match", "limit", "window"] },
+);
+
+const rule = fc.oneof({ weight: 3, arbitrary: httpRule }, { weight: 1, arbitrary: descriptorRule });
 
 export const ruleSets: fc.Arbitrary<RuleSet> = fc.record(
   { rules: fc.uniqueArray(rule, { selector: ({ name }) => name, minLength: 1, maxLength: 4 }), exempt },

@@ -76,6 +76,7 @@ const reasons: Readonly<Record<Misfit, (rule: PlainRule) => string>> = {
     `header: the rule matches ${Object.entries(match?.header ?? {})
       .map(headerWords)
       .join(", ")}`,
+  descriptor: () => "descriptor: the rule matches descriptors of Envoy's rate limit service",
   exempt: () => "exempt",
   free: () => "its cost is 0",
   "no-match": () => "its match function says no",

@@ -25,44 +25,14 @@ import { yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { afterThisRun, steadyMs } from "../support/runtime.js";
 import { WeakList } from "../support/weak-list.js";
-import { type Afterwards, afterwards } from "./afterwards.js";
+import { afterwards } from "./afterwards.js";
 import { countTowardsBans } from "./bans.js";
+import { askDescriptors, type DescriptorAsk, type DescriptorsOutcome, oncePerName, sharedChecks, statusesOf } from "./descriptors.js";
 import { throwFault } from "./faults.js";
 import { DoubleCounts, isFirstUse, MadePerRequest, madePerRequestOf } from "./mounting-mistakes.js";
-import { type CheckedRule, type NamedCheck, type NamedDecisions, namedRuleChecks } from "./named-checks.js";
+import { type NamedCheck, type NamedDecisions, namedRuleChecks } from "./named-checks.js";
+import { noBody, noStore, type Outcome, rejection, unlimited } from "./outcome.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
-
-/** What an adapter does with a request. */
-export interface Outcome {
-  readonly action: "pass" | "reject";
-  readonly headers: readonly Header[];
-  /** The most restrictive decision; undefined if no limit applied. */
-  readonly decision: Decision | undefined;
-  /** How long to hold a request that passes, in milliseconds. */
-  readonly delayMs: number;
-  /** The status of a rejection, and its body unless `onLimited` answers. */
-  readonly status: number;
-  readonly body: Body;
-  /** What the rules asked of the store, and the decision of each. Both are empty if no rule counted the request. */
-  readonly checks: readonly CheckedRule[];
-  readonly decisions: readonly Decision[];
-  /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
-  readonly sent: Afterwards | undefined;
-}
-
-const noBody: Body = { text: "", contentType: "text/plain" };
-const nothing: readonly never[] = [];
-const unlimited: Outcome = {
-  action: "pass",
-  headers: [],
-  decision: undefined,
-  delayMs: 0,
-  status: 200,
-  body: noBody,
-  checks: nothing,
-  decisions: nothing,
-  sent: undefined,
-};
 
 /** The middlewares of this process that are not closed. */
 // biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
@@ -168,6 +138,46 @@ export class RateLimit<Req> {
     }
   }
 
+  /**
+   * Decides the descriptors of one request to Envoy's rate limit service in one step: all limits of all descriptors allow and are charged,
+   * or none is. For each descriptor it takes a request of which the reader tells the `descriptor`.
+   * @throws as `decide` does.
+   */
+  decideDescriptors(requests: readonly Req[]): Promised<DescriptorsOutcome> {
+    const fault = (error: unknown): DescriptorsOutcome => ({
+      outcome: this.#fault(error),
+      statuses: statusesOf(requests.length, [], unlimited),
+    });
+    try {
+      const meetings = requests.map((request) => new Meeting(request, this, this.#settings));
+      const asks = askDescriptors(meetings, this.#rules.current.rules.descriptors);
+      const outcome = andThen<readonly DescriptorAsk<Req>[], DescriptorsOutcome>(asks, (all) => this.#decideAsks(meetings, all));
+      return isPromise(outcome) ? outcome.then(undefined, fault) : outcome;
+    } catch (error) {
+      return fault(error);
+    }
+  }
+
+  #decideAsks(meetings: readonly Meeting<Req>[], asks: readonly DescriptorAsk<Req>[]): Promised<DescriptorsOutcome> {
+    const rules = asks.map(({ rule }) => rule);
+    const asked = asks.map((ask) => ask.asked);
+    this.#tellNotCounted(rules, asked);
+    if (asked.includes("missing-key")) {
+      const keyless = new Set(asks.filter((ask) => ask.asked === "missing-key").map(({ place }) => place));
+      const statuses = meetings.map((_, place) => ({ allowed: !keyless.has(place), decision: undefined }));
+      return { outcome: this.#rejectKeyless(rules, asked), statuses };
+    }
+    const shared = sharedChecks(asks);
+    const meeting = meetings[0];
+    if (meeting === undefined || shared.length === 0) return { outcome: unlimited, statuses: statusesOf(meetings.length, [], unlimited) };
+    if (heard(this.#client.onEvent) !== undefined) meeting.askedMs = steadyMs();
+    const checks = shared.map(({ check }) => check);
+    return andThen<Outcome, DescriptorsOutcome>(this.#decideAll(meeting, checks, oncePerName), (outcome) => ({
+      outcome,
+      statuses: statusesOf(meetings.length, shared, outcome),
+    }));
+  }
+
   #meet(request: Req): Promised<Outcome> {
     const meeting = new Meeting(request, this, this.#settings);
     this.#settings.reader.showDecision?.(request, this.decisionName);
@@ -181,8 +191,8 @@ export class RateLimit<Req> {
 
   /** The same version of the rules decides all of a request, even if another becomes active while functions of the app are pending. */
   #find(meeting: Meeting<Req>): readonly CompiledRule<Req>[] {
-    const { all, index } = this.#rules.current.rules;
-    const rules = index === undefined ? all : index.find(meeting);
+    const { http, index } = this.#rules.current.rules;
+    const rules = index === undefined ? http : index.find(meeting);
     return meeting.earlier === undefined ? rules : rules.filter(({ name }) => !meeting.wasCheckedUnder(name));
   }
 
@@ -226,10 +236,11 @@ export class RateLimit<Req> {
       : this.#report(meeting, checks, single(first, decision));
   }
 
-  #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[]): Promised<Outcome> {
+  /** @param shown which of the enforced decisions the response shows. */
+  #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[], shown?: Shown): Promised<Outcome> {
     const checks = withoutVain(all);
     return andThen<readonly Decision[], Outcome>(this.#consume(checks), (decisions) =>
-      this.#report(meeting, checks, combine(checks, decisions)),
+      this.#report(meeting, checks, combine(checks, decisions), shown),
     );
   }
 
@@ -259,7 +270,7 @@ export class RateLimit<Req> {
     const [first, second] = checks as readonly [RuleCheck<Req>, RuleCheck<Req>?];
     // A single rule with a ban takes the cheaper way of one limit.
     const answers: Promised<readonly Decision[]> =
-      second === undefined
+      second === undefined && first.look !== true
         ? andThen<Decision, readonly Decision[]>(guard.consume(first.limit, first.key, first.cost), (decision) => [decision])
         : guard.consumeAll(checks);
     return andThen<readonly Decision[], readonly Decision[]>(answers, (answers) =>
@@ -267,7 +278,7 @@ export class RateLimit<Req> {
     );
   }
 
-  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision): Outcome {
+  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown?: Shown): Outcome {
     const { allowed, decision, all } = combined;
     meeting.decision = decision;
     // A listener that came while the store was asked first hears of the next request.
@@ -279,7 +290,8 @@ export class RateLimit<Req> {
       if (shadow === true) watched = true;
       if (rule.settle !== undefined) mayChange = true;
     }
-    const enforced = watched ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
+    let enforced = watched ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
+    if (shown !== undefined) enforced = shown(enforced);
     const headers = this.#headersOf(meeting, enforced, decision, !allowed);
     if (!allowed) return this.#reject(headers, enforced, decision, checks, all);
     let delayMs = 0;
@@ -325,7 +337,7 @@ export class RateLimit<Req> {
   }
 
   #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
-    const keyless = rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name);
+    const keyless = [...new Set(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name))];
     return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined, undefined), undefined);
   }
 
@@ -364,6 +376,9 @@ export class RateLimit<Req> {
   }
 }
 
+/** Which of the enforced decisions a response shows. */
+type Shown = (decisions: readonly Decision[]) => readonly Decision[];
+
 /** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
 function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
   for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
@@ -378,17 +393,4 @@ function withoutVain<Req>(all: readonly RuleCheck<Req>[]): readonly RuleCheck<Re
 /** The combined decision of a single check. */
 function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
   return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
-}
-
-const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
-
-function rejection(
-  status: number,
-  headers: readonly Header[],
-  body: Body,
-  decision: Decision | undefined,
-  checks: Outcome["checks"] = nothing,
-  decisions: Outcome["decisions"] = nothing,
-): Outcome {
-  return { action: "reject", headers, decision, delayMs: 0, status, body, checks, decisions, sent: undefined };
 }

@@ -3,6 +3,7 @@ import type { Key } from "../limits/key.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, ipKey, parseIp } from "../support/ip.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
+import type { Descriptor } from "./descriptor.js";
 import type { CostFunction, KeyFunction, KeyInfo } from "./functions.js";
 import { type Readings, readingsOf } from "./path.js";
 import type { RequestSettings } from "./request-options.js";
@@ -101,6 +102,11 @@ export class Meeting<Req = unknown> {
 
   header(lowerCaseName: string): string | undefined {
     return this.settings.reader.header(this.request, lowerCaseName);
+  }
+
+  /** Undefined for an HTTP request. */
+  get descriptor(): Descriptor | undefined {
+    return this.settings.reader.descriptor?.(this.request);
   }
 
   /** The route that the framework knows. */

@@ -1,3 +1,4 @@
+import type { Descriptor } from "./descriptor.js";
 import type { RequestPath } from "./path.js";
 
 /** How an adapter reads the requests of its framework. */
@@ -26,6 +27,11 @@ export interface RequestReader<Req> {
   trustsProxy(request: Req): boolean;
   /** The pattern of the matched route, if the framework knows it; with the patterns of mounts, if it knows them. */
   route(request: Req): string | undefined;
+  /**
+   * The descriptor that Envoy's rate limit service is asked about; undefined for an HTTP request. Only gateways have it: see
+   * `RateLimit.decideDescriptors`.
+   */
+  descriptor?(request: Req): Descriptor | undefined;
 }
 
 /** The value of a header of Node's own request, for a reader's `header`. */

@@ -1,6 +1,8 @@
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
+import { DescriptorIndex } from "./descriptor-index.js";
+import { checkForDescriptors } from "./descriptor-rule.js";
 import { MatchIndex } from "./match-index.js";
 import { besideRules, limitWords, type Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
@@ -9,21 +11,27 @@ import type { RulesOptions } from "./rules-options.js";
 /** The compiled rules of a middleware, with an index to find those of a request. */
 export class CompiledRules<Req> {
   readonly all: readonly CompiledRule<Req>[];
-  /** Finds the rules whose method, path and headers match a request. Undefined if every rule matches every request. */
+  /** The rules for HTTP requests. The others are for descriptors. */
+  readonly http: readonly CompiledRule<Req>[];
+  /** Finds the rules whose method, path and headers match a request. Undefined if each of `http` matches every request. */
   readonly index: MatchIndex<CompiledRule<Req>> | undefined;
+  /** Finds the rules that match a descriptor. */
+  readonly descriptors: DescriptorIndex<CompiledRule<Req>>;
   /** Whether no rule is enforced. */
   readonly areWatched: boolean;
-  /** Whether a rule may need the client's address. */
+  /** Whether a rule may need the address of an HTTP client. */
   readonly readAddress: boolean;
-  /** Whether an enforced rule may need the client's address. */
+  /** Whether an enforced rule may need the address of an HTTP client. */
   readonly needAddress: boolean;
 
   constructor(rules: readonly CompiledRule<Req>[]) {
     this.all = rules;
-    this.index = rules.some(({ match }) => match !== undefined) ? new MatchIndex(rules) : undefined;
+    this.http = rules.filter(({ match }) => match?.descriptor === undefined);
+    this.index = this.http.some(({ match }) => match !== undefined) ? new MatchIndex(this.http) : undefined;
+    this.descriptors = new DescriptorIndex(rules);
     this.areWatched = rules.every(({ shadow }) => shadow);
-    this.readAddress = rules.some(({ readsAddress }) => readsAddress);
-    this.needAddress = rules.some(({ readsAddress, shadow }) => readsAddress && !shadow);
+    this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
+    this.needAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
   }
 }
 
@@ -150,5 +158,7 @@ function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unk
     );
   }
   names.add(rule.name);
-  return new CompiledRule(place, rule, context);
+  const compiled = new CompiledRule(place, rule, context);
+  if (compiled.match?.descriptor !== undefined) checkForDescriptors(place, compiled);
+  return compiled;
 }

@@ -13,7 +13,7 @@ import { abandon, andThen, isPromise, type Promised } from "../support/promises.
 import { Ban } from "./ban.js";
 import { type Costs, checkReachable, checkRuleCost, namedCost } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
-import { type KeySource, keySource, withAddresses } from "./key-source.js";
+import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
 import { compilePlans } from "./plans.js";
 import type { LimitOptions, OnMissingKey, Rule } from "./rule.js";
@@ -88,7 +88,7 @@ export class CompiledRule<Req> {
     this.name = inside(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
     if (typeof rule.match === "function") this.#test = rule.match;
-    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match);
+    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, keyedEntries(rule.key));
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;

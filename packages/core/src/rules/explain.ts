@@ -10,8 +10,10 @@ import { ruleContext } from "./rule-context.js";
 import type { RuleSet } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
 
-/** Why a rule does not count a request: its method, path or a header does not fit, or as the rule itself answers. */
-export type Misfit = "method" | "path" | "header" | Exclude<NotCounted, "missing-key">;
+/**
+ * Why a rule does not count a request: its method, path or a header does not fit, it counts descriptors, or as the rule itself answers.
+ */
+export type Misfit = "method" | "path" | "header" | "descriptor" | Exclude<NotCounted, "missing-key">;
 
 /** What a rule does with one request. */
 export type Explanation<Req> = { readonly rule: CompiledRule<Req> } & (
@@ -44,7 +46,7 @@ export class RuleExplainer<Req> {
   /** What each rule does with a request, in their order. */
   async explain(request: Req): Promise<Explanation<Req>[]> {
     const meeting = new Meeting(request, { decisionName: "rateLimit" }, this.#settings);
-    const fitting = new Set(this.#rules.index?.find(meeting) ?? this.all);
+    const fitting = new Set(this.#rules.index?.find(meeting) ?? this.#rules.http);
     return asWhole(
       await Promise.all(
         this.all.map((rule) =>
@@ -67,6 +69,7 @@ async function explainFitting<Req>(rule: CompiledRule<Req>, meeting: Meeting<Req
 
 /** The first part of a match that does not fit. */
 function misfitOf<Req>({ match }: CompiledRule<Req>, request: RequestParts): Misfit {
+  if (match?.descriptor !== undefined) return "descriptor";
   if (match?.methods?.has(request.method) === false) return "method";
   if (match?.paths !== undefined && match.pattern(request.path) === undefined) return "path";
   return "header";

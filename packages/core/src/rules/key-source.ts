@@ -1,4 +1,5 @@
 import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../limits/key.js";
+import { entryValue } from "../requests/descriptor.js";
 import type { KeyFunction } from "../requests/functions.js";
 import { type Meeting, noRoute, type RouteOf } from "../requests/meeting.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
@@ -16,17 +17,28 @@ export type KeyName<Own extends string = never> =
   | "route"
   | "global"
   | `header:${string}`
+  | `descriptor:${string}`
   | `secret:header:${string}`
+  | `secret:descriptor:${string}`
   | Own
   | `secret:${Own}`;
 
 const builtIn: readonly string[] = ["ip", "route", "global"];
 const headerMark = "header:";
+const descriptorMark = "descriptor:";
 const secretMark = "secret:";
 
 /** Whether a key's name needs no definition, and can have none. */
 export function isBuiltInKey(name: string): boolean {
-  return builtIn.includes(name) || name.startsWith(headerMark) || name.startsWith(secretMark);
+  return builtIn.includes(name) || [headerMark, descriptorMark, secretMark].some((mark) => name.startsWith(mark));
+}
+
+/** The entries of a descriptor that a rule with this `key` counts by. */
+export function keyedEntries(key: unknown): string[] {
+  return [key].flat().flatMap((name) => {
+    const plain = typeof name === "string" ? parseKeyName(name).name : "";
+    return plain.startsWith(descriptorMark) && plain !== descriptorMark ? [plain.slice(descriptorMark.length)] : [];
+  });
 }
 
 /** A name in `key` without its `secret:`, and whether only a digest of the key is stored and shown. */
@@ -73,9 +85,13 @@ interface PlainKeySource<Req> extends KeySource<Req> {
 export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>, match: CompiledMatch | undefined): KeySource<Req> {
   const routeOf = (meeting: Meeting<Req>): string | undefined => ruleRoute(meeting, match);
   if (typeof key === "function") return ofFunction(key as KeyFunction<Req>, routeOf);
-  if (!Array.isArray(key)) return fromName(where, key, names, routeOf);
+  const ofName = (name: unknown): KeySource<Req> => {
+    checkKind(where, name, match);
+    return fromName(where, name, names, routeOf);
+  };
+  if (!Array.isArray(key)) return ofName(key);
   if (key.length === 0) throw unknownKey(where, key, names);
-  const parts = key.map((part, i) => inside([i], () => fromName(where, part, names, routeOf)));
+  const parts = key.map((part, i) => inside([i], () => ofName(part)));
   return {
     of: ofAll(parts.map((part) => part.of)),
     secrecy: parts.map((part) => part.secrecy === true),
@@ -113,7 +129,9 @@ function fromName<Req>(where: string, given: unknown, names: KeyNames<Req>, rout
   const { name, secret } = parseKeyName(given);
   const own = Object.hasOwn(names.keys, name) ? (names.keys[name] as KeyFunction<Req>) : undefined;
   const source =
-    own === undefined ? (headerSource<Req>(name) ?? (secret ? undefined : builtInSource(name, routeOf))) : ofFunction(own, routeOf);
+    own === undefined
+      ? (headerSource<Req>(name) ?? entrySource<Req>(name) ?? (secret ? undefined : builtInSource(name, routeOf)))
+      : ofFunction(own, routeOf);
   if (source === undefined) throw unknownKey(where, given, names);
   return secret ? { ...source, of: digested(source.of, names.digests), secrecy: true } : source;
 }
@@ -145,6 +163,31 @@ function headerSource<Req>(name: string): PlainKeySource<Req> | undefined {
   return isHeaderName(header) ? { ...certain, of: (meeting) => meeting.header(header) || undefined, mayBeMissing: true } : undefined;
 }
 
+/** The rule matches only descriptors that have the entry. An empty value is a value like others. */
+function entrySource<Req>(name: string): PlainKeySource<Req> | undefined {
+  const [entry] = keyedEntries(name);
+  if (entry === undefined) return undefined;
+  return { ...certain, of: ({ descriptor }) => descriptor && entryValue(descriptor, entry), mayBeMissing: true };
+}
+
+/** @throws FloodgateError if a rule counts descriptors by what only HTTP requests have, or the reverse. */
+function checkKind(where: string, given: unknown, match: CompiledMatch | undefined): void {
+  if (typeof given !== "string") return;
+  const { name } = parseKeyName(given);
+  if (match?.descriptor === undefined) {
+    if (!name.startsWith(descriptorMark)) return;
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `${where}: \`key\` is ${shown(given)}, which only descriptors of Envoy's rate limit service have, but the rule counts HTTP requests. Write match: { domain: "edge" } or match: { descriptor: { ... } }.`,
+    );
+  }
+  if (name !== "route" && !name.startsWith(headerMark)) return;
+  throw new FloodgateError(
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    `${where}: \`key\` is ${shown(given)}, which only HTTP requests have, but the rule counts descriptors. Write key: "descriptor:remote_address", or "ip" for the client address in that entry.`,
+  );
+}
+
 function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {
   const digest = (key: Key | undefined): KeyDigest | undefined => (key === undefined ? undefined : digests.digest(key));
   return (meeting) => andThen<Key | undefined, KeyDigest | undefined>(of(meeting), digest);
@@ -164,6 +207,6 @@ function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): Flo
   const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
   return new FloodgateError(
     "FLOODGATE_UNKNOWN_KEY",
-    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
+    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
   );
 }

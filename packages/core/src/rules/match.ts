@@ -1,8 +1,10 @@
 import type { Readings } from "../requests/path.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions, isHeaderName, nearest } from "../support/options.js";
+import { compileDescriptorMatch, type DescriptorMatch, isForDescriptors } from "./descriptor-match.js";
 import { compilePath, type PathPattern } from "./path-pattern.js";
 import { PathTrie } from "./path-trie.js";
+import { type ValueTest, valueTest } from "./value-test.js";
 
 /** The requests that a rule counts. All given parts must match. */
 export interface Match {
@@ -15,14 +17,18 @@ export interface Match {
    * or `false` if the header must be missing.
    */
   readonly header?: Readonly<Record<string, string | readonly string[] | boolean>>;
+  /**
+   * The domain of a request to Envoy's rate limit service, which `floodgate serve` answers: one or several, with `*` for any characters. A
+   * rule with `domain` or `descriptor` counts descriptors, and no HTTP requests.
+   */
+  readonly domain?: string | readonly string[];
+  /** The entries of a descriptor and their values, as in `header`. Of several entries with one key, one must match. */
+  readonly descriptor?: Readonly<Record<string, string | readonly string[] | boolean>>;
 }
 
 /** A condition on one header. */
-export interface HeaderTest {
+export interface HeaderTest extends ValueTest {
   readonly name: string;
-  /** The matching values, if they are a fixed list without `*`. */
-  readonly values: readonly string[] | undefined;
-  fits(value: string | undefined): boolean;
 }
 
 /** A compiled match. Undefined parts always match. */
@@ -30,18 +36,25 @@ export interface CompiledMatch {
   readonly methods: ReadonlySet<string> | undefined;
   readonly paths: readonly PathPattern[] | undefined;
   readonly headers: readonly HeaderTest[];
+  /** The descriptors that match. Undefined for HTTP requests. */
+  readonly descriptor: DescriptorMatch | undefined;
   /** The rule's first path that matches, as written in the rule. Readings are tried in order. */
   pattern(readings: Readings): string | undefined;
 }
 
-/** @throws FloodgateError if a part is invalid, or can never match. */
-export function compileMatch(where: string, match: Match): CompiledMatch {
+/**
+ * @param keyedEntries the entries of a descriptor that the rule counts by.
+ * @throws FloodgateError if a part is invalid, or can never match.
+ */
+export function compileMatch(where: string, match: Match, keyedEntries: readonly string[] = []): CompiledMatch {
   return inside(["match"], () => {
-    checkOptions(`${where}: match`, match, ["method", "path", "header"], 'match: { method: "POST", path: "/posts" }');
+    const parts = ["method", "path", "header", "domain", "descriptor"];
+    checkOptions(`${where}: match`, match, parts, 'match: { method: "POST", path: "/posts" }');
+    const descriptor = isForDescriptors(match) ? compileDescriptorMatch(where, match, keyedEntries) : undefined;
     const methods = match.method === undefined ? undefined : compileMethods(where, match.method);
     const paths = match.path === undefined ? undefined : each(where, "path", match.path, (path) => compilePath(where, path));
     const headers = match.header === undefined ? [] : compileHeaders(where, match.header);
-    return { methods, paths, headers, pattern: patternOf(paths ?? []) };
+    return { methods, paths, headers, descriptor, pattern: patternOf(paths ?? []) };
   });
 }
 
@@ -117,7 +130,7 @@ function compileHeaders(where: string, headers: NonNullable<Match["header"]>): H
 
 function headerTest(where: string, name: string, value: string | readonly string[] | boolean): HeaderTest {
   const lowerCaseName = name.toLowerCase();
-  if (typeof value === "boolean") return { name: lowerCaseName, values: undefined, fits: (given) => (given !== undefined) === value };
+  if (typeof value === "boolean") return { name: lowerCaseName, ...valueTest(value) };
   const texts = each(where, name, value, (text) => {
     // Servers trim header values.
     if (typeof text === "string" && text.trim() === text) return text;
@@ -126,26 +139,5 @@ function headerTest(where: string, name: string, value: string | readonly string
       `${where}: \`match.header\` takes for ${shown(name)} a string without spaces around it, a list of strings, true or false, but was given ${shown(text)}. Write header: { ${shown(name)}: ${typeof text === "string" ? shown(text.trim()) : '"2"'} }.`,
     );
   });
-  const patterns = texts.map((text) => text.split("*"));
-  return {
-    name: lowerCaseName,
-    values: patterns.every((parts) => parts.length === 1) ? texts : undefined,
-    fits: (given) => given !== undefined && patterns.some((parts) => fitsParts(given, parts)),
-  };
-}
-
-/** Whether a text consists of these parts with anything between them. Each part is matched as early as possible, the last at the end. */
-function fitsParts(text: string, parts: readonly string[]): boolean {
-  const last = parts[parts.length - 1] as string;
-  if (parts.length === 1) return text === last;
-  const first = parts[0] as string;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  let from = first.length;
-  for (let i = 1; i < parts.length - 1; i++) {
-    const part = parts[i] as string;
-    const at = text.indexOf(part, from);
-    if (at < 0) return false;
-    from = at + part.length;
-  }
-  return from <= text.length - last.length;
+  return { name: lowerCaseName, ...valueTest(texts) };
 }

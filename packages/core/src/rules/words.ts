@@ -31,11 +31,19 @@ function keyWords<Req>(key: KeyOption<Req, string>): string {
   return Array.isArray(key) ? key.join(", ") : (key as string);
 }
 
-function matchWords({ method, path, header = {} }: Match): string {
-  const target = [method, path].filter((part) => part !== undefined).map((part) => [part].flat().join(" or "));
-  const headers = Object.entries(header).map(([name, value]) => {
-    if (typeof value === "boolean") return value ? `with ${name}` : `without ${name}`;
-    return `with ${name}: ${[value].flat().join(" or ")}`;
-  });
-  return [...target, ...headers].join(" ") || "all requests";
+function matchWords({ method, path, header = {}, domain, descriptor = {} }: Match): string {
+  const target = [method, path].filter((part) => part !== undefined).map(choiceWords);
+  if (domain !== undefined) target.push(`descriptors in ${choiceWords(domain)}`);
+  const entries = Object.entries(descriptor).map(entryWords);
+  if (domain === undefined && entries.length > 0) target.push("descriptors");
+  return [...target, ...Object.entries(header).map(entryWords), ...entries].join(" ") || "all requests";
+}
+
+function choiceWords(choice: string | readonly string[]): string {
+  return [choice].flat().join(" or ");
+}
+
+function entryWords([name, value]: [string, string | readonly string[] | boolean]): string {
+  if (typeof value === "boolean") return value ? `with ${name}` : `without ${name}`;
+  return `with ${name}: ${choiceWords(value)}`;
 }

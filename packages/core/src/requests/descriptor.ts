@@ -1,0 +1,23 @@
+/** One entry of a descriptor. */
+export interface DescriptorEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** A descriptor of a request to Envoy's rate limit service, as rules see it. */
+export interface Descriptor {
+  readonly domain: string;
+  /** In the order in which they were sent. Several entries may have one key. */
+  readonly entries: readonly DescriptorEntry[];
+  /** How many requests it stands for: a rule's cost is multiplied by it. With 0, limits are looked at and nothing is charged. */
+  readonly hits: number;
+}
+
+/** The value of an entry; the values of several entries with this key are joined by ", ". Undefined if there is none. */
+export function entryValue({ entries }: Descriptor, key: string): string | undefined {
+  let found: string | undefined;
+  for (const entry of entries) {
+    if (entry.key === key) found = found === undefined ? entry.value : `${found}, ${entry.value}`;
+  }
+  return found;
+}
