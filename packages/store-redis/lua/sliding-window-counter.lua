@@ -1,5 +1,5 @@
--- Sliding window counter: one count per sub-window; the oldest is weighted by the part of it that is still in the window. The twin of
--- core's sliding-window-counter.ts.
+-- Sliding window counter: one count per sub-window; the oldest is weighted by the part of it that is still in the window, unless the
+-- policy is strict. The twin of core's sliding-window-counter.ts.
 --
 -- State       layout 2: the start of the newest counted sub-window, its count, and those of the `buckets` before it, newest first
 local layout, count_fields, zero = 2, '>i7', ('\0'):rep(7)
@@ -51,7 +51,7 @@ local function reset_of(policy, cells)
 end
 
 -- The wait after which a rejected request passes. In each coming sub-window one count leaves the window; `room` is the weight that
--- it may still have.
+-- it may still have. In a strict policy the request passes when all of that count has left.
 local function retry_of(policy, cells, newer, cost)
   local limit, buckets = policy.limit, policy.buckets
   local width = policy.windowMs / buckets
@@ -61,6 +61,7 @@ local function retry_of(policy, cells, newer, cost)
     leaving = counted(cells[COUNTS + buckets - ahead], limit)
     room = room + leaving
   end
+  if policy.strict == 1 then return cells[START] - now + (ahead + 1) * width end
   return cells[START] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
 end
 
@@ -71,7 +72,8 @@ local function decide(key, policy, cost, commit)
   local start, newest = cells[START], cells[COUNTS]
   local newer = 0
   for i = COUNTS, COUNTS + buckets - 1 do newer = newer + counted(cells[i], limit) end
-  local weighted = floor(counted(cells[COUNTS + buckets], limit) * (width - max(now - start, 0)) / width)
+  local weighted = counted(cells[COUNTS + buckets], limit)
+  if policy.strict ~= 1 then weighted = floor(weighted * (width - max(now - start, 0)) / width) end
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
   if allowed and commit then

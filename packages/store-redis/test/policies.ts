@@ -9,6 +9,7 @@ const time = fc.constantFrom("60ms" as const, "1200ms" as const, "1m" as const);
 export const policies: fc.Arbitrary<Policy> = fc.oneof(
   fc.record({ limit: amount, window: time }).map(fixedWindow),
   fc.record({ limit: amount, window: time, buckets: fc.constantFrom(1, 3, 6) }).map(slidingWindowCounter),
+  fc.record({ limit: amount, window: time, buckets: fc.constantFrom(3, 6), strict: fc.constant(true) }).map(slidingWindowCounter),
   fc.record({ limit: amount, window: time, countRejected: fc.boolean() }).map(slidingWindowLog),
   fc
     .record({ capacity: amount, refill: amount, every: time, style: fc.constantFrom("smooth" as const, "interval" as const) })

@@ -94,21 +94,31 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
   },
   "sliding-window-counter": {
     rules: counterRules,
-    mostIn({ limit, buckets, bucketMs }, fromMs, stretchMs) {
-      // One sub-window admits at most the limit, and so do all whole sub-windows of one window together.
+    mostIn({ limit, buckets, strict, bucketMs }, fromMs, stretchMs) {
+      // All whole sub-windows of one window admit at most the limit together. If it is strict, so do they with the one before them.
       const first = Math.floor(fromMs / bucketMs);
       const last = Math.floor((fromMs + stretchMs) / bucketMs);
-      return BigInt(limit) * BigInt(Math.floor((last - first) / buckets) + 1);
+      return BigInt(limit) * BigInt(Math.floor((last - first) / (strict ? buckets + 1 : buckets)) + 1);
     },
     amountOf: ({ limit }) => limit,
-    larger: ({ windowMs, buckets }, _, limit) => slidingWindowCounter({ limit, window: ms(windowMs), buckets }),
+    larger: ({ windowMs, buckets, strict }, other, limit) =>
+      slidingWindowCounter({ limit, window: ms(windowMs), buckets, strict: strict && other.strict }),
     small: fc
-      .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }) })
-      .map(({ limit, width, buckets }) => slidingWindowCounter({ limit, window: ms(width * buckets), buckets })),
+      .record({ limit: quota, width: timeMs, buckets: fc.integer({ min: 1, max: 6 }), strict: fc.boolean() })
+      .map(({ limit, width, buckets, strict }) =>
+        slidingWindowCounter({ limit, window: ms(width * buckets), buckets, strict: strict && buckets > 1 }),
+      ),
     kinds: [
       {
         name: "sliding counter",
         of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4 }),
+        every: 1000,
+        other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
+        left: untaken,
+      },
+      {
+        name: "strict sliding counter",
+        of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4, strict: true }),
         every: 1000,
         other: (limit) => slidingWindowCounter({ limit, window: 1000, buckets: 5 }),
         left: untaken,

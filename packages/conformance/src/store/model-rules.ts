@@ -118,7 +118,7 @@ const unitsOf = (count: Count | undefined, limit: number): number =>
   count === undefined ? 0 : count.debt ? count.units : Math.min(count.units, limit);
 
 /** The state maps the start of each charged sub-window to its count. */
-export function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
+export function counterRules({ limit, windowMs, buckets, strict }: SlidingWindowCounterPolicy): Rules<ReadonlyMap<number, Count>> {
   const widthMs = windowMs / buckets;
   const startOf = (atMs: number) => Math.floor(atMs / widthMs) * widthMs;
   const overlaps = (startMs: number, atMs: number) => startMs + widthMs > atMs - windowMs;
@@ -132,7 +132,7 @@ export function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterP
       let newer = 0;
       for (const [startMs, count] of counts ?? []) if (startMs > currentMs - windowMs) newer += unitsOf(count, limit);
       const oldest = BigInt(unitsOf(counts?.get(currentMs - windowMs), limit));
-      const weighted = (oldest * BigInt(widthMs - (atMs - currentMs))) / BigInt(widthMs);
+      const weighted = strict ? oldest : (oldest * BigInt(widthMs - (atMs - currentMs))) / BigInt(widthMs);
       return Number(weighted) + newer + cost <= limit;
     },
     take(counts, atMs, cost) {
@@ -163,7 +163,7 @@ export function counterRules({ limit, windowMs, buckets }: SlidingWindowCounterP
         .map(([startMs, count]) => {
           const endMs = startMs + widthMs;
           // The window ends with the current sub-window's elapsed part, and the oldest one loses as much.
-          const leftMs = startMs < startOf(atMs) - windowMs + widthMs ? endMs - (atMs - windowMs) : widthMs;
+          const leftMs = !strict && startMs < startOf(atMs) - windowMs + widthMs ? endMs - (atMs - windowMs) : widthMs;
           return { startMs, endMs, count: unitsOf(count, limit), weight: leftMs / widthMs };
         });
       return { kind: "windows", windowMs, limit, windows };

@@ -1,6 +1,6 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
-import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
+import { checkOptions, flag, quotaNumber, wholeNumber } from "../support/options.js";
 import {
   type Algorithm,
   type AlgorithmDefinition,
@@ -21,6 +21,8 @@ export interface SlidingWindowCounterPolicy extends PolicyBase {
   readonly limit: number;
   readonly windowMs: number;
   readonly buckets: number;
+  /** Whether the oldest sub-window counts in full until all of it has left the window. */
+  readonly strict: boolean;
   /** The width of a sub-window, in milliseconds. */
   readonly bucketMs: number;
 }
@@ -32,6 +34,12 @@ export interface SlidingWindowCounterOptions {
   window: Duration;
   /** Sub-windows that the window is cut into; it must divide evenly. Default 1. */
   buckets?: number;
+  /**
+   * Whether the sub-window that is leaving the window counts in full until all of it has left. Then no window ever holds more than `limit`
+   * units, and a rejected request waits at most the window and a sub-window. It needs at least 2 buckets, and rejects a little too much:
+   * with 60 buckets, a sixtieth. Default false.
+   */
+  strict?: boolean;
 }
 
 /**
@@ -42,7 +50,7 @@ export interface SlidingWindowCounterOptions {
  */
 export function slidingWindowCounter(options: SlidingWindowCounterOptions): SlidingWindowCounterPolicy {
   const where = "slidingWindowCounter";
-  checkOptions(where, options, ["limit", "window", "buckets"], `${where}({ limit: 100, window: "1m" })`);
+  checkOptions(where, options, ["limit", "window", "buckets", "strict"], `${where}({ limit: 100, window: "1m" })`);
   const limit = quotaNumber(where, "limit", options.limit);
   const windowMs = parseDuration(options.window, "window");
   const buckets = options.buckets === undefined ? 1 : wholeNumber(where, "buckets", options.buckets, 1, 6);
@@ -50,6 +58,13 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
       `${where}: \`window\` (${windowMs} ms) must divide evenly into \`buckets\`, but was to be cut into ${buckets}. Write buckets: ${nearestDivisor(windowMs, buckets)}.`,
+    );
+  }
+  const strict = options.strict === undefined ? false : flag(where, "strict", options.strict);
+  if (strict && buckets < 2) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`strict\` needs \`buckets\` of at least 2, but there is 1, with which a steady client would get half the limit. Write buckets: ${evenBuckets(windowMs)}, or leave \`strict\` out.`,
     );
   }
   const bucketMs = windowMs / buckets;
@@ -60,6 +75,7 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
     limit,
     windowMs,
     buckets,
+    strict,
     bucketMs,
     quota: limit,
     spanMs: windowMs,
@@ -71,6 +87,11 @@ export function slidingWindowCounter(options: SlidingWindowCounterOptions): Slid
 function nearestDivisor(windowMs: number, wanted: number): number {
   for (let parts = Math.min(wanted - 1, 1000); parts > 1; parts--) if (windowMs % parts === 0) return parts;
   return 1;
+}
+
+/** A number of buckets for an error message. */
+function evenBuckets(windowMs: number): number {
+  return [60, 10, 6, 5, 3, 2].find((buckets) => windowMs % buckets === 0) ?? windowMs;
 }
 
 /** The start of the newest sub-window; then its count and the earlier counts, newest first. A negative count includes a debt. */
@@ -101,11 +122,12 @@ function passed(policy: SlidingWindowCounterPolicy, start: number, nowMs: number
 
 const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
   name: "sliding-window-counter",
-  parameters: ["limit", "windowMs", "buckets"],
+  parameters: ["limit", "windowMs", "buckets", "strict"],
   cells: layout,
-  weight({ buckets, bucketMs }, units, chargedAtMs, nowMs) {
+  weight({ buckets, bucketMs, strict }, units, chargedAtMs, nowMs) {
     const elapsedMs = nowMs - Math.floor(chargedAtMs / bucketMs) * bucketMs;
     const leftMs = (buckets + 1) * bucketMs - elapsedMs;
+    if (strict) return leftMs > 0 ? units : 0;
     return leftMs > bucketMs ? units : Math.floor((units * Math.max(leftMs, 0)) / bucketMs);
   },
 
@@ -113,7 +135,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
 
   decide(limit, cells, at, nowMs, cost, commit) {
     const policy = limit.policy;
-    const { limit: quota, buckets, bucketMs } = policy;
+    const { limit: quota, buckets, strict, bucketMs } = policy;
     const counts = at + COUNTS;
     let start = cells[at + START] as number;
     const away = nowMs - start;
@@ -142,7 +164,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
       start += past * bucketMs;
     }
     const elapsed = start > nowMs ? 0 : nowMs - start;
-    const weighted = oldest === 0 ? 0 : Math.floor((oldest * (bucketMs - elapsed)) / bucketMs);
+    const weighted = strict || oldest === 0 ? oldest : Math.floor((oldest * (bucketMs - elapsed)) / bucketMs);
     let remaining = quota - weighted - newer;
     const allowed = cost <= remaining;
     if (allowed && commit) {
@@ -192,7 +214,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
   },
 
   view(policy, cells, at, nowMs) {
-    const { limit, windowMs, buckets, bucketMs } = policy;
+    const { limit, windowMs, buckets, strict, bucketMs } = policy;
     const past = passed(policy, cells[at + START] as number, nowMs);
     const currentMs = (cells[at + START] as number) + past * bucketMs;
     const windows: WindowView[] = [];
@@ -200,7 +222,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
       const count = counted(cells[at + COUNTS + age - past] as number, limit);
       if (count === 0) continue;
       const startMs = currentMs - age * bucketMs;
-      const leftMs = age < buckets ? bucketMs : Math.min(currentMs + bucketMs - nowMs, bucketMs);
+      const leftMs = strict || age < buckets ? bucketMs : Math.min(currentMs + bucketMs - nowMs, bucketMs);
       windows.push({ startMs, endMs: startMs + bucketMs, count, weight: leftMs / bucketMs });
     }
     return windows.length > 0 ? { kind: "windows", windowMs, limit, windows } : emptyView;
@@ -245,7 +267,7 @@ function shift(cells: Cells, counts: number, buckets: number, past: number): voi
 /**
  * The time, from the start of the current sub-window, at which a rejected request of `cost` units passes. In each later sub-window one count
  * leaves the window, and `room` is the weight that it may still have: the request fits as soon as ⌊leaving · rest / width⌋ ≤ room, so
- * leaving · rest < (room + 1) · width.
+ * leaving · rest < (room + 1) · width. In a strict policy it fits when all of that count has left.
  */
 function wait(
   policy: SlidingWindowCounterPolicy,
@@ -256,7 +278,7 @@ function wait(
   newer: number,
   cost: number,
 ): number {
-  const { limit, buckets, bucketMs } = policy;
+  const { limit, buckets, strict, bucketMs } = policy;
   let ahead = 0;
   let leaving = oldest;
   let room = limit - cost - newer;
@@ -265,6 +287,7 @@ function wait(
     leaving = counted(cells[counts + buckets - past - ahead] as number, limit);
     room += leaving;
   }
+  if (strict) return (ahead + 1) * bucketMs;
   // The usual rejection needs no division: a cost of 1 for a key at its limit.
   const rest = room + 1 === leaving ? bucketMs - 1 : Math.ceil(((room + 1) * bucketMs) / leaving) - 1;
   return (ahead + 1) * bucketMs - rest;
@@ -281,10 +304,19 @@ export const slidingWindowCounterDefinition: AlgorithmDefinition<SlidingWindowCo
       description: "How many equal parts the window is divided into: more parts are more exact. Default 1.",
       optional: true,
     },
+    strict: {
+      type: "flag",
+      example: "true",
+      description:
+        "Whether the oldest part counts in full until it has left the window, so that no window holds more than the limit. Default false.",
+      optional: true,
+    },
   },
   make: slidingWindowCounter,
-  optionsOf: ({ limit, windowMs, buckets }) => ({ limit, window: durationText(windowMs), buckets }),
-  share: ({ limit, windowMs, buckets }, part) => slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets }),
-  describe: ({ limit, windowMs, buckets }) => `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}`,
+  optionsOf: ({ limit, windowMs, buckets, strict }) => ({ limit, window: durationText(windowMs), buckets, strict }),
+  share: ({ limit, windowMs, buckets, strict }, part) =>
+    slidingWindowCounter({ limit: part(limit), window: durationText(windowMs), buckets, strict }),
+  describe: ({ limit, windowMs, buckets, strict }) =>
+    `${limit} per ${formatDuration(windowMs)}${buckets === 1 ? "" : ` in ${buckets} parts`}${strict ? ", strict" : ""}`,
   algorithms: [algorithm],
 };

@@ -54,6 +54,12 @@ test.each([
     /must divide evenly.*Write buckets: 512/,
   ],
   [
+    "a strict counter of one bucket",
+    () => slidingWindowCounter({ limit: 1, window: "1m", strict: true }),
+    "FLOODGATE_INVALID_OPTION",
+    /needs `buckets` of at least 2, but there is 1.*Write buckets: 60/,
+  ],
+  [
     "an unknown style",
     () => tokenBucket({ capacity: 1, refill: 1, every: "1s", style: "smoth" as never }),
     "FLOODGATE_INVALID_OPTION",

@@ -113,6 +113,7 @@ export const policyOptions: fc.Arbitrary<PolicyOptions> = fc.oneof(
       limit: count,
       window: ms.map((width) => textOf(buckets * (width % 2 ** 40) + buckets)),
       buckets: fc.constant(buckets),
+      strict: fc.boolean(),
     }),
   ),
   policy("token-bucket", { capacity: count, refill: count, every: time, style: fc.constantFrom("smooth", "interval") }),

@@ -29,7 +29,7 @@ const client = { status: "ready", connect: () => Promise.resolve(), evalsha: () 
 const makers: readonly Maker[] = [
   { make: fixedWindow, words: ["limit", "window"] },
   { make: slidingWindowLog, words: ["limit", "window", "countRejected"] },
-  { make: slidingWindowCounter, words: ["limit", "window", "buckets"] },
+  { make: slidingWindowCounter, words: ["limit", "window", "buckets", "strict"] },
   { make: tokenBucket, words: ["capacity", "refill", "every", "style"] },
   { make: leakyBucket, words: ["capacity", "leak", "every", "maxDelayMs"] },
   { make: gcra, words: ["limit", "window", "burst"] },
