@@ -1,8 +1,9 @@
 import type { Command } from "./config/settings.js";
 import type { StartPart } from "./part.js";
+import { startProxy } from "./proxy/proxy.js";
 
 /** What each command starts, beside the admin server. */
 export const parts: Readonly<Record<Command, readonly StartPart[]>> = {
   serve: [],
-  gateway: [],
+  gateway: [startProxy],
 };

@@ -4,6 +4,11 @@ import { startTimer, stopTimer } from "../support/runtime.js";
 export class Waiting {
   readonly #held = new Map<unknown, () => void>();
 
+  /** How many requests are held. */
+  get size(): number {
+    return this.#held.size;
+  }
+
   /**
    * Runs `go` after `delayMs`. Returns a function that cancels it, for a client that disconnects. The timer does not keep the process
    * alive.

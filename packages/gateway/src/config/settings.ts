@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { address, choice, file, flag, type Kind, list, milliseconds, orFalse, pairs, redisUrl, text, whole } from "./kinds.js";
+import { type ProxySettings, proxyTable } from "./proxy-settings.js";
 
 /** The commands that have settings. */
 export type Command = "serve" | "gateway";
 
 /** All settings of both commands, checked and complete. `table` describes them. */
-export interface Settings {
+export interface Settings extends ProxySettings {
   // Rules
   readonly rules: string | undefined;
   readonly rulesKey: string | undefined;
@@ -34,10 +35,6 @@ export interface Settings {
   readonly apiListen: string | undefined;
   readonly apiTokenFile: string | undefined;
   readonly rls: string | undefined;
-  // The proxy
-  readonly upstream: string | undefined;
-  readonly upstreamTimeoutMs: number;
-  readonly maxHeaderBytes: number;
   // Seeing it
   readonly admin: string | false;
   readonly adminTokenFile: string | undefined;
@@ -254,30 +251,7 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     description: "where Envoy's rate limit service (gRPC) listens; default: nowhere",
     example: "127.0.0.1:8082",
   },
-  upstream: {
-    kind: text("a URL: http://host:port, https://host or unix:/path", "url", /^(?:https?:\/\/|unix:)\S+$/),
-    only: "gateway",
-    group: "Proxy",
-    default: undefined,
-    description: "the server that requests are passed to",
-    example: "http://127.0.0.1:3000",
-  },
-  upstreamTimeoutMs: {
-    kind: milliseconds(),
-    only: "gateway",
-    group: "Proxy",
-    default: 60_000,
-    description: "how long the upstream may take to send something, in milliseconds",
-    example: "30000",
-  },
-  maxHeaderBytes: {
-    kind: whole("a number of bytes", "bytes", 1024, 2 ** 20),
-    only: "gateway",
-    group: "Proxy",
-    default: 16_384,
-    description: "the maximum size of a request's headers, in bytes",
-    example: "16384",
-  },
+  ...proxyTable,
   admin: {
     kind: orFalse(address()),
     group: "Admin and logs",

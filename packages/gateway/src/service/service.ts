@@ -10,6 +10,7 @@ import { keyFunctions, sourceReader } from "./keys.js";
 import { type GatewayLimit, PendingLimit } from "./limit.js";
 import { createLog, type LogTarget } from "./log.js";
 import { connectRedis } from "./redis.js";
+import { refundsStatus } from "./refund-status.js";
 import type { GatewayRequest } from "./request.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
@@ -84,12 +85,13 @@ export async function startService(settings: Settings, target: LogTarget = proce
 }
 
 function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
-  const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, keys } = settings;
+  const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, keys, refundStatus } = settings;
   return {
     keys: keyFunctions(keys),
     headers,
     ipv6Prefix,
     timeoutMs,
+    ...(refundStatus !== undefined && { refundWhen: refundsStatus(refundStatus) }),
     ...(plan !== undefined && { plan: sourceReader(plan) }),
     // A memory store does not fail.
     ...(isShared && { onStoreError: onStoreError === "memory" ? memoryStore() : onStoreError }),

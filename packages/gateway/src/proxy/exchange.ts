@@ -1,0 +1,235 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Header } from "@floodgate/core/adapter";
+import { type Answer, problem, send } from "./answer.js";
+import { codeOf, failureAnswer, UpstreamTimeout } from "./failure.js";
+import type { ClientMessage } from "./message.js";
+import { responseHead } from "./response-head.js";
+import { hasBody, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
+
+/** Requests with these methods and no body may be sent again: twice is the same as once (RFC 9110 §9.2.2). */
+const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+/** One request on its way to the upstream and back. httpxy sends it and pipes its body; here is what it leaves to us. */
+export class Exchange implements UpstreamUser {
+  readonly #proxy: UpstreamProxy;
+  readonly #request: ClientMessage;
+  readonly #response: ServerResponse;
+  readonly #limits: readonly Header[];
+  /** Whether the client waits for a 100 before it sends its body. */
+  #expects: boolean;
+  #hasRetried = false;
+  #upstreamRequest: ClientRequest | undefined;
+  #upstreamResponse: IncomingMessage | undefined;
+  /** What the connection had received before this exchange. */
+  #bytesBefore = 0;
+
+  /** @param limits our rate limit headers. */
+  constructor(proxy: UpstreamProxy, request: ClientMessage, response: ServerResponse, limits: readonly Header[], expects: boolean) {
+    this.#proxy = proxy;
+    this.#request = request;
+    this.#response = response;
+    this.#limits = limits;
+    this.#expects = expects && hasBody(request);
+  }
+
+  /** Whether it is the client's turn: to send more of its body, or to read more of the response. */
+  get waitsForClient(): boolean {
+    const { writableNeedDrain, writableEnded } = this.#response;
+    if (writableNeedDrain || writableEnded) return true;
+    return !this.#request.complete && this.#upstreamRequest?.writableNeedDrain === false && !this.#expects;
+  }
+
+  start(): void {
+    const { proxy, request, response } = this.#parts;
+    const { maxBodyBytes } = proxy.settings;
+    if (maxBodyBytes !== undefined && Number(request.headers["content-length"]) > maxBodyBytes) {
+      this.#refuse(tooLarge(maxBodyBytes));
+      return;
+    }
+    request.exchange = this;
+    proxy.web(request, response, this.#hasRetried);
+  }
+
+  /** httpxy has a connection for the request, and sends it next. */
+  onUpstreamRequest(upstreamRequest: ClientRequest): void {
+    const { proxy, request, response } = this.#parts;
+    const socket = upstreamRequest.socket as Socket;
+    if (response.destroyed || response.writableEnded) {
+      upstreamRequest.destroy();
+      return;
+    }
+    this.#upstreamRequest = upstreamRequest;
+    this.#bytesBefore = socket.bytesRead;
+    useConnection(socket, this, proxy);
+    const { maxBodyBytes } = proxy.settings;
+    if (request.url === "*") upstreamRequest.path = "*";
+    if (request.httpVersion === "1.1") upstreamRequest.on("information", (info) => this.#onInformation(info));
+    if (request.headers["transfer-encoding"] !== undefined) {
+      request.once("end", () => upstreamRequest.addTrailers(trailersOf(request)));
+      if (maxBodyBytes !== undefined) this.#limitBody(maxBodyBytes);
+    }
+    if (this.#expects) {
+      upstreamRequest.setHeader("Expect", "100-continue");
+      upstreamRequest.flushHeaders();
+    }
+  }
+
+  onUpstreamResponse(upstreamResponse: IncomingMessage): void {
+    const { proxy, request, response } = this.#parts;
+    if (response.headersSent || response.destroyed) {
+      upstreamResponse.destroy();
+      return;
+    }
+    const status = upstreamResponse.statusCode as number;
+    const hasChunks = request.httpVersion === "1.1" && request.method !== "HEAD" && status !== 204 && status !== 205 && status !== 304;
+    const head = responseHead(upstreamResponse, this.#limits, hasChunks, proxy.settings.via);
+    if (proxy.draining) head.push("Connection", "close");
+    try {
+      response.writeHead(status, upstreamResponse.statusMessage, head);
+    } catch (error) {
+      this.#upstreamRequest?.destroy();
+      this.#fail(error);
+      return;
+    }
+    this.#upstreamResponse = upstreamResponse;
+    if (status === 205) {
+      upstreamResponse.resume();
+      response.end();
+      return;
+    }
+    const cut = () => this.#cut();
+    upstreamResponse.once("error", cut).once("aborted", cut);
+    if (hasChunks) upstreamResponse.once("end", () => response.addTrailers(trailersOf(upstreamResponse)));
+    // Without a body yet, the head would wait for it: a stream of events may have none for long.
+    process.nextTick(() => {
+      if (!upstreamResponse.complete && upstreamResponse.readableLength === 0 && !response.destroyed) response.flushHeaders();
+    });
+    upstreamResponse.pipe(response);
+  }
+
+  onError(error: Error): void {
+    const response = this.#response;
+    if (response.destroyed || response.writableEnded) return;
+    if (response.headersSent) {
+      if (this.#upstreamResponse?.complete !== true) this.#cut();
+    } else if (this.#mayRetry(error)) {
+      this.#hasRetried = true;
+      this.#proxy.web(this.#request, response, true);
+    } else this.#fail(error);
+  }
+
+  onUpstreamTimeout(): void {
+    const response = this.#response;
+    const upstreamRequest = this.#upstreamRequest;
+    const socket = upstreamRequest?.socket as Socket | undefined;
+    if (upstreamRequest === undefined || socket === undefined || response.destroyed || response.writableFinished) return;
+    if (!socket.connecting && this.waitsForClient) {
+      // The client has its own time.
+      socket.setTimeout(this.#proxy.settings.upstreamTimeoutMs);
+      return;
+    }
+    const error = new UpstreamTimeout(socket.connecting ? "connect" : "answer");
+    if (this.#upstreamResponse !== undefined) this.#proxy.failures.write(error, "The upstream stopped in the middle of a response.");
+    upstreamRequest.destroy(error);
+  }
+
+  /**
+   * Whether this is the race of a kept connection: the upstream closed it while the request was on its way. Then it has not handled the
+   * request, as far as one can know.
+   */
+  #mayRetry(error: Error): boolean {
+    const upstreamRequest = this.#upstreamRequest;
+    const code = codeOf(error);
+    return (
+      !this.#hasRetried &&
+      upstreamRequest?.reusedSocket === true &&
+      (code === "ECONNRESET" || code === "EPIPE") &&
+      upstreamRequest.socket?.bytesRead === this.#bytesBefore &&
+      idempotent.has(this.#request.method as string) &&
+      !hasBody(this.#request)
+    );
+  }
+
+  #onInformation({ statusCode, headers }: { statusCode: number; headers: NodeJS.Dict<string | string[]> }): void {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    if (statusCode === 100) {
+      if (!this.#expects) return;
+      this.#expects = false;
+      response.writeContinue();
+    } else if (statusCode === 102) response.writeProcessing();
+    else if (statusCode === 103) {
+      try {
+        const hints = headers["link"];
+        if (hints !== undefined) response.writeEarlyHints({ link: hints });
+      } catch {
+        // Node checks links. Hints are optional.
+      }
+    }
+  }
+
+  #limitBody(most: number): void {
+    let bytes = 0;
+    this.#request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= most || this.#response.headersSent) return;
+      this.#refuse(tooLarge(most));
+      this.#upstreamRequest?.destroy();
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#proxy.failures.write(error, "The upstream did not answer.");
+    this.#refuse(failureAnswer(error));
+  }
+
+  /** Answers in place of the upstream, which is left. */
+  abort(answer: Answer): void {
+    this.#refuse(answer, true);
+    this.#upstreamRequest?.destroy();
+  }
+
+  get hasBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** The rest of the body is read and dropped, so that the client can read the answer and use its connection again. */
+  #refuse(answer: Answer, close = false): void {
+    const { proxy, request, response } = this.#parts;
+    send(response, { ...answer, headers: [...answer.headers, ...this.#limits] }, close || proxy.draining);
+    request.unpipe();
+    request.resume();
+  }
+
+  /** Ends a response of which a part is missing, so that the client cannot take it for whole. */
+  #cut(): void {
+    const { request, response } = this.#parts;
+    if (response.destroyed) return;
+    this.#proxy.failures.write(this.#upstreamResponse?.errored ?? new Error("aborted"), "A response ended before it was complete.");
+    // Without a length and chunks, only a reset tells.
+    if (request.httpVersion === "1.0" && request.socket.remoteAddress !== undefined) request.socket.resetAndDestroy();
+    else response.destroy();
+  }
+
+  get #parts() {
+    return { proxy: this.#proxy, request: this.#request, response: this.#response };
+  }
+}
+
+function tooLarge(most: number): Answer {
+  return problem(413, `The body may have at most ${most} bytes.`);
+}
+
+/** The trailers of a message as pairs. Those that change framing, routing or limits are dropped. */
+function trailersOf({ rawTrailers }: IncomingMessage): [string, string][] {
+  const left: [string, string][] = [];
+  for (let i = 0; i < rawTrailers.length; i += 2) {
+    const name = rawTrailers[i] as string;
+    if (!notInTrailers.test(name)) left.push([name, rawTrailers[i + 1] as string]);
+  }
+  return left;
+}
+
+const notInTrailers =
+  /^(?:connection|content-length|transfer-encoding|trailer|host|te|upgrade|keep-alive|proxy-.*|expect|authorization|cookie|set-cookie|forwarded|x-forwarded-.*|ratelimit.*|x-ratelimit.*|retry-after)$/i;

@@ -1,0 +1,223 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { isPromise, type Outcome, type Promised, Waiting, whenEnded } from "@floodgate/core/adapter";
+import { parseAddress } from "../config/kinds.js";
+import type { Part } from "../part.js";
+import { type Listening, listen } from "../service/listen.js";
+import type { Service } from "../service/service.js";
+import { type Answer, problem, send, sendOnSocket } from "./answer.js";
+import { type Connection, Connections } from "./connection.js";
+import { Exchange } from "./exchange.js";
+import { codeOf } from "./failure.js";
+import { ClientMessage, ProxiedRequest } from "./message.js";
+import { withoutUpgrade } from "./plain-request.js";
+import { refusal } from "./refusal.js";
+import { RequestHeaders } from "./request-headers.js";
+import { Tunnel } from "./tunnel.js";
+import { hasBody, UpstreamProxy } from "./upstream-proxy.js";
+
+/**
+ * Starts the reverse proxy on the address `listen`.
+ * @throws FloodgateError if the upstream's settings are wrong, or the address is taken.
+ */
+export async function startProxy(service: Service): Promise<Part> {
+  const proxy = new ReverseProxy(service, await UpstreamProxy.start(service));
+  const listening = await listen(proxy.server, service.settings.listen, "listen");
+  return { name: "listen", address: listening.address, url: listening.url, close: () => proxy.close(listening) };
+}
+
+/** A request that is being decided: an ordinary one, or the handshake of a WebSocket. */
+interface Visit {
+  answer(answer: Answer): void;
+  /** Calls `left` once the client has its answer, or has left. */
+  onLeft(left: () => void): void;
+  /** Called once the limits have let it through. Returns what passes it on. */
+  begin(asked: ProxiedRequest, outcome: Outcome): () => void;
+}
+
+/** The way of a request: refuse what is dangerous, ask the limits, hold it if they say so, pass it on. */
+class ReverseProxy {
+  readonly server: Server<typeof ClientMessage>;
+  readonly #service: Service;
+  readonly #upstream: UpstreamProxy;
+  readonly #connections: Connections;
+  readonly #headers: RequestHeaders;
+  readonly #waiting = new Waiting();
+
+  constructor(service: Service, upstream: UpstreamProxy) {
+    const { settings } = service;
+    const { clientTimeoutMs, keepAliveTimeoutMs, maxHeaderBytes } = settings;
+    const address = parseAddress(settings.listen);
+    this.#service = service;
+    this.#upstream = upstream;
+    this.#connections = new Connections(service.trust, address !== undefined && "path" in address);
+    this.#headers = new RequestHeaders(settings);
+    this.server = createServer({
+      IncomingMessage: ClientMessage,
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: clientTimeoutMs,
+      // A large upload may take long. `clientTimeoutMs` limits its pauses.
+      requestTimeout: 0,
+      keepAliveTimeout: keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(clientTimeoutMs, 5000),
+      noDelay: true,
+    });
+    // Node drops further headers silently, `Transfer-Encoding` too. `maxHeaderBytes` is the limit.
+    this.server.maxHeadersCount = 0;
+    this.server.timeout = clientTimeoutMs;
+    this.#listen();
+  }
+
+  /** Ends idle connections at once, and all that is left when `closeMs` is over: WebSockets too, which end only then. */
+  async close(listening: Listening): Promise<void> {
+    const { closeMs } = this.#service.settings;
+    const deadline = setTimeout(() => this.#connections.destroyAll(), closeMs);
+    await listening.close(closeMs);
+    clearTimeout(deadline);
+    this.#upstream.close();
+  }
+
+  #listen(): void {
+    const { server } = this;
+    server.on("connection", (socket: Socket) => this.#connections.add(socket));
+    server.on("request", (request, response) => this.#receive(request, response, false));
+    server.on("checkContinue", (request, response) => this.#receive(request, response, true));
+    server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket as Socket, head));
+    server.on("connect", (_request, socket) => this.#answerOn(socket as Socket, problem(405, "The gateway is no forward proxy.")));
+    server.on("timeout", (socket) => this.#onTimeout(socket));
+    server.on("clientError", (error, socket) => this.#onClientError(error, socket as Socket));
+  }
+
+  #receive(request: ClientMessage, response: ServerResponse, expects: boolean): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection === undefined) return;
+    connection.open++;
+    connection.exchange = undefined;
+    whenEnded(response, () => {
+      connection.open--;
+      // Its head was sent before the gateway began to drain.
+      if (this.#service.draining && connection.open === 0) request.socket.destroySoon();
+    });
+    const refused = refusal(request, this.#upstream.upstream.hasPrefix);
+    if (refused !== undefined) {
+      send(response, refused, true);
+      return;
+    }
+    this.#decide(new ProxiedRequest(request, connection, this.#service.trust), connection, {
+      answer: (answer) => send(response, answer, this.#service.draining),
+      onLeft: (left) => whenEnded(response, left),
+      begin: (asked, outcome) => {
+        if (outcome.sent !== undefined) whenEnded(response, outcome.sent);
+        return () => {
+          request.headers = this.#headers.of(asked, request.headers);
+          connection.exchange = new Exchange(this.#upstream, request, response, outcome.headers, expects);
+          connection.exchange.start();
+        };
+      },
+    });
+  }
+
+  #upgrade(request: ClientMessage, socket: Socket, head: Buffer): void {
+    const connection = this.#connections.of(socket);
+    // An answer would be sent in the middle of those before it.
+    if (connection === undefined || connection.open > 0) {
+      socket.destroy();
+      return;
+    }
+    if (request.method !== "GET" || request.headers.upgrade?.toLowerCase() !== "websocket") {
+      withoutUpgrade(this.server, request, socket, head);
+      return;
+    }
+    // Node has removed its own listener.
+    socket.on("error", ignore);
+    const { hasPrefix } = this.#upstream.upstream;
+    const refused = hasBody(request) ? problem(400, "A WebSocket handshake has no body.") : refusal(request, hasPrefix);
+    if (refused !== undefined) {
+      sendOnSocket(socket, refused);
+      return;
+    }
+    this.#decide(new ProxiedRequest(request, connection, this.#service.trust), connection, {
+      answer: (answer) => sendOnSocket(socket, answer),
+      onLeft: (left) => socket.once("close", left),
+      begin: (asked, outcome) => {
+        const tunnel = new Tunnel(this.#upstream, request, socket, outcome);
+        return () => {
+          request.headers = this.#headers.of(asked, request.headers, "websocket");
+          tunnel.start(head);
+        };
+      },
+    });
+  }
+
+  #decide(asked: ProxiedRequest, connection: Connection, visit: Visit): void {
+    connection.pending++;
+    const answer = (answer: Answer): void => {
+      connection.pending--;
+      visit.answer(answer);
+    };
+    const apply = (outcome: Outcome): void => {
+      if (outcome.action === "reject") {
+        answer(outcome);
+        return;
+      }
+      const start = visit.begin(asked, outcome);
+      const pass = (): void => {
+        connection.pending--;
+        start();
+      };
+      // Its body is not read while it is held.
+      if (outcome.delayMs === 0) pass();
+      else if (this.#waiting.size < this.#service.settings.maxHeld) visit.onLeft(this.#waiting.hold(outcome.delayMs, pass));
+      else answer(problem(503, "Too many requests wait for their turn.", { name: "Retry-After", value: "1", list: false }));
+    };
+    const fail = (error: unknown): void => {
+      this.#service.log.error({ err: error }, "A request could not be decided.");
+      answer(problem(500, "The request's limits could not be checked."));
+    };
+    let outcome: Promised<Outcome>;
+    try {
+      outcome = this.#service.limit.decide(asked);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (isPromise(outcome)) outcome.then(apply, fail);
+    else apply(outcome);
+  }
+
+  /** A connection was idle for `clientTimeoutMs`. If the upstream is to blame, its own time counts. */
+  #onTimeout(socket: Socket): void {
+    const connection = this.#connections.of(socket);
+    if (connection?.waitsForClient === false) {
+      socket.setTimeout(this.#service.settings.clientTimeoutMs);
+      return;
+    }
+    if (connection?.unanswered === undefined) socket.destroy();
+    else connection.unanswered.abort(problem(408, "The body did not arrive in time."));
+  }
+
+  #onClientError(error: Error, socket: Socket): void {
+    const answer = answerTo(codeOf(error));
+    const { unanswered } = this.#connections.of(socket) ?? {};
+    if (answer === undefined) socket.destroy();
+    else if (unanswered === undefined) this.#answerOn(socket, answer);
+    else unanswered.abort(answer);
+  }
+
+  /** Answers a message that is no request. */
+  #answerOn(socket: Socket, answer: Answer): void {
+    socket.on("error", ignore);
+    if (this.#connections.of(socket)?.open === 0) sendOnSocket(socket, answer);
+    else socket.destroy();
+  }
+}
+
+/** What a client is told whose bytes are no request; undefined if it has left. */
+function answerTo(code: string): Answer | undefined {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return problem(408, "The headers did not arrive in time.");
+  if (code === "HPE_HEADER_OVERFLOW") return problem(431, "The headers are too large.");
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return problem(413, "The chunk extensions are too large.");
+  return code.startsWith("HPE_") ? problem(400, "The request is not valid HTTP/1.1.") : undefined;
+}
+
+function ignore(): void {}

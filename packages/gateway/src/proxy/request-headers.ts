@@ -1,0 +1,115 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ProxiedRequest } from "./message.js";
+
+/** Headers that concern one connection only (RFC 9110 §7.6.1), and those that the gateway writes itself. `host` and the length stay. */
+const hopByHop = [
+  "connection",
+  "expect",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "upgrade",
+] as const;
+
+/** Only a trusted peer may say these. Some frameworks believe them: another client address, another path. */
+const fromTrustedOnly = [
+  "forwarded",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-original-host",
+  "x-original-url",
+  "x-real-ip",
+  "x-rewrite-url",
+];
+
+/** A framework that believes one of these handles another method than the one that rules have matched. */
+const methodOverrides = ["x-http-method", "x-http-method-override", "x-method-override"];
+
+/** Headers of the framing. `Connection` may not name them. */
+const framing = new Set(["connection", "content-length", "host", "transfer-encoding"]);
+
+export interface RequestHeaderOptions {
+  /** Whether a client may say another method in a header. */
+  readonly methodOverride: boolean;
+  /** The name of this gateway in `Via`; undefined for no `Via`. */
+  readonly via: string | undefined;
+}
+
+/** Makes the headers of a request to the upstream. */
+export class RequestHeaders {
+  readonly #dropped: Readonly<Record<"trusted" | "untrusted", ReadonlySet<string>>>;
+  readonly #via: string | undefined;
+
+  constructor({ methodOverride, via }: RequestHeaderOptions) {
+    const always = [...hopByHop, ...(methodOverride ? [] : methodOverrides)];
+    this.#dropped = { trusted: new Set(always), untrusted: new Set([...always, ...fromTrustedOnly]) };
+    this.#via = via;
+  }
+
+  /**
+   * @param upgrade the protocol to upgrade to.
+   */
+  of(request: ProxiedRequest, headers: IncomingHttpHeaders, upgrade?: string): IncomingHttpHeaders {
+    const { fromTrustedPeer } = request;
+    const dropped = this.#dropped[fromTrustedPeer ? "trusted" : "untrusted"];
+    const named = namedIn(headers.connection);
+    const sent: IncomingHttpHeaders = {};
+    for (const name in headers) {
+      if (dropped.has(name) || named?.has(name)) continue;
+      if (!fromTrustedPeer && name.startsWith("x-forwarded-")) continue;
+      // CGI and WSGI read `X_Forwarded_For` as `X-Forwarded-For`.
+      if (name.includes("_") && isDisguised(name, dropped)) continue;
+      sent[name] = headers[name];
+    }
+    this.#forward(request, sent);
+    if (/(?:^|,)\s*trailers\s*(?:$|[,;])/i.test(`${headers["te"] ?? ""}`)) {
+      sent["te"] = "trailers";
+      sent.connection = "keep-alive, te";
+    }
+    // Node refuses to announce trailers of a message that is not chunked.
+    if (headers.trailer !== undefined && headers["transfer-encoding"] !== undefined) sent.trailer = headers.trailer;
+    if (upgrade !== undefined) {
+      sent.connection = "Upgrade";
+      sent.upgrade = upgrade;
+    }
+    return sent;
+  }
+
+  #forward(request: ProxiedRequest, sent: IncomingHttpHeaders): void {
+    const { remoteAddress, host } = request;
+    const peer = remoteAddress?.startsWith("::ffff:") && remoteAddress.includes(".") ? remoteAddress.slice(7) : remoteAddress;
+    // A peer on a Unix socket has no address.
+    if (peer !== undefined) append(sent, "x-forwarded-for", peer);
+    sent["x-forwarded-proto"] ??= "http";
+    if (host !== undefined) sent["x-forwarded-host"] ??= host;
+    const node = peer === undefined ? "unknown" : peer.includes(":") ? `"[${peer}]"` : peer;
+    append(sent, "forwarded", `for=${node};proto=http${host === undefined ? "" : `;host="${host}"`}`);
+    const client = request.clientIp;
+    if (client !== undefined) sent["x-real-ip"] = client;
+    if (this.#via !== undefined) append(sent, "via", `1.1 ${this.#via}`);
+  }
+}
+
+function append(headers: IncomingHttpHeaders, name: string, item: string): void {
+  const before = headers[name];
+  headers[name] = before === undefined ? item : `${before}, ${item}`;
+}
+
+/** The headers that `Connection` names; undefined if there is none beside the usual ones. */
+export function namedIn(connection: string | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || /^(?:keep-alive|close|upgrade)$/i.test(connection)) return undefined;
+  const names = connection
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
+  return new Set(names.filter((name) => !framing.has(name)));
+}
+
+function isDisguised(name: string, dropped: ReadonlySet<string>): boolean {
+  const real = name.replaceAll("_", "-");
+  return dropped.has(real) || framing.has(real) || real.startsWith("x-forwarded-") || fromTrustedOnly.includes(real);
+}

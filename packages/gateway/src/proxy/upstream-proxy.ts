@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ProxyServer } from "httpxy";
+import type { Settings } from "../config/settings.js";
+import type { Service } from "../service/service.js";
+import { FailureLog } from "./failure.js";
+import type { ClientMessage } from "./message.js";
+import { type Upstream, upstreamOf } from "./upstream.js";
+
+/** httpxy with the upstream of the settings. Its events go to the exchange or tunnel of their request. */
+export class UpstreamProxy {
+  readonly settings: Settings;
+  readonly upstream: Upstream;
+  readonly failures: FailureLog;
+  readonly #service: Service;
+  readonly #proxy: ProxyServer<ClientMessage, ServerResponse>;
+
+  private constructor(service: Service, upstream: Upstream, proxy: ProxyServer<ClientMessage, ServerResponse>) {
+    this.settings = service.settings;
+    this.upstream = upstream;
+    this.failures = new FailureLog(service.log);
+    this.#service = service;
+    this.#proxy = proxy;
+    proxy.on("proxyReq", (upstreamRequest, request) => request.exchange?.onUpstreamRequest(upstreamRequest));
+    proxy.on("proxyRes", (upstreamResponse, request) => request.exchange?.onUpstreamResponse(upstreamResponse));
+    proxy.on("proxyReqWs", (upstreamRequest, request) => request.tunnel?.onUpstreamRequest(upstreamRequest));
+    proxy.on("error", (error, request) => (request?.exchange ?? request?.tunnel)?.onError(error));
+  }
+
+  /** @throws FloodgateError if the upstream's settings are wrong. */
+  static async start(service: Service): Promise<UpstreamProxy> {
+    const upstream = upstreamOf(service.settings);
+    // httpxy is an ES module, this package is CommonJS too.
+    const { ProxyServer } = await import("httpxy");
+    return new UpstreamProxy(service, upstream, new ProxyServer<ClientMessage, ServerResponse>());
+  }
+
+  get draining(): boolean {
+    return this.#service.draining;
+  }
+
+  /** @param fresh whether to use a connection of its own. */
+  web(request: ClientMessage, response: ServerResponse, fresh: boolean): void {
+    const { options, freshOptions } = this.upstream;
+    this.#proxy.web(request, response, fresh ? freshOptions : options).catch(ignore);
+  }
+
+  ws(request: ClientMessage, socket: Socket, head: Buffer): void {
+    this.#proxy.ws(request, socket, this.upstream.freshOptions, head).catch(ignore);
+  }
+
+  close(): void {
+    this.upstream.close();
+  }
+}
+
+/** The promise fails with errors of the client's connection too, which need no answer. */
+function ignore(): void {}
+
+/** Who uses a connection to the upstream. */
+export interface UpstreamUser {
+  onUpstreamTimeout(): void;
+}
+
+const users = new WeakMap<Socket, UpstreamUser>();
+
+/**
+ * Begins to use a connection to the upstream: from now on its timeouts are this user's. The connection has one listener for all of its users.
+ */
+export function useConnection(socket: Socket, user: UpstreamUser, { settings, upstream }: UpstreamProxy): void {
+  if (!users.has(socket)) socket.on("timeout", () => users.get(socket)?.onUpstreamTimeout());
+  users.set(socket, user);
+  const { upstreamConnectTimeoutMs, upstreamTimeoutMs } = settings;
+  socket.setTimeout(socket.connecting ? upstreamConnectTimeoutMs : upstreamTimeoutMs);
+  if (socket.connecting) socket.once(upstream.isTls ? "secureConnect" : "connect", () => socket.setTimeout(upstreamTimeoutMs));
+}
+
+/** Whether a request has a body. Without a length and chunks it has none (RFC 9112 §6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && Number(length) > 0);
+}
