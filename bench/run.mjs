@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { accuracy } from "./accuracy.mjs";
 import { cpu } from "./cpu.mjs";
 import { flood } from "./flood.mjs";
 import { full } from "./full.mjs";
@@ -24,6 +25,7 @@ Parts (all of them by default):
   rules          one request under three of 10, 100 and 1000 rules
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
+  accuracy       how many requests a sliding window counter decides otherwise than the exact log
   simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
 
 Options:
@@ -34,6 +36,7 @@ Options:
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
   --framework <name> express, koa or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
+  --log <file>       an access log (combined format) of accuracy
   --lines <n>        lines of the log of simulate (default 1,000,000)
   --only <text>      subjects of store and redis whose name contains this
   --help             this text
@@ -42,7 +45,7 @@ Ratios hold from machine to machine, absolute times do not. Run it on a machine 
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, rules, observability, redis, simulate };
+const parts = { store, memory, flood, full, cpu, http, rules, observability, redis, accuracy, simulate };
 
 function options() {
   try {
@@ -57,6 +60,7 @@ function options() {
         framework: { type: "string", multiple: true },
         "in-flight": { type: "string", default: "1,64,512" },
         lines: { type: "string", default: "1000000" },
+        log: { type: "string" },
         only: { type: "string" },
         help: { type: "boolean", default: false },
       },
@@ -77,7 +81,7 @@ function options() {
   }
 }
 
-const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, only, help: wanted } = options();
+const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, log, only, help: wanted } = options();
 if (wanted) {
   console.log(help);
 } else {
@@ -92,6 +96,7 @@ if (wanted) {
     observability: { rounds: Number(rounds ?? 2), slices: 20, keys: 1_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
+    accuracy: { log },
     simulate: { lines: Number(lines) },
   };
   try {
