@@ -1,3 +1,5 @@
+import type { RuleSet } from "@floodgate/core/rules";
+import type { Settings } from "./config/settings.js";
 import type { Service } from "./service/service.js";
 
 /** A server of a running service: the decision server, the JSON API, the proxy, the admin server. */
@@ -11,5 +13,13 @@ export interface Part {
   close(): Promise<void>;
 }
 
-/** Starts one part. Undefined if the settings do not want it. */
-export type StartPart = (service: Service) => Promise<Part | undefined>;
+/** Starts one part. */
+export interface StartPart {
+  /** Undefined if the settings do not want it. */
+  (service: Service): Promise<Part | undefined>;
+  /**
+   * Refuses rules that the part cannot keep: at the start, and in each new version.
+   * @throws FloodgateError with the path of the rule in `at`.
+   */
+  checkRules?(rules: RuleSet, settings: Settings): void;
+}

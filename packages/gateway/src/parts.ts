@@ -1,9 +1,11 @@
+import { startApi } from "./api/start.js";
+import { startAsk } from "./ask/ask.js";
 import type { Command } from "./config/settings.js";
 import type { StartPart } from "./part.js";
 import { startProxy } from "./proxy/proxy.js";
 
 /** What each command starts, beside the admin server. */
 export const parts: Readonly<Record<Command, readonly StartPart[]>> = {
-  serve: [],
+  serve: [startAsk, startApi],
   gateway: [startProxy],
 };

@@ -25,7 +25,9 @@ export interface RunOptions {
  * @throws FloodgateError if it cannot start. Then nothing is left running.
  */
 export async function run(settings: Settings, parts: readonly StartPart[], options: RunOptions = {}): Promise<Running> {
-  const service = await startService(settings, options.log);
+  const service = await startService(settings, options.log, (rules) => {
+    for (const { checkRules } of parts) checkRules?.(rules, settings);
+  });
   const started: Part[] = [];
   let closed: Promise<void> | undefined;
   const close = (drainMs: number): Promise<void> => {

@@ -55,6 +55,16 @@ export function list(what: string, placeholder: string): Kind<readonly string[]>
   return { schema: z.array(z.string().min(1)), what, placeholder, fromText: asList };
 }
 
+/** A list of words out of a few: `a,b` as a flag; an empty text is an empty list. */
+export function choices<const Word extends string>(...words: readonly [Word, ...Word[]]): Kind<readonly Word[]> {
+  return {
+    schema: z.array(z.enum(words)) as unknown as z.ZodType<readonly Word[]>,
+    what: `a list of ${words.join(", ")}`,
+    placeholder: "names",
+    fromText: asList,
+  };
+}
+
 /** A map of words to words: `a=b,c=d` as a flag. */
 export function pairs(what: string, placeholder: string, value: RegExp): Kind<Readonly<Record<string, string>>> {
   return { schema: z.record(z.string(), z.string().regex(value)), what, placeholder, repeats: true, fromText: asPairs };

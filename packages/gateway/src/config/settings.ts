@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { address, choice, file, flag, type Kind, list, milliseconds, orFalse, pairs, redisUrl, text, whole } from "./kinds.js";
+import { type PresetName, presetNames } from "../ask/presets.js";
+import { address, choice, choices, file, flag, type Kind, list, milliseconds, orFalse, pairs, redisUrl, text, whole } from "./kinds.js";
 import { type ProxySettings, proxyTable } from "./proxy-settings.js";
 
 /** The commands that have settings. */
@@ -31,8 +32,9 @@ export interface Settings extends ProxySettings {
   readonly drainMs: number;
   readonly closeMs: number;
   // The decision server
-  readonly presets: readonly string[] | undefined;
+  readonly presets: readonly PresetName[] | undefined;
   readonly apiListen: string | undefined;
+  readonly apiSocketMode: string;
   readonly apiTokenFile: string | undefined;
   readonly rls: string | undefined;
   // Seeing it
@@ -220,11 +222,11 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     example: "30000",
   },
   presets: {
-    kind: list("a list of gateways", "gateways"),
+    kind: choices(...presetNames),
     only: "serve",
     group: "Decision server",
     default: undefined,
-    description: "the gateways that may ask; default: all",
+    description: "the gateways that may ask, each at /ask/<gateway>; an empty list: none; default: all",
     example: "nginx,caddy",
   },
   apiListen: {
@@ -235,12 +237,20 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     description: "where the JSON API listens: host:port or unix:/path; default: nowhere",
     example: "unix:/run/floodgate/api.sock",
   },
+  apiSocketMode: {
+    kind: text("the permissions of a file in octal", "mode", /^0?[0-7]{3}$/),
+    only: "serve",
+    group: "Decision server",
+    default: "600",
+    description: "the permissions of the JSON API's Unix socket",
+    example: "660",
+  },
   apiTokenFile: {
     kind: file(),
     only: "serve",
     group: "Decision server",
     default: undefined,
-    description: "a file with the bearer token of the JSON API",
+    description: "a file with the bearer tokens of the JSON API, one a line; a change applies at once",
     example: "/run/secrets/floodgate-api",
   },
   rls: {

@@ -1,10 +1,17 @@
 import type { Limiter, RuleSource, Store } from "@floodgate/core";
-import { type Outcome, type Promised, RateLimit, type RateLimitOptions } from "@floodgate/core/adapter";
-import type { CompiledRule } from "@floodgate/core/rules";
+import {
+  type NamedCheck,
+  type NamedDecisions,
+  type Outcome,
+  type Promised,
+  RateLimit,
+  type RateLimitOptions,
+} from "@floodgate/core/adapter";
+import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type GatewayRequest, gatewayReader } from "./request.js";
 
 /** What `serve` and `gateway` need of a `RateLimit`. */
-export type GatewayLimit = Pick<RateLimit<GatewayRequest>, "decide" | "rules" | "limiters" | "store" | "source" | "close">;
+export type GatewayLimit = Pick<RateLimit<GatewayRequest>, "decide" | "check" | "rules" | "limiters" | "store" | "source" | "close">;
 
 const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
 const pass: Outcome = { ...none, action: "pass", status: 200, body: { text: "", contentType: "text/plain" } };
@@ -22,19 +29,36 @@ const unavailable: Outcome = {
   },
 };
 
+/** Refuses rules by throwing a FloodgateError with the path of the rule in `at`. */
+export type RulesCheck = (rules: RuleSet) => void;
+
 /** A `RateLimit` whose rules may still be missing. Until they arrive, each request is decided as `onStoreError` says. */
 export class PendingLimit implements GatewayLimit {
   readonly store: Store;
   readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
   #limit: RateLimit<GatewayRequest> | undefined;
+  #leave: () => void = () => undefined;
 
   constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">) {
     this.store = store;
     this.#options = options;
   }
 
-  /** @throws FloodgateError if the rules use a name that the settings do not define, or something else in them is wrong. */
-  start(rules: RuleSource): void {
+  /**
+   * @param check refuses rules, at once and in each new version.
+   * @throws FloodgateError if the rules use a name that the settings do not define, or something else in them is wrong.
+   */
+  start(rules: RuleSource, check: RulesCheck): void {
+    try {
+      check(rules.current);
+    } catch (error) {
+      throw rules.explain?.(error) ?? error;
+    }
+    const prepare = (set: RuleSet): (() => void) => {
+      check(set);
+      return () => undefined;
+    };
+    this.#leave = rules.subscribe({ prepare });
     this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
   }
 
@@ -45,6 +69,12 @@ export class PendingLimit implements GatewayLimit {
   decide(request: GatewayRequest): Promised<Outcome> {
     if (this.#limit !== undefined) return this.#limit.decide(request);
     return this.#options.onStoreError === "deny" ? unavailable : pass;
+  }
+
+  check(named: readonly NamedCheck[]): Promised<NamedDecisions> {
+    if (this.#limit !== undefined) return this.#limit.check(named);
+    const nothing = named.map(() => undefined);
+    return { allowed: this.#options.onStoreError !== "deny", decision: undefined, checks: nothing, decisions: nothing };
   }
 
   get rules(): readonly CompiledRule<GatewayRequest>[] {
@@ -60,6 +90,7 @@ export class PendingLimit implements GatewayLimit {
   }
 
   close(): void {
+    this.#leave();
     this.#limit?.close();
   }
 }

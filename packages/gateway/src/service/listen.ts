@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
 import { connect, type Server } from "node:net";
@@ -20,9 +21,10 @@ export interface Listening {
 /**
  * Makes a server listen on `"host:port"` or `"unix:/path"`. A socket file that a dead process left is replaced.
  * @param what the setting of the address, for error messages: `"listen"`.
+ * @param socketMode the permissions of a Unix socket. Default: those that the umask leaves.
  * @throws FloodgateError `FLOODGATE_CANNOT_LISTEN` if the address is taken, not allowed or not one of this machine.
  */
-export async function listen(server: HttpServer | Server, address: string, what: string): Promise<Listening> {
+export async function listen(server: HttpServer | Server, address: string, what: string, socketMode?: number): Promise<Listening> {
   const parsed = parseAddress(address);
   if (parsed === undefined) throw unlistenable(address, what, "it is no host:port and no unix:/path");
   if ("path" in parsed) await removeStale(parsed.path, address, what);
@@ -32,6 +34,8 @@ export async function listen(server: HttpServer | Server, address: string, what:
       server.off("error", reject);
       resolve();
     });
+    // The socket exists at once. Nobody is served before the permissions are set.
+    if ("path" in parsed && socketMode !== undefined && server.listening) chmodSync(parsed.path, socketMode);
   }).catch((error: NodeJS.ErrnoException) => {
     throw unlistenable(address, what, reasons[error.code ?? ""] ?? error.message, error);
   });

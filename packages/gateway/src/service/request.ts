@@ -18,6 +18,7 @@ export interface GatewayRequest {
 
 export const gatewayReader: RequestReader<GatewayRequest> = {
   identity: (request) => request,
+  plainIdentity: true,
   method: ({ method }) => method,
   path: ({ target }) => sentPath(target),
   header: (request, name) => request.header(name),

@@ -55,7 +55,13 @@ export function readSecretFile(what: keyof Settings, path: string, notes: string
 /** The most bytes of a file with secrets. */
 const mostBytes = 65_536;
 
-function readSecretLines(what: keyof Settings, path: string, notes: string[]): string[] {
+/**
+ * Reads a file that holds secrets, one a line.
+ * @param what the setting that names the file.
+ * @param notes gets a note if other users may read the file.
+ * @throws FloodgateError if it cannot be read or is empty.
+ */
+export function readSecretLines(what: keyof Settings, path: string, notes: string[]): string[] {
   let text: string;
   try {
     const found = statSync(path);

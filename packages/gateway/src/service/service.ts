@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { RuleSource, Store } from "@floodgate/core";
 import type { RateLimitOptions } from "@floodgate/core/adapter";
 import { fileRules, redisRules } from "@floodgate/rules";
@@ -7,7 +8,7 @@ import type { Cluster, Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
 import { keyFunctions, sourceReader } from "./keys.js";
-import { type GatewayLimit, PendingLimit } from "./limit.js";
+import { type GatewayLimit, PendingLimit, type RulesCheck } from "./limit.js";
 import { createLog, type LogTarget } from "./log.js";
 import { connectRedis } from "./redis.js";
 import { refundsStatus } from "./refund-status.js";
@@ -38,9 +39,14 @@ export interface Service {
 
 /**
  * Starts what the settings say: rules, store, keys, log. It listens nowhere.
+ * @param checkRules refuses rules that a part cannot keep.
  * @throws FloodgateError if a file cannot be read, or the rules are invalid.
  */
-export async function startService(settings: Settings, target: LogTarget = process.stdout): Promise<Service> {
+export async function startService(
+  settings: Settings,
+  target: LogTarget = process.stdout,
+  checkRules: RulesCheck = () => undefined,
+): Promise<Service> {
   const log = createLog(settings, target);
   const trust = new Trust(settings);
   const secrets = readSecrets(settings);
@@ -58,7 +64,7 @@ export async function startService(settings: Settings, target: LogTarget = proce
   };
   try {
     source = settings.rules === undefined ? await redisRules(redis as Redis, settings.rulesKey as string) : await fileRules(settings.rules);
-    limit.start(source);
+    limit.start(source, checkRules);
   } catch (error) {
     await close();
     throw error;
@@ -96,6 +102,12 @@ function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): 
     // A memory store does not fail.
     ...(isShared && { onStoreError: onStoreError === "memory" ? memoryStore() : onStoreError }),
     ...(secrets.key !== undefined && { keySecret: secrets.key }),
-    ...(secrets.receipts !== undefined && { receiptSecret: secrets.receipts }),
+    ...receiptSecret(secrets.receipts, isShared),
   };
+}
+
+/** Only this process redeems the receipts of a memory store, so it may make up their secret. */
+function receiptSecret(secrets: readonly string[] | undefined, isShared: boolean): { receiptSecret?: readonly string[] } {
+  if (secrets !== undefined) return { receiptSecret: secrets };
+  return isShared ? {} : { receiptSecret: [randomBytes(32).toString("hex")] };
 }

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { blockBody, checkAnswer, checkBody, problem, refundBody, settleBody, statusAnswer, targetBody, unitsAnswer } from "./schemas.js";
+
+/** One operation of the API, all with POST and JSON. */
+export interface Operation {
+  readonly path: string;
+  /** The name of the method of `Operations`. */
+  readonly id: "check" | "settle" | "refund" | "status" | "reset" | "block" | "unblock";
+  readonly summary: string;
+  readonly body: z.ZodType;
+  /** Undefined: it answers 204. */
+  readonly answer?: z.ZodType;
+  readonly description?: string;
+  readonly mayBeLimited?: true;
+}
+
+export const operations: readonly Operation[] = [
+  {
+    path: "/v1/check",
+    id: "check",
+    summary: "Check one or several rules, or a request, and take the units if all allow",
+    description:
+      "A rejection is a result: 200 with `allowed: false`, or 429 if the body says `status: 429`. While Redis is down, the setting `onStoreError` decides, and the answer says `degraded: true`.",
+    body: checkBody,
+    answer: checkAnswer,
+    mayBeLimited: true,
+  },
+  {
+    path: "/v1/settle",
+    id: "settle",
+    summary: "Replace the cost of a check by the real cost, once",
+    body: settleBody,
+    answer: unitsAnswer,
+  },
+  { path: "/v1/refund", id: "refund", summary: "Give back what a check has charged, once", body: refundBody, answer: unitsAnswer },
+  { path: "/v1/status", id: "status", summary: "Show what a key has used; changes nothing", body: targetBody, answer: statusAnswer },
+  { path: "/v1/reset", id: "reset", summary: "Clear the usage of a key, and lift its ban", body: targetBody },
+  { path: "/v1/block", id: "block", summary: "Turn a key away for a time, whatever its limit says", body: blockBody },
+  { path: "/v1/unblock", id: "unblock", summary: "Lift the block of a key, and its ban", body: targetBody },
+];
+
+const errors: Readonly<Record<string, string>> = {
+  "400": "The body is wrong. `errors` says where.",
+  "401": "The bearer token is missing or wrong.",
+  "403": "The request comes from a web page.",
+  "404": "There is no such rule.",
+  "409": "Receipts need the setting `secretFile`.",
+  "413": "The body is too large.",
+  "415": "The body is not JSON.",
+  "500": "The server has failed.",
+  "503": "The store does not answer.",
+};
+
+/** A JSON Schema (2020-12, which OpenAPI 3.1 uses) as zod writes it. */
+interface JsonSchema {
+  readonly $schema?: string;
+  readonly id?: string;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** The OpenAPI 3.1 description of the API, made from the schemas that check each request. */
+export function openApi(needsToken: boolean): object {
+  const schemas: Record<string, object> = {};
+  const add = (id: string, { $schema: _, id: __, $defs = {}, ...own }: JsonSchema): void => {
+    schemas[id] = own;
+    for (const [name, shared] of Object.entries($defs)) add(name, shared);
+  };
+  const reference = (schema: z.ZodType): object => {
+    const id = schema.meta()?.id as string;
+    add(id, z.toJSONSchema(schema, { unrepresentable: "any" }) as JsonSchema);
+    return { $ref: `#/components/schemas/${id}` };
+  };
+  const json = (schema: z.ZodType): object => ({ "application/json": { schema: reference(schema) } });
+  const failures = Object.fromEntries(Object.keys(errors).map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]));
+  const paths = Object.fromEntries(
+    operations.map((operation) => {
+      const { path, id, summary, description, body, answer, mayBeLimited } = operation;
+      const responses = {
+        ...(answer === undefined ? { "204": { description: "Done." } } : { "200": { description: "The result.", content: json(answer) } }),
+        ...(mayBeLimited === true &&
+          answer !== undefined && {
+            "429": {
+              description: "Rejected, if the body says `status: 429`.",
+              headers: { "Retry-After": { schema: { type: "integer" }, description: "In seconds. Missing if no wait helps." } },
+              content: json(answer),
+            },
+          }),
+        ...failures,
+      };
+      const post = {
+        operationId: id,
+        summary,
+        ...(description !== undefined && { description }),
+        requestBody: { required: true, content: json(body) },
+        responses,
+      };
+      return [path, { post }];
+    }),
+  );
+  const problemReference = reference(problem);
+  const responses = Object.fromEntries(
+    Object.entries(errors).map(([status, description]) => [
+      `Problem${status}`,
+      { description, content: { "application/problem+json": { schema: problemReference } } },
+    ]),
+  );
+  const document = {
+    openapi: "3.1.0",
+    info: {
+      title: "Floodgate",
+      version: "1",
+      description: "Rate limits for services in any language.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    ...(needsToken && { security: [{ token: [] }] }),
+    paths,
+    components: { schemas, responses, ...(needsToken && { securitySchemes: { token: { type: "http", scheme: "bearer" } } }) },
+  };
+  return JSON.parse(JSON.stringify(document).replaceAll('"#/$defs/', '"#/components/schemas/')) as object;
+}

@@ -1,0 +1,212 @@
+import type { Decision, Limiter, LimiterKey } from "@floodgate/core";
+import type { Outcome } from "@floodgate/core/adapter";
+import type { GatewayRequest } from "../service/request.js";
+import type { Service } from "../service/service.js";
+import { checked } from "./body.js";
+import type { CheckAnswer, Numbers, RequestBody, SeveralChecks, SingleCheck, StatusAnswer, UnitsAnswer } from "./contract.js";
+import { Problem } from "./problems.js";
+import { type Decided, issueReceipt, parseReceipt } from "./receipts.js";
+import { blockBody, checkForms, refundBody, settleBody, targetBody } from "./schemas.js";
+
+/** An answer, and its status if it is not 200 (with a value) or 204 (without one). */
+export interface Answer {
+  readonly value?: object;
+  readonly status?: 429;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const examples = {
+  single: '{ "rule": "api", "key": "user:42" }',
+  several: '{ "checks": [{ "rule": "api", "key": "user:42" }, { "rule": "emails", "key": "acme", "cost": 3 }] }',
+  request: '{ "request": { "method": "GET", "path": "/", "ip": "203.0.113.9" } }',
+  receipt: '{ "receipt": "fb1...", "cost": 7 }',
+  target: '{ "rule": "api", "key": "user:42" }',
+  block: '{ "rule": "api", "key": "user:42", "for": "1h" }',
+} as const;
+
+/** What the API does, each with the body of its request. */
+export class Operations {
+  readonly #service: Service;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  async check(body: unknown): Promise<Answer> {
+    if (has(body, "request")) {
+      const { request, ...options } = checked(checkForms.request, body, examples.request);
+      const { action, status, decision, checks, decisions } = await this.#service.limit.decide(new DescribedRequest(request));
+      const all = checks.map((check, i): Decided => ({ check, decision: decisions[i] as Decision, key: undefined }));
+      // A rule may reject a request that has no key (`onMissingKey: reject`), without a decision.
+      return this.#answer({ allowed: action === "pass", decision, all, degraded: status === 503 }, options);
+    }
+    const { checks: named, ...options } = has(body, "checks")
+      ? checked(checkForms.several, body, examples.several)
+      : severalOf(checked(checkForms.single, body, examples.single));
+    const { allowed, decision, checks, decisions } = await this.#service.limit.check(
+      named.map(({ rule, key, cost, plan }) => ({ name: rule, key, cost, plan })),
+    );
+    const all = checks.flatMap((check, i): Decided[] => {
+      const made = decisions[i];
+      return check === undefined || made === undefined ? [] : [{ check, decision: made, key: named[i]?.key }];
+    });
+    return this.#answer({ allowed, decision, all, degraded: false }, options);
+  }
+
+  settle(body: unknown): Promise<Answer> {
+    const { receipt, cost } = checked(settleBody, body, examples.receipt);
+    return this.#redeem(receipt, (limiter, key, part) => limiter.settle(key, part, cost));
+  }
+
+  refund(body: unknown): Promise<Answer> {
+    const { receipt } = checked(refundBody, body, '{ "receipt": "fb1..." }');
+    return this.#redeem(receipt, async (limiter, key, part) => 0 - (await limiter.refund(key, part)));
+  }
+
+  async status(body: unknown): Promise<Answer> {
+    const { rule, key } = checked(targetBody, body, examples.target);
+    const limiter = this.#limiter(rule);
+    const { atMs, decision, states, block = null, ban = null } = await limiter.keyState(key);
+    const value: StatusAnswer = {
+      rule,
+      key: limiter.keyText(key),
+      atMs,
+      ...numbersOf(decision),
+      states: states.map(({ plan = null, decision, state }) => ({ plan, ...numbersOf(decision), state })),
+      block,
+      ban,
+    };
+    return { value };
+  }
+
+  async reset(body: unknown): Promise<Answer> {
+    const { rule, key } = checked(targetBody, body, examples.target);
+    await this.#limiter(rule).reset(key);
+    this.#service.log.info({ rule }, "The JSON API has reset a key");
+    return {};
+  }
+
+  async block(body: unknown): Promise<Answer> {
+    const { rule, key, for: duration } = checked(blockBody, body, examples.block);
+    await this.#limiter(rule).block(key, duration as never);
+    this.#service.log.info({ rule, for: duration }, "The JSON API has blocked a key");
+    return {};
+  }
+
+  async unblock(body: unknown): Promise<Answer> {
+    const { rule, key } = checked(targetBody, body, examples.target);
+    await this.#limiter(rule).unblock(key);
+    this.#service.log.info({ rule }, "The JSON API has unblocked a key");
+    return {};
+  }
+
+  #answer(made: Made, { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined }): Answer {
+    const { allowed, decision, all, degraded } = made;
+    const value: CheckAnswer = {
+      allowed,
+      retryAfterMs: decision === undefined ? (allowed ? 0 : null) : waitOf(decision),
+      delayMs: Math.max(0, ...all.filter(({ check }) => check.shadow !== true).map(({ decision }) => decision.delayMs)),
+      degraded: degraded || all.some(({ decision }) => decision.degraded),
+      decisions: all.map(({ check, decision }) => ({
+        rule: check.rule.name,
+        key: check.key,
+        ...numbersOf(decision),
+        delayMs: decision.delayMs,
+        cost: decision.cost,
+        shadow: check.shadow === true,
+        degraded: decision.degraded,
+      })),
+      receipt: allowed && receipt && this.#hasSecret ? issueReceipt(this.#service.limit.limiters, all) : null,
+    };
+    if (allowed || status === undefined) return { value };
+    const { retryAfterMs } = value;
+    const headers = retryAfterMs === null ? {} : { "Retry-After": `${Math.max(1, Math.ceil(retryAfterMs / 1000))}` };
+    return { value, status, headers };
+  }
+
+  /** Redeems each part once. A part that fails does not keep the others from being redeemed. */
+  async #redeem(receipt: string, redeem: Redeem): Promise<Answer> {
+    if (!this.#hasSecret) {
+      throw new Problem(
+        409,
+        "no-secret-file",
+        "This server counts in Redis, which several instances share, but has no secret that they all know, so it has signed no receipts. Set secretFile to the same file on each instance: --secret-file /run/secrets/floodgate.",
+      );
+    }
+    const parts = parseReceipt(receipt);
+    const limiters = parts.map(([rule]) => this.#limiter(rule));
+    const redeemed = await Promise.allSettled(
+      parts.map(async ([rule, key, part], i) => ({ rule, units: await redeem(limiters[i] as Limiter, key, part) })),
+    );
+    const failed = redeemed.find(({ status }) => status === "rejected");
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+    const value: UnitsAnswer = {
+      units: redeemed.map((one) => (one as PromiseFulfilledResult<{ rule: string; units: number }>).value),
+    };
+    return { value };
+  }
+
+  /** Without a shared secret, receipts of a memory store are signed by a secret of this process. */
+  get #hasSecret(): boolean {
+    return this.#service.redis === undefined || this.#service.secrets.receipts !== undefined;
+  }
+
+  /** @throws Problem 404 */
+  #limiter(rule: string): Limiter {
+    const { limiters } = this.#service.limit;
+    const limiter = limiters.get(rule);
+    if (limiter !== undefined) return limiter;
+    const known = [...limiters.keys()].slice(0, 20).join(", ");
+    throw new Problem(404, "FLOODGATE_UNKNOWN_RULE", `There is no rule ${JSON.stringify(rule)}. The rules are ${known}.`);
+  }
+}
+
+type Redeem = (limiter: Limiter, key: LimiterKey, receipt: string) => number | Promise<number>;
+
+/** What was decided, by names or by a request. */
+interface Made {
+  readonly allowed: boolean;
+  readonly decision: Outcome["decision"];
+  readonly all: readonly Decided[];
+  readonly degraded: boolean;
+}
+
+function severalOf({ rule, key, cost, plan, ...options }: SingleCheck): SeveralChecks {
+  return { checks: [{ rule, key, cost, plan }], ...options };
+}
+
+function has(body: unknown, name: string): boolean {
+  return typeof body === "object" && body !== null && Object.hasOwn(body, name);
+}
+
+function waitOf({ retryAfterMs }: Decision): number | null {
+  return retryAfterMs === Number.POSITIVE_INFINITY ? null : retryAfterMs;
+}
+
+function numbersOf(decision: Decision): Numbers {
+  const { allowed, limit, remaining, resetAfterMs } = decision;
+  return { allowed, limit, remaining, retryAfterMs: waitOf(decision), resetAfterMs };
+}
+
+/** A request as a caller of the API describes it. The caller is trusted. */
+class DescribedRequest implements GatewayRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly host: string | undefined;
+  readonly remoteAddress = undefined;
+  readonly clientIp: string | undefined;
+  readonly fromTrustedPeer = true;
+  readonly #headers: ReadonlyMap<string, string>;
+
+  constructor({ method, path, host, headers = {}, ip }: RequestBody) {
+    this.method = method;
+    this.target = path;
+    this.host = host;
+    this.clientIp = ip;
+    this.#headers = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  }
+
+  header(lowerCaseName: string): string | undefined {
+    return lowerCaseName === "host" ? (this.host ?? this.#headers.get("host")) : this.#headers.get(lowerCaseName);
+  }
+}

@@ -1,0 +1,67 @@
+import { type ErrorCode, FloodgateError } from "@floodgate/core";
+
+/** One mistake in a request's body. */
+export interface Mistake {
+  /** Where: `checks[0].cost`. Empty for the body itself. */
+  readonly at: string;
+  readonly message: string;
+}
+
+/** An answer of the API that is no result (RFC 9457). */
+export class Problem extends Error {
+  readonly status: number;
+  readonly title: string;
+  readonly code: string;
+  readonly mistakes: readonly Mistake[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** @param detail what is wrong, what was given and what to write. */
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    { mistakes, headers = {} }: { readonly mistakes?: readonly Mistake[]; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.title = titles[status] ?? "Error";
+    this.code = code;
+    this.mistakes = mistakes;
+    this.headers = headers;
+  }
+
+  get body(): object {
+    const { status, title, message: detail, code, mistakes } = this;
+    const type = status === 503 ? "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" : "about:blank";
+    return { type, title, status, detail, code, ...(mistakes !== undefined && { errors: mistakes }) };
+  }
+}
+
+const titles: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+/** The status of an error of core. Codes that are not here are mistakes of the request. */
+const statuses: Partial<Record<ErrorCode, number>> = {
+  FLOODGATE_UNKNOWN_RULE: 404,
+  FLOODGATE_STORE_FAULT: 503,
+  FLOODGATE_STORE_TIMEOUT: 503,
+  FLOODGATE_FOREIGN_VALUE: 503,
+};
+
+/** What the caller gets for anything that a handler throws; undefined if it must not learn the reason. */
+export function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof Problem) return error;
+  if (!(error instanceof FloodgateError)) return undefined;
+  const status = statuses[error.code] ?? 400;
+  return new Problem(status, error.code, error.message, status === 503 ? { headers: { "Retry-After": "1" } } : {});
+}

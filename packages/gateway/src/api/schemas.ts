@@ -1,0 +1,248 @@
+import type { Key, LimiterKey, StateView } from "@floodgate/core";
+import { z } from "zod";
+import type {
+  Block,
+  CheckAnswer,
+  ProblemAnswer,
+  Refund,
+  RequestCheck,
+  Settlement,
+  SeveralChecks,
+  SingleCheck,
+  StatusAnswer,
+  Target,
+  UnitsAnswer,
+} from "./contract.js";
+
+// The `error` of a schema completes "must be ...". The `id` of a schema is its name in the OpenAPI document.
+
+/** The longest text of a key. */
+const mostKeyLength = 1024;
+
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+
+/** A text with a length in bounds, of characters that UTF-8 can write. */
+function text(least: number, most: number, error: string, pattern = /^/): z.ZodString {
+  return z.string({ error }).min(least, { error }).max(most, { error }).regex(pattern, { error }).refine(isWellFormed, { error });
+}
+
+function whole(least: number, error: string): z.ZodNumber {
+  return z.number({ error }).int({ error }).min(least, { error }).max(Number.MAX_SAFE_INTEGER, { error });
+}
+
+const keyWords = `a text of 1 to ${mostKeyLength} characters, a whole number below 2^53 (write larger ones as texts), true or false, or a list of those`;
+
+const keyPart = z.union([
+  text(1, mostKeyLength, keyWords),
+  z.number().refine((number) => Number.isSafeInteger(number), { error: keyWords }),
+  z.boolean(),
+]);
+
+const key: z.ZodType<Key> = z
+  .union(
+    [
+      keyPart,
+      z
+        .array(z.union([keyPart, z.array(keyPart).min(1).max(8)]))
+        .min(1)
+        .max(8),
+    ],
+    { error: keyWords },
+  )
+  .refine((key) => JSON.stringify(key).length <= 2 * mostKeyLength, { error: keyWords })
+  .meta({ id: "Key", description: "Whom the rule counts: a user, an API key, an address. A list, if the rule's key is a list." });
+
+const namedKey: z.ZodType<LimiterKey> = z
+  .union([key, z.strictObject({ missingKeyIp: text(1, 64, "an IP address") })], {
+    error: `${keyWords}, or { "missingKeyIp": "203.0.113.9" }`,
+  })
+  .meta({ id: "NamedKey", description: "A key, or a client that had none and is counted by its address (`onMissingKey: ip`)." });
+
+const rule = text(1, 128, "the name of a rule").meta({ description: "The name of a rule." });
+
+const named = {
+  rule,
+  key,
+  cost: whole(1, "a whole number of at least 1").optional().meta({ description: "The units to take. Default 1." }),
+  plan: text(1, 128, "the name of a plan").optional().meta({
+    description: "The plan of the key. Without it, or if the rule has no such plan, the rule's own policy counts.",
+  }),
+};
+
+const answerOptions = {
+  status: z
+    .literal(429, { error: "429" })
+    .optional()
+    .meta({ description: "Answer a rejection with this status and Retry-After. Default: 200 with `allowed: false`." }),
+  receipt: z
+    .boolean({ error: "true or false" })
+    .optional()
+    .meta({ description: "Whether the answer has a receipt, for /v1/settle and /v1/refund. Default true." }),
+};
+
+const single: z.ZodType<SingleCheck> = z
+  .strictObject({ ...named, ...answerOptions }, { error: "an object" })
+  .meta({ id: "SingleCheck", description: "One rule." });
+
+const checkList = "a list of 1 to 16 checks";
+
+const several: z.ZodType<SeveralChecks> = z
+  .strictObject({
+    checks: z
+      .array(z.strictObject(named, { error: "an object" }), { error: checkList })
+      .min(1, { error: checkList })
+      .max(16, { error: checkList }),
+    ...answerOptions,
+  })
+  .meta({ id: "SeveralChecks", description: "Several rules in one atomic step: all are charged, or none is." });
+
+const token = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+const headers = z
+  .record(text(1, 256, "the name of a header", token), text(0, 16_384, "a text"), { error: 'an object of texts: { "x-user": "ann" }' })
+  .refine((headers) => new Set(Object.keys(headers).map((name) => name.toLowerCase())).size === Object.keys(headers).length, {
+    error: "an object whose names differ in more than upper and lower case",
+  });
+
+const request: z.ZodType<RequestCheck> = z
+  .strictObject({
+    request: z.strictObject(
+      {
+        method: text(1, 64, "an HTTP method, such as GET", token),
+        path: text(1, 16_384, "a path as the client sent it, with its query, without spaces and control characters", /^[^\p{Cc}\s]+$/u),
+        host: text(1, 256, "a host").optional(),
+        headers: headers.optional(),
+        ip: z.union([z.ipv4(), z.ipv6()], { error: "an IP address" }).optional(),
+      },
+      { error: 'an object: { "method": "GET", "path": "/" }' },
+    ),
+    ...answerOptions,
+  })
+  .meta({ id: "RequestCheck", description: "A request. The rules decide which of them count it, and by which keys." });
+
+/** The body of `POST /v1/check`, in each of its forms. */
+export const checkForms: {
+  readonly single: z.ZodType<SingleCheck>;
+  readonly several: z.ZodType<SeveralChecks>;
+  readonly request: z.ZodType<RequestCheck>;
+} = { single, several, request };
+
+export const checkBody: z.ZodType<SingleCheck | SeveralChecks | RequestCheck> = z.union([single, several, request]).meta({ id: "Check" });
+
+const receipt = text(1, 120_000, "a receipt, as /v1/check has answered it", /^fb1\.[\w-]+$/);
+
+export const refundBody: z.ZodType<Refund> = z.strictObject({ receipt }, { error: "an object" }).meta({ id: "Refund" });
+
+export const settleBody: z.ZodType<Settlement> = z
+  .strictObject(
+    { receipt, cost: whole(0, "a whole number of at least 0").meta({ description: "What the request has really used." }) },
+    { error: "an object" },
+  )
+  .meta({ id: "Settlement" });
+
+export const targetBody: z.ZodType<Target> = z.strictObject({ rule, key: namedKey }, { error: "an object" }).meta({ id: "Target" });
+
+export const blockBody: z.ZodType<Block> = z
+  .strictObject(
+    {
+      rule,
+      key: namedKey,
+      for: text(2, 20, 'a duration, such as "15m", "1h" or "1d"', /^\d{1,15}(?:ms|s|m|h|d)$/).meta({
+        description: "How long the key is turned away.",
+      }),
+    },
+    { error: "an object" },
+  )
+  .meta({ id: "Block" });
+
+const ms = z.number().int().min(0);
+
+const numbers = {
+  allowed: z.boolean().meta({ description: "Whether this limit alone allows." }),
+  limit: z.number().meta({ description: "The largest cost that could ever pass." }),
+  remaining: z.number().meta({ description: "The largest cost that would pass now." }),
+  retryAfterMs: ms.nullable().meta({ description: "How long to wait before the same cost passes again; null if no wait helps." }),
+  resetAfterMs: ms.meta({ description: "After this time nothing of the usage counts." }),
+};
+
+const decision = z
+  .strictObject({
+    rule: z.string(),
+    key: z.string().meta({ description: "The key as events show it: a secret as its digest." }),
+    ...numbers,
+    delayMs: ms.meta({ description: "How long to hold the request before it goes on (leaky-bucket)." }),
+    cost: z.number(),
+    shadow: z.boolean().meta({ description: "The rule is only watched: it rejects nothing." }),
+    degraded: z.boolean().meta({ description: "The store failed, so `onStoreError` has decided, and the numbers are unknown." }),
+  })
+  .meta({ id: "Decision" });
+
+export const checkAnswer: z.ZodType<CheckAnswer> = z
+  .strictObject({
+    allowed: z.boolean(),
+    retryAfterMs: numbers.retryAfterMs,
+    delayMs: ms.meta({ description: "The longest delay of all limits. Hold the request that long." }),
+    degraded: z.boolean(),
+    decisions: z.array(decision).meta({ description: "One for each rule that counted the request. Exempt keys have none." }),
+    receipt: z.string().nullable().meta({ description: "For /v1/settle and /v1/refund. Null if nothing was charged." }),
+  })
+  .meta({ id: "CheckAnswer" });
+
+export const unitsAnswer: z.ZodType<UnitsAnswer> = z
+  .strictObject({
+    units: z.array(
+      z.strictObject({
+        rule: z.string(),
+        units: z.number().int().meta({
+          description: "Charged in addition; negative: given back. 0 if the receipt was used before or has expired.",
+        }),
+      }),
+    ),
+  })
+  .meta({ id: "Units" });
+
+const until = z.strictObject({ untilMs: z.number() }).nullable();
+
+const view: z.ZodType<StateView> = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("empty") }),
+  z.strictObject({ kind: z.literal("bucket"), level: z.number(), capacity: z.number(), refillsAtMs: z.number().exactOptional() }),
+  z.strictObject({
+    kind: z.literal("windows"),
+    windowMs: z.number(),
+    limit: z.number(),
+    windows: z.array(z.strictObject({ startMs: z.number(), endMs: z.number(), count: z.number(), weight: z.number() })),
+  }),
+  z.strictObject({
+    kind: z.literal("log"),
+    windowMs: z.number(),
+    limit: z.number(),
+    units: z.array(z.strictObject({ atMs: z.number(), units: z.number() })),
+    total: z.number(),
+  }),
+  z.strictObject({ kind: z.literal("queue"), length: z.number(), capacity: z.number(), drainedAtMs: z.number() }),
+]);
+
+export const statusAnswer: z.ZodType<StatusAnswer> = z
+  .strictObject({
+    rule: z.string(),
+    key: z.string(),
+    atMs: z.number().meta({ description: "The store's time, in milliseconds since the epoch." }),
+    ...numbers,
+    states: z
+      .array(z.strictObject({ plan: z.string().nullable(), ...numbers, state: view }))
+      .meta({ description: "The usage under the rule's own policy, then under each plan." }),
+    block: until.meta({ description: "The block by hand." }),
+    ban: until.meta({ description: "The ban after repeated rejections." }),
+  })
+  .meta({ id: "StatusAnswer" });
+
+export const problem: z.ZodType<ProblemAnswer> = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.string().meta({ description: "Stable, for programs." }),
+    errors: z.array(z.strictObject({ at: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: "Problem" });

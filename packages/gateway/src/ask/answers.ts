@@ -1,0 +1,61 @@
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Outcome } from "@floodgate/core/adapter";
+import type { Preset } from "./presets.js";
+
+/** The header with the status of a denial, for gateways that take 403 only. nginx copies it with `auth_request_set`. */
+export const statusHeader = "X-Floodgate-Status";
+
+/** Answers a decision in the way that the gateway understands. */
+export function answer(response: ServerResponse, preset: Preset, outcome: Outcome, isDraining: boolean): void {
+  const headers: string[] = [];
+  for (const { name, value } of outcome.headers) headers.push(name, value);
+  if (isDraining) headers.push("Connection", "close");
+  if (outcome.action === "pass") {
+    // A response with status 204 has no length.
+    if (preset.allowed === 200) headers.push("Content-Length", "0");
+    response.writeHead(preset.allowed, headers);
+    response.end();
+    return;
+  }
+  if (preset.denied !== undefined) {
+    // The gateway discards the body.
+    headers.push(statusHeader, `${outcome.status}`, "Content-Length", "0");
+    response.writeHead(preset.denied, headers);
+    response.end();
+    return;
+  }
+  const { text, contentType } = outcome.body;
+  headers.push("Content-Type", contentType, "Content-Length", `${Buffer.byteLength(text)}`);
+  response.writeHead(outcome.status, headers);
+  response.end(text);
+}
+
+/**
+ * Answers an ask that was not decided.
+ * @param status what is wrong. If a client may have caused it, the answer is 403: a gateway may take any other status for an error of ours, and
+ * let the request pass.
+ */
+export function refuse(response: ServerResponse, status: number, denies: boolean, reason: string, closes: boolean): void {
+  const headers = [
+    "Content-Type",
+    "text/plain; charset=utf-8",
+    "Content-Length",
+    `${Buffer.byteLength(reason)}`,
+    "Cache-Control",
+    "no-store",
+  ];
+  if (denies) headers.push(statusHeader, `${status}`);
+  if (closes) headers.push("Connection", "close");
+  response.writeHead(denies ? 403 : status, headers);
+  response.end(reason);
+}
+
+/** Denies a request that Node's parser refuses, or has no response for. Closes the connection. */
+export function denyRaw(socket: Socket, status: number): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(`HTTP/1.1 403 Forbidden\r\n${statusHeader}: ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+}

@@ -1,0 +1,162 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { isPromise, type Outcome } from "@floodgate/core/adapter";
+import type { RuleSet } from "@floodgate/core/rules";
+import type { Settings } from "../config/settings.js";
+import type { Part, StartPart } from "../part.js";
+import { listen } from "../service/listen.js";
+import type { Service } from "../service/service.js";
+import { answer, denyRaw, refuse } from "./answers.js";
+import { AskedRequest, DuplicateHeader } from "./asked-request.js";
+import { KeyHeaders } from "./key-headers.js";
+import { type Preset, PresetPaths, readSubject } from "./presets.js";
+import { SampledLog } from "./sampled-log.js";
+import { checkSuitable } from "./suitable-rules.js";
+
+/** Gateways keep idle connections for up to an hour (Envoy). Whoever closes first loses the request that the other one is sending. */
+const keepAliveTimeout = 65 * 60_000;
+
+/** Gateways pass their clients' headers on, and allow more of them than Node does. */
+const maxHeaderSize = 65_536;
+
+/** Starts the server that gateways ask. Undefined if no preset is enabled. */
+export const startAsk: StartPart = Object.assign(
+  async (service: Service): Promise<Part | undefined> => {
+    const { listen: address, closeMs, presets } = service.settings;
+    if (presets?.length === 0) return undefined;
+    const listening = await listen(askServer(service), address, "listen");
+    return { name: "listen", address: listening.address, url: listening.url, close: () => listening.close(closeMs) };
+  },
+  {
+    checkRules(rules: RuleSet, { presets }: Settings): void {
+      if (presets?.length !== 0) checkSuitable(rules);
+    },
+  },
+);
+
+/** The server, not yet listening. */
+export function askServer(service: Service): Server {
+  const ask = new Ask(service);
+  const server = createServer(
+    { keepAliveTimeout, maxHeaderSize, headersTimeout: 10_000, requestTimeout: 60_000, keepAlive: true },
+    (message, response) => ask.handle(message, response),
+  );
+  // Node drops what is above the limit without a word, and with it what the gateway appended.
+  server.maxHeadersCount = 0;
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Socket) =>
+    denyRaw(socket, code === "HPE_HEADER_OVERFLOW" ? 431 : 400),
+  );
+  server.on("connect", (_message, socket: Socket) => denyRaw(socket, 405));
+  return server;
+}
+
+class Ask {
+  readonly #service: Service;
+  readonly #paths: PresetPaths;
+  readonly #clientIpHeader: string;
+  readonly #keyHeaders: KeyHeaders;
+  readonly #log: SampledLog;
+  #hasWarnedOfForgery = false;
+
+  constructor(service: Service) {
+    const { presets, clientIpHeader, keys, plan } = service.settings;
+    this.#service = service;
+    this.#paths = new PresetPaths(presets);
+    this.#clientIpHeader = clientIpHeader.toLowerCase();
+    this.#keyHeaders = new KeyHeaders([...Object.values(keys), ...(plan === undefined ? [] : [plan])]);
+    this.#log = new SampledLog(service.log);
+  }
+
+  handle(message: IncomingMessage, response: ServerResponse): void {
+    const { trust, limit } = this.#service;
+    const { remoteAddress } = message.socket;
+    if (!trust.trusts(remoteAddress)) {
+      this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", { peer: remoteAddress ?? "unix" });
+      refuse(response, 403, true, "This peer may not ask. Add its address to trustedPeers.\n", true);
+      return;
+    }
+    const asked = this.#paths.find(message.url as string);
+    if (asked === undefined) {
+      refuse(response, 404, false, "Ask at /ask/<gateway>: /ask/nginx, /ask/caddy, ...\n", false);
+      return;
+    }
+    const { preset } = asked;
+    const subject = readSubject(asked, message);
+    if ("reason" in subject) {
+      this.#unreadable(response, preset, subject.isConfig, subject.reason);
+      return;
+    }
+    const keyHeaders = this.#keyHeaders.of(limit.rules);
+    if (!this.#hasWarnedOfForgery && keyHeaders.size > 0 && preset.name === "nginx") this.#noticeForgery(message, keyHeaders);
+    const request = new AskedRequest(message, subject, this.#clientIp(preset, message), keyHeaders);
+    try {
+      const outcome = limit.decide(request);
+      if (isPromise(outcome)) {
+        outcome.then(
+          (later) => this.#answer(response, preset, later),
+          (error) => this.#undecided(response, error),
+        );
+      } else this.#answer(response, preset, outcome);
+    } catch (error) {
+      this.#undecided(response, error);
+    }
+  }
+
+  /** nginx passes the client's headers on unless its config says otherwise. Browsers and programs send this one, and nginx never does. */
+  #noticeForgery({ headers }: IncomingMessage, keyHeaders: ReadonlySet<string>): void {
+    if (headers["user-agent"] === undefined || keyHeaders.has("user-agent")) return;
+    this.#hasWarnedOfForgery = true;
+    const names = [...keyHeaders].join(", ");
+    this.#service.log.warn(
+      { headers: names },
+      `nginx passes its client's headers to the ask. A client can forge ${names} unless the location sets or clears them. Write proxy_pass_request_headers off; and proxy_set_header for what the rules need`,
+    );
+  }
+
+  /** The peer is a gateway, never the client. So a request without the header has no address. */
+  #clientIp(preset: Preset, message: IncomingMessage): string | undefined {
+    const name = preset.clientIpHeader ?? this.#clientIpHeader;
+    const value = message.headers[name];
+    if (value === undefined) return undefined;
+    const list = Array.isArray(value) ? value.join(", ") : value;
+    // The list of nginx has a name of its own.
+    return this.#service.trust.clientIp(message.socket.remoteAddress, () => list, name === "x-original-for" ? "x-forwarded-for" : name);
+  }
+
+  #answer(response: ServerResponse, preset: Preset, outcome: Outcome): void {
+    if (outcome.delayMs > 0) {
+      // `checkSuitable` refuses such rules.
+      this.#undecided(response, new Error("A rule holds requests, which a gateway that asks cannot do."));
+      return;
+    }
+    answer(response, preset, outcome, this.#service.draining);
+  }
+
+  #unreadable(response: ServerResponse, { name }: Preset, isConfig: boolean, reason: string): void {
+    if (isConfig) this.#log.write("error", `config-${name}`, `${name} asks without what its preset needs: ${reason}`);
+    else this.#log.write("warn", `malformed-${name}`, `${name} asks about a malformed request: ${reason}`);
+    refuse(response, isConfig ? 500 : 400, !isConfig, `${reason}\n`, false);
+  }
+
+  /** A client may have caused it: it left out a key that its rule demands, for example. */
+  #undecided(response: ServerResponse, error: unknown): void {
+    if (error instanceof DuplicateHeader) {
+      const reason = `The header ${error.message} is there twice, but a key is read from it.`;
+      this.#log.write("warn", "duplicate-header", reason);
+      refuse(response, 400, true, `${reason}\n`, false);
+      return;
+    }
+    const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    if (code === "FLOODGATE_NO_CLIENT_IP") {
+      this.#log.write(
+        "error",
+        "no-client-address",
+        `A request has no client address and was denied: the gateway must send it in ${this.#clientIpHeader} (nginx: x-original-for)`,
+      );
+      refuse(response, 500, true, "The gateway sends no client address.\n", false);
+      return;
+    }
+    this.#log.write("error", `undecided-${String(code)}`, `A request could not be decided and was denied: ${String(message)}`, { code });
+    refuse(response, 500, true, "The request could not be decided.\n", false);
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { type Running, type Settings, serve } from "../src/index.js";
+
+/** A folder for one test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "floodgate-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Collects log lines, as objects. */
+export class Log {
+  readonly lines: Record<string, unknown>[] = [];
+
+  write(line: string): void {
+    this.lines.push(JSON.parse(line) as Record<string, unknown>);
+  }
+
+  get messages(): string[] {
+    return this.lines.map(({ message }) => String(message));
+  }
+}
+
+export interface World {
+  readonly running: Running;
+  readonly log: Log;
+  readonly rulesFile: string;
+  /** `http://127.0.0.1:<port>` of the decision server. */
+  readonly ask: string;
+  /** The same for the JSON API. */
+  readonly api: string;
+}
+
+/** Starts a decision server on free ports, with rules as JSON. It ends with the test. */
+export async function startServe(rules: readonly object[], settings: Partial<Settings> = {}): Promise<World> {
+  const rulesFile = join(temporaryFolder(), "limits.json");
+  writeFileSync(rulesFile, JSON.stringify({ rules }));
+  const log = new Log();
+  const common = { rules: rulesFile, listen: "127.0.0.1:0", admin: false, drainMs: 0, closeMs: 100, logFormat: "json" } as const;
+  const running = await serve({ ...common, ...settings }, { log });
+  onTestFinished(() => running.close());
+  const { listen = "", apiListen = "" } = running.addresses;
+  return { running, log, rulesFile, ask: `http://${listen}`, api: `http://${apiListen}` };
+}
+
+/** A rule that allows a few requests of each key in a window that no test outlasts. */
+export function few(limit: number, more: object = {}): object {
+  return { name: "few", limit, window: "365d", ...more };
+}
