@@ -21,11 +21,12 @@ export type { Ban } from "./rules/ban.js";
 export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
 export { decodeKey } from "./limits/key.js";
+export { maskKey } from "./limits/mask-key.js";
 export { ipKey } from "./support/ip.js";
 
 // What is in use in this process, for metrics and dashboards
 export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
-export type { RuleWords } from "./rules/words.js";
+export { type RuleWords, wordsOf } from "./rules/words.js";
 export type { Refusal } from "./rules/rule-source.js";
 
 // Support

@@ -1,9 +1,7 @@
-// biome-ignore-all assist/source/organizeImports: grouped by who needs it
+import { resolveSettings } from "./config/resolve.js";
 import type { Settings } from "./config/settings.js";
-import { parts } from "./parts.js";
-import { run, type Running, type RunOptions, settingsFromCode } from "./run.js";
+import { type Running, type RunOptions, run } from "./run.js";
 
-// From code
 export type { Settings } from "./config/settings.js";
 export type { Running, RunOptions } from "./run.js";
 
@@ -15,7 +13,7 @@ export type { Running, RunOptions } from "./run.js";
  * @throws FloodgateError if a setting or the rules are invalid, or an address is taken.
  */
 export async function serve(settings: Partial<Settings>, options?: RunOptions): Promise<Running> {
-  return run(settingsFromCode("serve", settings), parts.serve, options);
+  return run("serve", resolveSettings("serve", { code: settings }).settings, options);
 }
 
 /**
@@ -26,5 +24,5 @@ export async function serve(settings: Partial<Settings>, options?: RunOptions): 
  * @throws FloodgateError if a setting or the rules are invalid, or an address is taken.
  */
 export async function gateway(settings: Partial<Settings>, options?: RunOptions): Promise<Running> {
-  return run(settingsFromCode("gateway", settings), parts.gateway, options);
+  return run("gateway", resolveSettings("gateway", { code: settings }).settings, options);
 }

@@ -1,10 +1,11 @@
 import { setTimeout } from "node:timers/promises";
 import { startAdmin } from "./admin/admin.js";
-import { resolveSettings } from "./config/resolve.js";
 import type { Command, Settings } from "./config/settings.js";
 import type { Part, StartPart } from "./part.js";
-import type { LogTarget } from "./service/log.js";
-import { startService } from "./service/service.js";
+import { parts } from "./parts.js";
+import { isPretty, type LogTarget } from "./service/log.js";
+import { type Service, startService } from "./service/service.js";
+import { ruleWords, summary } from "./summary.js";
 
 /** A running service. */
 export interface Running {
@@ -24,39 +25,58 @@ export interface RunOptions {
  * Starts a service with complete settings.
  * @throws FloodgateError if it cannot start. Then nothing is left running.
  */
-export async function run(settings: Settings, parts: readonly StartPart[], options: RunOptions = {}): Promise<Running> {
-  const service = await startService(settings, options.log, (rules) => {
-    for (const { checkRules } of parts) checkRules?.(rules, settings);
+export async function run(command: Command, settings: Settings, { log: target = process.stdout }: RunOptions = {}): Promise<Running> {
+  const service = await startService(settings, target, (rules) => {
+    for (const { checkRules } of parts[command]) checkRules?.(rules, settings);
   });
   const started: Part[] = [];
-  let closed: Promise<void> | undefined;
-  const close = (drainMs: number): Promise<void> => {
-    closed ??= (async () => {
-      service.drain();
-      if (drainMs > 0) await setTimeout(drainMs);
-      // The admin server is last, so that /readyz answers until the end.
-      const [admin, others] = [started.filter(({ name }) => name === "admin"), started.filter(({ name }) => name !== "admin")];
-      await Promise.all(others.map((part) => part.close()));
-      await Promise.all(admin.map((part) => part.close()));
-      await service.close();
-    })();
-    return closed;
-  };
   try {
-    const { admin } = settings;
-    const startOwn: StartPart = async (own) => (admin === false ? undefined : startAdmin(own, admin));
-    for (const start of [...parts, startOwn]) {
+    for (const start of [...parts[command], adminPart]) {
       const part = await start(service);
       if (part !== undefined) started.push(part);
     }
   } catch (error) {
-    await close(0);
+    await closeAll(service, started);
     throw error;
   }
-  return { addresses: Object.fromEntries(started.map(({ name, address }) => [name, address])), close: () => close(settings.drainMs) };
+  announce(command, service, started, target);
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    service.drain();
+    service.log.info("Draining: /readyz fails, and requests are still answered.");
+    await setTimeout(settings.drainMs);
+    await closeAll(service, started);
+    service.log.info("Closed.");
+  };
+  return {
+    addresses: Object.fromEntries(started.map(({ name, address }) => [name, address])),
+    close: () => {
+      closed ??= close();
+      return closed;
+    },
+  };
 }
 
-/** Checks settings given in code. */
-export function settingsFromCode(command: Command, options: Partial<Settings>): Settings {
-  return resolveSettings(command, { code: options }).settings;
+const adminPart: StartPart = async (service) => {
+  const { admin } = service.settings;
+  return admin === false ? undefined : startAdmin(service, admin);
+};
+
+/** Closes the parts, and then what they use. The admin server is last, so that `/readyz` answers until the end. */
+async function closeAll(service: Service, started: readonly Part[]): Promise<void> {
+  await Promise.all(started.filter(({ name }) => name !== "admin").map((part) => part.close()));
+  await Promise.all(started.filter(({ name }) => name === "admin").map((part) => part.close()));
+  await service.close();
+}
+
+/** The first message: text for people, else one log line. */
+function announce(command: Command, service: Service, started: readonly Part[], target: LogTarget): void {
+  const { log, limit, settings } = service;
+  if (!log.isLevelEnabled("info")) return;
+  if (isPretty(settings, target)) {
+    log.info(summary(command, service, started));
+    return;
+  }
+  const addresses = Object.fromEntries(started.map(({ name, url }) => [name, url]));
+  log.info({ command, ...addresses, rules: limit.rules.map(ruleWords) }, `floodgate ${command} runs`);
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import type { Running, RunOptions } from "@floodgate/gateway";
 import {
   flagOf,
   type Command as Name,
@@ -66,14 +65,11 @@ async function start(io: Io, command: Command, name: Name, options: OwnOptions &
     io.out(printSettings(name, resolved));
     return;
   }
+  const stopped = stopSignal();
+  // Loaded here, because other commands need none of the servers.
   const { serve, gateway } = await import("@floodgate/gateway");
-  const running: Running = await (name === "serve" ? serve : gateway)(resolved.settings, {} satisfies RunOptions);
-  io.err(
-    `${Object.entries(running.addresses)
-      .map(([setting, address]) => `${setting}: ${address}`)
-      .join("\n")}\n`,
-  );
-  await stopped();
+  const running = await (name === "serve" ? serve : gateway)(resolved.settings);
+  await stopped;
   await running.close();
 }
 
@@ -112,17 +108,21 @@ function readConfig(path: string): string {
   }
 }
 
-/** Waits for the first signal to stop. The second one ends the process at once. */
-function stopped(): Promise<void> {
+/** Resolves at the first signal to stop. The second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  // The rules are read anew by themselves, so this signal means nothing. It must not end the process.
+  process.on("SIGHUP", () => undefined);
   return new Promise((resolve) => {
-    let signals = 0;
-    const stop = (signal: NodeJS.Signals): void => {
-      signals++;
-      if (signals === 1) resolve();
-      else process.exit(signal === "SIGINT" ? 130 : 143);
-    };
-    process.on("SIGTERM", stop).on("SIGINT", stop);
-    // The rules and secrets are read anew by themselves.
-    process.on("SIGHUP", () => undefined);
+    let isStopping = false;
+    for (const [signal, exitCode] of [
+      ["SIGTERM", 143],
+      ["SIGINT", 130],
+    ] as const) {
+      process.on(signal, () => {
+        if (isStopping) process.exit(exitCode);
+        isStopping = true;
+        resolve();
+      });
+    }
   });
 }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { mask } from "../safety/mask.js";
+import { maskKey } from "@floodgate/core/rules";
 
 /** How keys are shown, and the ids that stand for them. */
 export class KeyNames {
@@ -16,7 +16,7 @@ export class KeyNames {
   }
 
   shown(key: string): string {
-    return this.#showKeys ? key : mask(key);
+    return this.#showKeys ? key : maskKey(key);
   }
 
   /** Says nothing of the key to somebody without the secret. */

@@ -21,6 +21,14 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
     }
     if (settings.cluster) add(`${given("cluster")} needs the address of Redis. ${write("redis")}`);
   }
+  if (settings.dashboardActions && settings.adminTokenFile === undefined) {
+    add(`${given("dashboardActions")} needs a password, so that not everyone on this machine may act. ${write("adminTokenFile")}`);
+  }
+  if (settings.listen.startsWith("unix:") && !settings.trustedPeers.includes("unix")) {
+    add(
+      `${given("listen")} is a Unix socket, whose peers have no address, and none of them is trusted to say the client's. Write ${flagOf("trustedPeers")} ${[...settings.trustedPeers, "unix"].join(",")}.`,
+    );
+  }
   if (command === "gateway" && settings.upstream === undefined) add(`It is not said where requests are passed to. ${write("upstream")}`);
   return problems;
 }

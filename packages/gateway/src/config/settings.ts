@@ -40,7 +40,9 @@ export interface Settings extends ProxySettings {
   // Seeing it
   readonly admin: string | false;
   readonly adminTokenFile: string | undefined;
+  readonly readyWithoutRedis: boolean;
   readonly dashboard: boolean;
+  readonly dashboardActions: boolean;
   readonly metrics: boolean;
   readonly logLevel: LogLevel;
   readonly logFormat: "auto" | "json" | "pretty";
@@ -282,6 +284,20 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     default: true,
     description: "show the dashboard on the admin address",
     example: "false",
+  },
+  dashboardActions: {
+    kind: flag(),
+    group: "Admin and logs",
+    default: false,
+    description: "let the dashboard reset, block and unblock keys; needs `adminTokenFile`",
+    example: "true",
+  },
+  readyWithoutRedis: {
+    kind: flag(),
+    group: "Admin and logs",
+    default: false,
+    description: "/readyz answers 200 although Redis does not answer",
+    example: "true",
   },
   metrics: { kind: flag(), group: "Admin and logs", default: true, description: "show /metrics on the admin address", example: "false" },
   logLevel: {

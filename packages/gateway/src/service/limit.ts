@@ -58,8 +58,8 @@ export class PendingLimit implements GatewayLimit {
       check(set);
       return () => undefined;
     };
-    this.#leave = rules.subscribe({ prepare });
     this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
+    this.#leave = rules.subscribe({ prepare });
   }
 
   get hasRules(): boolean {

@@ -79,15 +79,25 @@ async function removeStale(path: string, address: string, what: string): Promise
   if (!isAlive) await unlink(path).catch(() => undefined);
 }
 
+/** How often connections that have become idle are closed while a server closes. */
+const idleMs = 50;
+
 function closeServer(server: HttpServer | Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const force = setTimeout(() => {
+    const closeIdle = (): void => {
+      if ("closeIdleConnections" in server) server.closeIdleConnections();
+    };
+    const closeAll = (): void => {
       if ("closeAllConnections" in server) server.closeAllConnections();
-    }, graceMs);
+    };
+    // A connection whose request ends after `close` would stay open for further requests.
+    const idle = setInterval(closeIdle, idleMs);
+    const grace = setTimeout(closeAll, graceMs);
     server.close(() => {
-      clearTimeout(force);
+      clearInterval(idle);
+      clearTimeout(grace);
       resolve();
     });
-    if ("closeIdleConnections" in server) server.closeIdleConnections();
+    closeIdle();
   });
 }

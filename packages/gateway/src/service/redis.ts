@@ -47,3 +47,20 @@ export function answers(redis: Redis | Cluster, timeoutMs: number): Promise<bool
     redis.ping().then(settle(true), settle(false));
   });
 }
+
+/** How long to wait for Redis at the start. */
+const firstMs = 2000;
+
+/** Waits until Redis is connected, or the first attempt has failed, or two seconds have passed. */
+export function firstAnswer(redis: Redis | Cluster): Promise<void> {
+  if (redis.status === "ready") return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      redis.off("ready", done).off("error", done);
+      resolve();
+    };
+    const timer = setTimeout(done, firstMs);
+    redis.on("ready", done).on("error", done);
+  });
+}

@@ -1,18 +1,19 @@
 import { randomBytes } from "node:crypto";
 import type { RuleSource, Store } from "@floodgate/core";
 import type { RateLimitOptions } from "@floodgate/core/adapter";
-import { fileRules, redisRules } from "@floodgate/rules";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
+import { EventLog } from "./events.js";
 import { keyFunctions, sourceReader } from "./keys.js";
 import { type GatewayLimit, PendingLimit, type RulesCheck } from "./limit.js";
 import { createLog, type LogTarget } from "./log.js";
-import { connectRedis } from "./redis.js";
+import { connectRedis, firstAnswer } from "./redis.js";
 import { refundsStatus } from "./refund-status.js";
 import type { GatewayRequest } from "./request.js";
+import { ServiceRules } from "./rules.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
 
@@ -23,6 +24,8 @@ export interface Service {
   readonly limit: GatewayLimit;
   /** The live rules; undefined until rules in Redis have been read for the first time. */
   readonly rules: RuleSource | undefined;
+  /** Why there are no rules. Undefined if there are. */
+  readonly rulesMissing: string | undefined;
   readonly store: Store;
   /** The client of Redis, if the settings name one. */
   readonly redis: Redis | Cluster | undefined;
@@ -53,18 +56,27 @@ export async function startService(
   for (const note of secrets.notes) log.warn(note);
   const redis = connectRedis(settings, secrets.redisPassword, log);
   const store: Store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: settings.prefix });
-  const limit = new PendingLimit(store, limitOptions(settings, secrets, redis !== undefined));
+  const events = new EventLog(settings, secrets.key, log);
+  const limit = new PendingLimit(store, { ...limitOptions(settings, secrets, redis !== undefined), onEvent: events.tell });
+  const rules = new ServiceRules(settings, redis, (live) => limit.start(live, checkRules));
   let draining = false;
-  let source: (RuleSource & { close(): Promise<void> }) | undefined;
   const close = async (): Promise<void> => {
     draining = true;
     limit.close();
-    await source?.close();
+    await rules.close();
     redis?.disconnect();
+    events.close();
   };
   try {
-    source = settings.rules === undefined ? await redisRules(redis as Redis, settings.rulesKey as string) : await fileRules(settings.rules);
-    limit.start(source, checkRules);
+    // Else the first decisions would be made without Redis.
+    if (redis !== undefined) await firstAnswer(redis);
+    await rules.open((reason) => {
+      if (reason === undefined) log.info({ rules: limit.rules.length }, "The rules have arrived.");
+      else
+        log.warn(
+          `There are no rules yet: ${reason} Until they come, ${settings.onStoreError === "deny" ? "each request is rejected" : "no request is limited"}.`,
+        );
+    });
   } catch (error) {
     await close();
     throw error;
@@ -73,7 +85,10 @@ export async function startService(
     settings,
     limit,
     get rules() {
-      return source;
+      return rules.live;
+    },
+    get rulesMissing() {
+      return rules.missing;
     },
     store,
     redis,

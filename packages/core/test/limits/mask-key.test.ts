@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { mask } from "../src/safety/mask.js";
+import { maskKey } from "../../src/limits/mask-key.js";
 
 it.each([
   ["203.0.113.7", "203.0.113.x"],
@@ -19,14 +19,14 @@ it.each([
   ["\\#0123456789abcdef", "#0123…"],
   ["👍👍👍👍👍👍", "👍👍…👍👍"],
 ])("masks %j as %j", (key, shown) => {
-  expect(mask(key)).toBe(shown);
+  expect(maskKey(key)).toBe(shown);
 });
 
 it("never shows a whole part of more than two characters", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 3, maxLength: 40, unit: "grapheme" }), (key) => {
       fc.pre(key !== "global" && !/^[(\\]|^secret:|^missing-key-ip:/.test(key));
-      expect(mask(key)).not.toContain(key);
+      expect(maskKey(key)).not.toContain(key);
     }),
   );
 });

@@ -1,0 +1,49 @@
+import { answers } from "../service/redis.js";
+import type { Service } from "../service/service.js";
+
+/** Whether a service should get requests. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Why it should not. Empty if it is ready. */
+  readonly reasons: readonly string[];
+  /** What is wrong although it is ready. */
+  readonly notes: readonly string[];
+}
+
+/** An answer of Redis counts for this long, so that many probes ask it once. */
+const freshMs = 1000;
+
+/** Finds out whether a service is ready. */
+export class ReadinessCheck {
+  readonly #service: Service;
+  #redis: { readonly atMs: number; readonly answered: Promise<boolean> } | undefined;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  async read(): Promise<Readiness> {
+    const { draining, rulesMissing, rules, settings } = this.#service;
+    const reasons: string[] = [];
+    const notes: string[] = [];
+    if (draining) reasons.push("It is draining.");
+    if (rulesMissing !== undefined) reasons.push(`There are no rules yet: ${rulesMissing}`);
+    if (!(await this.#redisAnswers())) (settings.readyWithoutRedis ? notes : reasons).push("Redis does not answer.");
+    if (rules?.refused !== undefined) {
+      const { error } = rules.refused;
+      notes.push(`The newest rules were refused, and the previous ones are in force: ${error instanceof Error ? error.message : error}`);
+    }
+    return { ready: reasons.length === 0, reasons, notes };
+  }
+
+  #redisAnswers(): Promise<boolean> {
+    const { redis, settings } = this.#service;
+    if (redis === undefined) return Promise.resolve(true);
+    // A monotonic clock, because probes go on when the machine's clock is set.
+    const nowMs = performance.now();
+    if (this.#redis === undefined || nowMs - this.#redis.atMs > freshMs) {
+      this.#redis = { atMs: nowMs, answered: answers(redis, Math.max(settings.timeoutMs, 100)) };
+    }
+    return this.#redis.answered;
+  }
+}

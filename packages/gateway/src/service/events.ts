@@ -1,0 +1,87 @@
+import { createHash, createHmac } from "node:crypto";
+import type { DecisionEvent, FloodgateEvent } from "@floodgate/core";
+import { maskKey } from "@floodgate/core/rules";
+import type { Logger } from "pino";
+import type { Settings } from "../config/settings.js";
+import { Capped } from "./capped.js";
+
+/** Logs the events of a limit. A flood of limited requests makes few lines. */
+export class EventLog {
+  readonly #log: Logger;
+  readonly #limited: Capped;
+  readonly #faults: Capped;
+  readonly #shownKey: (key: string) => string;
+
+  constructor({ logLimited, logKeys }: Settings, keySecret: string | undefined, log: Logger) {
+    this.#log = log;
+    this.#limited = new Capped(logLimited, (count) => log.info({ count }, "more requests were limited in this second"));
+    this.#faults = new Capped(1, (count) => log.warn({ count }, "more faults of the store in this second"));
+    this.#shownKey = logKeys === "plain" ? (key) => key : logKeys === "masked" ? maskKey : (key) => digest(key, keySecret);
+  }
+
+  readonly tell = (event: FloodgateEvent): void => {
+    const log = this.#log;
+    switch (event.type) {
+      case "limited":
+      case "shadow-limited":
+        this.#tellLimited(event);
+        break;
+      case "banned":
+        if (this.#limited.admits()) log.info({ rule: event.name, key: this.#shownKey(event.key), forMs: event.forMs }, "banned");
+        break;
+      case "store-error":
+      case "refund-failed":
+      case "settle-failed":
+        if (this.#faults.admits()) log.warn({ reason: reasonOf(event.error) }, faultMessages[event.type]);
+        break;
+      case "breaker":
+        if (event.state === "open") log.warn("The store fails. It is not asked until it answers again.");
+        if (event.state === "closed") log.info("The store answers again.");
+        break;
+      case "rules-reloaded":
+        log.info({ source: event.source, version: event.version }, "The rules were reloaded.");
+        break;
+      case "rules-refused":
+        log.error({ source: event.source }, `New rules were refused. The previous rules stay in force:\n${reasonOf(event.error)}`);
+        break;
+      case "warning":
+        log.warn({ code: event.code }, event.code === "FLOODGATE_MISSING_PROXY_SETTING" ? untrustedProxy(event.message) : event.message);
+        break;
+    }
+  };
+
+  /** Logs what was left out so far. */
+  close(): void {
+    this.#limited.flush();
+    this.#faults.flush();
+  }
+
+  #tellLimited({ type, name, key, decision }: DecisionEvent): void {
+    if (!this.#log.isLevelEnabled("info") || !this.#limited.admits()) return;
+    const { limit, retryAfterMs } = decision;
+    const wait = Number.isFinite(retryAfterMs) ? { retryAfterMs } : {};
+    const message = type === "limited" ? "limited" : "would be limited (shadow)";
+    this.#log.info({ rule: name, key: this.#shownKey(key), limit, ...wait }, message);
+  }
+}
+
+const faultMessages = {
+  "store-error": "The store could not decide.",
+  "refund-failed": "A refund failed.",
+  "settle-failed": "A settlement failed.",
+} as const;
+
+function digest(key: string, secret: string | undefined): string {
+  const hash = secret === undefined ? createHash("sha256") : createHmac("sha256", secret);
+  return hash.update(key).digest("hex").slice(0, 16);
+}
+
+/** Core's warning in the words of our settings. */
+function untrustedProxy(message: string): string {
+  const [, peer = "an address"] = /^A request from (\S+) /.exec(message) ?? [];
+  return `Requests come from ${peer} with a forwarded client address, but this peer is not trusted, so all its clients share one limit. If it is a proxy of yours, write --trusted-peers loopback,${peer}. If not, a client made the header up, and all is well.`;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
