@@ -7,7 +7,7 @@ import type { LogSource } from "./read/source.js";
 import { Tally } from "./read/tally.js";
 import { notesOf } from "./replay/notes.js";
 import type { Replay } from "./replay/replay.js";
-import { defaultMaxClients, isDecision, type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
+import { defaultMaxClients, type ReplayOptions, replayLogs } from "./replay/replay-logs.js";
 
 export interface SimulateOptions extends ReplayOptions {
   /** How many clients are listed. Default 10. */
@@ -59,7 +59,15 @@ const defaultTop = 10;
  */
 export async function simulate(sources: readonly LogSource[], set: RuleSet, options: SimulateOptions = {}): Promise<Simulation> {
   const tally = new Tally();
-  const { replay, meters } = await replayed(sources, set, options, tally);
+  const meters = new Map<string, RuleMeter>();
+  const replay = await replayLogs(sources, set, options, tally, (replay) => {
+    const maxClients = options.maxClients ?? defaultMaxClients;
+    for (const rule of replay.rules) meters.set(rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients));
+    replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, [decision]);
+    replay.onEvent = (event) => {
+      if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key") meters.get(event.name)?.count(event.type);
+    };
+  });
   const top = options.top ?? defaultTop;
   const rules = replay.rules.map((rule, i): SimulatedRule => {
     const meter = meters.get(rule.name) as RuleMeter;
@@ -87,30 +95,6 @@ export async function simulate(sources: readonly LogSource[], set: RuleSet, opti
 /** Rules in a file have no policy function. */
 export function policyOf({ fixed }: CompiledRule<LogRequest>): Policy {
   return (fixed as NonNullable<typeof fixed>).policy;
-}
-
-/**
- * Replays logs, with a meter for each rule.
- * @param windowMs the length of the windows to measure. Default: each rule's own.
- */
-export async function replayed(
-  sources: readonly LogSource[],
-  set: RuleSet,
-  options: SimulateOptions,
-  tally: Tally,
-  windowMs?: number,
-): Promise<{ replay: Replay; meters: Map<string, RuleMeter> }> {
-  const meters = new Map<string, RuleMeter>();
-  const maxClients = options.maxClients ?? defaultMaxClients;
-  const replay = await replayLogs(sources, set, options, tally, (replay) => {
-    for (const rule of replay.rules) meters.set(rule.name, new RuleMeter(windowMs ?? policyOf(rule).spanMs, maxClients));
-    return (event) => {
-      if (isDecision(event)) meters.get(event.name)?.add(event, replay.nowMs);
-      else if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key")
-        meters.get(event.name)?.count(event.type);
-    };
-  });
-  return { replay, meters };
 }
 
 /** What was read, for reports. */

@@ -1,9 +1,8 @@
-import type { DecisionEvent } from "@floodgate/core";
 import type { RuleSet } from "@floodgate/core/rules";
 import { describe, expect, it } from "vitest";
 import { simulate } from "../src/index.js";
 import { Tally } from "../src/read/tally.js";
-import { isDecision, replayLogs } from "../src/replay/replay-logs.js";
+import { replayLogs } from "../src/replay/replay-logs.js";
 import { accessLog, lineAt, logOf, randomLog, rules } from "./logs.js";
 
 interface Line {
@@ -44,11 +43,15 @@ const bruteForce = {
 } as const;
 
 async function replayed(log: string, set: RuleSet): Promise<{ keys: string[]; allowed: boolean[] }> {
-  const events: DecisionEvent[] = [];
-  await replayLogs([logOf(log)], set, {}, new Tally(), () => (event) => {
-    if (isDecision(event)) events.push(event);
+  const keys: string[] = [];
+  const allowed: boolean[] = [];
+  await replayLogs([logOf(log)], set, {}, new Tally(), (replay) => {
+    replay.onDecision = (key, decision) => {
+      keys.push(key);
+      allowed.push(decision.allowed);
+    };
   });
-  return { keys: events.map(({ key }) => key), allowed: events.map(({ decision }) => decision.allowed) };
+  return { keys, allowed };
 }
 
 /** The most requests of one client in any window, and when it ended. */

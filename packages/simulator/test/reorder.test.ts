@@ -4,13 +4,14 @@ import { ReorderBuffer } from "../src/read/reorder.js";
 import { randomNumbers } from "./logs.js";
 
 const format = formatOf("combined");
+const keeps = { targets: true, lines: true };
 const requestAt = (timeMs: number, target = "/"): LogRequest => ({ timeMs, address: "192.0.2.1", method: "GET", target, line: "", format });
 
 function sorted(requests: readonly LogRequest[], size: number): LogRequest[] {
-  const buffer = new ReorderBuffer(size, true);
+  const buffer = new ReorderBuffer(size, keeps);
   const out: LogRequest[] = [];
   for (const request of requests) {
-    buffer.add(request, 10);
+    buffer.add(request, request.address, 10);
     while (buffer.isFull) out.push(buffer.take() as LogRequest);
   }
   for (let next = buffer.take(); next !== undefined; next = buffer.take()) out.push(next);
@@ -35,10 +36,10 @@ it("a buffer of one request sorts neighbours, and loses none", () => {
 });
 
 it("long lines fill the buffer sooner", () => {
-  const buffer = new ReorderBuffer(1000, true);
-  for (let i = 0; i < 64; i++) buffer.add(requestAt(i), 1024 * 1024);
+  const buffer = new ReorderBuffer(1000, keeps);
+  for (let i = 0; i < 64; i++) buffer.add(requestAt(i), undefined, 1024 * 1024);
   expect(buffer.isFull).toBe(false);
-  buffer.add(requestAt(64), 1024 * 1024);
+  buffer.add(requestAt(64), undefined, 1024 * 1024);
   expect(buffer.isFull).toBe(true);
   expect(buffer.take()?.timeMs).toBe(0);
   expect(buffer.isFull).toBe(false);

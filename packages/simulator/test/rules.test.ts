@@ -1,3 +1,4 @@
+import { type FloodgateEvent, observe } from "@floodgate/core";
 import { expect, it } from "vitest";
 import { simulate, simulationJson, simulationText } from "../src/index.js";
 import { lineAt, logOf, rules } from "./logs.js";
@@ -88,4 +89,17 @@ it("keys that a store would hold at once are counted exactly, with what they nee
   ].flat();
   const { rules: measured } = await simulate([logOf(lines)], set);
   expect(measured).toMatchObject([{ keysAtOnce: 3, memory: { inMemory: 3 * 124, inRedis: 3 * 120 } }]);
+});
+
+it("a replay is not traffic of the app: who observes the process hears of no decision", async () => {
+  const events: FloodgateEvent[] = [];
+  const stop = observe((event) => events.push(event));
+  try {
+    const set = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
+    const [rule] = (await simulate([logOf([lineAt("192.0.2.1", 0), lineAt("192.0.2.1", 1)])], set)).rules;
+    expect(rule).toMatchObject({ allowed: 1, limited: 1 });
+  } finally {
+    stop();
+  }
+  expect(events).toEqual([]);
 });

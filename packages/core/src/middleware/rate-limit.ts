@@ -228,7 +228,7 @@ export class RateLimit<Req> {
     if (meeting.before !== undefined || this.#doubleCounts.keepsLeft > 0) {
       this.#doubleCounts.notice(meeting, checks, this.#client.onEvent);
     }
-    if (heard(this.#client.onEvent) !== undefined) meeting.askedMs = steadyMs();
+    if (heard(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false) meeting.askedMs = steadyMs();
     if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
     const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
     return isPromise(decision)

@@ -32,6 +32,8 @@ export interface RequestReader<Req> {
    * `RateLimit.decideDescriptors`.
    */
   descriptor?(request: Req): Descriptor | undefined;
+  /** Whether decisions are events. Default true. With `false` nobody hears of them but who reads the outcomes, such as a simulator. */
+  readonly decisionEvents?: boolean;
 }
 
 /** The value of a header of Node's own request, for a reader's `header`. */

@@ -4,9 +4,9 @@ import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
 import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
-import { type LogSummary, replayed, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
+import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { parsePolicy } from "./policy-text.js";
-import { type TrialOptions, trialRules } from "./trial.js";
+import { measureTrial, type TrialOptions, trialRule } from "./trial.js";
 
 export interface CompareOptions extends SimulateOptions, TrialOptions {
   /** The length of the windows in which all policies are measured. Default: the longest span among the policies. */
@@ -46,26 +46,24 @@ export async function compare(sources: readonly LogSource[], texts: readonly str
   const policies = new Map(texts.map((text, i) => [`policy ${i + 1}`, parsePolicy(text)]));
   const spans = [...policies.values()].map(({ spanMs }) => spanMs);
   const windowMs = options.window === undefined ? Math.max(...spans) : parseDuration(options.window, "window");
-  const set = trialRules(policies, options);
   const tally = new Tally();
-  const { replay, meters } = await replayed(sources, set, options, tally, windowMs);
+  const { replay, meter } = await measureTrial(sources, policies, options, tally, windowMs);
   const top = options.top ?? 10;
-  const compared = [...policies].map(([name, policy], i): ComparedPolicy => {
-    const measure = (meters.get(name) as RuleMeter).measure(top);
-    return { text: texts[i] as string, policy, ...withNames(measure, replay) };
+  const compared = [...policies.values()].map((policy, i): ComparedPolicy => {
+    return { text: texts[i] as string, policy, ...withNames(meter.measure(top, i), replay) };
   });
   return {
     ...summaryOf(tally),
     windowMs,
     by: options.by ?? "ip",
     policies: compared,
-    differing: differingClients([...meters.values()], top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
-    notes: notesOf(set, options, tally, replay, compared),
+    differing: differingClients(meter, texts.length, top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
+    notes: notesOf(trialRule(policies, options), options, tally, replay, compared),
   };
 }
 
-function differingClients(meters: readonly RuleMeter[], top: number): DifferingClient[] {
-  const limited = meters.map((meter) => meter.limitedClients());
+function differingClients(meter: RuleMeter, policies: number, top: number): DifferingClient[] {
+  const limited = Array.from({ length: policies }, (_, i) => meter.limitedClients(i));
   const clients = new Map<string, DifferingClient>();
   for (const { key, requests } of limited.flatMap((own) => [...own.values()])) {
     if (!clients.has(key)) clients.set(key, { key, requests, limited: limited.map((own) => own.get(key)?.limited ?? 0) });

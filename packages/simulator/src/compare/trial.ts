@@ -1,5 +1,10 @@
-import { FloodgateError, type Policy } from "@floodgate/core";
+import { createLimiter, type Decision, FloodgateError, type Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
+import { mostPolicies, RuleMeter } from "../measure/rule-meter.js";
+import type { LogSource } from "../read/source.js";
+import type { Tally } from "../read/tally.js";
+import type { Replay } from "../replay/replay.js";
+import { defaultMaxClients, type ReplayOptions, replayLogs } from "../replay/replay-logs.js";
 
 /** Which requests policies are tried on, and whom they count. */
 export interface TrialOptions {
@@ -9,10 +14,82 @@ export interface TrialOptions {
   readonly match?: string | undefined;
 }
 
+/** Called with each request that counts: its key, its time, and what each policy decided. */
+export type OnDecisions = (key: string, nowMs: number, decisions: readonly Decision[]) => void;
+
+/** The rule that says which requests count, and by what. It has the first policy, in shadow mode. */
+export function trialRule(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
+  return trialRules(new Map([...policies].slice(0, 1)), options);
+}
+
 /** A rule in shadow mode for each policy: so each decides as if it were alone. The names are those of the policies in the map. */
 export function trialRules(policies: ReadonlyMap<string, Policy>, options: TrialOptions): RuleSet {
   const common = trialWords(options);
   return { rules: [...policies].map(([name, policy]) => ({ name, ...common, policy, mode: "shadow" }) as unknown as PlainRule) };
+}
+
+/** Replays logs under several policies at once, each as if it were the only one. A middleware finds the key of a request for all of them. */
+export async function replayTrial(
+  sources: readonly LogSource[],
+  policies: ReadonlyMap<string, Policy>,
+  options: TrialOptions & ReplayOptions,
+  tally: Tally,
+  onDecisions: OnDecisions,
+  onOther: (type: "exempt" | "missing-key") => void = () => undefined,
+): Promise<Replay> {
+  const set = trialRule(policies, options);
+  return replayLogs(
+    sources,
+    set,
+    options,
+    tally,
+    (replay) => {
+      const { store } = replay;
+      const others = [...policies].slice(1).map(([name, policy]) => createLimiter({ name, policy, store }));
+      replay.onDecision = (key, decision) => {
+        const decisions = [decision];
+        for (const { guard, limit } of others) decisions.push(guard.consume(limit, key, decision.cost));
+        onDecisions(key, replay.nowMs, decisions);
+      };
+      replay.onEvent = (event) => {
+        if (event.type === "exempt" || event.type === "missing-key") onOther(event.type);
+      };
+    },
+    policies.size,
+  );
+}
+
+/**
+ * Replays logs under several policies, and measures what each did.
+ * @param windowMs the length of the windows to measure. Default: each policy's own.
+ * @throws FloodgateError if there are too many policies.
+ */
+export async function measureTrial(
+  sources: readonly LogSource[],
+  policies: ReadonlyMap<string, Policy>,
+  options: TrialOptions & ReplayOptions,
+  tally: Tally,
+  windowMs?: number,
+): Promise<{ replay: Replay; meter: RuleMeter }> {
+  if (policies.size < 1 || policies.size > mostPolicies) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `compare takes 1 to ${mostPolicies} policies, but was given ${policies.size}. Write compare(logs, ["100/1m", "token-bucket 20 10/s"]).`,
+    );
+  }
+  const meter = new RuleMeter(
+    [...policies.values()].map(({ spanMs }) => windowMs ?? spanMs),
+    options.maxClients ?? defaultMaxClients,
+  );
+  const replay = await replayTrial(
+    sources,
+    policies,
+    options,
+    tally,
+    (key, nowMs, decisions) => meter.add(key, nowMs, decisions),
+    (type) => meter.count(type),
+  );
+  return { replay, meter };
 }
 
 /** The words of a rule that say which requests it counts, and by what. */

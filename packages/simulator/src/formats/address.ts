@@ -1,6 +1,6 @@
 /** The last of a list of forwarded addresses, which the nearest proxy has added. */
 export function lastAddress(text: string): string {
-  return text.includes(",") ? text.slice(text.lastIndexOf(",") + 1).trim() : text;
+  return text.indexOf(",") >= 0 ? text.slice(text.lastIndexOf(",") + 1).trim() : text;
 }
 
 /** An address without its port: `1.2.3.4:5678`, `[2001:db8::1]:443`. */

@@ -13,8 +13,9 @@ export function parseRequestLine(text: string): RequestLine | undefined {
   if (space <= 0) return undefined;
   const method = methodOf(text.slice(0, space));
   // HTTP/0.9 has no version. A target with spaces ends at the last one.
-  const last = text.lastIndexOf(" ");
-  const end = last > space && text.startsWith("HTTP/", last + 1) ? last : text.length;
+  let end = text.length;
+  while (end > space && text.charCodeAt(end) !== 0x20) end--;
+  if (end === space || !text.startsWith("HTTP/", end + 1)) end = text.length;
   const target = text.slice(space + 1, end);
   return method === undefined || target === "" ? undefined : { method, target: unescaped(target) };
 }
@@ -26,7 +27,7 @@ export function methodOf(text: string): string | undefined {
 
 /** Undoes the escapes of nginx and Apache: `\x22`, `\"`. */
 export function unescaped(text: string): string {
-  if (!text.includes("\\")) return text;
+  if (text.indexOf("\\") < 0) return text;
   return text.replace(/\\(?:x([\dA-Fa-f]{2})|(.))/g, (_, hex: string | undefined, character: string) =>
     hex === undefined ? (controls[character] ?? character) : String.fromCharCode(Number.parseInt(hex, 16)),
   );

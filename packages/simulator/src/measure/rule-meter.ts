@@ -1,8 +1,8 @@
-import type { DecisionEvent } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import { doubled } from "../support/min-heap.js";
 import { KeyIndex } from "./key-index.js";
 import { LiveKeys } from "./live-keys.js";
-import { SlidingSums } from "./sliding-sums.js";
+import { type WindowSum, WindowSums } from "./window-sums.js";
 
 /** The most units that one client got, or asked for, in a window. */
 export interface Peak {
@@ -58,72 +58,67 @@ export interface RuleMeasure {
 
 export const burstMs = 1000;
 
-/** Measures one rule, decision by decision. */
+/** The most policies that one meter measures: each has a bit. */
+export const mostPolicies = 31;
+
+/** Measures a rule, request by request; or several policies that count the same requests of the same clients, each as if it were alone. */
 export class RuleMeter {
-  readonly windowMs: number;
   #requests = 0;
-  #limited = 0;
-  #clientsLimited = 0;
-  #delayed = 0;
-  #queuedMs = 0;
-  #longestQueuedMs = 0;
   readonly #others = { banned: 0, exempt: 0, "missing-key": 0 };
   #unmeasured = 0;
   readonly #keys: KeyIndex;
-  /** For each client: its requests, how many were limited, its peak, and its current and longest lock-out. */
-  #rows: Float64Array = new Float64Array(64 * WIDTH);
-  readonly #asked: SlidingSums;
-  readonly #got: SlidingSums;
-  readonly #worst: MostUnits;
-  readonly #burst: MostUnits;
-  readonly #live = new LiveKeys();
+  readonly #policies: readonly PolicyMeter[];
+  /** The lengths of the windows in which the policies are measured. */
+  readonly #lengths: readonly number[];
+  /** For each client: its requests, and its peak in windows of each length. */
+  #clients: Float64Array;
+  /** What the clients asked for; and what they got under each policy, in a window and in a second. */
+  readonly #sums: WindowSums;
 
-  /** @param windowMs the length of the windows to measure. */
-  constructor(windowMs: number, maxClients: number) {
-    this.windowMs = windowMs;
+  /** @param windowsMs for each policy, the length of the windows in which it is measured. */
+  constructor(windowsMs: readonly number[], maxClients: number) {
     this.#keys = new KeyIndex(maxClients);
-    this.#asked = new SlidingSums([windowMs]);
-    this.#got = new SlidingSums([windowMs, burstMs]);
-    this.#worst = new MostUnits(windowMs);
-    this.#burst = new MostUnits(burstMs);
+    this.#policies = windowsMs.map((windowMs) => new PolicyMeter(windowMs));
+    this.#lengths = [...new Set(windowsMs)];
+    this.#clients = new Float64Array(64 * (1 + this.#lengths.length));
+    const got = windowsMs.flatMap((windowMs, i): WindowSum[] => [
+      { windowMs, mark: 1 << i },
+      { windowMs: burstMs, mark: 1 << i },
+    ]);
+    this.#sums = new WindowSums([...this.#lengths.map((windowMs) => ({ windowMs })), ...got]);
   }
 
-  add({ key, decision }: DecisionEvent, nowMs: number): void {
-    const { allowed, cost, delayMs } = decision;
+  /** Adds a request: what each policy decided. */
+  add(key: string, nowMs: number, decisions: readonly Decision[]): void {
     this.#requests++;
-    if (!allowed) this.#limited++;
-    if (delayMs > 0 && allowed) {
-      this.#delayed++;
-      this.#queuedMs += delayMs;
-      if (delayMs > this.#longestQueuedMs) this.#longestQueuedMs = delayMs;
-    }
     const client = this.#keys.of(key);
+    const { cost } = decisions[0] as Decision;
+    let marks = 0;
+    for (let i = 0; i < decisions.length; i++) {
+      const decision = decisions[i] as Decision;
+      if (decision.allowed) marks |= 1 << i;
+      (this.#policies[i] as PolicyMeter).add(client, nowMs, decision);
+    }
     if (client < 0) {
       this.#unmeasured++;
       return;
     }
-    const row = client * WIDTH;
-    while (row + WIDTH > this.#rows.length) this.#rows = doubled(this.#rows);
-    const rows = this.#rows;
-    rows[row + REQUESTS] = (rows[row + REQUESTS] as number) + 1;
-    this.#asked.add(client, nowMs, cost);
-    const asked = this.#asked.sum(client, 0);
-    if (asked > (rows[row + PEAK] as number)) rows[row + PEAK] = asked;
-    if (allowed) {
-      rows[row + LOCKED_UNTIL] = 0;
-      this.#got.add(client, nowMs, cost);
-      this.#worst.see(client, this.#got.sum(client, 0), nowMs);
-      this.#burst.see(client, this.#got.sum(client, 1), nowMs);
-    } else {
-      if (rows[row + LIMITED] === 0) this.#clientsLimited++;
-      rows[row + LIMITED] = (rows[row + LIMITED] as number) + 1;
-      // A client that came back after it could have passed begins another lock-out.
-      if ((rows[row + LOCKED_UNTIL] as number) <= nowMs) rows[row + LOCKED_FROM] = nowMs;
-      rows[row + LOCKED_UNTIL] = nowMs + decision.retryAfterMs;
-      const lockedMs = nowMs + decision.retryAfterMs - (rows[row + LOCKED_FROM] as number);
-      if (lockedMs > (rows[row + LONGEST] as number)) rows[row + LONGEST] = lockedMs;
+    this.#sums.add(client, nowMs, cost, marks);
+    const lengths = this.#lengths.length;
+    const row = client * (1 + lengths);
+    while (row + 1 + lengths > this.#clients.length) this.#clients = doubled(this.#clients);
+    const clients = this.#clients;
+    clients[row] = (clients[row] as number) + 1;
+    for (let i = 0; i < lengths; i++) {
+      const asked = this.#sums.sum(client, i);
+      if (asked > (clients[row + 1 + i] as number)) clients[row + 1 + i] = asked;
     }
-    this.#live.hold(client, nowMs, nowMs + decision.resetAfterMs);
+    for (let i = 0; i < decisions.length; i++) {
+      if ((marks & (1 << i)) === 0) continue;
+      const policy = this.#policies[i] as PolicyMeter;
+      policy.worst.see(client, this.#sums.sum(client, lengths + 2 * i), nowMs);
+      policy.burst.see(client, this.#sums.sum(client, lengths + 2 * i + 1), nowMs);
+    }
   }
 
   /** Counts an event that is no decision. */
@@ -131,65 +126,72 @@ export class RuleMeter {
     this.#others[type]++;
   }
 
-  /** The mean of the clients' peaks, each at most `bound`. */
-  meanPeak(bound: number): number {
+  /** The mean of the clients' peaks under a policy, each at most `bound`. */
+  meanPeak(bound: number, policy = 0): number {
+    const own = this.#policies[policy] as PolicyMeter;
     let sum = 0;
-    for (let row = 0; row < this.#keys.size * WIDTH; row += WIDTH) sum += Math.min(bound, this.#rows[row + PEAK] as number);
+    for (let client = 0; client < this.#keys.size; client++) sum += Math.min(bound, this.#peakOf(own, client));
     return this.#keys.size === 0 ? 0 : sum / this.#keys.size;
   }
 
-  measure(top: number): RuleMeasure {
-    const rows = this.#rows;
-    const limited = this.#most(LIMITED, top);
-    const heaviest = this.#most(REQUESTS, top);
-    const keys = this.#keys.keysOf([...limited, ...heaviest, this.#worst.client, this.#burst.client]);
-    const clientOf = (client: number): MeasuredClient => this.#clientOf(client, keys.get(client) as string);
+  measure(top: number, policy = 0): RuleMeasure {
+    const own = this.#policies[policy] as PolicyMeter;
+    const limited = this.#most(top, (client) => own.of(client, LIMITED));
+    const heaviest = this.#most(top, (client) => this.#requestsOf(client));
+    const keys = this.#keys.keysOf([...limited, ...heaviest, own.worst.client, own.burst.client]);
+    const clientOf = (client: number): MeasuredClient => this.#clientOf(own, client, keys.get(client) as string);
     let longestLockoutMs = 0;
-    for (let row = 0; row < this.#keys.size * WIDTH; row += WIDTH)
-      longestLockoutMs = Math.max(longestLockoutMs, rows[row + LONGEST] as number);
+    for (let client = 0; client < this.#keys.size; client++) longestLockoutMs = Math.max(longestLockoutMs, own.of(client, LONGEST));
     return {
       requests: this.#requests,
-      allowed: this.#requests - this.#limited,
-      limited: this.#limited,
+      allowed: this.#requests - own.limited,
+      limited: own.limited,
       clients: this.#keys.size,
-      clientsLimited: this.#clientsLimited,
+      clientsLimited: own.clientsLimited,
       topLimited: limited.map(clientOf),
       heaviest: heaviest.map(clientOf),
       longestLockoutMs,
-      windowMs: this.windowMs,
-      worstWindow: this.#worst.peak(keys),
-      burst: this.#burst.peak(keys),
-      delayed: this.#delayed,
-      queuedMs: this.#queuedMs,
-      longestQueuedMs: this.#longestQueuedMs,
+      windowMs: own.windowMs,
+      worstWindow: own.worst.peak(keys),
+      burst: own.burst.peak(keys),
+      delayed: own.delayed,
+      queuedMs: own.queuedMs,
+      longestQueuedMs: own.longestQueuedMs,
       bans: this.#others.banned,
       exempt: this.#others.exempt,
       keyless: this.#others["missing-key"],
-      keysAtOnce: this.#live.most,
+      keysAtOnce: own.live.most,
       unmeasured: this.#unmeasured,
     };
   }
 
-  /** The clients that were ever limited, by key. */
-  limitedClients(): Map<string, MeasuredClient> {
-    const numbers = Array.from({ length: this.#keys.size }, (_, i) => i).filter((i) => this.#rows[i * WIDTH + LIMITED] !== 0);
-    return new Map([...this.#keys.keysOf(numbers)].map(([client, key]) => [key, this.#clientOf(client, key)]));
+  /** The clients that a policy ever limited, by key. */
+  limitedClients(policy = 0): Map<string, MeasuredClient> {
+    const own = this.#policies[policy] as PolicyMeter;
+    const numbers = Array.from({ length: this.#keys.size }, (_, i) => i).filter((client) => own.of(client, LIMITED) !== 0);
+    return new Map([...this.#keys.keysOf(numbers)].map(([client, key]) => [key, this.#clientOf(own, client, key)]));
   }
 
-  #clientOf(client: number, key: string): MeasuredClient {
-    const row = client * WIDTH;
+  #requestsOf(client: number): number {
+    return this.#clients[client * (1 + this.#lengths.length)] as number;
+  }
+
+  #peakOf({ windowMs }: PolicyMeter, client: number): number {
+    return this.#clients[client * (1 + this.#lengths.length) + 1 + this.#lengths.indexOf(windowMs)] as number;
+  }
+
+  #clientOf(policy: PolicyMeter, client: number, key: string): MeasuredClient {
     return {
       key,
-      requests: this.#rows[row + REQUESTS] as number,
-      limited: this.#rows[row + LIMITED] as number,
-      peak: this.#rows[row + PEAK] as number,
-      longestLockoutMs: this.#rows[row + LONGEST] as number,
+      requests: this.#requestsOf(client),
+      limited: policy.of(client, LIMITED),
+      peak: this.#peakOf(policy, client),
+      longestLockoutMs: policy.of(client, LONGEST),
     };
   }
 
-  /** The clients with the most in a column, except those with nothing. */
-  #most(column: number, top: number): number[] {
-    const value = (client: number): number => this.#rows[client * WIDTH + column] as number;
+  /** The clients with the largest values, except those with nothing. */
+  #most(top: number, value: (client: number) => number): number[] {
     const best: number[] = [];
     for (let client = 0; client < this.#keys.size; client++) {
       if (value(client) === 0) continue;
@@ -203,7 +205,59 @@ export class RuleMeter {
   }
 }
 
-const [REQUESTS, LIMITED, PEAK, LOCKED_FROM, LOCKED_UNTIL, LONGEST, WIDTH] = [0, 1, 2, 3, 4, 5, 6] as const;
+/** What one policy did. */
+class PolicyMeter {
+  readonly windowMs: number;
+  limited = 0;
+  clientsLimited = 0;
+  delayed = 0;
+  queuedMs = 0;
+  longestQueuedMs = 0;
+  readonly worst: MostUnits;
+  readonly burst: MostUnits;
+  readonly live: LiveKeys = new LiveKeys();
+  /** For each client that it ever limited, and those before it: how many requests were limited, its current and its longest lock-out. */
+  #rows: Float64Array = new Float64Array(0);
+
+  constructor(windowMs: number) {
+    this.windowMs = windowMs;
+    this.worst = new MostUnits(windowMs);
+    this.burst = new MostUnits(burstMs);
+  }
+
+  /** @param client -1 for one that is not measured. */
+  add(client: number, nowMs: number, { allowed, delayMs, retryAfterMs, resetAfterMs }: Decision): void {
+    if (allowed && delayMs > 0) {
+      this.delayed++;
+      this.queuedMs += delayMs;
+      if (delayMs > this.longestQueuedMs) this.longestQueuedMs = delayMs;
+    }
+    if (!allowed) this.limited++;
+    if (client < 0) return;
+    if (!allowed) this.#lock(client, nowMs, retryAfterMs);
+    else if (client * ROW < this.#rows.length) this.#rows[client * ROW + LOCKED_UNTIL] = 0;
+    this.live.hold(client, nowMs, nowMs + resetAfterMs);
+  }
+
+  of(client: number, column: number): number {
+    return this.#rows[client * ROW + column] ?? 0;
+  }
+
+  #lock(client: number, nowMs: number, retryAfterMs: number): void {
+    const row = client * ROW;
+    while (row + ROW > this.#rows.length) this.#rows = doubled(this.#rows, 64 * ROW);
+    const rows = this.#rows;
+    if (rows[row + LIMITED] === 0) this.clientsLimited++;
+    rows[row + LIMITED] = (rows[row + LIMITED] as number) + 1;
+    // A client that came back after it could have passed begins another lock-out.
+    if ((rows[row + LOCKED_UNTIL] as number) <= nowMs) rows[row + LOCKED_FROM] = nowMs;
+    rows[row + LOCKED_UNTIL] = nowMs + retryAfterMs;
+    const lockedMs = nowMs + retryAfterMs - (rows[row + LOCKED_FROM] as number);
+    if (lockedMs > (rows[row + LONGEST] as number)) rows[row + LONGEST] = lockedMs;
+  }
+}
+
+const [LIMITED, LOCKED_FROM, LOCKED_UNTIL, LONGEST, ROW] = [0, 1, 2, 3, 4] as const;
 
 /** The most units of any client in a window. */
 class MostUnits {

@@ -3,13 +3,20 @@ import { MinHeap } from "../support/min-heap.js";
 
 const mostCharacters = 64 * 1024 * 1024;
 
+/** What is kept of a request besides its time, address and method. What lives as long as it waits here is expensive to collect. */
+export interface Kept {
+  readonly targets: boolean;
+  /** The whole line, for other fields. */
+  readonly lines: boolean;
+}
+
 /**
  * Sorts requests by their times, as far as a buffer of fixed size goes: servers write a line when a request ends. Requests of one time stay
  * in their order. A request waits here as a row of arrays, because an object that lives that long is expensive to collect.
  */
 export class ReorderBuffer {
   readonly #size: number;
-  readonly #keepsLines: boolean;
+  readonly #keeps: Kept;
   readonly #times: Float64Array;
   readonly #addresses: (string | undefined)[] = [];
   readonly #methods: string[] = [];
@@ -28,10 +35,9 @@ export class ReorderBuffer {
   readonly #others = new MinHeap();
   #count = 0;
 
-  /** @param keepsLines whether somebody reads other fields of the requests. */
-  constructor(size: number, keepsLines: boolean) {
+  constructor(size: number, keeps: Kept) {
     this.#size = size;
-    this.#keepsLines = keepsLines;
+    this.#keeps = keeps;
     this.#times = new Float64Array(size + 1);
     this.#lengths = new Float64Array(size + 1);
     this.#ordered = new Int32Array(size + 1);
@@ -43,18 +49,19 @@ export class ReorderBuffer {
 
   /**
    * Adds a request. Then take the earliest ones while the buffer is full.
+   * @param address its address, as a text that is shared: a part of the line would live as long as the request waits here.
    * @param length the characters of its line.
    */
-  add(request: LogRequest, length: number): void {
+  add(request: LogRequest, address: string | undefined, length: number): void {
     const { timeMs } = request;
     const rows = this.#size + 1;
     const row = this.#freeRows.pop() ?? this.#held;
     this.#times[row] = timeMs;
-    this.#addresses[row] = request.address;
+    this.#addresses[row] = address;
     this.#methods[row] = request.method;
-    this.#targets[row] = request.target;
     this.#formats[row] = request.format;
-    if (this.#keepsLines) this.#lines[row] = request.line;
+    if (this.#keeps.targets) this.#targets[row] = request.target;
+    if (this.#keeps.lines) this.#lines[row] = request.line;
     if (timeMs >= this.#newestMs) {
       this.#newestMs = timeMs;
       this.#ordered[this.#end++ % rows] = row;
@@ -80,13 +87,32 @@ export class ReorderBuffer {
     else row = this.#others.pop() % rows;
     this.#freeRows.push(row);
     this.#characters -= this.#lengths[row] as number;
-    return {
-      timeMs: this.#times[row] as number,
-      address: this.#addresses[row],
-      method: this.#methods[row] as string,
-      target: this.#targets[row] as string,
-      line: this.#lines[row],
-      format: this.#formats[row] as LogFormat,
-    };
+    return new HeldRequest(
+      this.#times[row] as number,
+      this.#addresses[row],
+      this.#methods[row] as string,
+      this.#targets[row] ?? "/",
+      this.#lines[row],
+      this.#formats[row] as LogFormat,
+    );
+  }
+}
+
+/** A class, because core adds a property to each request, for which an object literal has no room. */
+class HeldRequest implements LogRequest {
+  readonly timeMs: number;
+  readonly address: string | undefined;
+  readonly method: string;
+  readonly target: string;
+  readonly line: unknown;
+  readonly format: LogFormat;
+
+  constructor(timeMs: number, address: string | undefined, method: string, target: string, line: unknown, format: LogFormat) {
+    this.timeMs = timeMs;
+    this.address = address;
+    this.method = method;
+    this.target = target;
+    this.line = line;
+    this.format = format;
   }
 }

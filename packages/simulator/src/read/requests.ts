@@ -1,8 +1,9 @@
 import { detectFormat, type FormatOptions, formatNames, formatOf } from "../formats/known.js";
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
 import { isBlank } from "../formats/pattern.js";
+import { Copies } from "./copies.js";
 import { linesOf } from "./lines.js";
-import { ReorderBuffer } from "./reorder.js";
+import { type Kept, ReorderBuffer } from "./reorder.js";
 import { bytesOf, type LogSource } from "./source.js";
 import type { Tally } from "./tally.js";
 
@@ -11,8 +12,7 @@ export interface ReadOptions extends FormatOptions {
   readonly format?: string | undefined;
   /** How many requests are sorted by time at once. */
   readonly reorder: number;
-  /** Whether other fields of the requests are read: headers, keys of the app. */
-  readonly keepsLines: boolean;
+  readonly keeps: Kept;
   /** Called with the bytes of each log that were read, and with lines. */
   readonly onProgress?: ((bytes: number, lines: number) => void) | undefined;
 }
@@ -22,7 +22,8 @@ const sampleLines = 100;
 
 /** The requests of one log, nearly in the order of their times, in batches. */
 export async function* requestsOf(source: LogSource, options: ReadOptions, tally: Tally): AsyncGenerator<LogRequest[]> {
-  const buffer = new ReorderBuffer(options.reorder, options.keepsLines);
+  const buffer = new ReorderBuffer(options.reorder, options.keeps);
+  const addresses = new Copies();
   let format = options.format === undefined ? undefined : formatOf(options.format, options);
   if (format !== undefined) tally.formats.set(source.name, format.name);
   let sample: string[] = [];
@@ -40,7 +41,7 @@ export async function* requestsOf(source: LogSource, options: ReadOptions, tally
       }
       tally.lines++;
       tally.requests++;
-      buffer.add(parsed, line.length);
+      buffer.add(parsed, parsed.address === undefined ? undefined : addresses.of(parsed.address), line.length);
       while (buffer.isFull) batch.push(buffer.take() as LogRequest);
     }
     return batch;

@@ -1,16 +1,18 @@
 import { ipKey } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
-import { Copies } from "./copies.js";
 
 /** The longest host name. */
 const longestName = 255;
+/** How many texts are remembered before all are forgotten. */
+const remembered = 1 << 17;
 
 /**
  * The addresses of clients. Some logs have host names, or addresses that were made anonymous, where an address should be. Rules count by
  * addresses, so each of these gets one of its own, from a range that no client has (240.0.0.0/4).
  */
 export class Clients {
-  readonly #copies = new Copies();
+  /** The addresses of texts that were read before. */
+  #known = new Map<string, string>();
   readonly #names = new Map<string, string>();
   readonly #byAddress = new Map<string, string>();
   readonly #maxNames: number;
@@ -25,9 +27,15 @@ export class Clients {
   }
 
   addressOf({ address: text }: LogRequest): string | undefined {
-    if (text === undefined || text.length > longestName) return undefined;
-    const address = this.#copies.of(text);
-    return ipKey(address, 128) === undefined ? this.#standIn(address) : address;
+    if (text === undefined) return undefined;
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const address = text.length > longestName ? undefined : ipKey(text, 128) === undefined ? this.#standIn(text) : text;
+    if (address !== undefined) {
+      if (this.#known.size >= remembered) this.#known = new Map();
+      this.#known.set(text, address);
+    }
+    return address;
   }
 
   /** The name that an address stands for, or the address itself. Works on keys that hold addresses, too. */

@@ -1,7 +1,7 @@
 import { type RequestReader, sentPath } from "@floodgate/core/adapter";
 import type { FieldReader, LogFormat, LogRequest } from "../formats/log-format.js";
+import { Copies } from "../read/copies.js";
 import type { Clients } from "./clients.js";
-import { Copies } from "./copies.js";
 
 /**
  * Reads requests of logs as the adapters read those of their frameworks.
@@ -25,6 +25,7 @@ export function logReader(clients: Clients, known: ReadonlySet<string>, unknown:
     trustsProxy: () => true,
     // A log has no routes.
     route: () => undefined,
+    decisionEvents: false,
   };
 }
 

@@ -1,6 +1,6 @@
-import type { DecisionEvent, EventListener, FloodgateEvent } from "@floodgate/core";
 import type { RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
+import type { Kept } from "../read/reorder.js";
 import type { ReadOptions } from "../read/requests.js";
 import type { LogSource } from "../read/source.js";
 import type { Tally } from "../read/tally.js";
@@ -24,17 +24,20 @@ const defaultReorder = 10_000;
 
 /**
  * Replays logs.
- * @param listen returns the listener of the replay's events.
+ * @param begin called before the first request. It sets who hears of decisions and events.
+ * @param keysPerClient how many keys the store may hold for each client. Default: as many as the rules need.
  */
 export async function replayLogs(
   sources: readonly LogSource[],
   set: RuleSet,
   options: ReplayOptions,
   tally: Tally,
-  listen: (replay: Replay) => EventListener,
+  begin: (replay: Replay) => void,
+  keysPerClient?: number,
 ): Promise<Replay> {
-  const replay = new Replay(set, options, options.maxClients ?? defaultMaxClients, tally);
-  replay.onEvent = listen(replay);
+  const maxClients = options.maxClients ?? defaultMaxClients;
+  const replay = new Replay(set, options, maxClients, tally, keysPerClient);
+  begin(replay);
   try {
     for await (const batch of readLogs(sources, readingOf(set, options), tally)) {
       for (const request of batch) replay.decide(request);
@@ -47,23 +50,12 @@ export async function replayLogs(
 
 /** How logs are read for these rules. */
 export function readingOf(set: RuleSet, options: ReplayOptions): ReadOptions {
-  return { ...options, reorder: options.reorder ?? defaultReorder, keepsLines: readsFields(set, options) };
+  return { ...options, reorder: options.reorder ?? defaultReorder, keeps: keptFor(set, options) };
 }
 
-function readsFields(set: RuleSet, { plan }: AppFields): boolean {
+/** What the rules read of a request. */
+function keptFor(set: RuleSet, { plan }: AppFields): Kept {
   const { keys, costs } = appNames(set);
-  return plan !== undefined || keys.length > 0 || costs.length > 0 || headersOf(set).length > 0;
-}
-
-export function isDecision(event: FloodgateEvent): event is DecisionEvent {
-  switch (event.type) {
-    case "allowed":
-    case "limited":
-    case "shadow-limited":
-    case "delayed":
-    case "degraded":
-      return true;
-    default:
-      return false;
-  }
+  const lines = plan !== undefined || keys.length > 0 || costs.length > 0 || headersOf(set).length > 0;
+  return { targets: set.rules.some(({ match, key }) => match !== undefined || [key].flat().includes("route")), lines };
 }

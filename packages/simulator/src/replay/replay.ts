@@ -1,6 +1,6 @@
-import type { CostFunction, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
+import type { CostFunction, Decision, EventListener, FloodgateEvent, KeyFunction } from "@floodgate/core";
 import { FloodgateError } from "@floodgate/core";
-import { RateLimit } from "@floodgate/core/adapter";
+import { type CheckedRule, RateLimit } from "@floodgate/core/adapter";
 import {
   type CompiledRule,
   isBuiltInKey,
@@ -29,6 +29,9 @@ export interface AppFields {
   readonly keySecret?: string | undefined;
 }
 
+/** Called with a key, as text, and what a rule decided. The name of the rule is that of the decision. */
+export type OnDecision = (key: string, decision: Decision) => void;
+
 /** The most keys that a memory store can hold. */
 const mostKeys = 2 ** 23;
 
@@ -42,7 +45,9 @@ export class Replay {
   readonly failed: Map<string, number> = new Map();
   /** What the rules warned of. */
   readonly warnings: string[] = [];
-  /** Called with each event of the rules. */
+  /** Called with each decision that counts: a limit that allows a request which another one rejects was not charged. */
+  onDecision: OnDecision = () => undefined;
+  /** Called with all other events of the rules. */
   onEvent: EventListener = () => undefined;
   /** The time of the current request. It never goes back. */
   nowMs = 0;
@@ -53,11 +58,11 @@ export class Replay {
   readonly #tally: Tally;
 
   /** @throws FloodgateError if a rule is invalid. */
-  constructor(set: RuleSet, options: AppFields, maxClients: number, tally: Tally) {
+  constructor(set: RuleSet, options: AppFields, maxClients: number, tally: Tally, keysPerClient: number = storedPerClient(set)) {
     this.#tally = tally;
     this.clients = new Clients(maxClients);
     const clock = (): number => this.nowMs;
-    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * storedPerClient(set)), clock });
+    this.store = memoryStore({ maxKeys: Math.min(mostKeys, maxClients * keysPerClient), clock });
     const listener = (event: FloodgateEvent): void => {
       if (event.type === "warning") this.warnings.push(event.message);
       else this.onEvent(event);
@@ -88,7 +93,12 @@ export class Replay {
       const outcome = this.#limit.decide(request);
       // Every function of this app and the store answer at once.
       if (isPromise(outcome)) throw new TypeError("a decision was not made at once");
-      if (outcome.action === "reject") this.rejected++;
+      const { action, checks, decisions } = outcome;
+      if (action === "reject") this.rejected++;
+      for (let i = 0; i < decisions.length; i++) {
+        const decision = decisions[i] as Decision;
+        if (action === "pass" || !decision.allowed) this.onDecision((checks[i] as CheckedRule).key, decision);
+      }
     } catch (error) {
       if (!(error instanceof FloodgateError)) throw error;
       this.failed.set(error.code, (this.failed.get(error.code) ?? 0) + 1);

@@ -1,19 +1,19 @@
-import type { DecisionEvent, Policy } from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
 import { KeyIndex } from "../measure/key-index.js";
-import { SlidingSums } from "../measure/sliding-sums.js";
+import { WindowSums } from "../measure/window-sums.js";
 import { doubled } from "../support/min-heap.js";
 
 /** What each client of a rule needs: the least limit under which it would never have been limited by this rule alone. */
 export class Needs {
   readonly #keys: KeyIndex;
   #values: Float64Array = new Float64Array(64);
-  readonly #sums: SlidingSums | undefined;
+  readonly #sums: WindowSums | undefined;
   /** The client that needs most, and when it did. */
   greatest: { readonly key: string; readonly atMs: number; readonly need: number } | undefined;
 
   constructor(policy: Policy, maxClients: number) {
     this.#keys = new KeyIndex(maxClients);
-    this.#sums = policy.algorithm === "sliding-window-log" ? new SlidingSums([policy.windowMs]) : undefined;
+    this.#sums = policy.algorithm === "sliding-window-log" ? new WindowSums([{ windowMs: policy.windowMs }]) : undefined;
   }
 
   get clients(): number {
@@ -29,7 +29,7 @@ export class Needs {
     return this.#values[client] as number;
   }
 
-  see({ key, decision }: DecisionEvent, nowMs: number): void {
+  see(key: string, decision: Decision, nowMs: number): void {
     const client = this.#keys.of(key);
     if (client < 0) return;
     while (client >= this.#values.length) this.#values = doubled(this.#values);
@@ -39,7 +39,7 @@ export class Needs {
     if (used > (this.greatest?.need ?? 0)) this.greatest = { key, atMs: nowMs, need: used };
   }
 
-  #usedBy(client: number, { allowed, limit, remaining, cost }: DecisionEvent["decision"], nowMs: number): number {
+  #usedBy(client: number, { allowed, limit, remaining, cost }: Decision, nowMs: number): number {
     if (this.#sums === undefined) return allowed ? limit - remaining : limit + 1;
     this.#sums.add(client, nowMs, cost);
     return this.#sums.sum(client, 0);

@@ -4,7 +4,7 @@ import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import type { Clients } from "../replay/clients.js";
 import { Replay } from "../replay/replay.js";
-import { defaultMaxClients, isDecision, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { defaultMaxClients, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import type { BurstWatch } from "./burst.js";
 import type { Timeline } from "./contract.js";
 import type { Lane } from "./lanes.js";
@@ -43,18 +43,17 @@ export async function secondReading(
   let interval = 0;
   const byName = new Map(tried.map((each) => [each.rule.name, each]));
   const replay = new Replay(set, options, maxClients, new Tally());
-  replay.onEvent = (event) => {
-    if (!isDecision(event)) return;
-    const { needs, rankOf, lanes, burst } = byName.get(event.name) as Tried;
+  replay.onDecision = (key, { name, cost }) => {
+    const { needs, rankOf, lanes, burst } = byName.get(name) as Tried;
     if (lanes.length === 0) return;
-    if (burst?.key === event.key) burst.see(replay.nowMs, event.decision.cost);
-    const client = needs.clientOf(event.key);
+    if (burst?.key === key) burst.see(replay.nowMs, cost);
+    const client = needs.clientOf(key);
     if (client < 0) return;
     const rank = rankOf[client] as number;
     // The lowest limit is the first. Who does not need more than one does not need more than those after it.
     for (const lane of lanes) {
       if (rank >= lane.clients) return;
-      lane.decide(rank, replay.nowMs, event.decision.cost, interval);
+      lane.decide(rank, replay.nowMs, cost, interval);
     }
   };
   const worlds = tried.some((each) => each.worlds.length > 0) ? new Worlds(set, options, maxClients, tried) : undefined;
@@ -83,12 +82,11 @@ class Worlds {
     const numbers = new Map(tried.map(({ rule }, i) => [rule.name, i]));
     const rules = tried.map(({ rule }) => rule);
     this.#replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
-    this.#replay.onEvent = (event) => {
-      if (!isDecision(event)) return;
-      const number = numbers.get(event.name) as number;
+    this.#replay.onDecision = (key, { name, cost }) => {
+      const number = numbers.get(name) as number;
       const { rule, needs, burst, worlds } = tried[number] as Tried;
-      if (worlds.length > 0 && burst?.key === event.key) burst.see(this.#replay.nowMs, event.decision.cost);
-      const client = needs.clientOf(event.key);
+      if (worlds.length > 0 && burst?.key === key) burst.see(this.#replay.nowMs, cost);
+      const client = needs.clientOf(key);
       // The policies of plans have limits of their own.
       this.#needs[number] = client < 0 || rule.hasMore ? Number.POSITIVE_INFINITY : needs.needOf(client);
     };

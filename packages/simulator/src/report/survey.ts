@@ -1,10 +1,9 @@
-import type { FloodgateEvent } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import { readLogs } from "../read/merge.js";
 import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import { Replay } from "../replay/replay.js";
-import { defaultMaxClients, isDecision, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
+import { defaultMaxClients, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, Timeline } from "./contract.js";
@@ -69,11 +68,12 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   let isUncertain = false;
   let met: number[] = [];
   const replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
-  replay.onEvent = (event: FloodgateEvent) => {
+  replay.onEvent = (event) => {
     if (event.type === "missing-key") isUncertain = true;
-    if (!isDecision(event)) return;
-    const rule = numbers.get(event.name) as number;
-    needs[rule]?.see(event, replay.nowMs);
+  };
+  replay.onDecision = (key, decision) => {
+    const rule = numbers.get(decision.name) as number;
+    needs[rule]?.see(key, decision, replay.nowMs);
     met.push(rule);
   };
   for await (const batch of readLogs(sources, readingOf(set, options), new Tally())) {

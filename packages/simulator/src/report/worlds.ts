@@ -3,7 +3,6 @@ import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { Tally } from "../read/tally.js";
 import { type AppFields, Replay } from "../replay/replay.js";
-import { isDecision } from "../replay/replay-logs.js";
 import type { LaneCounts } from "./lanes.js";
 import { Needs } from "./needs.js";
 import { optionsOf } from "./numbers.js";
@@ -26,11 +25,11 @@ export class World implements LaneCounts {
     this.limitedAt = new Uint32Array(intervals);
     const rules = set.rules.map((each) => (each === rule ? withPolicy(rule, policy) : each));
     this.#replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
-    this.#replay.onEvent = (event) => {
-      if (!isDecision(event) || event.name !== rule.name || event.decision.allowed) return;
+    this.#replay.onDecision = (key, decision) => {
+      if (decision.name !== rule.name || decision.allowed) return;
       this.limited++;
       (this.limitedAt[this.#interval] as number)++;
-      if (this.#touched.size < maxClients) this.#touched.add(event.key);
+      if (this.#touched.size < maxClients) this.#touched.add(key);
     };
   }
 
@@ -57,8 +56,8 @@ export class WorldWithoutLimit {
     this.needs = new Needs(policy, maxClients);
     const rules = set.rules.map((each) => (each === rule ? withoutLimit(rule, policy) : each));
     this.#replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
-    this.#replay.onEvent = (event) => {
-      if (isDecision(event) && event.name === rule.name) this.needs.see(event, this.#replay.nowMs);
+    this.#replay.onDecision = (key, decision) => {
+      if (decision.name === rule.name) this.needs.see(key, decision, this.#replay.nowMs);
     };
   }
 

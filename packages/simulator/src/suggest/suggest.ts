@@ -1,13 +1,13 @@
-import { type DecisionEvent, FloodgateError, type Policy, parseDuration } from "@floodgate/core";
+import { type Decision, FloodgateError, type Policy, parseDuration } from "@floodgate/core";
 import { toPolicy } from "@floodgate/core/rules";
-import { type TrialOptions, trialRules } from "../compare/trial.js";
-import type { RuleMeasure, RuleMeter } from "../measure/rule-meter.js";
-import { SlidingSums } from "../measure/sliding-sums.js";
+import { measureTrial, replayTrial, type TrialOptions, trialRule } from "../compare/trial.js";
+import type { RuleMeasure } from "../measure/rule-meter.js";
+import { WindowSums } from "../measure/window-sums.js";
 import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
-import { defaultMaxClients, isDecision, replayLogs } from "../replay/replay-logs.js";
-import { type LogSummary, replayed, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
+import { defaultMaxClients } from "../replay/replay-logs.js";
+import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { Peaks } from "./peaks.js";
 import { leastValue, type Quantile } from "./quantile.js";
 
@@ -91,10 +91,9 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   const suggested = new Map<AlgorithmName, Readonly<Record<string, number | string>>>();
   for (const [algorithm, { value }] of needs) suggested.set(algorithm, optionsOf(algorithm, Math.max(1, value), rate, window));
   const policies = new Map([...suggested].map(([algorithm, own]) => [algorithm, toPolicy("suggest", { algorithm, ...own })]));
-  const set = trialRules(policies, options);
-  const { replay, meters } = await replayed(sources, set, options, new Tally());
-  const rules = [...policies].map(([algorithm, policy]): SuggestedRule => {
-    const measure = (meters.get(algorithm) as RuleMeter).measure(options.top ?? 10);
+  const { replay, meter } = await measureTrial(sources, policies, options, new Tally());
+  const rules = [...policies].map(([algorithm, policy], i): SuggestedRule => {
+    const measure = meter.measure(options.top ?? 10, i);
     const need = needs.get(algorithm) as Quantile;
     return { algorithm, options: suggested.get(algorithm) as SuggestedRule["options"], policy, need, ...withNames(measure, replay) };
   });
@@ -104,7 +103,7 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
     clients: windows.peaks.clients,
     rates: ratesOf(windows.peaks, windows.algorithms.length),
     rules,
-    notes: notesOf(set, options, tally, replay, rules),
+    notes: notesOf(trialRule(policies, options), options, tally, replay, rules),
   };
 }
 
@@ -143,15 +142,17 @@ async function needsOfWindows(
   const limit = Math.min(1e9, Math.floor(unlimited / windowMs));
   const peaks = new Peaks(algorithms.length + rateWindowsMs.length, options.maxClients ?? defaultMaxClients);
   // A log that nobody exceeds would hold every request, so it is measured: its need is the busiest window.
-  const sums = new SlidingSums([windowMs, ...rateWindowsMs]);
+  const lengths = [windowMs, ...rateWindowsMs];
+  const sums = new WindowSums(lengths.map((windowMs) => ({ windowMs })));
   const policies = new Map(
     counted.map((algorithm) => [algorithm, toPolicy("suggest", { algorithm, ...optionsOf(algorithm, limit, 0, window) })]),
   );
-  await watched(sources, policies, options, tally, peaks, (client, column, event, nowMs) => {
-    peaks.see(client, column, usedOf(event));
-    if (column > 0) return;
-    sums.add(client, nowMs, event.decision.cost);
-    for (let i = 0; i <= rateWindowsMs.length; i++) peaks.see(client, counted.length + i, sums.sum(client, i));
+  await replayTrial(sources, policies, options, tally, (key, nowMs, decisions) => {
+    const client = peaks.clientOf(key);
+    if (client < 0) return;
+    seeUsed(peaks, client, decisions);
+    sums.add(client, nowMs, (decisions[0] as Decision).cost);
+    for (let i = 0; i < lengths.length; i++) peaks.see(client, counted.length + i, sums.sum(client, i));
   });
   return { peaks, algorithms };
 }
@@ -175,30 +176,19 @@ async function needsOfBuckets(
       return [algorithm, toPolicy("suggest", { algorithm, ...optionsOf(algorithm, most, rate, window) })];
     }),
   );
-  await watched(sources, policies, options, new Tally(), peaks, (client, column, event) => peaks.see(client, column, usedOf(event)));
+  await replayTrial(sources, policies, options, new Tally(), (key, _, decisions) => {
+    const client = peaks.clientOf(key);
+    if (client >= 0) seeUsed(peaks, client, decisions);
+  });
   return { peaks, algorithms };
 }
 
-/** The units of its limit that a client has used; more than the limit if even this was too low. */
-function usedOf({ decision }: DecisionEvent): number {
-  return decision.allowed ? decision.limit - decision.remaining : decision.limit + 1;
-}
-
-/** Replays the logs under policies, and tells each decision with the number of its client and of its policy. */
-async function watched(
-  sources: readonly LogSource[],
-  policies: ReadonlyMap<string, Policy>,
-  options: SuggestOptions,
-  tally: Tally,
-  peaks: Peaks,
-  tell: (client: number, policy: number, event: DecisionEvent, nowMs: number) => void,
-): Promise<void> {
-  const columns = new Map([...policies.keys()].map((name, i) => [name, i]));
-  await replayLogs(sources, trialRules(policies, options), options, tally, (replay) => (event) => {
-    if (!isDecision(event)) return;
-    const client = peaks.clientOf(event.key);
-    if (client >= 0) tell(client, columns.get(event.name) as number, event, replay.nowMs);
-  });
+/** The units of its limit that a client has used under each policy; more than the limit if even this was too low. */
+function seeUsed(peaks: Peaks, client: number, decisions: readonly Decision[]): void {
+  for (let i = 0; i < decisions.length; i++) {
+    const { allowed, limit, remaining } = decisions[i] as Decision;
+    peaks.see(client, i, allowed ? limit - remaining : limit + 1);
+  }
 }
 
 function ratesOf(peaks: Peaks, column: number): RateDistribution[] {

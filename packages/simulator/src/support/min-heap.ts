@@ -61,9 +61,9 @@ function comesBefore(ranks: Float64Array, items: Float64Array, at: number, rank:
   return own < rank || (own === rank && (items[at] as number) < item);
 }
 
-/** A copy with room for twice as many numbers. */
-export function doubled(values: Float64Array): Float64Array {
-  const larger = new Float64Array(2 * values.length);
+/** A copy with room for twice as many numbers, and for `least`. */
+export function doubled(values: Float64Array, least = 0): Float64Array {
+  const larger = new Float64Array(Math.max(least, 2 * values.length));
   larger.set(values);
   return larger;
 }

@@ -6,6 +6,7 @@ export class Copies {
   #copies = new Map<string, string>();
   #characters = 0;
 
+  /** A copy; the same one for the same text, as long as it is remembered. */
   of(text: string): string {
     const known = this.#copies.get(text);
     if (known !== undefined) return known;
