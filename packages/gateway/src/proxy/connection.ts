@@ -7,6 +7,8 @@ export class Connection {
   /** Read once: a client that has reset its connection has no address any more, and would look like the peer of a Unix socket. */
   readonly remoteAddress: string | undefined;
   readonly isTrusted: boolean;
+  /** Whether a request was refused. What comes after it on this connection is not trusted, and not read. */
+  isRefused = false;
   /** Requests whose response is not over. More than one if the client pipelines. */
   open = 0;
   /** Requests that wait for their decision or for their turn. */

@@ -90,7 +90,7 @@ class ReverseProxy {
 
   #receive(request: ClientMessage, response: ServerResponse, expects: boolean): void {
     const connection = this.#connections.of(request.socket);
-    if (connection === undefined) return;
+    if (connection === undefined || connection.isRefused) return;
     connection.open++;
     connection.exchange = undefined;
     whenEnded(response, () => {
@@ -100,6 +100,7 @@ class ReverseProxy {
     });
     const refused = refusal(request, this.#upstream.upstream.hasPrefix);
     if (refused !== undefined) {
+      connection.isRefused = true;
       send(response, refused, true);
       return;
     }
@@ -120,7 +121,7 @@ class ReverseProxy {
   #upgrade(request: ClientMessage, socket: Socket, head: Buffer): void {
     const connection = this.#connections.of(socket);
     // An answer would be sent in the middle of those before it.
-    if (connection === undefined || connection.open > 0) {
+    if (connection === undefined || connection.isRefused || connection.open > 0) {
       socket.destroy();
       return;
     }

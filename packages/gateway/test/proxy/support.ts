@@ -35,13 +35,15 @@ export interface TestGateway extends Running {
   readonly rulesFile: string;
 }
 
-export async function startGateway(
-  upstream: string | number,
-  rules: string = loose,
-  settings: Partial<Settings> = {},
-): Promise<TestGateway> {
+/** Starts a gateway that ends with the test. */
+export async function startGateway(upstream: string | number, rules?: string, settings?: Partial<Settings>): Promise<TestGateway> {
+  const started = await openGateway(upstream, rules, settings);
+  atEnd(() => started.close());
+  return started;
+}
+
+export async function openGateway(upstream: string | number, rules = loose, settings: Partial<Settings> = {}): Promise<TestGateway> {
   const directory = await mkdtemp(join(tmpdir(), "floodgate-proxy-"));
-  atEnd(() => rm(directory, { recursive: true, force: true }));
   const rulesFile = join(directory, "limits.yaml");
   await writeFile(rulesFile, rules);
   const lines: TestGateway["lines"] = [];
@@ -57,10 +59,13 @@ export async function startGateway(
     },
     { log: { write: (line: string) => lines.push(JSON.parse(line)) } },
   );
-  atEnd(() => running.close());
   const address = running.addresses["listen"] as string;
   const port = Number(address.slice(address.lastIndexOf(":") + 1));
-  return { ...running, port, url: `http://127.0.0.1:${port}`, lines, rulesFile };
+  const close = async (): Promise<void> => {
+    await running.close();
+    await rm(directory, { recursive: true, force: true });
+  };
+  return { addresses: running.addresses, close, port, url: `http://127.0.0.1:${port}`, lines, rulesFile };
 }
 
 /** An upstream made with Node's own server. It answers 200 unless `listener` does. */

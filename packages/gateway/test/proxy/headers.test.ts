@@ -1,0 +1,257 @@
+import { once } from "node:events";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import { ask, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
+
+/** An upstream that answers the headers that it got, as JSON, and then what `answer` adds. */
+async function echo(answer: (response: ServerResponse) => void = () => {}): Promise<number> {
+  const upstream = await startUpstream((request, response) => {
+    answer(response);
+    if (!response.headersSent) response.end(JSON.stringify(request.headers));
+  });
+  return upstream.port;
+}
+
+const untrusted = { trustedPeers: ["192.0.2.1"] };
+
+async function headersSeen(url: string, headers: Record<string, string | string[]>): Promise<IncomingHttpHeaders> {
+  return JSON.parse((await ask(url, { headers })).body);
+}
+
+describe("headers of a request", () => {
+  it("says who the client is, whatever an untrusted client says", async () => {
+    const { url, port } = await startGateway(await echo(), loose, untrusted);
+    const forged = {
+      "X-Forwarded-For": "1.1.1.1",
+      "X-Forwarded-Host": "evil",
+      "X-Forwarded-Proto": "https",
+      "X-Forwarded-Prefix": "/evil",
+      "X-Real-IP": "1.1.1.1",
+      X_Forwarded_For: "1.1.1.1",
+      "X-Forwarded_For": "1.1.1.1",
+      Forwarded: "for=1.1.1.1",
+      "X-Original-URL": "/admin",
+      "X-Rewrite-URL": "/admin",
+      "X-Client-IP": "1.1.1.1",
+    };
+    expect(await headersSeen(url, forged)).toEqual({
+      host: `127.0.0.1:${port}`,
+      connection: "keep-alive",
+      "x-forwarded-for": "127.0.0.1",
+      "x-forwarded-proto": "http",
+      "x-forwarded-host": `127.0.0.1:${port}`,
+      "x-real-ip": "127.0.0.1",
+      forwarded: `for=127.0.0.1;proto=http;host="127.0.0.1:${port}"`,
+    });
+  });
+
+  it("appends to what a trusted peer says", async () => {
+    const { url, port } = await startGateway(await echo());
+    const sent = {
+      "X-Forwarded-For": ["203.0.113.7", "10.0.0.1"],
+      "X-Forwarded-Host": "example.com",
+      "X-Forwarded-Proto": "https",
+      Forwarded: "for=203.0.113.7",
+    };
+    expect(await headersSeen(url, sent)).toMatchObject({
+      "x-forwarded-for": "203.0.113.7, 10.0.0.1, 127.0.0.1",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "example.com",
+      "x-real-ip": "10.0.0.1",
+      forwarded: `for=203.0.113.7, for=127.0.0.1;proto=http;host="127.0.0.1:${port}"`,
+    });
+  });
+
+  it("counts an untrusted client by its own address, whatever it forges", async () => {
+    const perIp = "rules: [{ name: ip, key: ip, policy: { algorithm: fixed-window, limit: 2, window: 365d } }]";
+    const { url } = await startGateway(await echo(), perIp, untrusted);
+    const statuses: number[] = [];
+    for (const address of ["1.1.1.1", "2.2.2.2", "3.3.3.3"]) {
+      statuses.push(
+        (await ask(url, { headers: { "X-Forwarded-For": address, "X-Real-IP": address, Forwarded: `for=${address}` } })).status,
+      );
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  it("keeps what concerns one connection to itself", async () => {
+    const { url } = await startGateway(await echo());
+    const seen = await headersSeen(url, {
+      Connection: "close, X-Secret, X-Forwarded-For",
+      "X-Secret": "1",
+      "Keep-Alive": "timeout=5",
+      "Proxy-Authorization": "Basic a",
+      "Proxy-Connection": "keep-alive",
+      TE: "gzip;q=0.5, trailers",
+      Upgrade: "h2c",
+      "X-Kept": "1",
+      "X-HTTP-Method-Override": "DELETE",
+      X_HTTP_Method_Override: "DELETE",
+    });
+    expect(seen).toMatchObject({ "x-kept": "1", te: "trailers", "x-forwarded-for": "127.0.0.1", connection: "keep-alive, te" });
+    for (const name of ["x-secret", "keep-alive", "proxy-authorization", "proxy-connection", "upgrade", "x-http-method-override"]) {
+      expect(seen).not.toHaveProperty(name);
+    }
+    expect(seen).not.toHaveProperty("x_http_method_override");
+  });
+
+  it("passes the client's host on, or the upstream's own", async () => {
+    const port = await echo();
+    const kept = await startGateway(port);
+    expect(await headersSeen(kept.url, { Host: "example.com" })).toMatchObject({ host: "example.com", "x-forwarded-host": "example.com" });
+    const own = await startGateway(port, loose, { preserveHost: false, via: "gate" });
+    expect(await headersSeen(own.url, { Host: "example.com" })).toMatchObject({
+      host: `127.0.0.1:${port}`,
+      "x-forwarded-host": "example.com",
+      via: "1.1 gate",
+    });
+  });
+
+  it("puts the path after the path of the upstream, which `..` cannot leave", async () => {
+    const upstream = await startUpstream((request, response) => void response.end(request.url));
+    const { url, port } = await startGateway(`http://127.0.0.1:${upstream.port}/base/`);
+    expect((await ask(`${url}/a?b=/..`)).body).toBe("/base/a?b=/..");
+    for (const path of ["/../a", "/a/%2e%2E/b", "/a/..%2fb", "/a\\..\\b"]) {
+      const connection = await rawConnection(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 /);
+    }
+  });
+
+  it("matches rules on the path that the upstream sees, in every spelling", async () => {
+    const rules =
+      "rules: [{ name: admin, match: { path: /admin }, key: global, policy: { algorithm: fixed-window, limit: 0, window: 365d } }]";
+    const { port } = await startGateway(await echo(), rules);
+    for (const path of ["/admin", "/ADMIN/", "/%61dmin", "/x/../admin", "/./admin", "//admin", "/x/%2e%2e/admin", "/admin?x"]) {
+      const connection = await rawConnection(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      expect(await connection.closed(), path).toMatch(/^HTTP\/1\.1 429 /);
+    }
+  });
+
+  it("passes OPTIONS * on as it is", async () => {
+    const upstream = await startUpstream((request, response) => void response.end(`${request.method} ${request.url}`));
+    const { port } = await startGateway(upstream.port);
+    const connection = await rawConnection(port, "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    expect(await connection.closed()).toContain("OPTIONS *");
+  });
+});
+
+describe("headers of a response", () => {
+  it("keeps what concerns one connection to itself", async () => {
+    const port = await echo((response) => {
+      response.writeHead(200, {
+        Connection: "keep-alive, X-Hop",
+        "X-Hop": "1",
+        "Keep-Alive": "timeout=99",
+        "Proxy-Authenticate": "Basic",
+        "X-End": "1",
+      });
+      response.end("a");
+    });
+    const { url } = await startGateway(port);
+    const { headers } = await ask(url);
+    expect(headers).toMatchObject({ "x-end": "1" });
+    expect(headers).not.toHaveProperty("x-hop");
+    expect(headers).not.toHaveProperty("proxy-authenticate");
+    expect(headers["keep-alive"]).not.toBe("timeout=99");
+  });
+
+  it("puts the upstream's rate limits after its own", async () => {
+    const port = await echo((response) => {
+      response.setHeader("RateLimit", '"app";r=1;t=2');
+      response.setHeader("RateLimit-Policy", '"app";q=5;w=10');
+      response.setHeader("Retry-After", "3");
+    });
+    const { url } = await startGateway(port);
+    const { headers, rawHeaders } = await ask(url);
+    expect(headers["ratelimit"]).toMatch(/^"all";r=999999;t=\d+, "app";r=1;t=2$/);
+    expect(headers["ratelimit-policy"]).toBe('"all";q=1000000;w=31536000, "app";q=5;w=10');
+    expect(rawHeaders.filter((name) => name === "Retry-After")).toHaveLength(1);
+  });
+
+  it("shows one limit in headers that hold one: its own, or the upstream's if that has limited the request", async () => {
+    let status = 200;
+    const port = await echo((response) => {
+      response.statusCode = status;
+      response.setHeader("X-RateLimit-Remaining", "7");
+    });
+    const { url } = await startGateway(port, limitOf(50), { headers: "legacy" });
+    expect((await ask(url)).headers["x-ratelimit-remaining"]).toBe("49");
+    status = 429;
+    expect((await ask(url)).headers["x-ratelimit-remaining"]).toBe("7");
+  });
+
+  it("answers 429 with the same headers and body as the middlewares", async () => {
+    const { url } = await startGateway(await echo(), limitOf(0));
+    const { status, headers, body } = await ask(url, { method: "POST", body: "a" });
+    expect(status).toBe(429);
+    expect(headers).toMatchObject({ "content-type": "application/problem+json", "cache-control": "no-store" });
+    expect(JSON.parse(body)).toMatchObject({ title: "Quota exceeded", "violated-policies": ["all"] });
+  });
+
+  it.each([
+    ["HEAD", 200, "HEAD", { "Content-Length": "5" }, "5"],
+    ["204", 204, "GET", {}, undefined],
+    ["304", 304, "GET", { "Content-Length": "5", ETag: '"a"' }, "5"],
+    ["205", 205, "GET", {}, "0"],
+  ] as const)("has no body for %s, and the connection can be used again", async (_name, status, method, headers, length) => {
+    const port = await echo((response) => {
+      response.writeHead(status, headers);
+      response.end();
+    });
+    const gateway = await startGateway(port);
+    const request = `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`;
+    const connection = await rawConnection(gateway.port, request);
+    await connection.until(/\r\n\r\n/);
+    connection.socket.write(request);
+    const text = await connection.until(/\r\n\r\n[\s\S]*\r\n\r\n/);
+    expect(text.match(new RegExp(`HTTP/1\\.1 ${status} `, "g"))).toHaveLength(2);
+    expect(/content-length: (\d+)/i.exec(text)?.[1]).toBe(length);
+    expect(text).not.toMatch(/transfer-encoding/i);
+  });
+
+  it("ends the connection of an HTTP/1.0 client after a body without a length", async () => {
+    const port = await echo((response) => {
+      response.write("a");
+      response.end("b");
+    });
+    const gateway = await startGateway(port);
+    const connection = await rawConnection(gateway.port, "GET / HTTP/1.0\r\n\r\n");
+    const text = await connection.closed();
+    expect(text).toMatch(/\r\n\r\nab$/);
+    expect(text).not.toMatch(/transfer-encoding/i);
+  });
+
+  it("passes hints (103) and the trailers on", async () => {
+    const upstream = await startUpstream(async (request, response) => {
+      for await (const _ of request);
+      response.writeEarlyHints({ link: "</a.css>; rel=preload" });
+      response.writeHead(200, { Trailer: "X-Sum, Content-Length" });
+      response.write("a");
+      response.addTrailers({ "X-Sum": `${request.trailers["x-in"]}` });
+      response.end();
+    });
+    const gateway = await startGateway(upstream.port);
+    const connection = await rawConnection(
+      gateway.port,
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-In\r\nTE: trailers\r\n\r\n1\r\na\r\n0\r\nX-In: 5\r\n\r\n",
+    );
+    const text = await connection.until(/X-Sum: 5\r\n\r\n$/);
+    expect(text).toMatch(/^HTTP\/1\.1 103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(text).toContain("\r\n1\r\na\r\n0\r\nX-Sum: 5\r\n\r\n");
+  });
+
+  it("drops the announcement of trailers where none can follow", async () => {
+    const upstream = await startUpstream((_request, response) => {
+      response.writeHead(200, { Trailer: "X-Sum" });
+      response.addTrailers({ "X-Sum": "1" });
+      response.end("a");
+    });
+    const gateway = await startGateway(upstream.port);
+    const connection = await rawConnection(gateway.port, "GET / HTTP/1.0\r\n\r\n");
+    expect(await connection.closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\na$/);
+    const post = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-In\r\nContent-Length: 1\r\n\r\na");
+    expect(await post.until(/X-Sum: 1/)).toMatch(/^HTTP\/1\.1 200 /);
+    post.socket.destroy();
+    await once(post.socket, "close");
+  });
+});

@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import WebSocket, { WebSocketServer } from "ws";
+import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
+
+/** An app that sends back what it gets. */
+async function startEcho(): Promise<{ port: number; sockets: WebSocketServer; heads: Record<string, unknown>[] }> {
+  const server = createServer((_request, response) => void response.end("ok"));
+  const sockets = new WebSocketServer({ noServer: true });
+  const heads: Record<string, unknown>[] = [];
+  server.on("upgrade", (request, socket, head) => {
+    heads.push(request.headers);
+    if (request.url === "/no") {
+      socket.end("HTTP/1.1 403 Forbidden\r\nX-Why: no\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n");
+      return;
+    }
+    if (request.url === "/silent") return;
+    sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("message", (data, isBinary) => client.send(data, { binary: isBinary }));
+      client.on("close", (code) => client.close(code));
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  atEnd(() => {
+    for (const client of sockets.clients) client.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, sockets, heads };
+}
+
+async function open(port: number, path = "/"): Promise<WebSocket> {
+  const client = new WebSocket(`ws://127.0.0.1:${port}${path}`);
+  atEnd(() => client.terminate());
+  await once(client, "open");
+  return client;
+}
+
+/** The answer to a handshake that is refused. */
+async function refusal(port: number, path = "/"): Promise<{ status: number; headers: Record<string, unknown>; body: string }> {
+  const client = new WebSocket(`ws://127.0.0.1:${port}${path}`);
+  client.on("error", () => {});
+  const [, response] = await once(client, "unexpected-response");
+  const chunks: Buffer[] = await response.toArray();
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() };
+}
+
+describe("WebSockets", () => {
+  it("pass text, binary data, pings and close codes both ways", async () => {
+    const echo = await startEcho();
+    const gateway = await startGateway(echo.port);
+    const client = await open(gateway.port);
+    const back: unknown[] = [];
+    client.on("message", (data, isBinary) => back.push(isBinary ? (data as Buffer).length : `${data}`));
+    client.send("hello");
+    client.send(Buffer.alloc(300_000));
+    client.ping("p");
+    const [pong] = await once(client, "pong");
+    expect(`${pong}`).toBe("p");
+    await vi.waitFor(() => expect(back).toEqual(["hello", 300_000]));
+    client.close(4001, "bye");
+    const [code] = await once(client, "close");
+    expect(code).toBe(4001);
+    await vi.waitFor(() => expect(echo.sockets.clients.size).toBe(0));
+  });
+
+  it("get the rate limit headers in their handshake, and the upstream the client's address", async () => {
+    const echo = await startEcho();
+    const gateway = await startGateway(echo.port, loose, { trustedPeers: ["192.0.2.1"] });
+    const client = new WebSocket(`ws://127.0.0.1:${gateway.port}/`, { headers: { "X-Forwarded-For": "1.1.1.1" } });
+    atEnd(() => client.terminate());
+    const [response] = await once(client, "upgrade");
+    expect(response.headers["ratelimit"]).toMatch(/^"all";r=999999/);
+    expect(echo.heads[0]).toMatchObject({ upgrade: "websocket", connection: "Upgrade", "x-forwarded-for": "127.0.0.1" });
+  });
+
+  it("are counted before the upgrade, and answered 429", async () => {
+    const echo = await startEcho();
+    const gateway = await startGateway(echo.port, limitOf(1));
+    await open(gateway.port);
+    const { status, headers, body } = await refusal(gateway.port);
+    expect(status).toBe(429);
+    expect(headers).toMatchObject({ connection: "close", "content-type": "application/problem+json" });
+    expect(headers["retry-after"]).toMatch(/^\d+$/);
+    expect(JSON.parse(body)["violated-policies"]).toEqual(["all"]);
+    expect(echo.heads).toHaveLength(1);
+  });
+
+  it("that the upstream refuses get its answer", async () => {
+    const gateway = await startGateway((await startEcho()).port);
+    expect(await refusal(gateway.port, "/no")).toMatchObject({ status: 403, headers: { "x-why": "no" }, body: "no" });
+  });
+
+  it("are answered 502 without an upstream, and 504 by a silent one", async () => {
+    const none = await startGateway(1);
+    expect(await refusal(none.port)).toMatchObject({ status: 502 });
+    const silent = await startGateway((await startEcho()).port, loose, { upstreamTimeoutMs: 50 });
+    const { status, body } = await refusal(silent.port, "/silent");
+    expect([status, JSON.parse(body).detail]).toEqual([504, "The upstream did not answer in time."]);
+  });
+
+  it("are refunded by the status of their handshake", async () => {
+    const echo = await startEcho();
+    const gateway = await startGateway(echo.port, limitOf(1), { refundStatus: "403" });
+    expect((await refusal(gateway.port, "/no")).status).toBe(403);
+    await open(gateway.port);
+    expect((await refusal(gateway.port)).status).toBe(429);
+  });
+
+  it("end on both sides when one side is gone", async () => {
+    const echo = await startEcho();
+    const gateway = await startGateway(echo.port);
+    const first = await open(gateway.port);
+    first.terminate();
+    await vi.waitFor(() => expect(echo.sockets.clients.size).toBe(0));
+    const second = await open(gateway.port);
+    const closed = once(second, "close");
+    for (const client of echo.sockets.clients) client.terminate();
+    expect((await closed)[0]).toBe(1006);
+  });
+
+  it("without data end after tunnelTimeoutMs", async () => {
+    const gateway = await startGateway((await startEcho()).port, loose, { tunnelTimeoutMs: 50 });
+    const client = await open(gateway.port);
+    expect((await once(client, "close"))[0]).toBe(1006);
+  });
+
+  it("cannot be asked for behind a request that is not answered yet", async () => {
+    const upstream = await startUpstream(() => {});
+    const gateway = await startGateway(upstream.port);
+    const client = await rawConnection(
+      gateway.port,
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    expect(await client.closed()).toBe("");
+  });
+});
+
+describe("the end of the gateway", () => {
+  it("waits for requests in flight, ends idle connections at once and WebSockets at the deadline", async () => {
+    const echo = await startEcho();
+    let finish: (() => void) | undefined;
+    const slow = await startUpstream((request, response) => {
+      if (request.url === "/slow") finish = () => void response.end("done");
+      else response.end("ok");
+    });
+    const gateway = await startGateway(slow.port, loose, { closeMs: 5000 });
+    const sockets = await startGateway(echo.port, loose, { closeMs: 100 });
+    const tunnel = await open(sockets.port);
+    const idle = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await idle.until(/ok/);
+    const busy = await rawConnection(gateway.port, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+    await vi.waitFor(() => expect(finish).toBeDefined());
+
+    const closed = Promise.all([gateway.close(), sockets.close()]);
+    await idle.closed();
+    await expect(ask(gateway.url)).rejects.toThrow("ECONNREFUSED");
+    finish?.();
+    expect(await busy.closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*Connection: close[\s\S]*done/);
+    expect((await once(tunnel, "close"))[0]).toBe(1006);
+    await closed;
+  });
+});
