@@ -69,9 +69,10 @@ afterAll(async () => {
   await rm(temp, { recursive: true, force: true });
 });
 
-/** Files for other programs: editors, Grafana, Prometheus. */
+/** Files for other programs: editors, HAProxy, Apache, Grafana, Prometheus. */
 const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/rules": ["schema.json"],
+  "@floodgate/gateway": ["gateways/apache.lua", "gateways/haproxy.lua"],
   "@floodgate/simulator": ["dist/report.html"],
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };

@@ -15,6 +15,20 @@ export function apache(): Promise<string> {
   return path;
 }
 
+let library: Promise<string> | undefined;
+
+/**
+ * The library LuaSocket, for scripts of Apache's mod_lua, installed if possible (as root, or in CI).
+ * @throws Error that says what to install.
+ */
+export function luaSocket(): Promise<string> {
+  library ??= programOrAdvice("LuaSocket", () => luaFiles.find((file) => existsSync(file)), { apt: "lua-socket" });
+  return library;
+}
+
+/** Apache runs Lua 5.3. */
+const luaFiles: readonly string[] = ["/usr/share/lua/5.3/socket.lua", "/usr/local/share/lua/5.3/socket.lua"];
+
 export interface ApacheOptions extends WebServerOptions {
   /** Modules by the names that Debian's `a2enmod` takes: `["proxy", "proxy_http"]`. The MPM and those of a plain site are there. */
   modules?: readonly string[];

@@ -22,7 +22,7 @@ export {
 } from "./prometheus-server.js";
 
 // Web servers
-export { type ApacheOptions, apache, startApache } from "./apache.js";
+export { type ApacheOptions, apache, luaSocket, startApache } from "./apache.js";
 export { caddy, startCaddy } from "./caddy.js";
 export { haproxy, startHaproxy } from "./haproxy.js";
 export { nginx, startNginx } from "./nginx.js";

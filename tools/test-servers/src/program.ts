@@ -31,7 +31,7 @@ export interface Advice {
 export function programOrAdvice(name: string, find: () => string | undefined, { apt, brew }: Advice): Promise<string> {
   return program(find, apt).catch((error: Error) => {
     const orBrew = brew === undefined ? "" : `, or brew install ${brew}`;
-    throw new Error(`There is no ${name} on the PATH, and ${error.message}. Install it: apt-get install ${apt}${orBrew}.`);
+    throw new Error(`There is no ${name} here, and ${error.message}. Install it: apt-get install ${apt}${orBrew}.`);
   });
 }
 

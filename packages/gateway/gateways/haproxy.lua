@@ -1,0 +1,72 @@
+-- Lets HAProxy 2.6 or newer ask Floodgate's decision server. docs/gateways/haproxy.md has the whole config.
+--
+--   http-request lua.floodgate open x-api-key,x-user
+--
+-- The first word says what happens if the decision server does not answer: open (the request passes) or closed (503). The second one is the
+-- list of the request headers that the decision server gets, or none.
+
+local url = "http://floodgate/ask/haproxy"
+local address = "abns@floodgate"
+
+-- The deadlines of "listen floodgate" are shorter. A client that times out itself would ask again, and be counted again.
+local last_resort_ms = 30000
+
+local function question(txn, rule_headers)
+  local sent = txn.http:req_get_headers()
+  local headers = {
+    ["x-forwarded-method"] = { txn.f:method() },
+    ["x-forwarded-uri"] = { txn.f:pathq() },
+    ["x-forwarded-for"] = { txn.f:src() },
+  }
+  if sent["host"] then headers["x-forwarded-host"] = { sent["host"][0] } end
+  for name in rule_headers:lower():gmatch("[^,]+") do
+    -- HAProxy counts from 0, Lua from 1.
+    if sent[name] then headers[name] = { table.concat(sent[name], ", ", 0) } end
+  end
+  return headers
+end
+
+-- The answer, or nil if there is none: only the decision server's own ones name the limits or describe a problem.
+local function ask(txn, rule_headers)
+  local asked, answer = pcall(function()
+    return core.httpclient():get({ url = url, dst = address, headers = question(txn, rule_headers), timeout = last_resort_ms })
+  end)
+  if not asked or not answer or not answer.headers then return nil end
+  if answer.status >= 200 and answer.status < 300 then return answer end
+  local kind = answer.headers["content-type"]
+  if kind and kind[0]:find("^application/problem%+json") then return answer end
+  return nil
+end
+
+local function is_limit_header(name)
+  return name:find("^ratelimit") or name:find("^x%-ratelimit")
+end
+
+local function for_client(name)
+  return is_limit_header(name) or name == "retry-after" or name == "content-type"
+end
+
+core.register_action("floodgate", { "http-req" }, function(txn, on_failure, rule_headers)
+  local answer = ask(txn, rule_headers)
+  if answer == nil then
+    if on_failure == "closed" then txn:done(txn:reply({ status = 503 })) end
+  elseif answer.status < 300 then
+    txn:set_priv(answer.headers)
+  else
+    local reply = txn:reply({ status = answer.status, body = answer.body })
+    for name, values in pairs(answer.headers) do
+      if for_client(name) then
+        for i = 0, #values do reply:add_header(name, values[i]) end
+      end
+    end
+    txn:done(reply)
+  end
+end, 2)
+
+core.register_action("floodgate-headers", { "http-res" }, function(txn)
+  for name, values in pairs(txn:get_priv() or {}) do
+    if is_limit_header(name) then
+      for i = 0, #values do txn.http:res_add_header(name, values[i]) end
+    end
+  end
+end, 0)
