@@ -30,4 +30,4 @@ export type { Paint } from "./print/terminal.js";
 export { comparisonReport, type Made, reportJson, simulationReport, suggestionReport } from "./report/report.js";
 export { reportHtml } from "./report/html.js";
 export { type Survey, survey, type SurveyOptions } from "./report/survey.js";
-export type { Burst, Grid, GridPoint, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";
+export type { Burst, Grid, GridPoint, PolicyWords, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";

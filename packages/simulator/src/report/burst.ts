@@ -2,6 +2,7 @@ import { FloodgateError, type Policy } from "@floodgate/core";
 import { type algorithms, describePolicy, toPolicy } from "@floodgate/core/rules";
 import { algorithmOf, type Cells } from "@floodgate/core/store";
 import type { Burst } from "./contract.js";
+import { optionsOf } from "./numbers.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;
@@ -53,6 +54,7 @@ export class BurstWatch {
       verdicts: this.#judges.map(({ policy, isOwn, allowed, delayed, limited, longestDelayMs }) => ({
         algorithm: policy.algorithm,
         numbers: describePolicy(policy),
+        policy: optionsOf(policy),
         isOwn,
         allowed,
         delayed,

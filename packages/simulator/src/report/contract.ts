@@ -9,6 +9,11 @@ export interface Timeline {
   readonly requests: readonly number[];
 }
 
+/** A policy as a rules file has it: the name of its algorithm, and its options. */
+export interface PolicyWords {
+  readonly [option: string]: string | number | boolean;
+}
+
 /** One limit of a grid, and what `simulate` says for it. */
 export interface GridPoint {
   readonly limit: number;
@@ -30,7 +35,7 @@ export interface Grid {
   /** How many clients need a limit of exactly that number: pairs, the lowest first. Numbers above 100 are rounded up to two digits. */
   readonly needs: readonly (readonly [need: number, clients: number])[];
   /** The policy as a rules file has it. */
-  readonly policy: { readonly [option: string]: string | number | boolean };
+  readonly policy: PolicyWords;
 }
 
 /** The busiest moment of the client that needs the highest limit, and what all algorithms with the rule's numbers make of it. */
@@ -51,6 +56,8 @@ export interface Verdict {
   readonly algorithm: string;
   /** Its numbers in words: `100 per 1m`. */
   readonly numbers: string;
+  /** The policy as a rules file has it. */
+  readonly policy: PolicyWords;
   /** Whether it is the rule's own policy. */
   readonly isOwn: boolean;
   readonly allowed: readonly number[];
@@ -106,6 +113,8 @@ export interface ReportData {
   readonly lastMs: number | undefined;
   /** Requests that any enforced rule would have rejected. Undefined if policies were only tried. */
   readonly rejected: number | undefined;
+  /** The share of clients that a suggestion may touch. */
+  readonly touch: number | undefined;
   readonly timeline: Timeline | undefined;
   readonly rules: readonly ReportRule[];
   readonly notes: readonly string[];

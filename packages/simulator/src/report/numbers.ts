@@ -22,8 +22,25 @@ export function limitOption({ algorithm }: Policy): string {
 export function optionsOf(policy: Policy): Options {
   const { optionsOf } = algorithms[policy.algorithm] as unknown as AlgorithmDefinition<Policy, Record<string, unknown>>;
   const own = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined) as [string, string | number][];
-  return { algorithm: policy.algorithm, ...Object.fromEntries(own) };
+  return { algorithm: policy.algorithm, ...Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value)])) };
 }
+
+/** `60000ms` is `1m`. */
+function inLargeUnits<T>(value: T): T | string {
+  const [, digits] = /^(\d+)ms$/.exec(String(value)) ?? [];
+  if (digits === undefined) return value;
+  const ms = Number(digits);
+  const [unit, length] = units.find(([, length]) => ms % length === 0) as (typeof units)[number];
+  return `${ms / length}${unit}`;
+}
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
 
 /** The same policy with another limit; undefined if that would be too large for it. */
 export function withLimit(policy: Policy, limit: number): Policy | undefined {
@@ -48,8 +65,9 @@ export function unlimited(policy: Policy): Policy {
  * The policy under the limits of a grid, the lowest first; the policy itself among them.
  * @param descending what the clients need, the greatest first; at least one.
  * @param count about how many.
+ * @param cost what each request costs, if the rule says so: a lower limit is refused.
  */
-export function policiesOf(policy: Policy, descending: Float64Array, count: number): Policy[] {
-  const limits = gridLimits(descending, policy.quota, count);
+export function policiesOf(policy: Policy, descending: Float64Array, count: number, cost: number): Policy[] {
+  const limits = gridLimits(descending, policy.quota, count, Math.max(1, cost));
   return limits.flatMap((limit) => (limit === policy.quota ? policy : (withLimit(policy, limit) ?? [])));
 }

@@ -34,7 +34,7 @@ export async function simulationReport(
 ): Promise<ReportData> {
   const found = await survey(sources, set, options);
   const rules = simulation.rules.map((rule, i) => ruleOf(rule, rule, found, i));
-  return dataOf("rules", sources, simulation, simulation.rejected, simulation.notes, rules, found, made);
+  return dataOf("rules", sources, simulation, { rejected: simulation.rejected }, rules, found, made);
 }
 
 /** The report of a comparison. */
@@ -48,7 +48,7 @@ export async function comparisonReport(
   const set = trialRules(new Map(policies.map(({ policy }, i) => [`policy ${i + 1}`, policy])), options);
   const found = await survey(sources, set, options);
   const rules = policies.map((each, i) => ruleOf(each, { name: each.text, policy: each.policy, mode: "shadow", by }, found, i));
-  return dataOf("compare", sources, comparison, undefined, comparison.notes, rules, found, made);
+  return dataOf("compare", sources, comparison, {}, rules, found, made);
 }
 
 /** The report of a suggestion. */
@@ -64,7 +64,7 @@ export async function suggestionReport(
   const rules = suggestion.rules.map((each, i) =>
     ruleOf(each, { name: `suggested-${each.algorithm}`, policy: each.policy, mode: "shadow", by }, found, i),
   );
-  return dataOf("suggest", sources, suggestion, undefined, suggestion.notes, rules, found, made);
+  return dataOf("suggest", sources, suggestion, { touch: suggestion.touch }, rules, found, made);
 }
 
 /** What a program can use of a report beside the measures: the timeline, and for each rule its grid and its burst. */
@@ -110,9 +110,8 @@ function clientsOf({ heaviest, topLimited }: RuleMeasure): ReportClient[] {
 function dataOf(
   task: ReportData["task"],
   sources: readonly LogSource[],
-  { lines, requests, skipped, firstMs, lastMs, formats }: LogSummary,
-  rejected: number | undefined,
-  notes: readonly string[],
+  { lines, requests, skipped, firstMs, lastMs, formats, notes }: LogSummary & { readonly notes: readonly string[] },
+  { rejected, touch }: { readonly rejected?: number; readonly touch?: number },
   rules: readonly ReportRule[],
   found: Survey,
   { atMs, command }: Made,
@@ -123,7 +122,7 @@ function dataOf(
     command: cut(command, 2000),
     logs: sources.slice(0, mostNotes).map(({ name }) => cut(name)),
     formats: [...new Set(Object.values(formats))].map((name) => cut(name)),
-    ...{ lines, requests, skipped, firstMs, lastMs, rejected },
+    ...{ lines, requests, skipped, firstMs, lastMs, rejected, touch },
     timeline: found.timeline,
     rules: rules.slice(0, mostRules),
     notes: [

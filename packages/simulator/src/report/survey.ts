@@ -122,12 +122,13 @@ async function replayedUnderLimits(
     if (descending.length === 0 || i >= mostRules) return tried;
     const isWorld = rule.hasMore || sharing.has(i);
     const count = options.grid ?? defaultGrid;
-    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, mostWorlds) : count);
+    const plain = set.rules[i] as PlainRule;
+    const cost = typeof plain.cost === "number" ? plain.cost : 1;
+    const policies = policiesOf(rule.policy, descending, isWorld ? Math.min(count, mostWorlds) : count, cost);
     if (!isWorld) {
       const kept = fitting(policies, rule.policy, descending);
       return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
     }
-    const plain = set.rules[i] as PlainRule;
     const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options, maxClients));
     return { ...tried, worlds, withoutLimit: new WorldWithoutLimit(set, plain, rule.policy, options, maxClients) };
   });

@@ -1,0 +1,52 @@
+import { foreign, h, svg } from "../../shared/dom.js";
+import type { Choice, ReportClient } from "../model.js";
+import { count, duration, percent } from "../words.js";
+import { section } from "./section.js";
+
+/** The clients with the most requests, and those that were limited most. */
+export function clientsSection(choice: Choice): HTMLElement {
+  const rows = h("tbody");
+  const peak = h("th", { scope: "col", class: "number" });
+  const headings = ["Client", "Requests", "Limited", ""].map((text, i) =>
+    h("th", { scope: "col", class: i > 0 && i < 3 && "number" }, text),
+  );
+  headings[3]?.append(h("span", { class: "hidden-text" }, "Share limited"));
+  const whole = section(
+    "clients",
+    "Heaviest clients",
+    h("p", { class: "lead" }, "Those with the most requests, and those that the rule as it is limited most."),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of clients" },
+      h("table", {}, h("thead", {}, h("tr", {}, ...headings, peak, h("th", { scope: "col", class: "number" }, "Longest lock-out"))), rows),
+    ),
+  );
+  choice.follow(() => {
+    const { rule } = choice;
+    whole.hidden = rule === undefined || rule.heaviest.length === 0;
+    if (rule === undefined) return;
+    peak.textContent = `Most in ${duration(rule.windowMs)}`;
+    const most = Math.max(1, ...rule.heaviest.map(({ requests }) => requests));
+    rows.replaceChildren(...rule.heaviest.map((client) => row(client, most)));
+  });
+  return whole;
+}
+
+function row({ name, requests, limited, peak, longestLockoutMs }: ReportClient, most: number): HTMLElement {
+  const bar = svg("svg", { class: "part-of", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
+  bar.append(
+    svg("rect", { class: "fits", width: (100 * requests) / most, height: 8 }),
+    svg("rect", { class: "touched", width: (100 * limited) / most, height: 8 }),
+  );
+  const number = (text: string): HTMLElement => h("td", { class: "number" }, text);
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, foreign(name, "key")),
+    number(count(requests)),
+    number(limited === 0 ? "none" : `${count(limited)} (${percent(limited, requests)})`),
+    h("td", { class: "bar" }, bar),
+    number(count(peak)),
+    number(limited === 0 ? "none" : duration(longestLockoutMs)),
+  );
+}

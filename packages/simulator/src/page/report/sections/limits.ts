@@ -1,0 +1,159 @@
+import { h, say } from "../../shared/dom.js";
+import { height, LimitsChart, lineBottom } from "../draw/limits-chart.js";
+import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
+import { count, percent, plural, share as shareText } from "../words.js";
+import { section } from "./section.js";
+
+const shares = [0, 0.001, 0.01, 0.05];
+
+/** Other limits for the chosen rule: a line that one drags, and what the limit would do. */
+export function limitsSection(choice: Choice): HTMLElement {
+  const chart = new LimitsChart();
+  const handle = h("div", { class: "handle", role: "slider", tabindex: "0", "aria-orientation": "horizontal" }, h("span", {}));
+  const plot = h("div", { class: "plot" }, chart.element, handle);
+  const requests = h("b");
+  const requestShare = h("span");
+  const clients = h("b");
+  const clientShare = h("span");
+  const limit = h("p", { class: "limit" });
+  const change = h("p", { class: "change" });
+  const code = h("code");
+  const jumps = h("p", { class: "jumps" });
+  const readout = h(
+    "div",
+    { class: "readout" },
+    limit,
+    h("p", { class: "touches" }, requests, " requests limited", requestShare),
+    h("p", { class: "touches" }, clients, " clients ever limited", clientShare),
+    change,
+    h("p", { class: "snippet" }, code),
+    jumps,
+  );
+  const empty = h("p", { class: "empty" });
+  const body = h("div", { class: "limits" }, plot, readout);
+  const whole = section(
+    "limits",
+    "Try another limit",
+    h(
+      "p",
+      { class: "lead" },
+      "Drag the line. Clients to the right of it would be limited. Each limit was replayed on the whole log, so the numbers are exact; the line stops at limits that were tried. ",
+      h("span", { class: "keys" }, "The arrow keys move it, too."),
+    ),
+    body,
+    empty,
+  );
+  handle.setAttribute("aria-label", "Limit");
+
+  let drawn: Grid | undefined;
+  let width = 0;
+  const draw = (grid: Grid): void => {
+    if (plot.clientWidth === 0 || (drawn === grid && width === plot.clientWidth)) return;
+    width = plot.clientWidth;
+    if (drawn !== grid) fillJumps(grid);
+    drawn = grid;
+    chart.draw(grid, width, grid.option === "limit" ? `limit per ${grid.policy["window"]}` : grid.option);
+    plot.style.height = `${height}px`;
+    handle.style.height = `${lineBottom}px`;
+  };
+  const fillJumps = (grid: Grid): void => {
+    const own = grid.points[grid.own];
+    const button = (text: string, point: number): HTMLElement => {
+      const made = h("button", { type: "button" }, text);
+      made.addEventListener("click", () => choice.choosePoint(point));
+      return made;
+    };
+    const all = choice.rule?.clients ?? 0;
+    const targets = shares.map((share) => [share, leastTouching(grid, all, share)] as const);
+    jumps.replaceChildren(
+      h("span", {}, "The least limit for"),
+      ...targets.map(([share, point]) => button(share === 0 ? "no client" : shareText(share), point)),
+      h("span", {}, "of the clients, or"),
+      button(`back to ${count(own?.limit ?? 0)}`, grid.own),
+    );
+  };
+  const show = (): void => {
+    const { rule, point } = choice;
+    const grid = rule?.grid;
+    body.hidden = grid === undefined;
+    empty.hidden = grid !== undefined;
+    if (rule === undefined || grid === undefined || point === undefined) {
+      say(
+        empty,
+        rule === undefined || rule.requests === 0
+          ? "No request of the log matches this rule."
+          : "No other limits were tried for this rule.",
+      );
+      return;
+    }
+    draw(grid);
+    chart.mark(choice.pointNumber);
+    const text = limitText(grid, point.limit);
+    say(handle.firstElementChild as Element, count(point.limit));
+    handle.style.transform = `translateX(${chart.at(point.limit)}px)`;
+    say(limit, text);
+    say(requests, count(point.limited));
+    say(requestShare, ` (${percent(point.limited, rule.requests)} of ${count(rule.requests)})`);
+    say(clients, count(point.clientsLimited));
+    say(clientShare, ` (${percent(point.clientsLimited, rule.clients)} of ${count(rule.clients)})`);
+    say(change, changeText(grid, choice.pointNumber));
+    say(code, policyText(grid, point.limit));
+    handle.setAttribute("aria-valuemin", String(grid.points[0]?.limit));
+    handle.setAttribute("aria-valuemax", String(grid.points.at(-1)?.limit));
+    handle.setAttribute("aria-valuenow", String(point.limit));
+    handle.setAttribute(
+      "aria-valuetext",
+      `${text}: ${plural(point.limited, "request")} and ${plural(point.clientsLimited, "client")} limited`,
+    );
+  };
+  new ResizeObserver(show).observe(plot);
+  choice.follow(show);
+  listen(choice, chart, plot, handle);
+  return whole;
+}
+
+function changeText({ points, own }: Grid, chosen: number): string {
+  const before = points[own];
+  const after = points[chosen];
+  if (before === undefined || after === undefined) return "";
+  if (own === chosen) return "This is the limit as it is.";
+  const more = after.limited - before.limited;
+  if (more === 0) return `It limits as many requests as ${count(before.limit)} does.`;
+  return `${plural(Math.abs(more), "request")} ${more > 0 ? "more" : "fewer"} than with ${count(before.limit)}.`;
+}
+
+/** Moves the line by pointer and by keyboard. */
+function listen(choice: Choice, chart: LimitsChart, plot: HTMLElement, handle: HTMLElement): void {
+  const move = ({ clientX }: PointerEvent): void => {
+    const point = chart.nearest(clientX - plot.getBoundingClientRect().left);
+    if (point !== choice.pointNumber) choice.choosePoint(point);
+  };
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    plot.setPointerCapture(event.pointerId);
+    handle.focus({ preventScroll: true });
+    move(event);
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (plot.hasPointerCapture(event.pointerId)) move(event);
+  });
+  handle.addEventListener("keydown", (event) => {
+    const last = (choice.rule?.grid?.points.length ?? 1) - 1;
+    const now = choice.pointNumber;
+    const next: Readonly<Record<string, number>> = {
+      ArrowRight: now + 1,
+      ArrowUp: now + 1,
+      ArrowLeft: now - 1,
+      ArrowDown: now - 1,
+      PageUp: now + 5,
+      PageDown: now - 5,
+      Home: 0,
+      End: last,
+    };
+    const point = event.altKey || event.ctrlKey || event.metaKey ? undefined : next[event.key];
+    if (point === undefined) return;
+    event.preventDefault();
+    choice.choosePoint(point);
+  });
+}

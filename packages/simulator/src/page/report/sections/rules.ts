@@ -1,0 +1,45 @@
+import { foreign, h, svg } from "../../shared/dom.js";
+import type { Choice, ReportRule } from "../model.js";
+import { count, duration, percent } from "../words.js";
+import { section } from "./section.js";
+
+/** All rules with what they did. One is chosen, and the sections below are about that one. */
+export function rulesSection(choice: Choice): HTMLElement | undefined {
+  const { rules, task } = choice.data;
+  if (rules.length < 2) return undefined;
+  const most = Math.max(1, ...rules.map(({ limited, requests }) => limited / Math.max(1, requests)));
+  const rows = rules.map((rule, i) => row(choice, rule, i, most));
+  const heading = { rules: "Rules", compare: "Policies side by side", suggest: "Suggested rules" }[task];
+  return section(
+    "rules",
+    heading,
+    h("p", { class: "lead" }, "Choose one: what stands below is about it."),
+    h("div", { class: "rules", role: "radiogroup", "aria-labelledby": "rules-heading" }, ...rows),
+  );
+}
+
+function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLElement {
+  const input = h("input", { type: "radio", name: "rule", checked: i === 0 });
+  input.addEventListener("change", () => choice.chooseRule(i));
+  const share = rule.limited / Math.max(1, rule.requests) / most;
+  const bar = svg("svg", { class: "share", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" });
+  bar.append(svg("rect", { class: "track", width: 100, height: 6 }));
+  if (rule.limited > 0) bar.append(svg("rect", { class: "part", width: Math.max(1, 100 * share), height: 6 }));
+  const word = rule.mode === "shadow" && choice.data.task === "rules" ? h("span", { class: "tag" }, "shadow") : undefined;
+  const isTrial = choice.data.task === "compare";
+  const name = isTrial ? rule.numbers : rule.name;
+  return h(
+    "label",
+    { class: "rule" },
+    input,
+    h("span", { class: "name" }, foreign(name), word, h("small", {}, isTrial ? rule.algorithm : `${rule.numbers}, ${rule.algorithm}`)),
+    h("span", { class: "fact" }, h("b", {}, count(rule.limited)), ` requests limited (${percent(rule.limited, rule.requests)})`, bar),
+    h(
+      "span",
+      { class: "fact" },
+      h("b", {}, count(rule.clientsLimited)),
+      ` clients ever limited (${percent(rule.clientsLimited, rule.clients)})`,
+    ),
+    h("span", { class: "fact" }, h("b", {}, rule.limited === 0 ? "none" : duration(rule.longestLockoutMs)), " longest lock-out"),
+  );
+}
