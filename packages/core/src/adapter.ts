@@ -26,7 +26,7 @@ export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
-export type { Descriptor, DescriptorEntry } from "./requests/descriptor.js";
+export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
 export { decisionOf } from "./requests/meeting.js";
 

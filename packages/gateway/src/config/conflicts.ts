@@ -29,6 +29,14 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
       `${given("listen")} is a Unix socket, whose peers have no address, and none of them is trusted to say the client's. Write ${flagOf("trustedPeers")} ${[...settings.trustedPeers, "unix"].join(",")}.`,
     );
   }
+  for (const [name, other] of [
+    ["rlsCertFile", "rlsKeyFile"],
+    ["rlsKeyFile", "rlsCertFile"],
+    ["rlsClientCaFile", "rlsCertFile"],
+    ["rlsCertFile", "rls"],
+  ] as const) {
+    if (settings[name] !== undefined && settings[other] === undefined) add(`${given(name)} needs ${flagOf(other)}. ${write(other)}`);
+  }
   if (command === "gateway" && settings.upstream === undefined) add(`It is not said where requests are passed to. ${write("upstream")}`);
   return problems;
 }

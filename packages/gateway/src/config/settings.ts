@@ -37,6 +37,9 @@ export interface Settings extends ProxySettings {
   readonly apiSocketMode: string;
   readonly apiTokenFile: string | undefined;
   readonly rls: string | undefined;
+  readonly rlsCertFile: string | undefined;
+  readonly rlsKeyFile: string | undefined;
+  readonly rlsClientCaFile: string | undefined;
   // Seeing it
   readonly admin: string | false;
   readonly adminTokenFile: string | undefined;
@@ -262,6 +265,31 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     default: undefined,
     description: "where Envoy's rate limit service (gRPC) listens; default: nowhere",
     example: "127.0.0.1:8082",
+  },
+  rlsCertFile: {
+    kind: file(),
+    only: "serve",
+    group: "Decision server",
+    default: undefined,
+    description: "a file with the TLS certificate of Envoy's rate limit service, and those that lead to its root; default: no TLS",
+    example: "/etc/floodgate/tls.crt",
+  },
+  rlsKeyFile: {
+    kind: file(),
+    only: "serve",
+    group: "Decision server",
+    default: undefined,
+    description: "a file with the private key of that certificate",
+    example: "/etc/floodgate/tls.key",
+  },
+  rlsClientCaFile: {
+    kind: file(),
+    only: "serve",
+    group: "Decision server",
+    default: undefined,
+    description:
+      "a file with the certificates that clients of Envoy's rate limit service must be signed by; such clients are trusted peers",
+    example: "/etc/floodgate/clients.crt",
   },
   ...proxyTable,
   admin: {

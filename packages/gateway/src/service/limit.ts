@@ -1,5 +1,6 @@
 import type { Limiter, RuleSource, Store } from "@floodgate/core";
 import {
+  type DescriptorsOutcome,
   type NamedCheck,
   type NamedDecisions,
   type Outcome,
@@ -11,7 +12,10 @@ import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type GatewayRequest, gatewayReader } from "./request.js";
 
 /** What `serve` and `gateway` need of a `RateLimit`. */
-export type GatewayLimit = Pick<RateLimit<GatewayRequest>, "decide" | "check" | "rules" | "limiters" | "store" | "source" | "close">;
+export type GatewayLimit = Pick<
+  RateLimit<GatewayRequest>,
+  "decide" | "decideDescriptors" | "check" | "rules" | "limiters" | "store" | "source" | "close"
+>;
 
 const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
 const pass: Outcome = { ...none, action: "pass", status: 200, body: { text: "", contentType: "text/plain" } };
@@ -75,6 +79,12 @@ export class PendingLimit implements GatewayLimit {
     if (this.#limit !== undefined) return this.#limit.check(named);
     const nothing = named.map(() => undefined);
     return { allowed: this.#options.onStoreError !== "deny", decision: undefined, checks: nothing, decisions: nothing };
+  }
+
+  decideDescriptors(requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
+    if (this.#limit !== undefined) return this.#limit.decideDescriptors(requests);
+    const outcome = this.#options.onStoreError === "deny" ? unavailable : pass;
+    return { outcome, statuses: requests.map(() => ({ allowed: outcome === pass, decision: undefined })) };
   }
 
   get rules(): readonly CompiledRule<GatewayRequest>[] {

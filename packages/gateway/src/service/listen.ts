@@ -66,7 +66,7 @@ function actualAddress(server: Server, parsed: ListenAddress): string {
 }
 
 /** Removes a socket file that nobody listens on. A file that is no socket stays. */
-async function removeStale(path: string, address: string, what: string): Promise<void> {
+export async function removeStale(path: string, address: string, what: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return;
   if (!found.isSocket()) throw unlistenable(address, what, "a file that is not a socket has this path. Remove it, or choose another path");

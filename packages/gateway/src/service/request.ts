@@ -1,4 +1,4 @@
-import { type RequestReader, sentPath } from "@floodgate/core/adapter";
+import { type Descriptor, type RequestReader, sentPath } from "@floodgate/core/adapter";
 
 /** A request as rules see it, whoever sent it. */
 export interface GatewayRequest {
@@ -14,6 +14,8 @@ export interface GatewayRequest {
   readonly clientIp: string | undefined;
   /** Whether the peer is one of `trustedPeers`. Only then are the names in `keys` read. */
   readonly fromTrustedPeer: boolean;
+  /** What Envoy's rate limit service is asked about; undefined for an HTTP request. */
+  readonly descriptor?: Descriptor;
 }
 
 export const gatewayReader: RequestReader<GatewayRequest> = {
@@ -26,4 +28,5 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
   clientIp: ({ clientIp }) => clientIp,
   trustsProxy: ({ fromTrustedPeer }) => fromTrustedPeer,
   route: () => undefined,
+  descriptor: ({ descriptor }) => descriptor,
 };

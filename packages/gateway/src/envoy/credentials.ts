@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { FloodgateError } from "@floodgate/core";
+import { ServerCredentials } from "@grpc/grpc-js";
+import type { Settings } from "../config/settings.js";
+
+/**
+ * TLS if the settings name a certificate, and certificates of clients if they name who signs those.
+ * @throws FloodgateError if a file cannot be read, or is no certificate or key.
+ */
+export function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Settings): ServerCredentials {
+  if (rlsCertFile === undefined || rlsKeyFile === undefined) return ServerCredentials.createInsecure();
+  const cert = read("rlsCertFile", rlsCertFile);
+  const key = read("rlsKeyFile", rlsKeyFile);
+  const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
+  check("rlsCertFile", rlsCertFile, () => createSecureContext({ cert }));
+  check("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
+  if (ca !== null) check("rlsClientCaFile", rlsClientCaFile as string, () => createSecureContext({ ca }));
+  return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
+}
+
+function read(setting: keyof Settings, path: string): Buffer {
+  return check(setting, path, () => readFileSync(path));
+}
+
+function check<T>(setting: keyof Settings, path: string, use: () => T): T {
+  try {
+    return use();
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const reason = code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "this user may not read it" : message;
+    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `\`${setting}\`: ${path} cannot be used: ${reason}.`, { cause });
+  }
+}

@@ -1,0 +1,49 @@
+import { type Descriptor, entryValue } from "@floodgate/core/adapter";
+import type { GatewayRequest } from "../service/request.js";
+import type { RequestMessage } from "./messages.js";
+
+/** A descriptor as rules see it. It has no method, path or headers, and no rule for descriptors reads them. */
+export class DescriptorRequest implements GatewayRequest {
+  readonly method = "";
+  readonly target = "";
+  readonly host = undefined;
+  readonly remoteAddress = undefined;
+  readonly fromTrustedPeer = true;
+  readonly descriptor: Descriptor;
+
+  constructor(descriptor: Descriptor) {
+    this.descriptor = descriptor;
+  }
+
+  header(): undefined {
+    return undefined;
+  }
+
+  /** Envoy's action `remote_address` sends the address that Envoy trusts. */
+  get clientIp(): string | undefined {
+    return entryValue(this.descriptor, "remote_address");
+  }
+}
+
+/** Beyond this, a call would make one step of the store too long. */
+const mostDescriptors = 256;
+const mostEntries = 256;
+
+/** Why a request is refused, or a request for each descriptor. */
+export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestMessage): string | DescriptorRequest[] {
+  if (domain === "") return "`domain` is empty. Set it in the filter's configuration.";
+  if (descriptors.length === 0) return "`descriptors` is empty.";
+  if (descriptors.length > mostDescriptors)
+    return `\`descriptors\` has ${descriptors.length} descriptors, above the maximum of ${mostDescriptors}.`;
+  for (const { entries, overridesLimit, isNegativeHits } of descriptors) {
+    if (entries.length > mostEntries) return `A descriptor has ${entries.length} entries, above the maximum of ${mostEntries}.`;
+    if (overridesLimit)
+      return "A descriptor has a `limit` of its own. Limits are written in the rules. Remove `limit` from the rate limit in Envoy.";
+    if (isNegativeHits) return "A descriptor has `is_negative_hits`, but nothing can be given back without its charge. Remove it.";
+  }
+  // In a request, 0 hits are those of an Envoy that does not say: one. In a descriptor, they look without charging.
+  const shared = Math.max(1, hitsAddend);
+  return descriptors.map((descriptor) => {
+    return new DescriptorRequest({ domain, entries: descriptor.entries, hits: descriptor.hitsAddend ?? shared });
+  });
+}

@@ -1,0 +1,47 @@
+import type { Policy } from "@floodgate/core";
+import type { DescriptorStatus, DescriptorsOutcome } from "@floodgate/core/adapter";
+import { code, type LimitMessage, type ResponseMessage, type StatusMessage, unit } from "./messages.js";
+
+/** The answer to Envoy. */
+export function responseOf({ outcome, statuses }: DescriptorsOutcome): ResponseMessage {
+  const isOver = outcome.action === "reject";
+  const headers = outcome.headers.map(({ name, value }) => [name, value] as const);
+  // Envoy would call the body text/plain.
+  if (isOver) headers.push(["Content-Type", outcome.body.contentType]);
+  return {
+    overallCode: isOver ? code.overLimit : code.ok,
+    statuses: statuses.map(statusOf),
+    responseHeaders: headers,
+    rawBody: isOver ? outcome.body.text : undefined,
+  };
+}
+
+/** A degraded decision knows no numbers. */
+function statusOf({ allowed, decision }: DescriptorStatus): StatusMessage {
+  const own = allowed ? code.ok : code.overLimit;
+  if (decision === undefined || decision.degraded)
+    return { code: own, currentLimit: undefined, limitRemaining: 0, untilResetMs: undefined };
+  const { name, policy, remaining, retryAfterMs, resetAfterMs } = decision;
+  const waitMs = retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs);
+  return {
+    code: own,
+    currentLimit: limitOf(name, policy),
+    limitRemaining: Math.min(remaining, mostUint32),
+    untilResetMs: waitMs === Number.POSITIVE_INFINITY ? undefined : waitMs,
+  };
+}
+
+const mostUint32 = 2 ** 32 - 1;
+
+const units: ReadonlyMap<number, number> = new Map([
+  [1000, unit.second],
+  [60_000, unit.minute],
+  [3_600_000, unit.hour],
+  [86_400_000, unit.day],
+  [604_800_000, unit.week],
+]);
+
+/** A window that is no unit of Envoy's has the unit UNKNOWN: Envoy then shows the limit without a window. */
+function limitOf(name: string, { quota, spanMs }: Policy): LimitMessage {
+  return { requestsPerUnit: Math.min(quota, mostUint32), unit: units.get(spanMs) ?? unit.unknown, name };
+}
