@@ -1,9 +1,39 @@
-import { algorithms } from "@floodgate/core/rules";
+import { fill, h, visible } from "../shared/dom.js";
+import { hashOf, type Settings, settingsOf } from "./model/settings.js";
+import { mount } from "./mount.js";
 
-const list = document.createElement("ul");
-for (const [name, { description }] of Object.entries(algorithms)) {
-  const item = document.createElement("li");
-  item.textContent = `${name}: ${description}`;
-  list.append(item);
+// The page: what is chosen stands in its address, so that a link shares it.
+
+const notice = document.querySelector("#notice") as HTMLElement;
+const copied = document.querySelector("#copied") as HTMLElement;
+
+function read(): Settings {
+  const { settings, problems } = settingsOf(location.hash);
+  notice.hidden = problems.length === 0;
+  fill(
+    notice,
+    h("p", {}, "This link is not quite right, so a part of it is as usual:"),
+    h("ul", {}, ...problems.map((problem) => h("li", {}, visible(problem)))),
+  );
+  return settings;
 }
-document.querySelector("main")?.append(list);
+
+const board = mount(document.querySelector("#algorithms") as HTMLElement, {
+  settings: read(),
+  onChange(settings) {
+    notice.hidden = true;
+    copied.textContent = "";
+    history.replaceState(null, "", hashOf(settings));
+  },
+});
+
+addEventListener("hashchange", () => board.set(read()));
+
+document.querySelector("#copy")?.addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    copied.textContent = "Copied.";
+  } catch {
+    copied.textContent = "Copy the address of this page: the browser does not let the page do it.";
+  }
+});

@@ -49,9 +49,16 @@ export function foreign(text: string, className = ""): HTMLElement {
 
 /** Shows characters that one cannot see (controls, marks of direction, zero-width ones) as their code points, and cuts what is very long. */
 export function visible(text: string, longest = 300): string {
-  const cut = text.length > longest ? `${text.slice(0, longest)}… (${text.length.toLocaleString("en-US")} characters)` : text;
+  const cut = text.length > longest ? `${text.slice(0, longest)}… (${count(text.length)} characters)` : text;
   return cut.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Surrogate}/gu,
     (c) => `⟨${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
   );
+}
+
+const whole = new Intl.NumberFormat("en-US");
+
+/** A whole number with its thousands apart. */
+export function count(number: number): string {
+  return whole.format(number);
 }

@@ -1,0 +1,169 @@
+import type { Policy, StateView } from "@floodgate/core";
+import { type Algorithm, algorithmOf, type Cells, type Decision } from "@floodgate/core/store";
+
+/** What a policy has done with the requests up to a moment. */
+export interface Counts {
+  readonly allowed: number;
+  readonly limited: number;
+  /** Allowed requests that had to wait. */
+  readonly delayed: number;
+  /** The most requests that passed in any window, and when this window ended, in milliseconds since the epoch. */
+  readonly most: number;
+  readonly mostAtMs: number;
+}
+
+/** The state of a policy at one moment. */
+export interface Moment {
+  readonly view: StateView;
+  /** What a request would get. */
+  readonly decision: Decision;
+}
+
+/** Their level moves all the time. In the others whole requests come free, and a view of a long log would take long to make. */
+const hasFractions: ReadonlySet<Policy["algorithm"]> = new Set(["token-bucket", "gcra", "leaky-bucket"]);
+
+/** The state is kept after so many requests, so that any moment is reached by deciding a few again. */
+const stride = 64;
+
+/**
+ * The decisions of one policy on a list of requests of one key. The algorithm of core decides each of them at its own time, so any moment
+ * can be shown, forwards and backwards.
+ */
+export class Run {
+  readonly policy: Policy;
+  /** The times of the requests, ascending, in milliseconds since the epoch. */
+  readonly times: readonly number[];
+  readonly allowed: readonly boolean[];
+  /** How long each allowed request waits. */
+  readonly delaysMs: readonly number[];
+  /** The requests that would still have passed after each one, with a fraction where tokens arrive continuously. */
+  readonly rooms: readonly number[];
+  readonly #algorithm: Algorithm<Policy>;
+  readonly #counts: Counts[] = [{ allowed: 0, limited: 0, delayed: 0, most: 0, mostAtMs: 0 }];
+  readonly #kept: Cells[] = [];
+
+  /** @param windowMs the length of the windows in which passing requests are counted. */
+  constructor(policy: Policy, times: readonly number[], windowMs: number) {
+    this.policy = policy;
+    this.times = times;
+    this.#algorithm = algorithmOf(policy);
+    const allowed: boolean[] = [];
+    const delaysMs: number[] = [];
+    const rooms: number[] = [];
+    const passed = new PassedInWindow(windowMs);
+    let cells: Cells = this.#cells();
+    let counts = this.#counts[0] as Counts;
+    for (const [i, timeMs] of times.entries()) {
+      if (i % stride === 0) this.#kept.push(cells.slice());
+      cells = this.#grown(cells);
+      const decision = this.#decide(cells, timeMs, true);
+      allowed.push(decision.allowed);
+      delaysMs.push(decision.delayMs);
+      rooms.push(this.#room(cells, timeMs));
+      counts = added(counts, decision, passed, timeMs);
+      this.#counts.push(counts);
+    }
+    this.allowed = allowed;
+    this.delaysMs = delaysMs;
+    this.rooms = rooms;
+  }
+
+  /** The counts of all requests up to a moment. */
+  countsAt(nowMs: number): Counts {
+    return this.#counts[countUpTo(this.times, nowMs)] as Counts;
+  }
+
+  /** The state at a moment, after the requests up to it. */
+  momentAt(nowMs: number): Moment {
+    const cells = this.#cellsAt(countUpTo(this.times, nowMs));
+    return { view: this.#algorithm.view(this.policy, cells, 0, nowMs), decision: this.#decide(cells, nowMs, false) };
+  }
+
+  /** How many requests would pass at each of these moments, which ascend. */
+  roomsAt(moments: readonly number[]): number[] {
+    let cells: Cells = this.#cells();
+    let next = 0;
+    return moments.map((nowMs) => {
+      for (; next < this.times.length && (this.times[next] as number) <= nowMs; next++) {
+        cells = this.#grown(cells);
+        this.#decide(cells, this.times[next] as number, true);
+      }
+      return this.#room(cells, nowMs);
+    });
+  }
+
+  #room(cells: Cells, nowMs: number): number {
+    if (!hasFractions.has(this.policy.algorithm)) return this.#decide(cells, nowMs, false).remaining;
+    const view = this.#algorithm.view(this.policy, cells, 0, nowMs);
+    if (view.kind === "bucket") return Math.max(view.level, 0);
+    if (view.kind === "queue") return Math.max(view.capacity - view.length, 0);
+    return this.policy.quota;
+  }
+
+  #decide(cells: Cells, nowMs: number, commit: boolean): Decision {
+    return this.#algorithm.decide({ name: this.policy.algorithm, policy: this.policy }, cells, 0, nowMs, 1, commit);
+  }
+
+  #cells(): Cells {
+    const none = new Float64Array(this.#algorithm.cells.length);
+    return new Float64Array(this.#algorithm.size(this.policy, none, 0));
+  }
+
+  /** The cells, with room for one more request. */
+  #grown(cells: Cells): Cells {
+    const size = this.#algorithm.size(this.policy, cells, 0);
+    if (size <= cells.length) return cells;
+    const grown = new Float64Array(2 * size);
+    grown.set(cells);
+    return grown;
+  }
+
+  #cellsAt(count: number): Cells {
+    if (count === 0) return this.#cells();
+    const from = Math.floor((count - 1) / stride);
+    let cells: Cells = (this.#kept[from] as Cells).slice();
+    for (let i = from * stride; i < count; i++) {
+      cells = this.#grown(cells);
+      this.#decide(cells, this.times[i] as number, true);
+    }
+    return cells;
+  }
+}
+
+/** The counts with one more decision. A request passes when its delay is over; a queue keeps the order. */
+function added(counts: Counts, { allowed, delayMs }: Decision, passed: PassedInWindow, timeMs: number): Counts {
+  if (!allowed) return { ...counts, limited: counts.limited + 1 };
+  const sum = passed.add(timeMs + delayMs);
+  const most = sum > counts.most ? { most: sum, mostAtMs: timeMs + delayMs } : {};
+  return { ...counts, allowed: counts.allowed + 1, delayed: counts.delayed + (delayMs > 0 ? 1 : 0), ...most };
+}
+
+/** Counts the requests that passed in a window that slides. It begins after the moment that is its length ago. */
+class PassedInWindow {
+  readonly #windowMs: number;
+  readonly #times: number[] = [];
+  #first = 0;
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  /** Adds one, not before the last one, and returns how many there are in the window that ends with it. */
+  add(atMs: number): number {
+    this.#times.push(atMs);
+    while ((this.#times[this.#first] as number) <= atMs - this.#windowMs) this.#first++;
+    return this.#times.length - this.#first;
+  }
+}
+
+/** How many of these times, which ascend, are at or before a moment. */
+function countUpTo(times: readonly number[], nowMs: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] as number) <= nowMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,110 @@
+import { FloodgateError, type Policy, parseDuration } from "@floodgate/core";
+import { formatDuration } from "@floodgate/core/rules";
+import { parsePolicy } from "../../../compare/policy-text.js";
+import { count, visible } from "../../shared/dom.js";
+import { durationOf, policiesFor, policyText } from "./policies.js";
+import { type ScenarioName, scenarios, windowsShown } from "./scenarios.js";
+
+/** Everything that a person can choose, and a link can carry. */
+export interface Settings {
+  readonly scenario: ScenarioName;
+  /** The limit and the window that all policies have at first. */
+  readonly limit: number;
+  readonly windowMs: number;
+  /** For random requests. */
+  readonly seed: number;
+  /** Policies that the person has edited, by the names of their lanes. */
+  readonly edited: Readonly<Record<string, Policy>>;
+  /** Requests of the person's own, in milliseconds from the start. */
+  readonly sent: readonly number[];
+}
+
+export const initialSettings: Settings = { scenario: "edge", limit: 10, windowMs: 10_000, seed: 1, edited: {}, sent: [] };
+
+/** More would take too long to draw. */
+export const mostLimit = 1000;
+export const mostSent = 1000;
+const longestWindowMs = 86_400_000;
+const mostSubWindows = 1000;
+const mostSeed = 2 ** 32 - 1;
+
+/** The policies of all lanes. */
+export function policiesOf({ limit, windowMs, edited }: Settings): Readonly<Record<string, Policy>> {
+  return { ...policiesFor(limit, windowMs), ...edited };
+}
+
+/** The settings as the hash of an address. What is as at first is left out. */
+export function hashOf(settings: Settings): string {
+  const { scenario, limit, windowMs, seed, edited, sent } = settings;
+  const words = new URLSearchParams();
+  words.set("play", scenario);
+  words.set("limit", String(limit));
+  words.set("window", durationOf(`${windowMs}ms`));
+  if (scenario === "random") words.set("seed", String(seed));
+  for (const [name, policy] of Object.entries(edited)) words.set(name, policyText(policy));
+  if (sent.length > 0) words.set("sent", sent.join(","));
+  return `#${words}`;
+}
+
+/** Reads a hash that anybody may have written. A part that is invalid keeps its first value, and a sentence says so. */
+export function settingsOf(hash: string): { readonly settings: Settings; readonly problems: readonly string[] } {
+  const words = new URLSearchParams(hash.replace(/^#/, ""));
+  const problems: string[] = [];
+  const read = <Value>(name: string, kept: Value, parse: (text: string) => Value): Value => {
+    const text = words.get(name);
+    words.delete(name);
+    if (text === null) return kept;
+    try {
+      return parse(text);
+    } catch (error) {
+      const reason = error instanceof FloodgateError ? error.message : String((error as Error).message);
+      problems.push(visible(`${name}: ${reason}`));
+      return kept;
+    }
+  };
+  const scenario = read("play", initialSettings.scenario, scenarioOf);
+  const limit = read("limit", initialSettings.limit, (text) => wholeNumber(text, 1, mostLimit));
+  const windowMs = read("window", initialSettings.windowMs, windowOf);
+  const seed = read("seed", initialSettings.seed, (text) => wholeNumber(text, 0, mostSeed));
+  const sent = read("sent", initialSettings.sent, (text) => sentOf(text, windowMs));
+  const edited: Record<string, Policy> = {};
+  for (const [name, { algorithm }] of Object.entries(policiesFor(limit, windowMs))) {
+    const policy = read<Policy | undefined>(name, undefined, (text) => drawable(parsePolicy(`${algorithm} ${text}`)));
+    if (policy !== undefined) edited[name] = policy;
+  }
+  for (const name of words.keys()) problems.push(visible(`there is no setting ${JSON.stringify(name)}`, 80));
+  return { settings: { scenario, limit, windowMs, seed, edited, sent }, problems: problems.slice(0, 8) };
+}
+
+/** @throws Error if a policy has more state than a lane can draw. */
+export function drawable(policy: Policy): Policy {
+  if (policy.algorithm !== "sliding-window-counter" || policy.buckets <= mostSubWindows) return policy;
+  throw new Error(`\`buckets\` can be at most ${count(mostSubWindows)} here, but was ${policy.buckets}.`);
+}
+
+/** @throws Error if the text is no whole number in the range. */
+export function wholeNumber(text: string, least: number, most: number): number {
+  const number = Number(text);
+  if (/^\d{1,15}$/.test(text) && number >= least && number <= most) return number;
+  throw new Error(`must be a whole number from ${least} to ${count(most)}, but was ${quoted(text)}.`);
+}
+
+/** @throws Error if the text is no duration from a second to a day. */
+export function windowOf(text: string): number {
+  const ms = parseDuration(text, "window");
+  if (ms >= 1000 && ms <= longestWindowMs && ms % 1000 === 0) return ms;
+  throw new Error(`must be whole seconds from 1s to ${formatDuration(longestWindowMs)}, but was ${quoted(text)}.`);
+}
+
+function scenarioOf(text: string): ScenarioName {
+  if (Object.hasOwn(scenarios, text)) return text as ScenarioName;
+  throw new Error(`must be one of ${Object.keys(scenarios).join(", ")}, but was ${quoted(text)}.`);
+}
+
+function sentOf(text: string, windowMs: number): number[] {
+  const parts = text.split(",", mostSent + 1);
+  if (parts.length > mostSent) throw new Error(`can have at most ${count(mostSent)} requests.`);
+  return parts.map((part) => wholeNumber(part, 0, windowsShown * windowMs)).sort((a, b) => a - b);
+}
+
+const quoted = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -1,0 +1,65 @@
+import { formatDuration } from "@floodgate/core/rules";
+import { h, say, visible } from "../../shared/dom.js";
+import { durationOf } from "../model/policies.js";
+import { type ScenarioName, scenarios } from "../model/scenarios.js";
+import { mostLimit, type Settings, wholeNumber, windowOf } from "../model/settings.js";
+
+/** Which requests are played, and the limit that all policies share. */
+export interface Choices {
+  readonly element: HTMLElement;
+  show(settings: Settings): void;
+}
+
+/** @param onChange is called with what changed. `none` of the person's own requests or edits survive another scenario or limit. */
+export function makeChoices(onChange: (change: Partial<Settings>) => void): Choices {
+  const radios = (Object.keys(scenarios) as ScenarioName[]).map((name) => {
+    const input = h("input", { type: "radio", name: "scenario", value: name });
+    input.addEventListener("change", () => onChange({ scenario: name, sent: [] }));
+    return { name, input, label: h("label", {}, input, h("span", {}, scenarios[name].title)) };
+  });
+  const text = h("p", { class: "story" });
+  const limit = h("input", { type: "text", inputmode: "numeric", size: 5, maxlength: 6, autocomplete: "off" });
+  const window = h("input", { type: "text", size: 5, maxlength: 8, autocomplete: "off", spellcheck: "false" });
+  const seed = h("input", { type: "text", inputmode: "numeric", size: 5, maxlength: 10, autocomplete: "off" });
+  const seedLabel = h("label", {}, "Seed ", seed);
+  const clear = h("button", { type: "button" }, "Remove my requests");
+  const error = h("p", { class: "problem", role: "alert" });
+  const read = (field: HTMLInputElement, name: string, change: (text: string) => Partial<Settings>): void => {
+    field.addEventListener("change", () => {
+      try {
+        const changed = change(field.value.trim());
+        say(error, "");
+        field.removeAttribute("aria-invalid");
+        onChange(changed);
+      } catch (thrown) {
+        field.setAttribute("aria-invalid", "true");
+        say(error, visible(`${name}: ${(thrown as Error).message}`));
+      }
+    });
+  };
+  read(limit, "Limit", (text) => ({ limit: wholeNumber(text, 1, mostLimit), edited: {}, sent: [] }));
+  read(window, "Window", (text) => ({ windowMs: windowOf(text), edited: {}, sent: [] }));
+  read(seed, "Seed", (text) => ({ seed: wholeNumber(text, 0, 2 ** 32 - 1) }));
+  clear.addEventListener("click", () => onChange({ sent: [] }));
+  const form = h(
+    "form",
+    { class: "choices" },
+    h("fieldset", { class: "choice" }, h("legend", { class: "hidden-text" }, "Requests"), ...radios.map(({ label }) => label)),
+    h("div", { class: "shared" }, h("label", {}, "Limit ", limit), h("label", {}, "in ", window), seedLabel, clear),
+    error,
+    text,
+  );
+  form.addEventListener("submit", (event) => event.preventDefault());
+  return {
+    element: form,
+    show(settings) {
+      for (const { name, input } of radios) input.checked = name === settings.scenario;
+      limit.value = String(settings.limit);
+      window.value = durationOf(`${settings.windowMs}ms`);
+      seed.value = String(settings.seed);
+      seedLabel.hidden = settings.scenario !== "random";
+      clear.hidden = settings.sent.length === 0;
+      say(text, scenarios[settings.scenario].text(settings.limit, formatDuration(settings.windowMs)));
+    },
+  };
+}

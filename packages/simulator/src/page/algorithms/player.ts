@@ -1,0 +1,57 @@
+/** A clock that a person starts, stops and moves. */
+export class Player {
+  readonly #lengthMs: () => number;
+  readonly #onMove: (atMs: number, playing: boolean) => void;
+  #atMs = 0;
+  #speed = 1;
+  #frame: number | undefined;
+  #lastMs = 0;
+
+  /** @param lengthMs returns where it stops. @param onMove is called at each step, and when it starts or stops. */
+  constructor(lengthMs: () => number, onMove: (atMs: number, playing: boolean) => void) {
+    this.#lengthMs = lengthMs;
+    this.#onMove = onMove;
+  }
+
+  get atMs(): number {
+    return this.#atMs;
+  }
+
+  get playing(): boolean {
+    return this.#frame !== undefined;
+  }
+
+  /** How many milliseconds go by in one. */
+  set speed(speed: number) {
+    this.#speed = speed;
+  }
+
+  play(): void {
+    if (this.playing) return;
+    if (this.#atMs >= this.#lengthMs()) this.#atMs = 0;
+    this.#lastMs = performance.now();
+    this.#frame = requestAnimationFrame(this.#step);
+    this.#onMove(this.#atMs, true);
+  }
+
+  pause(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
+    this.#frame = undefined;
+    this.#onMove(this.#atMs, false);
+  }
+
+  seek(atMs: number): void {
+    this.#atMs = Math.max(0, Math.min(atMs, this.#lengthMs()));
+    this.#onMove(this.#atMs, this.playing);
+  }
+
+  readonly #step = (): void => {
+    const nowMs = performance.now();
+    // A tab in the background gets no frames: it goes on where it was.
+    const passedMs = Math.min(nowMs - this.#lastMs, 100);
+    this.#lastMs = nowMs;
+    this.#frame = requestAnimationFrame(this.#step);
+    this.seek(this.#atMs + passedMs * this.#speed);
+    if (this.#atMs >= this.#lengthMs()) this.pause();
+  };
+}
