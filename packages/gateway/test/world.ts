@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type Running, type Settings, serve } from "../src/index.js";
 
+/** Runs something at the end. */
+export type AtEnd = (task: () => void | Promise<void>) => void;
+
 /** A folder for one test. */
-export function temporaryFolder(): string {
+export function temporaryFolder(atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), "floodgate-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -34,14 +37,21 @@ export interface World {
   readonly api: string;
 }
 
-/** Starts a decision server on free ports, with rules as JSON. It ends with the test. */
-export async function startServe(rules: readonly object[], settings: Partial<Settings> = {}): Promise<World> {
-  const rulesFile = join(temporaryFolder(), "limits.json");
+/**
+ * Starts a decision server on free ports, with rules as JSON.
+ * @param atEnd ends it. Default: with the test.
+ */
+export async function startServe(
+  rules: readonly object[],
+  settings: Partial<Settings> = {},
+  atEnd: AtEnd = onTestFinished,
+): Promise<World> {
+  const rulesFile = join(temporaryFolder(atEnd), "limits.json");
   writeFileSync(rulesFile, JSON.stringify({ rules }));
   const log = new Log();
   const common = { rules: rulesFile, listen: "127.0.0.1:0", admin: false, drainMs: 0, closeMs: 100, logFormat: "json" } as const;
   const running = await serve({ ...common, ...settings }, { log });
-  onTestFinished(() => running.close());
+  atEnd(() => running.close());
   const { listen = "", apiListen = "" } = running.addresses;
   return { running, log, rulesFile, ask: `http://${listen}`, api: `http://${apiListen}` };
 }

@@ -7,7 +7,8 @@ import type { TokenFile } from "./tokens.js";
  * @throws Problem 403
  */
 export function refuseBrowsers({ headers }: Request, isOpen: boolean): void {
-  const sign = ["origin", "sec-fetch-site", "sec-fetch-mode"].find((name) => headers.has(name));
+  // Not `sec-fetch-mode`, which the `fetch` of Node sends too.
+  const sign = ["origin", "sec-fetch-site"].find((name) => headers.has(name));
   if (sign !== undefined) {
     throw new Problem(403, "browser", `The API is for programs, not for web pages, but the request has the header ${sign}.`);
   }

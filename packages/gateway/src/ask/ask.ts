@@ -69,6 +69,8 @@ class Ask {
 
   handle(message: IncomingMessage, response: ServerResponse): void {
     const { trust, limit } = this.#service;
+    // Node reads nothing that comes after a request for an upgrade, so a gateway must not send another one on the connection.
+    if (message.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { remoteAddress } = message.socket;
     if (!trust.trusts(remoteAddress)) {
       this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", { peer: remoteAddress ?? "unix" });

@@ -7,8 +7,6 @@ import type { PlainRule, RuleSet } from "@floodgate/core/rules";
  */
 export function checkSuitable({ rules }: RuleSet): void {
   rules.forEach((rule, i) => {
-    // A rule for descriptors counts no HTTP requests.
-    if (rule.match?.domain !== undefined || rule.match?.descriptor !== undefined) return;
     if (rule.policy?.algorithm === "leaky-bucket" && rule.mode !== "shadow") {
       throw unsuitable(
         rule,
