@@ -1,0 +1,108 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { caddy, nginx, redisServer } from "../tools/test-servers/src/index.js";
+import { expectAllStopped } from "./stopped.js";
+
+const run = promisify(execFile);
+const folder = join(import.meta.dirname, "../examples/gateway");
+const cli = join(import.meta.dirname, "../packages/cli/dist/main.js");
+const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+
+describe("the gateway demo", async () => {
+  for (const install of [redisServer, nginx, caddy]) await install();
+
+  test("shows one limit for nginx, Caddy and the proxy, and stops all servers in the end", { timeout: 60_000 }, async () => {
+    const { stdout } = await run(process.execPath, [join(folder, "demo.mjs")]);
+    const rows = [...stdout.matchAll(/^ {2}(nginx|Caddy|the proxy|together) +(\d+) × 200 +(\d+) × 429 +the app received +(\d+)/gm)];
+    const ways = rows.slice(0, 3).map(([, , ...numbers]) => numbers.map(Number));
+    for (const [passed = 0, limited = 0, received] of ways) expect([passed + limited, received]).toEqual([20, passed]);
+    const sums = [0, 1, 2].map((i) => ways.reduce((sum, numbers) => sum + (numbers[i] as number), 0));
+    expect(sums).toEqual([30, 30, 30]);
+    expect(rows[3]?.slice(1)).toEqual(["together", "30", "30", "30"]);
+    expect(stdout).toContain("Exactly 30 passed");
+    const [before = ""] = stdout.split("The rule");
+    await expectAllStopped(before.replace(/asks the decision server on /g, ""), 7);
+  });
+
+  test("says what to install if a program is missing", async () => {
+    // Neither root nor CI: nothing is installed.
+    const missing = `process.getuid = () => 1000; delete process.env.CI; await import(${JSON.stringify(join(folder, "demo.mjs"))});`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", hidden(missing)], { stdio: ["ignore", "ignore", "pipe"] });
+    let printed = "";
+    child.stderr.on("data", (chunk) => {
+      printed += chunk;
+    });
+    const [code] = await once(child, "close");
+    expect([code, printed]).toEqual([1, expect.stringMatching(/Install it: apt-get install redis-server/)]);
+  });
+});
+
+/** Code that sees no program anywhere. */
+function hidden(code: string): string {
+  return `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
+    fs.existsSync = () => false; syncBuiltinESMExports(); process.env.PATH = ""; ${code}`;
+}
+
+describe("the files for a service", () => {
+  const servers: Server[] = [];
+  afterAll(() => {
+    for (const server of servers) server.close();
+  });
+
+  test("have valid rules and settings", async () => {
+    const floodgate = (...args: string[]): ReturnType<typeof run> => run(process.execPath, [cli, ...args]);
+    const [rules, ofDemo, { stdout }] = await Promise.all([
+      floodgate("check", "--keys", "user", join(folder, "limits.yaml")),
+      floodgate("check", "--keys", "user", join(folder, "demo-limits.yaml")),
+      floodgate("serve", "--config", join(folder, "floodgate.yaml"), "--print-config"),
+    ]);
+    for (const checked of [rules, ofDemo]) expect(checked.stdout).toContain("no problems");
+    expect(stdout).toContain(`rules: ${join(folder, "limits.yaml")} `);
+    expect(stdout).toMatch(/^presets: \[ nginx, caddy \]/m);
+  });
+
+  test.runIf(existsSync("/usr/bin/systemd-analyze"))("satisfy systemd", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "floodgate-unit-test-"));
+    writeFileSync(join(dir, "floodgate.service"), read("floodgate.service"));
+    const { stdout, stderr } = await run("systemd-analyze", ["verify", join(dir, "floodgate.service")]);
+    rmSync(dir, { recursive: true });
+    expect(stdout + stderr).toBe("");
+  });
+
+  test("run the command that exists, with settings that exist", async () => {
+    const [, unit = ""] = /^ExecStart=\/usr\/bin\/env floodgate (.*)$/m.exec(read("floodgate.service")) ?? [];
+    const [, image = ""] = /^CMD (\[.*\])$/m.exec(read("Dockerfile")) ?? [];
+    const [, variables = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(read("Dockerfile")) ?? [];
+    const env = Object.fromEntries([...variables.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]));
+    const local = (arg: string): string => arg.replace("/etc/floodgate", folder);
+    await run(process.execPath, [cli, ...unit.split(" ").map(local), "--print-config"]);
+    const { stdout } = await run(process.execPath, [cli, ...(JSON.parse(image) as string[]).map(local), "--print-config"], {
+      env: { ...process.env, ...env },
+    });
+    expect(stdout).toMatch(/^listen: 0\.0\.0\.0:8081 /m);
+    expect(stdout).toMatch(/^trustedPeers: \[ loopback, uniquelocal \] /m);
+  });
+
+  test("tell a healthy container from another", async () => {
+    const [, json = ""] = /^HEALTHCHECK.*\\\n\s+CMD (\[.*\])$/m.exec(read("Dockerfile")) ?? [];
+    const [, ...args] = JSON.parse(json) as string[];
+    const healthOf = async (status: number): Promise<boolean> => {
+      const server = createServer((req, res) => res.writeHead(req.url === "/healthz" ? status : 404).end()).listen(0, "127.0.0.1");
+      servers.push(server);
+      await once(server, "listening");
+      const own = args.map((arg) => arg.replace("9090", `${(server.address() as AddressInfo).port}`));
+      return run(process.execPath, own).then(
+        () => true,
+        () => false,
+      );
+    };
+    expect([await healthOf(200), await healthOf(503)]).toEqual([true, false]);
+  });
+});
