@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { FloodgateError } from "@floodgate/core";
@@ -13,9 +14,9 @@ export function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Sett
   const cert = read("rlsCertFile", rlsCertFile);
   const key = read("rlsKeyFile", rlsKeyFile);
   const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
-  check("rlsCertFile", rlsCertFile, () => createSecureContext({ cert }));
+  check("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
   check("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
-  if (ca !== null) check("rlsClientCaFile", rlsClientCaFile as string, () => createSecureContext({ ca }));
+  if (ca !== null) check("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
   return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
 }
 

@@ -12,9 +12,13 @@ import { Reader, Writer } from "protobufjs/minimal";
 const healthStatus = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 type HealthStatus = (typeof healthStatus)[keyof typeof healthStatus];
 
+interface HealthRequest {
+  readonly service: string;
+}
+
 const codec = {
-  requestSerialize: (service: string): Buffer => Writer.create().uint32(10).string(service).finish() as Buffer,
-  requestDeserialize: (bytes: Buffer): string => {
+  requestSerialize: ({ service }: HealthRequest): Buffer => Writer.create().uint32(10).string(service).finish() as Buffer,
+  requestDeserialize: (bytes: Buffer): HealthRequest => {
     const reader = Reader.create(bytes);
     let service = "";
     while (reader.pos < reader.len) {
@@ -22,7 +26,7 @@ const codec = {
       if (tag >>> 3 === 1) service = reader.string();
       else reader.skipType(tag & 7);
     }
-    return service;
+    return { service };
   },
   responseSerialize: (health: HealthStatus): Buffer => Writer.create().uint32(8).int32(health).finish() as Buffer,
   responseDeserialize: (bytes: Buffer): HealthStatus => (bytes[1] ?? 0) as HealthStatus,
@@ -37,7 +41,7 @@ export const healthService: ServiceDefinition = {
 export class Health {
   readonly #services: ReadonlySet<string>;
   readonly #isServing: () => boolean;
-  readonly #watchers = new Map<ServerWritableStream<string, HealthStatus>, HealthStatus>();
+  readonly #watchers = new Map<ServerWritableStream<HealthRequest, HealthStatus>, HealthStatus>();
   readonly #timer: NodeJS.Timeout;
 
   /** @param services beside "", the server as a whole. */
@@ -47,13 +51,13 @@ export class Health {
     this.#timer = setInterval(() => this.#tellWatchers(), 250).unref();
   }
 
-  readonly check: handleUnaryCall<string, HealthStatus> = ({ request }, answer) => {
-    if (this.#services.has(request)) answer(null, this.#status);
+  readonly check: handleUnaryCall<HealthRequest, HealthStatus> = ({ request }, answer) => {
+    if (this.#services.has(request.service)) answer(null, this.#status);
     else answer({ code: status.NOT_FOUND, details: "unknown service" });
   };
 
-  readonly watch: handleServerStreamingCall<string, HealthStatus> = (call) => {
-    const first = this.#services.has(call.request) ? this.#status : healthStatus.serviceUnknown;
+  readonly watch: handleServerStreamingCall<HealthRequest, HealthStatus> = (call) => {
+    const first = this.#services.has(call.request.service) ? this.#status : healthStatus.serviceUnknown;
     if (first !== healthStatus.serviceUnknown) {
       this.#watchers.set(call, first);
       call.on("cancelled", () => this.#watchers.delete(call));
