@@ -98,13 +98,28 @@ export class Exchange implements UpstreamUser {
       response.end();
       return;
     }
-    const cut = () => this.#cut();
-    upstreamResponse.once("error", cut).once("aborted", cut);
-    if (hasChunks) upstreamResponse.once("end", () => response.addTrailers(trailersOf(upstreamResponse)));
-    // Without a body yet, the head would wait for it: a stream of events may have none for long.
-    process.nextTick(() => {
-      if (!upstreamResponse.complete && upstreamResponse.readableLength === 0 && !response.destroyed) response.flushHeaders();
-    });
+    // After the bytes that came with the head have been parsed.
+    process.nextTick(() => this.#sendBody(upstreamResponse, hasChunks));
+  }
+
+  #sendBody(upstreamResponse: IncomingMessage, hasChunks: boolean): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    const addTrailers = (): void => {
+      if (hasChunks && upstreamResponse.rawTrailers.length > 0) response.addTrailers(trailersOf(upstreamResponse));
+    };
+    if (upstreamResponse.complete) {
+      // Most responses are small, and all of their body came with the head: nothing to wait for.
+      const body: Buffer | null = upstreamResponse.read();
+      upstreamResponse.resume();
+      addTrailers();
+      response.end(body ?? undefined);
+      return;
+    }
+    const cut = (): void => this.#cut();
+    upstreamResponse.once("error", cut).once("aborted", cut).once("end", addTrailers);
+    // Without a part of the body, the head would wait for it: a stream of events may have none for long.
+    if (upstreamResponse.readableLength === 0) response.flushHeaders();
     upstreamResponse.pipe(response);
   }
 

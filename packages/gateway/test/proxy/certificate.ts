@@ -1,0 +1,20 @@
+/** A certificate of "localhost" for tests, valid for a hundred years. Nothing trusts it. */
+export const certificate: string = `-----BEGIN CERTIFICATE-----
+MIIBlDCCATugAwIBAgIUPAvRnC0UWXfHFJWwsrj/Zv3GkEowCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjEwMDAxMloYDzIxMjYxMDI5
+MTAwMDEyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQhrurmQkuo53ZpC61w329XwxxTRj3MVqqOeQ3UYF9V2Odcf8i6U5rw
+LAneTq9rWSpdP5BK3zz7Wyc8IxnwDsTJo2kwZzAdBgNVHQ4EFgQUYw6wl9yO8c2q
+R3M8qsme+HfQmVYwHwYDVR0jBBgwFoAUYw6wl9yO8c2qR3M8qsme+HfQmVYwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+RwAwRAIgJAH+YZBba+t4/YkNvHwZTbXI8rScD5K1f2TuPh8wz1sCICqJ3xoBiyR/
+X9AcQkmIMfDNVxFwgsHi3ZBy9Kf2Zq6Z
+-----END CERTIFICATE-----
+`;
+
+export const privateKey: string = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgz338kLocaAAbht3x
+nnLbumGP9MgpKWqUwZThUMFupAGhRANCAAQhrurmQkuo53ZpC61w329XwxxTRj3M
+VqqOeQ3UYF9V2Odcf8i6U5rwLAneTq9rWSpdP5BK3zz7Wyc8IxnwDsTJ
+-----END PRIVATE KEY-----
+`;

@@ -1,0 +1,140 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { certificate, privateKey } from "./certificate.js";
+import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "floodgate-proxy-"));
+  atEnd(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+describe("clients", () => {
+  it("that send their headers too slowly or too large are answered 408 and 431", async () => {
+    const gateway = await startGateway((await startUpstream()).port, loose, { clientTimeoutMs: 100, maxHeaderBytes: 2000 });
+    const slow = await rawConnection(gateway.port, "GET / HTTP/1.1\r\nHost: a\r\nX-A: ");
+    expect(await slow.closed()).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
+    const large = await rawConnection(gateway.port, `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${"a".repeat(3000)}\r\n\r\n`);
+    expect(await large.closed()).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it("that stop in the middle of a body are answered 408, but not if the upstream is slow", async () => {
+    const upstream = await startUpstream(async (request, response) => {
+      await request.toArray().catch(() => []);
+      setTimeout(() => response.end("late"), 300);
+    });
+    const gateway = await startGateway(upstream.port, loose, { clientTimeoutMs: 100 });
+    const stopped = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");
+    expect(await stopped.closed()).toMatch(/^HTTP\/1\.1 408 /);
+    const waiting = await rawConnection(gateway.port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    expect(await waiting.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("share a limit exactly, however many ask at the same time", async () => {
+    let asked = 0;
+    const upstream = await startUpstream((_request, response) => {
+      asked++;
+      response.end();
+    });
+    const { url } = await startGateway(upstream.port, limitOf(37));
+    const answers = await Promise.all(Array.from({ length: 120 }, () => ask(url)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(37);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(83);
+    expect(asked).toBe(37);
+  });
+
+  const many = process.env["FLOODGATE_ALL_RUNS"] === "1" ? 10_000 : 500;
+
+  it(`may keep ${many} idle connections open while others are served`, async () => {
+    const gateway = await startGateway((await startUpstream()).port);
+    const idle: Socket[] = [];
+    atEnd(() => {
+      for (const socket of idle) socket.destroy();
+    });
+    for (let i = 0; i < many; i += 100) {
+      const batch = Array.from({ length: 100 }, () => connect(gateway.port, "127.0.0.1"));
+      idle.push(...batch);
+      await Promise.all(
+        batch.map(async (socket) => {
+          socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+          await once(socket, "data");
+        }),
+      );
+    }
+    expect((await ask(gateway.url)).body).toBe("ok");
+    expect(idle.filter((socket) => socket.writable)).toHaveLength(many);
+  });
+});
+
+describe("the upstream", () => {
+  it("may be a Unix socket, and the gateway may listen on one", async () => {
+    const directory = await temporaryDirectory();
+    const server = createServer((request, response) => void response.end(JSON.stringify(request.headers)));
+    await once(server.listen(join(directory, "app.sock")), "listening");
+    atEnd(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const settings = { listen: `unix:${directory}/gate.sock`, trustedPeers: ["unix"] };
+    await startGateway(`unix:${directory}/app.sock`, loose, settings);
+    const client = connect(join(directory, "gate.sock"));
+    atEnd(() => client.destroy());
+    client.write("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.7\r\nConnection: close\r\n\r\n");
+    const text = Buffer.concat(await client.toArray()).toString();
+    expect(text).toContain('"x-forwarded-for":"203.0.113.7"');
+    expect(text).toContain('"x-real-ip":"203.0.113.7"');
+    expect(text).toContain("for=unknown;proto=http;host=");
+  });
+
+  it("may speak TLS: its certificate is checked by its own name, whatever host the client names", async () => {
+    const server = createTlsServer({ cert: certificate, key: privateKey }, (request, response) => void response.end(request.headers.host));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    atEnd(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const directory = await temporaryDirectory();
+    const upstreamCaFile = join(directory, "ca.pem");
+    await writeFile(upstreamCaFile, certificate);
+    const upstream = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const headers = { Host: "example.com" };
+
+    const trusting = await startGateway(upstream, loose, { upstreamCaFile });
+    expect(await ask(trusting.url, { headers })).toMatchObject({ status: 200, body: "example.com" });
+    const strict = await startGateway(upstream);
+    const { status, body } = await ask(strict.url, { headers });
+    expect([status, JSON.parse(body).detail]).toEqual([502, "The upstream's certificate is not valid, or it does not speak TLS."]);
+    const insecure = await startGateway(upstream, loose, { upstreamInsecure: true });
+    expect((await ask(insecure.url, { headers })).status).toBe(200);
+  });
+
+  it.each([
+    ["http://:1", "it is not a URL"],
+    ["http://a/?b", "it has a query or a fragment"],
+    ["http://u:p@a/", "it holds a user or a password"],
+  ])("%s is refused at the start", async (upstream, reason) => {
+    await expect(startGateway(upstream)).rejects.toThrow(reason);
+  });
+
+  it("gets at most upstreamMaxConnections connections, and further requests wait", async () => {
+    const open = new Set<Socket>();
+    let most = 0;
+    const upstream = await startUpstream((_request, response) => void response.end("ok"));
+    upstream.on("connection", (socket) => {
+      open.add(socket);
+      most = Math.max(most, open.size);
+      socket.on("close", () => open.delete(socket));
+    });
+    const { url } = await startGateway(upstream.port, loose, { upstreamMaxConnections: 2 });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(url)));
+    expect(answers.every(({ body }) => body === "ok")).toBe(true);
+    expect(most).toBe(2);
+    await vi.waitFor(() => expect(open.size).toBeLessThanOrEqual(2));
+  });
+});
