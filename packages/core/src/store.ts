@@ -2,7 +2,17 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // The contract
-export { type Answer, type Blocked, type BlockKind, type Check, type Inspection, type Mode, type Store, scopeOf } from "./stores/store.js";
+export {
+  type Answer,
+  type Blocked,
+  type BlockKind,
+  type Check,
+  type Decided,
+  type Inspection,
+  type Mode,
+  type Store,
+  scopeOf,
+} from "./stores/store.js";
 export { createLimit, type Limit } from "./limits/limit.js";
 export { type Decision, mostRestrictive } from "./limits/decision.js";
 export { encodeKey } from "./limits/key.js";

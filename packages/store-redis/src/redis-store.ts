@@ -6,6 +6,7 @@ import {
   type Check,
   type Clock,
   checkOptions,
+  type Decided,
   heard,
   type Inspection,
   type Limit,
@@ -89,22 +90,22 @@ class RedisStore implements Store<"async"> {
     if (client.isCluster) this.partOf = (key) => this.#lanes.serverOf(this.#prefix + hashTag(key));
   }
 
-  consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
     const known = this.#limits.get(limit);
     const rejection = known.denied?.rejection(limit, key, cost);
     if (rejection !== undefined) {
       heard()?.({ type: "deny-cache-hit", name: limit.name });
-      return Promise.resolve(rejection);
+      return rejection;
     }
     return this.#lanes.ask(new Consume(this.#keyed(known, key, cost), timeoutMs));
   }
 
-  consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Promise<Decision[]> {
+  consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
     const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
     const rejected = knownRejection(keyed);
     if (rejected !== undefined) {
       tellRejected(checks, rejected);
-      return Promise.resolve(rejected);
+      return rejected;
     }
     return consumeAll(this.#lanes, keyed, timeoutMs);
   }

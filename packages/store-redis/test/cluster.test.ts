@@ -65,7 +65,7 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
 
   it("limits that share a key take one run on one node", async () => {
     const checks = Array.from({ length: 5 }, (): Check => ({ limit: limitOf(10), key: keys[0], cost: 1 }));
-    expect(await runsDuring(() => store.consumeAll(checks, timeoutMs))).toEqual([1, 0, 0]);
+    expect(await runsDuring(async () => store.consumeAll(checks, timeoutMs))).toEqual([1, 0, 0]);
   });
 
   it("limits with different keys take one run per slot, and one refund per charged slot if another rejects", async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Decision, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { createLimiter, type Decision, fixedWindow, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { createLimit, type Limit } from "@floodgate/core/store";
 import { type RedisServer, startProxy, type TcpProxy } from "@floodgate/test-servers";
 import * as fc from "fast-check";
@@ -325,4 +325,17 @@ describe("the deny cache frees memory", () => {
     const before = await heapAfter(10);
     expect(((await heapAfter(35)) - before) / (35 * 200)).toBeLessThan(100);
   });
+});
+
+it("a cached rejection is answered at once by the store, and by promise by the limiter", async () => {
+  const store = redisStore(redis, { clock });
+  const limiter = createLimiter({ name: "at-once", policy: fixedWindow({ limit: 1, window: "365d" }), store, timeoutMs: patienceMs });
+  await limiter.consume("k");
+  await limiter.consume("k");
+  expect(store.consume(limiter.limit, "k", 1, patienceMs)).toMatchObject({ allowed: false });
+  expect(store.consumeAll([{ limit: limiter.limit, key: "k", cost: 1 }], patienceMs)).toMatchObject([{ allowed: false }]);
+  const again = limiter.consume("k");
+  expect(again).toBeInstanceOf(Promise);
+  expect(await again).toMatchObject({ allowed: false });
+  limiter.close();
 });

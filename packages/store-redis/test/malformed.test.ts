@@ -37,7 +37,7 @@ interface Ask {
   readonly cost: number;
 }
 
-function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<unknown> {
+async function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Promise<unknown> {
   const limit = limits[0] as Limit;
   switch (what) {
     case "consume":

@@ -64,7 +64,7 @@ describe("observers hear of", () => {
     const events = observed();
     proxy.replies.mode = "hold";
     const { bytes } = proxy.replies;
-    const asked = store.consume(limit, "k", 1, patienceMs).catch((error) => error);
+    const asked = Promise.resolve(store.consume(limit, "k", 1, patienceMs)).catch((error) => error);
     await vi.waitUntil(() => proxy.replies.bytes > bytes, 10_000);
     proxy.stop();
     expect(await asked).toBeInstanceOf(Error);

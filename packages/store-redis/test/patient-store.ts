@@ -31,8 +31,8 @@ export async function patientStore(redis: Redis, options: RedisStoreOptions = {}
   const store = redisStore(redis, { denyCache: { maxAgeMs: patienceMs }, ...options });
   await store.peek(limitOf(yearly(1)), "none", patienceMs);
   return {
-    consume: (limit, key, cost = 1) => store.consume(limit, key, cost, patienceMs),
-    consumeAll: (checks) => store.consumeAll(checks, patienceMs),
+    consume: async (limit, key, cost = 1) => store.consume(limit, key, cost, patienceMs),
+    consumeAll: async (checks) => store.consumeAll(checks, patienceMs),
     settle: (limit, key, decision, cost) => store.settle(limit, key, asCharge(decision), cost, patienceMs),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
   };

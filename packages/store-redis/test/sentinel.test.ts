@@ -53,7 +53,9 @@ describe.each([
     await promoted.command("SCRIPT", "FLUSH");
     const before = await runsOf(promoted);
     // Decisions may fail until the library has noticed. Those are not counted.
-    await expect.poll(() => store.consume(limit, "k", 1, timeoutMs).then(({ remaining }) => remaining, String), soon).toBe(97);
+    await expect
+      .poll(() => Promise.resolve(store.consume(limit, "k", 1, timeoutMs)).then(({ remaining }) => remaining, String), soon)
+      .toBe(97);
     expect(await runsOf(promoted)).toBeGreaterThan(before);
     expect((await store.peek(limit, "k", timeoutMs)).remaining).toBe(97);
     await connected.close();

@@ -72,7 +72,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     const key = freshKey();
     const decision = await store.consume(yearly, key, 3, patienceMs);
     for (const act of [
-      () => store.peek(yearly, key, patienceMs),
+      async () => store.peek(yearly, key, patienceMs),
       () => store.settle(yearly, key, asCharge(decision), 2, patienceMs),
       () => store.reset(yearly, key, patienceMs),
     ]) {
@@ -100,7 +100,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     const key = freshKey();
     await server.command(...begin);
     const { answer, commands } = await watched(server, () =>
-      store.consume(yearly, key, 1, patienceMs).catch((error: unknown) => error),
+      Promise.resolve(store.consume(yearly, key, 1, patienceMs)).catch((error: unknown) => error),
     ).finally(() => server.command(...end));
     expect(answer).toMatchObject({ code: "FLOODGATE_STORE_FAULT", message: expect.stringContaining(word) });
     expect(namesOf(commands)).not.toContain("EVAL");
@@ -109,7 +109,9 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
 
   it("learns the server's time again after an error, because the next server may have another clock", async () => {
     await server.command("ACL", "SETUSER", "default", "-evalsha");
-    const refused = store.peek(yearly, freshKey(), patienceMs).finally(() => server.command("ACL", "SETUSER", "default", "+evalsha"));
+    const refused = Promise.resolve(store.peek(yearly, freshKey(), patienceMs)).finally(() =>
+      server.command("ACL", "SETUSER", "default", "+evalsha"),
+    );
     await expect(refused).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
     for (const names of [["EVALSHA", "EVALSHA"], ["EVALSHA"]]) {
       expect(namesOf((await watched(server, () => store.peek(yearly, freshKey(), patienceMs))).commands)).toEqual(names);

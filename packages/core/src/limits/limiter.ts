@@ -7,7 +7,7 @@ import { guardStore } from "../stores/store-guard.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
-import { andThen } from "../support/promises.js";
+import { andThen, isPromise, type Promised } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 import { WeakList } from "../support/weak-list.js";
 import { combine } from "./all-or-nothing.js";
@@ -177,21 +177,25 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
     return this.limit.policy;
   }
 
+  #promised<T>(decided: Promised<T>): Answer<T, M> {
+    return promisedBy(this.guard.mode, decided);
+  }
+
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
     const text = this.keyText(checkConsumedKey(key));
     const listener = heard(this.onEvent);
-    if (listener === undefined) return this.guard.consume(this.limit, text, cost);
+    if (listener === undefined) return this.#promised(this.guard.consume(this.limit, text, cost));
     const askedMs = steadyMs();
     const emitted = (made: Decision): Decision => {
       emitDecisions(listener, [{ key: text }], [made], { allowed: made.allowed, askedMs });
       return made;
     };
-    return andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), emitted) as Answer<Decision, M>;
+    return this.#promised(andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), emitted));
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
-    return this.guard.peek(this.limit, this.keyText(key));
+    return this.#promised(this.guard.peek(this.limit, this.keyText(key)));
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
@@ -321,7 +325,12 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
     });
     return whole;
   };
-  return andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined) as Answer<CombinedDecision, M>;
+  return promisedBy<CombinedDecision, M>(first.guard.mode, andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined));
+}
+
+/** What a limiter returns. A promise too if an asynchronous store has decided at once, so that apps can rely on it. */
+function promisedBy<T, M extends Mode>(mode: M, decided: Promised<T>): Answer<T, M> {
+  return (mode === "sync" || isPromise(decided) ? decided : Promise.resolve(decided)) as Answer<T, M>;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_COST` unless it is a whole number of at least 1. */

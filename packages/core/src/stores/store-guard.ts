@@ -22,6 +22,7 @@ import {
   type BlockKind,
   type Check,
   type DeadlineStore,
+  type Decided,
   type Inspection,
   type Mode,
   type Store,
@@ -71,8 +72,8 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     this.#leave();
   }
 
-  consume(limit: Limit, key: string, cost: number): Answer<Decision, M> {
-    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, cost));
+  consume(limit: Limit, key: string, cost: number): Decided<Decision, M> {
+    if (limit.policy.quota === 0) return zeroDecision(limit, cost);
     return this.#decide(
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
@@ -81,8 +82,8 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     );
   }
 
-  consumeAll(checks: readonly Check[]): Answer<Decision[], M> {
-    if (hasZero(checks)) return this.#answer(() => consumeBesideZero(this, checks));
+  consumeAll(checks: readonly Check[]): Decided<Decision[], M> {
+    if (hasZero(checks)) return consumeBesideZero(this, checks) as Decided<Decision[], M>;
     return this.#decide(
       checks,
       (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
@@ -91,8 +92,8 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     );
   }
 
-  peek(limit: Limit, key: string): Answer<Decision, M> {
-    if (limit.policy.quota === 0) return this.#answer(() => zeroDecision(limit, 1));
+  peek(limit: Limit, key: string): Decided<Decision, M> {
+    if (limit.policy.quota === 0) return zeroDecision(limit, 1);
     return this.#decide(
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
@@ -130,13 +131,13 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 
   #decide<T extends Decision | Decision[]>(
     checks: readonly Check[],
-    ask: (timeoutMs: number) => Answer<T, M>,
+    ask: (timeoutMs: number) => Decided<T, M>,
     decide: (fallbackStore: FallbackStore) => T,
     charge: (made: T) => T,
-  ): Answer<T, M> {
+  ): Decided<T, M> {
     const circuit = this.#breakers.of(checks);
     const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#answer(() => this.#fallBack(decide));
+    if (period === 0) return this.#fallBack(decide);
     const done = (value: T): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
       circuit.succeeded(period);
@@ -150,17 +151,17 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     try {
       answer = this.#ask(checks, ask) as T | PromiseLike<T>;
     } catch (error) {
-      return this.#answer(() => fault(error));
+      return fault(error);
     }
-    return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Answer<T, M>;
+    return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Decided<T, M>;
   }
 
   /** Calls the store after the hand-over of these keys, both within one timeout. */
-  #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+  #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Decided<T, M>): Decided<T, M> {
     if (!this.#fallbackStore.hasUnreported) return this.#inTime(this.timeoutMs, ask);
     const deadlineMs = runningMs() + this.timeoutMs;
     const handOver = this.#fallbackStore.handOver(checks, () => this.#withDeadline(deadlineMs));
-    return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Answer<T, M>;
+    return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Decided<T, M>;
   }
 
   /** The store, with one deadline for all calls. */
@@ -177,10 +178,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     return isPromise(answer) ? this.atMost(this.timeoutMs, answer) : answer;
   }
 
-  #inTime<T>(timeoutMs: number, ask: (timeoutMs: number) => Answer<T, M>): Answer<T, M> {
+  #inTime<T, A extends Decided<T, M>>(timeoutMs: number, ask: (timeoutMs: number) => A): A {
     const answer = ask(timeoutMs);
     if (!isPromise(answer) || this.#store.keepsDeadlines === true) return answer;
-    return this.atMost(timeoutMs, answer as PromiseLike<T>) as Answer<T, M>;
+    return this.atMost(timeoutMs, answer as PromiseLike<T>) as A;
   }
 
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {

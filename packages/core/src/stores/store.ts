@@ -5,11 +5,14 @@ import type { Limit } from "../limits/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
 
-/** Whether a store returns values or promises. Its limiters and middlewares do the same. */
+/** Whether a store returns values or promises. Its limiters do the same. */
 export type Mode = "sync" | "async";
 
-/** A plain value from a synchronous store, a promise from an asynchronous one. */
+/** What a limiter returns: a plain value with a synchronous store, a promise with an asynchronous one. */
 export type Answer<T, M extends Mode> = M extends "sync" ? T : Promise<T>;
+
+/** What a store decides: a plain value or a promise. An asynchronous store returns a plain value for what it knows without asking. */
+export type Decided<T, M extends Mode> = M extends "sync" ? T : T | Promise<T>;
 
 /** Why a key is rejected: `limiter.block`, or a rule's `ban`. */
 export type BlockKind = "block" | "ban";
@@ -92,17 +95,17 @@ export interface Store<M extends Mode = Mode> {
   readonly partOf?: ((key: string) => string) | undefined;
 
   /** Decides one request, and charges it if it is allowed. */
-  consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Answer<Decision, M>;
+  consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Decided<Decision, M>;
 
   /**
    * Decides a request under several limits in one atomic step. If all checks except shadow ones allow, every check that allows is charged,
    * except `look` ones. Else none is charged. Returns a decision for each check, in order, which says whether that limit alone would allow.
    * No two checks share both limit and key.
    */
-  consumeAll(checks: readonly Check[], timeoutMs?: number): Answer<Decision[], M>;
+  consumeAll(checks: readonly Check[], timeoutMs?: number): Decided<Decision[], M>;
 
   /** The decision that a request of cost 1 would get. Changes nothing. */
-  peek(limit: Limit, key: string, timeoutMs?: number): Answer<Decision, M>;
+  peek(limit: Limit, key: string, timeoutMs?: number): Decided<Decision, M>;
 
   /**
    * Changes a charge to the real `cost`, a whole number of at least 0. A lower cost refunds the units that still count, if the key still
