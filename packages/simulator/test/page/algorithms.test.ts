@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundlePage, pages } from "@floodgate/pages";
@@ -241,6 +241,13 @@ it("a report shows the requests of a log under its policies, without the scenari
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+it("the links of the docs are valid", () => {
+  const guide = readFileSync(join(__dirname, "../../../../docs/choosing-an-algorithm.md"), "utf8");
+  const hashes = [...guide.matchAll(/algorithms\.html(#\S+?)[)\s]/g)].map(([, hash = ""]) => hash);
+  expect(hashes.length).toBeGreaterThan(2);
+  for (const hash of hashes) expect(settingsOf(hash).problems).toEqual([]);
 });
 
 describe("a hostile link", () => {
