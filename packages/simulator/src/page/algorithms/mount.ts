@@ -3,6 +3,7 @@ import { makeBoard } from "./board.js";
 import { logPlayed, type Played, scenarioPlayed } from "./model/played.js";
 import { drawable, initialSettings, mostSent, type Settings } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
+import { makeLegend } from "./parts/legend.js";
 
 export interface MountOptions {
   /**
@@ -73,7 +74,7 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
   });
 
   element.classList.add("algorithms");
-  element.append(...(requests === undefined ? [choices.element] : []), board.element);
+  element.append(...(requests === undefined ? [choices.element] : []), board.element, makeLegend());
   showResult(show());
   return {
     set(next) {
