@@ -53,7 +53,7 @@ export const proxyTable: { readonly [Name in keyof ProxySettings]-?: Setting<Pro
     ...proxy,
     kind: flag(),
     default: true,
-    description: "pass the client's Host header on; false: send the upstream's own",
+    description: "pass the client's Host header on, in place of the upstream's own",
     example: "false",
   },
   upstreamConnectTimeoutMs: {
