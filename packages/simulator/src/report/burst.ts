@@ -14,7 +14,6 @@ type AlgorithmName = keyof typeof algorithms;
 /** Decides the requests of one client around its busiest moment by all algorithms, with the numbers of one policy. */
 export class BurstWatch {
   readonly key: string;
-  readonly #fromMs: number;
   readonly #startMs: number;
   readonly #endMs: number;
   readonly #stepMs: number;
@@ -29,16 +28,13 @@ export class BurstWatch {
     this.#stepMs = Math.max(1, Math.ceil((2 * spanMs) / steps));
     this.#startMs = atMs - Math.floor((steps * this.#stepMs * 3) / 4);
     this.#endMs = this.#startMs + steps * this.#stepMs;
-    // What came before counts too.
-    this.#fromMs = this.#startMs - spanMs;
     this.#judges = equivalents(policy).map((each) => new Judge(each, each === policy));
   }
 
   see(nowMs: number, cost: number): void {
-    if (nowMs < this.#fromMs || nowMs >= this.#endMs) return;
+    if (nowMs < this.#startMs || nowMs >= this.#endMs) return;
     const step = Math.floor((nowMs - this.#startMs) / this.#stepMs);
     for (const judge of this.#judges) judge.decide(nowMs, cost, step);
-    if (step < 0) return;
     this.#count++;
     if (this.#requests.length < mostListed) this.#requests.push([nowMs - this.#startMs, cost]);
   }
@@ -88,7 +84,6 @@ class Judge {
       this.#cells = larger;
     }
     const { allowed, delayMs } = algorithm.decide({ name: "burst", policy: this.policy }, this.#cells, 0, nowMs, cost, true);
-    if (step < 0) return;
     const counts = allowed ? (delayMs > 0 ? this.delayed : this.allowed) : this.limited;
     (counts[step] as number)++;
     if (allowed && delayMs > this.longestDelayMs) this.longestDelayMs = delayMs;

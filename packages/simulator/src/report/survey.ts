@@ -33,7 +33,7 @@ const defaultGrid = 24;
 /** Rules beyond these have no grid. */
 const mostRules = 12;
 /** A limit beside other rules takes much longer to try. */
-const mostWorlds = 12;
+const mostWorlds = 8;
 
 /**
  * Tries many limits for each rule. Reads the logs twice: first it measures what each client needs, then it replays the clients that need more
@@ -52,7 +52,7 @@ export async function survey(sources: readonly LogSource[], set: RuleSet, option
 interface Measured {
   readonly rules: readonly WatchedRule[];
   readonly needs: readonly Needs[];
-  /** The rules that share requests with a rule that rejects. */
+  /** The rules that share requests with another rule that rejects some. */
   readonly sharing: ReadonlySet<number>;
   readonly timeline: Timeline | undefined;
 }
@@ -64,7 +64,7 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
   const needs = rules.map(({ policy }) => new Needs(policy, maxClients));
   const timeline = new TimelineCounter();
-  const sharing = new Set<number>();
+  const beside = rules.map(() => new Set<number>());
   let isUncertain = false;
   let met: number[] = [];
   const replay = new Replay(withoutLimits(set, rules), options, maxClients, new Tally());
@@ -81,15 +81,21 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
       met = [];
       replay.decide(request);
       timeline.add(replay.nowMs);
-      if (met.length > 1)
-        for (const rule of met) if (met.some((other) => other !== rule && rules[other]?.isShadow === false)) sharing.add(rule);
+      if (met.length > 1) for (const rule of met) for (const other of met) beside[rule]?.add(other);
     }
   }
   replay.close();
   // A request without a key may fail or be rejected as a whole, and count for no rule.
-  if (rules.length > 1 && (isUncertain || replay.failed.size > 0)) for (const i of rules.keys()) sharing.add(i);
+  const mayFail = rules.length > 1 && (isUncertain || replay.failed.size > 0);
+  const rejecting = rules.map((rule, i) => mayReject(rule, needs[i] as Needs, maxClients));
+  const sharing = new Set([...rules.keys()].filter((i) => mayFail || [...(beside[i] ?? [])].some((j) => j !== i && rejecting[j])));
   const { startMs, stepMs, counts } = timeline;
   return { rules, needs, sharing, timeline: counts.length === 0 ? undefined : { startMs, stepMs, requests: counts } };
+}
+
+/** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
+function mayReject({ isShadow, hasMore, policy }: WatchedRule, needs: Needs, maxClients: number): boolean {
+  return !isShadow && (hasMore || needs.clients >= maxClients || (needs.greatest?.need ?? 0) > policy.quota);
 }
 
 function watchedRules(set: RuleSet, options: SurveyOptions): WatchedRule[] {

@@ -149,6 +149,13 @@ describe("the report of a real log", () => {
     expect(totals[0]?.[1]).toBeGreaterThan(0);
   });
 
+  it("plays the burst in the browser, with the verdicts that Node computed", async () => {
+    await page.getByText(/^Play these requests/).click();
+    await page.locator(".player .algorithms").waitFor();
+    const limited = (selector: string) => page.$$eval(selector, (all) => all.map((each) => each.textContent));
+    expect(await limited(".player .counts .limited b")).toEqual(await limited(".verdicts .verdict b:last-of-type"));
+  });
+
   it.each(["light", "dark"] as const)("has no fault for a screen reader or weak eyes in %s", async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
     if (colorScheme === "light") await page.evaluate(axe.source);

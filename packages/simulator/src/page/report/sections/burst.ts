@@ -1,3 +1,5 @@
+import { toPolicy } from "@floodgate/core/rules";
+import { type Mounted, mount } from "../../algorithms/mount.js";
 import { foreign, h, svg } from "../../shared/dom.js";
 import type { Burst, Choice, Verdict } from "../model.js";
 import { count, duration, momentOf, plural, timeOf } from "../words.js";
@@ -10,6 +12,8 @@ const baseline = 42;
 export function burstSection(choice: Choice): HTMLElement {
   const body = h("div", { class: "burst" });
   const whole = section("burst", "The same burst under each algorithm", body);
+  const player = new Player();
+  whole.append(player.element);
   let shown: Burst | undefined;
   choice.follow(() => {
     const burst = choice.rule?.burst;
@@ -17,8 +21,42 @@ export function burstSection(choice: Choice): HTMLElement {
     if (burst === undefined || burst === shown) return;
     shown = burst;
     body.replaceChildren(...content(burst));
+    player.show(burst);
   });
   return whole;
+}
+
+/** The same requests, to play: with buckets, windows and queues that move. It is made when somebody opens it. */
+class Player {
+  readonly element: HTMLDetailsElement = h("details", { class: "player" });
+  #burst: Burst | undefined;
+  #mounted: Mounted | undefined;
+
+  constructor() {
+    this.element.addEventListener("toggle", () => this.#update());
+  }
+
+  show(burst: Burst): void {
+    this.#burst = burst;
+    const { requests, count: all } = burst;
+    const which = requests.length < all ? `the first ${count(requests.length)} of these requests` : "these requests";
+    this.element.replaceChildren(h("summary", {}, `Play ${which}, and watch buckets, windows and queues`), h("div"));
+    // The lanes know requests of one unit only.
+    this.element.hidden = requests.length === 0 || requests.some(([, cost]) => cost !== 1);
+    this.#mounted?.close();
+    this.#mounted = undefined;
+    this.#update();
+  }
+
+  #update(): void {
+    const place = this.element.lastElementChild;
+    if (!this.element.open || this.#burst === undefined || this.#mounted !== undefined || this.element.hidden) return;
+    const { startMs, requests, verdicts } = this.#burst;
+    this.#mounted = mount(place as HTMLElement, {
+      requests: requests.map(([afterMs]) => startMs + afterMs),
+      policies: verdicts.map(({ policy }) => toPolicy("report", policy)),
+    });
+  }
 }
 
 function content(burst: Burst): HTMLElement[] {
