@@ -22,6 +22,12 @@ export class Log {
     this.lines.push(JSON.parse(line) as Record<string, unknown>);
   }
 
+  /** The messages of warnings and errors. */
+  get warnings(): string[] {
+    const isBad = (level: unknown): boolean => level === "warn" || level === "error" || Number(level) >= 40;
+    return this.lines.filter(({ level }) => isBad(level)).map(({ message }) => String(message));
+  }
+
   get messages(): string[] {
     return this.lines.map(({ message }) => String(message));
   }

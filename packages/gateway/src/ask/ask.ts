@@ -56,6 +56,7 @@ class Ask {
   readonly #clientIpHeader: string;
   readonly #keyHeaders: KeyHeaders;
   readonly #log: SampledLog;
+  readonly #peers = new WeakMap<Socket, boolean>();
   #hasWarnedOfForgery = false;
 
   constructor(service: Service) {
@@ -68,12 +69,13 @@ class Ask {
   }
 
   handle(message: IncomingMessage, response: ServerResponse): void {
-    const { trust, limit } = this.#service;
+    const { limit } = this.#service;
     // Node reads nothing that comes after a request for an upgrade, so a gateway must not send another one on the connection.
     if (message.headers.upgrade !== undefined) response.shouldKeepAlive = false;
-    const { remoteAddress } = message.socket;
-    if (!trust.trusts(remoteAddress)) {
-      this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", { peer: remoteAddress ?? "unix" });
+    if (!this.#isTrusted(message.socket)) {
+      this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", {
+        peer: message.socket.remoteAddress ?? "unix",
+      });
       refuse(response, 403, true, "This peer may not ask. Add its address to trustedPeers.\n", true);
       return;
     }
@@ -102,6 +104,16 @@ class Ask {
     } catch (error) {
       this.#undecided(response, error);
     }
+  }
+
+  /** A gateway sends very many requests on one connection, so its address is judged once. */
+  #isTrusted(socket: Socket): boolean {
+    let known = this.#peers.get(socket);
+    if (known === undefined) {
+      known = this.#service.trust.trusts(socket.remoteAddress);
+      this.#peers.set(socket, known);
+    }
+    return known;
   }
 
   /** nginx passes the client's headers on unless its config says otherwise. Browsers and programs send this one, and nginx never does. */

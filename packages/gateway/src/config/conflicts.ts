@@ -37,6 +37,11 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
   ] as const) {
     if (settings[name] !== undefined && settings[other] === undefined) add(`${given(name)} needs ${flagOf(other)}. ${write(other)}`);
   }
+  if (command === "serve" && settings.presets?.length === 0 && settings.apiListen === undefined && settings.rls === undefined) {
+    add(
+      `${given("presets")} has no gateway, and nothing else listens. Write --presets nginx, --api-listen 127.0.0.1:8083 or --rls 127.0.0.1:8082.`,
+    );
+  }
   if (command === "gateway" && settings.upstream === undefined) add(`It is not said where requests are passed to. ${write("upstream")}`);
   return problems;
 }

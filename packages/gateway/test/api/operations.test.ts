@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import type { Settings } from "../../src/index.js";
@@ -19,6 +21,18 @@ it("The OpenAPI description is valid", async () => {
     ["check", "settle", "refund", "status", "reset", "block", "unblock"].map((name) => `/v1/${name}`),
   );
   expect(JSON.stringify(description)).not.toContain("$defs");
+});
+
+it("The example of the docs answers as they say", async () => {
+  const page = readFileSync(join(__dirname, "../../../../docs/gateways/json-api.md"), "utf8");
+  const [, body = "", answer = ""] = /-d '(.*?)'\n```\n\n```json\n(.*?)```/s.exec(page) ?? [];
+  const post = await startApi([
+    { name: "emails", key: "header:x-tenant", policy: { algorithm: "fixed-window", limit: 100, window: "1m" } },
+  ]);
+  const expected = JSON.parse(answer);
+  expected.receipt = expect.stringMatching(/^fb1\.W1siZW1haWxzIiwi/);
+  expected.decisions[0].resetAfterMs = expect.any(Number);
+  expect((await post("/v1/check", body)).body).toEqual(expected);
 });
 
 describe("POST /v1/check", () => {

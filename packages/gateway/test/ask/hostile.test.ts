@@ -17,7 +17,7 @@ describe("A peer that is not trusted", () => {
       const [response] = await sendRaw(origin, ask("nginx", ...original));
       expect(response).toMatchObject({ status: 403, body: "This peer may not ask. Add its address to trustedPeers.\n" });
     }
-    expect(log.messages).toEqual(["A peer that is not in trustedPeers has asked"]);
+    expect(log.warnings).toEqual(["A peer that is not in trustedPeers has asked"]);
   });
 });
 
@@ -59,23 +59,23 @@ describe("What only the gateway's config can cause is an error with a reason:", 
     const { ask: origin, log } = await startServe([few(9)]);
     const responses = await sendRaw(origin, ask(preset, ...lines, "Connection: close"));
     expect(responses).toMatchObject([{ status: 500, body: expect.stringContaining(reason) }]);
-    expect(log.messages).toEqual([expect.stringContaining(reason)]);
+    expect(log.warnings).toEqual([expect.stringContaining(reason)]);
   });
 
   it("a client's address is never the gateway's own", async () => {
     const { ask: origin, log } = await startServe([few(9)]);
     const responses = await sendRaw(origin, ask("traefik", ...asked.slice(0, 3), "Connection: close"));
     expect(responses).toMatchObject([{ status: 403, body: "The gateway sends no client address.\n" }]);
-    expect(log.messages).toEqual([expect.stringContaining("must send it in x-forwarded-for")]);
+    expect(log.warnings).toEqual([expect.stringContaining("must send it in x-forwarded-for")]);
   });
 });
 
 it("A header that nginx passes on from its client is warned of once, if keys are read from headers", async () => {
   const { ask: origin, log } = await startServe([few(9, { key: "header:x-user" })]);
   await sendRaw(origin, ask("nginx", ...original, "X-User: ann", "Connection: close"));
-  expect(log.messages).toEqual([]);
+  expect(log.warnings).toEqual([]);
   for (let i = 0; i < 2; i++) await sendRaw(origin, ask("nginx", ...original, "X-User: ann", "User-Agent: x", "Connection: close"));
-  expect(log.messages).toEqual([expect.stringContaining("A client can forge x-user")]);
+  expect(log.warnings).toEqual([expect.stringContaining("A client can forge x-user")]);
 });
 
 it("The headers of one gateway mean nothing to the preset of another", async () => {
