@@ -196,14 +196,17 @@ export function describeGateway(gateway: GatewayUnderTest): void {
       });
     });
 
-    it.runIf(gateway.connections !== undefined)("keeps connections to the decision server", async () => {
-      const one = client();
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      const before = network.accepted;
-      for (let i = 0; i < 40; i++) expect((await one.send("/free", { agent })).status).toBe(200);
-      agent.destroy();
-      expect(network.accepted - before).toBeLessThanOrEqual(gateway.connections as number);
-    });
+    const { connections } = gateway;
+    if (connections !== undefined) {
+      it("keeps connections to the decision server", async () => {
+        const one = client();
+        const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+        const before = network.accepted;
+        for (let i = 0; i < 40; i++) expect((await one.send("/free", { agent })).status).toBe(200);
+        agent.destroy();
+        expect(network.accepted - before).toBeLessThanOrEqual(connections);
+      });
+    }
 
     it("answers 503 if the decision server does, because Redis is down", async () => {
       const deciding = await stage.decisionServer({ redis: "redis://127.0.0.1:1", onStoreError: "deny", timeoutMs: 100 });
