@@ -3,6 +3,7 @@ import { accuracy } from "./accuracy.mjs";
 import { cpu } from "./cpu.mjs";
 import { flood } from "./flood.mjs";
 import { full } from "./full.mjs";
+import { gateway } from "./gateway.mjs";
 import { frameworks, http } from "./http.mjs";
 import { pack } from "./lib/packed.mjs";
 import { environment } from "./lib/report.mjs";
@@ -22,6 +23,7 @@ Parts (all of them by default):
   cpu            CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6
   full           a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)
   http           requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
+  gateway        the reverse proxy beside httpxy and nginx, the decision server and Envoy's rate limit service beside no-op servers
   rules          one request under three of 10, 100 and 1000 rules
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
@@ -29,10 +31,10 @@ Parts (all of them by default):
   simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
 
 Options:
-  --rounds <n>       rounds of store and rules (default 7, in each process), cpu and observability (default 2), http and redis (default 5)
+  --rounds <n>       rounds of store and rules (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5)
   --processes <n>    processes of store and rules, one after the other, a subject (default 3)
-  --seconds <s>      how long a round lasts, of http (default 2) and of redis (default 1, for each subject)
-  --connections <n>  connections of http (default 32)
+  --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
+  --connections <n>  connections of http and gateway (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
   --framework <name> express, koa or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
@@ -45,7 +47,7 @@ Ratios hold from machine to machine, absolute times do not. Run it on a machine 
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, rules, observability, redis, accuracy, simulate };
+const parts = { store, memory, flood, full, cpu, http, gateway, rules, observability, redis, accuracy, simulate };
 
 function options() {
   try {
@@ -95,6 +97,7 @@ if (wanted) {
     cpu: { rounds: Number(rounds ?? 2), slices: 20, addresses: ["127.0.0.1", "::1"], framework },
     observability: { rounds: Number(rounds ?? 2), slices: 20, keys: 1_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
+    gateway: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 4), connections: Number(connections) },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
     accuracy: { log },
     simulate: { lines: Number(lines) },
