@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -5,9 +6,30 @@ import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { describe, expect, it, vi } from "vitest";
 import { certificate, privateKey } from "./certificate.js";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
+
+/** A process of its own, because the connections of both sides would be too many for one: each sends a request, and then nothing. */
+const idleClients = `
+  const { connect } = require("node:net");
+  const { once } = require("node:events");
+  const [port, many] = process.argv.slice(1).map(Number);
+  const sockets = [];
+  process.on("SIGUSR2", () => console.log(sockets.filter((socket) => socket.writable).length + " open"));
+  (async () => {
+    while (sockets.length < many) {
+      const batch = Array.from({ length: 100 }, () => connect(port, "127.0.0.1"));
+      sockets.push(...batch);
+      await Promise.all(batch.map((socket) => {
+        socket.write("GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n");
+        return once(socket, "data");
+      }));
+    }
+    console.log(many + " answered");
+  })();
+`;
 
 async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "floodgate-proxy-"));
@@ -53,23 +75,14 @@ describe("clients", () => {
 
   it(`may keep ${many} idle connections open while others are served`, async () => {
     const gateway = await startGateway((await startUpstream()).port);
-    const idle: Socket[] = [];
-    atEnd(() => {
-      for (const socket of idle) socket.destroy();
-    });
-    for (let i = 0; i < many; i += 100) {
-      const batch = Array.from({ length: 100 }, () => connect(gateway.port, "127.0.0.1"));
-      idle.push(...batch);
-      await Promise.all(
-        batch.map(async (socket) => {
-          socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-          await once(socket, "data");
-        }),
-      );
-    }
+    const clients = spawn(process.execPath, ["-e", idleClients, `${gateway.port}`, `${many}`], { stdio: ["ignore", "pipe", "inherit"] });
+    atEnd(() => clients.kill());
+    const lines = createInterface(clients.stdout)[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe(`${many} answered`);
     expect((await ask(gateway.url)).body).toBe("ok");
-    expect(idle.filter((socket) => socket.writable)).toHaveLength(many);
-  });
+    clients.kill("SIGUSR2");
+    expect((await lines.next()).value).toBe(`${many} open`);
+  }, 120_000);
 });
 
 describe("the upstream", () => {
