@@ -3,13 +3,11 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { PlainRule, RuleSet } from "@floodgate/core/rules";
-import { fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
+import { type AppNames, fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
 import { type Command, InvalidArgumentError } from "commander";
 import { keySecret } from "./app.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
-import { isAppKey, keyNames } from "./keys.js";
 import { collect, ipv6PrefixOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 
@@ -43,16 +41,6 @@ export function replayOptions(command: Command): Command {
     .option("--top <clients>", "how many clients are listed", wholeUpTo(1000), 10);
 }
 
-/** What the rules say that only the app knows. */
-export interface AppNames {
-  readonly keys: readonly string[];
-  readonly costs: readonly string[];
-}
-
-export function appNamesOf({ rules }: RuleSet): AppNames {
-  return { keys: rules.flatMap(keyNames).filter(isAppKey), costs: rules.flatMap(costNames) };
-}
-
 /** The options of a simulation, from those of the command. */
 export function replayOptionsOf(options: ReplayOptions, names: AppNames): SimulateOptions {
   const { format, plan, ip, ipv6Prefix, reorder, maxClients, top } = options;
@@ -60,10 +48,6 @@ export function replayOptionsOf(options: ReplayOptions, names: AppNames): Simula
   const costs = fieldsOf("cost", options.cost, names.costs);
   const address = withoutQuotes(ip)?.replace(/^\$/, "");
   return { format, keys, costs, plan: withoutQuotes(plan), address, ipv6Prefix, reorder, maxClients, top, ...keySecret() };
-}
-
-function costNames({ cost, settle }: PlainRule): string[] {
-  return [cost, settle].filter((name) => typeof name === "string");
 }
 
 function fieldsOf(option: string, texts: readonly string[] = [], known: readonly string[]): Record<string, string> {

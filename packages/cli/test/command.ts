@@ -2,6 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { onTestFinished } from "vitest";
 import { run } from "../src/index.js";
 
 /** The result of a command. */
@@ -59,4 +60,31 @@ export async function floodgateWithOutput(
   });
   const [code] = await once(child, "close");
   return { code, err: written };
+}
+
+/** A command that runs until it is stopped. */
+export interface Running {
+  /** Waits until standard output has a text. */
+  printed(text: string): Promise<void>;
+  stop(signal: NodeJS.Signals): void;
+  readonly ended: Promise<Omit<Ended, "err">>;
+}
+
+/** Starts the built command in a process. */
+export function startFloodgate(args: readonly string[]): Running {
+  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  let out = "";
+  child.stdout.on("data", (chunk) => {
+    out += chunk;
+  });
+  return {
+    printed: async (text) => {
+      while (!out.includes(text)) await once(child.stdout, "data");
+    },
+    stop: (signal) => child.kill(signal),
+    ended: once(child, "close").then(([code]) => ({ code, out })),
+  };
 }

@@ -1,7 +1,8 @@
+import { appendFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { run } from "../src/index.js";
-import { floodgate, floodgateProcess } from "./command.js";
+import { floodgate, floodgateProcess, startFloodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
 const folder = tempFolder();
@@ -111,10 +112,46 @@ it.each([
   expect(ended.err).toContain(message);
 });
 
-it("a file without any request is an error, an empty file is accepted", async () => {
+it("a file without any request is an error, and so is an empty one; JSON is printed all the same", async () => {
   const other = await floodgate(["simulate", folder.write("other.txt", "hello\nworld\n"), "--rules", file]);
   expect(other.code).toBe(1);
   expect(other.err).toContain("is in no format that is known.");
   expect(other.err).toContain("floodgate: the log has no request.");
-  expect((await floodgate(["simulate", folder.write("empty.log", ""), "--rules", file])).code).toBe(0);
+  const empty = await floodgate(["simulate", folder.write("empty.log", ""), "--rules", file, "--json"]);
+  expect(empty).toMatchObject({ code: 1, err: "floodgate: the log is empty.\n" });
+  expect(JSON.parse(empty.out)).toMatchObject({ requests: 0, lines: 0 });
+});
+
+it("says that no request matches --match", async () => {
+  const compared = await floodgate(["simulate", access, "--compare", "100/1m", "--match", "/nonsense"]);
+  expect(compared.err).toContain('floodgate: No request of the log matches "/nonsense", so nothing was compared.');
+  const suggested = await floodgate(["simulate", access, "--suggest", "--match", "/nonsense"]);
+  expect(suggested).toMatchObject({ code: 1, err: 'floodgate: suggest: the logs have no request that matches "/nonsense".\n' });
+});
+
+it.each(["SIGINT", "SIGTERM"] as const)("--follow goes on with a log until %s, and then prints the whole report", async (signal) => {
+  const growing = folder.write(`${signal}.log`, `${log.split("\n").slice(0, 2).join("\n")}\n`);
+  const child = startFloodgate(["simulate", growing, "--rules", file, "--follow", "--every", "1ms"]);
+  await child.printed("2 requests  posts: 1 limited (50.0 %), 1 of 1 client");
+  appendFileSync(growing, `${line("198.51.100.7", "12:00:09", "GET / HTTP/1.1", "-")}\n`);
+  await child.printed("12:00:09 UTC  3 requests");
+  child.stop(signal);
+  const { code, out } = await child.ended;
+  expect(code).toBe(0);
+  expect(out).toContain("3 requests in 3 lines");
+  expect(out).toContain("per-ip  100 per 1m, fixed-window");
+});
+
+it("--follow reads standard input until it ends, and prints only the report as JSON", async () => {
+  const { code, out } = await floodgate(["simulate", "-", "--rules", file, "--follow", "--json"], log);
+  expect({ code, ...JSON.parse(out) }).toMatchObject({ code: 0, requests: 4, lines: 5 });
+});
+
+it.each([
+  [["--compare", "100/1m", "--follow"], "--follow is for --rules"],
+  [["--rules", file, "--every", "1s"], "--every is for --follow"],
+])("refuses %s", async (args, reason) => {
+  const { code, err } = await floodgate(["simulate", access, ...args]);
+  expect(code).toBe(64);
+  expect(err).toContain(reason);
 });

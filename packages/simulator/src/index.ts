@@ -5,7 +5,13 @@ export { simulate, type LogSummary, type SimulatedRule, type SimulateOptions, ty
 export type { MeasuredClient, Peak, RuleMeasure } from "./measure/rule-meter.js";
 export type { MemoryNeed } from "./measure/memory.js";
 export type { ReplayOptions } from "./replay/replay-logs.js";
-export type { AppFields } from "./replay/replay.js";
+export { type AppFields, type AppNames, appNames } from "./replay/replay.js";
+
+// Live
+export { follow, type FollowOptions } from "./live/follow.js";
+export { type Growing, GrowingFile, GrowingStream } from "./live/tail.js";
+export { type ShadowWatch, watchShadowRules, type WatchOptions } from "./live/watch-shadow-rules.js";
+export type { LineBatch } from "./read/lines.js";
 
 // Choosing numbers
 export { compare, type ComparedPolicy, type CompareOptions, type Comparison, type DifferingClient } from "./compare/compare.js";
@@ -20,11 +26,12 @@ export { formatNames, formatOf } from "./formats/known.js";
 export type { FieldReader, LogFormat, LogRequest, Skip } from "./formats/log-format.js";
 
 // Reports
-export { simulationText } from "./print/simulation.js";
+export { simulationLine, simulationText } from "./print/simulation.js";
 export { comparisonText } from "./print/comparison.js";
 export { suggestionText } from "./suggest/rules-file.js";
 export { comparisonJson, simulationJson, suggestionJson } from "./print/json.js";
-export type { Paint } from "./print/terminal.js";
+export { type Paint, sanitize } from "./print/terminal.js";
+export { type Column, table } from "./print/table.js";
 
 // The report's page
 export { comparisonReport, type Made, reportJson, simulationReport, suggestionReport } from "./report/report.js";

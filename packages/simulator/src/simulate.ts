@@ -59,29 +59,43 @@ const defaultTop = 10;
  */
 export async function simulate(sources: readonly LogSource[], set: RuleSet, options: SimulateOptions = {}): Promise<Simulation> {
   const tally = new Tally();
-  const meters = new Map<string, RuleMeter>();
-  const replay = await replayLogs(sources, set, options, tally, (replay) => {
-    const maxClients = options.maxClients ?? defaultMaxClients;
-    for (const rule of replay.rules) meters.set(rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients));
-    replay.onDecision = (key, decision) => meters.get(decision.name)?.add(key, replay.nowMs, [decision]);
+  const meters = new Meters(options);
+  const replay = await replayLogs(sources, set, options, tally, (replay) => meters.measure(replay));
+  return simulationOf(set, options, tally, replay, meters);
+}
+
+/** A meter for each rule of a replay. */
+export class Meters {
+  readonly #options: SimulateOptions;
+  readonly #byName = new Map<string, RuleMeter>();
+
+  constructor(options: SimulateOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to measure a replay. */
+  measure(replay: Replay): void {
+    const { maxClients = defaultMaxClients } = this.#options;
+    for (const rule of replay.rules) this.#byName.set(rule.name, new RuleMeter([policyOf(rule).spanMs], maxClients));
+    replay.onDecision = (key, decision) => this.#byName.get(decision.name)?.add(key, replay.nowMs, [decision]);
     replay.onEvent = (event) => {
-      if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key") meters.get(event.name)?.count(event.type);
+      if (event.type === "banned" || event.type === "exempt" || event.type === "missing-key")
+        this.#byName.get(event.name)?.count(event.type);
     };
-  });
-  const top = options.top ?? defaultTop;
+  }
+
+  of(name: string): RuleMeter {
+    return this.#byName.get(name) as RuleMeter;
+  }
+}
+
+/** What the rules have done so far. */
+export function simulationOf(set: RuleSet, options: SimulateOptions, tally: Tally, replay: Replay, meters: Meters): Simulation {
   const rules = replay.rules.map((rule, i): SimulatedRule => {
-    const meter = meters.get(rule.name) as RuleMeter;
-    const measure = meter.measure(top);
-    const policy = policyOf(rule);
     const { key = "ip" } = set.rules[i] as RuleSet["rules"][number];
-    return {
-      name: rule.name,
-      policy,
-      mode: rule.shadow ? "shadow" : "enforce",
-      by: typeof key === "string" ? key : key.join(", "),
-      ...withNames(measure, replay),
-      memory: memoryNeed(policy, measure.keysAtOnce, meter.meanPeak(policy.quota)),
-    };
+    const measured = measuredRule(rule.name, policyOf(rule), meters.of(rule.name), options);
+    const by = typeof key === "string" ? key : key.join(", ");
+    return { ...measured, ...withNames(measured, replay), mode: rule.shadow ? "shadow" : "enforce", by };
   });
   return {
     ...summaryOf(tally),
@@ -90,6 +104,17 @@ export async function simulate(sources: readonly LogSource[], set: RuleSet, opti
     failed: Object.fromEntries(replay.failed),
     notes: notesOf(set, options, tally, replay, rules),
   };
+}
+
+/** A rule with what its meter has measured so far. */
+export function measuredRule(
+  name: string,
+  policy: Policy,
+  meter: RuleMeter,
+  { top = defaultTop }: SimulateOptions,
+): Omit<SimulatedRule, "mode" | "by"> {
+  const measure = meter.measure(top);
+  return { name, policy, ...measure, memory: memoryNeed(policy, measure.keysAtOnce, meter.meanPeak(policy.quota)) };
 }
 
 /** Rules in a file have no policy function. */

@@ -74,6 +74,9 @@ const logs: Record<string, readonly string[]> = {
   alb: [
     `https 2026-11-20T12:00:01.000000Z app/my-lb/50dc6c495c0c9188 203.0.113.9:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "POST https://example.com:443/posts?page=2 HTTP/1.1" "curl/8" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337281" "example.com" "-" 1 2026-11-20T12:00:00.900000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
   ],
+  s3: [
+    `79a59df900b949e5 my-bucket [20/Nov/2026:12:00:01 +0000] 203.0.113.9 79a59df900b949e5 3E57427F3EXAMPLE REST.POST.OBJECT posts "POST /posts?page=2 HTTP/1.1" 200 - 113 - 7 5 "https://example.com/" "curl/8" -`,
+  ],
   caddy: [JSON.stringify(caddy)],
   traefik: [JSON.stringify(traefik)],
   pino: [JSON.stringify(pino)],
@@ -138,6 +141,17 @@ describe("a format written as in nginx's log_format", () => {
     } = await simulate([log], set, { format: pattern, keys: { user: "$http_x_user" }, plan: "$http_x_plan" });
     expect(firstMs).toBe(1795176001123);
     expect(rule).toMatchObject({ requests: 5, limited: 2, clients: 2, clientsLimited: 2 });
+  });
+
+  it.each([
+    ['%h %l %u %t \\"%r\\" %>s %b \\"%{Referer}i\\" \\"%{User-Agent}i\\"', "GET /a?b=1 HTTP/1.1"],
+    ['%h %l %u %t "%m %U%q %H" %>s %b "%{Referer}i" "%{User-Agent}i"', "GET /a?b=1 HTTP/1.1"],
+    ['%a %l %u %{%Y-%m-%dT%H:%M:%S%z}t "%r" %s %O "%{Referer}i" "%{User-Agent}i"', "GET /a?b=1 HTTP/1.1", "2026-11-20T12:00:01+0000"],
+  ])("may be Apache's LogFormat: %s", (logFormat, request, time = "[20/Nov/2026:12:00:01 +0000]") => {
+    const format = formatOf(logFormat);
+    const parsed = format.parse(`2001:db8::1 - ann ${time} "${request}" 200 12 "-" "curl/8"`);
+    expect(parsed).toMatchObject({ timeMs, address: "2001:db8::1", method: "GET", target: "/a?b=1" });
+    expect(format.header("user-agent")?.((parsed as { line: unknown }).line)).toBe("curl/8");
   });
 
   it("may begin with text, and its escapes are undone", () => {

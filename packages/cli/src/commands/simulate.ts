@@ -1,5 +1,7 @@
+import { parseDuration } from "@floodgate/core";
 import { isBuiltInKey } from "@floodgate/core/rules";
 import {
+  appNames,
   compare,
   comparisonJson,
   comparisonReport,
@@ -24,11 +26,12 @@ import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { readText, validRules } from "../load-rules.js";
-import { appNamesOf, logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
+import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
 import { examples, matching } from "../options.js";
 import { withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines } from "../output/terminal.js";
 import { commandText, ReportFile } from "../report-file.js";
+import { followLogs } from "./follow.js";
 
 interface SimulateOptions extends ReplayOptions {
   readonly rules?: string;
@@ -40,6 +43,8 @@ interface SimulateOptions extends ReplayOptions {
   readonly match?: string;
   readonly html?: string;
   readonly grid?: number;
+  readonly follow?: true;
+  readonly every?: string;
   readonly json?: true;
 }
 
@@ -67,12 +72,15 @@ export function addSimulate(program: Command, io: Io): void {
       "about how many other limits are tried for each rule, 0 for none (default: 24 with --html); with --json it adds what they did",
       gridSize,
     )
+    .option("--follow", "with --rules: go on with what is written to the logs, until SIGINT or SIGTERM")
+    .option("--every <duration>", "with --follow: how often a line is printed, unless on a terminal (default: 10s)", duration)
     .option("--json", "print JSON");
   examples(
     command,
     "simulate access.log --rules limits.yaml",
     "simulate access.log --compare '100/1m' 'token-bucket 20 10/s' 'sliding-window-log 100/1m'",
     "simulate access.log --rules limits.yaml --html report.html",
+    "simulate access.log --rules limits.yaml --follow",
     "simulate access.log.*.gz --suggest --touch 0.1% > limits.yaml",
     "simulate access.log --rules limits.yaml --format '$remote_addr [$time_local] \"$request\" \"$http_x_user\"' --key 'user=$http_x_user'",
   ).action((logs: string[], options: SimulateOptions) => runSimulate(io, logs, options, commandText(rawArgsOf(program))));
@@ -104,6 +112,10 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
     throw new Failure("usage", `${given}. Write --rules limits.yaml, --compare '100/1m' 'token-bucket 20 10/s', or --suggest.`);
   }
   refuseOptions(options);
+  if (options.follow === true) {
+    await followRules(io, logs, options);
+    return;
+  }
   const inputs = options.rules === undefined ? logs : [...logs, options.rules];
   const file = options.html === undefined ? undefined : await ReportFile.of(options.html, inputs);
   const sources = await logSources(io, logs);
@@ -114,7 +126,32 @@ async function runSimulate(io: Io, logs: readonly string[], options: SimulateOpt
   if (file !== undefined && page !== undefined) await file.write(reportHtml(page));
   print(io, options, page === undefined ? report : { ...report, ...reportJson(page) }, text, notes);
   if (file !== undefined) io.err(`${sanitize(`floodgate: the report is in ${file.name}`)}\n`);
-  if (log.requests === 0 && log.lines > log.skippedBecause.blank) throw new Failure("refused", "the log has no request.");
+  if (log.requests === 0) {
+    const isEmpty = log.lines === log.skippedBecause.blank;
+    throw new Failure("refused", isEmpty ? "the log is empty." : "the log has no request.");
+  }
+}
+
+async function followRules(io: Io, logs: readonly string[], options: SimulateOptions): Promise<void> {
+  if (options.rules === undefined || hasPage(options)) {
+    throw new Failure(
+      "usage",
+      "--follow is for --rules, without --html or --grid. Write floodgate simulate access.log --rules limits.yaml --follow.",
+    );
+  }
+  const sources = await logSources(io, logs);
+  const { text, name } = await readText(io, options.rules);
+  const set = validRules(io, text, name);
+  const own = replayOptionsOf(options, appNames(set));
+  const live = { everyMs: parseDuration(options.every ?? "10s"), json: options.json === true };
+  const log = await followLogs(io, sources, set, own, live);
+  print(
+    io,
+    options,
+    simulationJson(log),
+    simulationText(log, (format, text) => paint(io, format, text)),
+    log.notes,
+  );
 }
 
 /** What the three tasks need. */
@@ -148,6 +185,7 @@ function refuseOptions(options: SimulateOptions): void {
   } catch (cause) {
     throw new Failure("usage", (cause as Error).message, { cause });
   }
+  if (options.every !== undefined && options.follow === undefined) throw new Failure("usage", "--every is for --follow. Add --follow.");
   if (options.touch !== undefined && options.suggest === undefined) throw new Failure("usage", "--touch is for --suggest. Add --suggest.");
   if (options.rules === undefined) return;
   const option = (["window", "by", "match"] as const).find((name) => options[name] !== undefined);
@@ -161,7 +199,7 @@ function refuseOptions(options: SimulateOptions): void {
 async function simulateRules({ io, options, colors, made }: Task, sources: readonly SizedSource[], file: string): Promise<Report> {
   const { text, name } = await readText(io, file);
   const set = validRules(io, text, name);
-  const own = { ...replayOptionsOf(options, appNamesOf(set)), grid: options.grid };
+  const own = { ...replayOptionsOf(options, appNames(set)), grid: options.grid };
   const logs = logsOf(sources);
   return withProgress(io, sources, passesOf(options, 1), async (onProgress) => {
     const log = await simulate(logs, set, { ...own, onProgress });

@@ -1,7 +1,6 @@
-/** Replaces control characters, so that a text of somebody else cannot control the terminal. The result is one line. */
-export function sanitize(text: string): string {
-  return text.replace(/[^\t\P{C}]/gu, "\u{fffd}");
-}
+import { sanitize } from "@floodgate/simulator";
+
+export { sanitize };
 
 /** Sanitizes a text of several lines. */
 export function sanitizeLines(text: string): string {

@@ -58,8 +58,14 @@ export async function compare(sources: readonly LogSource[], texts: readonly str
     by: options.by ?? "ip",
     policies: compared,
     differing: differingClients(meter, texts.length, top).map((client) => ({ ...client, key: replay.clients.shown(client.key) })),
-    notes: notesOf(trialRule(policies, options), options, tally, replay, compared),
+    notes: [...unmatched(tally, compared, options), ...notesOf(trialRule(policies, options), options, tally, replay, compared)],
   };
+}
+
+/** Says so if no request is counted. */
+function unmatched({ requests }: Tally, [first]: readonly ComparedPolicy[], { match }: TrialOptions): string[] {
+  if (requests === 0 || first === undefined || first.requests > 0 || match === undefined) return [];
+  return [`No request of the log matches ${JSON.stringify(match)}, so nothing was compared.`];
 }
 
 function differingClients(meter: RuleMeter, policies: number, top: number): DifferingClient[] {

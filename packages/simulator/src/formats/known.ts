@@ -1,5 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
 import { nearest } from "@floodgate/core/rules";
+import { apachePattern, isApacheFormat } from "./apache.js";
 import { type JsonFields, JsonFormat } from "./json-lines.js";
 import type { LogFormat } from "./log-format.js";
 import { PatternFormat } from "./pattern.js";
@@ -9,11 +10,12 @@ const common = '$remote_addr - $remote_user [$time_local] "$request" $status $bo
 const combined = `${common} "$http_referer" "$http_user_agent"`;
 
 /** Formats as patterns, in the syntax of nginx's `log_format`. */
-const patterns: Readonly<Record<"combined" | "common" | "vhost-combined" | "alb", string>> = {
+const patterns: Readonly<Record<"combined" | "common" | "vhost-combined" | "alb" | "s3", string>> = {
   combined,
   common,
   "vhost-combined": `$host:$server_port ${combined}`,
   alb: '$type $time_iso8601 $elb $client_addr_port $target_addr_port $request_time $target_time $response_time $status $target_status $received_bytes $sent_bytes "$request" "$http_user_agent"',
+  s3: '$bucket_owner $bucket [$time_local] $remote_addr $requester $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $total_time $turn_around_time "$http_referer" "$http_user_agent"',
 };
 
 /** Formats of one JSON object per line. `json` knows the names that many programs use. */
@@ -106,13 +108,14 @@ function knownFormat(name: FormatName, { address }: FormatOptions): LogFormat {
  * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if it is neither.
  */
 export function formatOf(text: string, options: FormatOptions = {}): LogFormat {
+  if (isApacheFormat(text)) return new PatternFormat(text, apachePattern(text), options.address);
   if (text.includes("$")) return new PatternFormat(text, text, options.address);
   const name = formatNames.find((name) => name === text.toLowerCase());
   if (name !== undefined) return knownFormat(name, options);
   const near = nearest(text, formatNames);
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `There is no log format ${JSON.stringify(text)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
+    `There is no log format ${JSON.stringify(text)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`} The formats are ${formatNames.join(", ")}; or write the format as in nginx's log_format or Apache's LogFormat: --format '$remote_addr [$time_local] "$request"', --format '%h %l %u %t "%r" %>s %b'.`,
   );
 }
 

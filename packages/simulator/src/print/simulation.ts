@@ -13,6 +13,15 @@ export function simulationText(simulation: Simulation, paint: Paint): string {
   return parts.join("\n");
 }
 
+/** A simulation that goes on, in one line: `2026-11-20 12:00:03 UTC  1,200 requests  per-ip: 40 limited (3.3 %), 2 of 90 clients`. */
+export function simulationLine({ rules, requests, lastMs }: Simulation): string {
+  const each = rules.map(
+    ({ name, limited, requests, clients, clientsLimited }) =>
+      `${name}: ${number(limited)} limited (${percent(limited, requests)}), ${number(clientsLimited)} of ${count(clients, "client")}`,
+  );
+  return sanitize([lastMs === undefined ? "no time yet" : `${time(lastMs)} UTC`, count(requests, "request"), ...each].join("  "));
+}
+
 /** What was read: `4,000 requests in 4,000 lines, 2015-05-17 10:05:00 to …`. */
 export function logText({ lines, requests, firstMs, lastMs, formats }: LogSummary, paint: Paint): string {
   const names = [...new Set(Object.values(formats))];

@@ -15,43 +15,73 @@ export interface LineBatch {
 
 /** Splits bytes into lines. Holds no more than one chunk and one line. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineBatch> {
-  let parts: Uint8Array[] = [];
-  let length = 0;
-  let isTooLong = false;
-  let isFirst = true;
-  const keep = (bytes: Uint8Array): void => {
-    if (isTooLong || bytes.length === 0) return;
-    length += bytes.length;
-    isTooLong = length > maxLineBytes;
-    if (isTooLong) parts = [];
-    // A copy: a slice would keep its whole chunk.
-    else parts.push(Uint8Array.prototype.slice.call(bytes));
-  };
+  const splitter = new LineSplitter();
   for await (const chunk of chunks) {
+    const batch = splitter.push(chunk);
+    if (batch !== undefined) yield batch;
+  }
+  const last = splitter.end();
+  if (last !== undefined) yield last;
+}
+
+/** Splits bytes into lines, as they come. */
+export class LineSplitter {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+  #isTooLong = false;
+  #isFirst = true;
+
+  /** The lines that a chunk completes; undefined if there are none. */
+  push(chunk: Uint8Array): LineBatch | undefined {
     const last = chunk.lastIndexOf(newline);
     if (last < 0) {
-      keep(chunk);
-      continue;
+      this.#keep(chunk);
+      return undefined;
     }
     let from = 0;
-    let tooLong = 0;
     const lines: string[] = [];
-    if (length > 0) {
+    let tooLong = 0;
+    if (this.#length > 0) {
       from = chunk.indexOf(newline) + 1;
-      keep(chunk.subarray(0, from - 1));
-      if (isTooLong) tooLong++;
-      else lines.push(withoutReturn(textOf(Buffer.concat(parts))));
+      this.#keep(chunk.subarray(0, from - 1));
+      if (this.#isTooLong) tooLong++;
+      else lines.push(this.#kept());
+      this.#reset();
     }
-    parts = [];
-    length = 0;
-    isTooLong = false;
     if (from <= last) split(textOf(chunk.subarray(from, last)), lines);
-    keep(chunk.subarray(last + 1));
-    if (isFirst && lines[0] !== undefined) lines[0] = lines[0].replace(/^\ufeff/, "");
-    isFirst = false;
-    yield { lines, tooLong };
+    this.#keep(chunk.subarray(last + 1));
+    if (this.#isFirst && lines[0] !== undefined) lines[0] = lines[0].replace(/^\ufeff/, "");
+    this.#isFirst = false;
+    return { lines, tooLong };
   }
-  if (length > 0) yield isTooLong ? { lines: [], tooLong: 1 } : { lines: [withoutReturn(textOf(Buffer.concat(parts)))], tooLong: 0 };
+
+  /** The last line, if nothing ends it. Then the splitter begins anew. */
+  end(): LineBatch | undefined {
+    const batch = this.#length === 0 ? undefined : this.#isTooLong ? { lines: [], tooLong: 1 } : { lines: [this.#kept()], tooLong: 0 };
+    this.#reset();
+    this.#isFirst = true;
+    return batch;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (this.#isTooLong || bytes.length === 0) return;
+    this.#length += bytes.length;
+    this.#isTooLong = this.#length > maxLineBytes;
+    if (this.#isTooLong) this.#parts = [];
+    // A copy: a slice would keep its whole chunk.
+    else this.#parts.push(Uint8Array.prototype.slice.call(bytes));
+  }
+
+  #kept(): string {
+    const line = withoutReturn(textOf(Buffer.concat(this.#parts)));
+    return this.#isFirst ? line.replace(/^\ufeff/, "") : line;
+  }
+
+  #reset(): void {
+    this.#parts = [];
+    this.#length = 0;
+    this.#isTooLong = false;
+  }
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -2,7 +2,7 @@ import { detectFormat, type FormatOptions, formatNames, formatOf } from "../form
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
 import { isBlank } from "../formats/pattern.js";
 import { Copies } from "./copies.js";
-import { linesOf } from "./lines.js";
+import { type LineBatch, linesOf } from "./lines.js";
 import { type Kept, ReorderBuffer } from "./reorder.js";
 import { bytesOf, type LogSource } from "./source.js";
 import type { Tally } from "./tally.js";
@@ -23,68 +23,93 @@ const sampleLines = 100;
 /** The requests of one log, nearly in the order of their times, in batches. */
 export async function* requestsOf(source: LogSource, options: ReadOptions, tally: Tally): AsyncGenerator<LogRequest[]> {
   const buffer = new ReorderBuffer(options.reorder, options.keeps);
-  const addresses = new Copies();
-  let format = options.format === undefined ? undefined : formatOf(options.format, options);
-  if (format !== undefined) tally.formats.set(source.name, format.name);
-  let sample: string[] = [];
+  const reader = new LogReader(source.name, options, tally, buffer);
   let bytes = 0;
   const told = (more: number): void => {
     bytes += more;
   };
-  const add = (lines: readonly string[], known: LogFormat): LogRequest[] => {
-    const batch: LogRequest[] = [];
-    for (const line of lines) {
-      const parsed = known.parse(line);
-      if (typeof parsed === "string") {
-        tally.skip(parsed);
-        continue;
-      }
-      tally.lines++;
-      tally.requests++;
-      buffer.add(parsed, parsed.address === undefined ? undefined : addresses.of(parsed.address), line.length);
-      while (buffer.isFull) batch.push(buffer.take() as LogRequest);
-    }
-    return batch;
-  };
   try {
-    for await (const { lines, tooLong } of linesOf(bytesOf(source, told))) {
-      tally.skip("too-long", tooLong);
-      const unknown: string[] | undefined = format === undefined ? sample.concat(lines) : undefined;
-      if (unknown !== undefined && unknown.length < sampleLines) sample = unknown;
-      else {
-        format ??= found(source, unknown ?? [], options, tally);
-        sample = [];
-        const batch = add(unknown ?? lines, format);
-        if (batch.length > 0) yield batch;
-      }
-      options.onProgress?.(bytes, lines.length + tooLong);
+    for await (const batch of linesOf(bytesOf(source, told))) {
+      const full = reader.read(batch);
+      if (full.length > 0) yield full;
+      options.onProgress?.(bytes, batch.lines.length + batch.tooLong);
       bytes = 0;
     }
   } catch (error) {
     if (!isTruncation(error)) throw error;
     tally.problems.push(`${source.name} is damaged: ${(error as Error).message}. What could be read of it was replayed.`);
   }
-  if (sample.length > 0) {
-    const batch = add(sample, found(source, sample, options, tally));
-    if (batch.length > 0) yield batch;
-  }
-  const rest: LogRequest[] = [];
-  for (let next = buffer.take(); next !== undefined; next = buffer.take()) rest.push(next);
+  const rest = [...reader.decideFormat(), ...buffer.takeAll()];
   if (rest.length > 0) yield rest;
 }
 
+/** Reads the lines of one log, and adds its requests to a buffer. Several logs may share a buffer. */
+export class LogReader {
+  readonly #name: string;
+  readonly #options: ReadOptions;
+  readonly #tally: Tally;
+  readonly #buffer: ReorderBuffer;
+  readonly #addresses = new Copies();
+  #format: LogFormat | undefined;
+  /** The first lines, until the format is known. */
+  #sample: string[] = [];
+
+  constructor(name: string, options: ReadOptions, tally: Tally, buffer: ReorderBuffer) {
+    this.#name = name;
+    this.#options = options;
+    this.#tally = tally;
+    this.#buffer = buffer;
+    this.#format = options.format === undefined ? undefined : formatOf(options.format, options);
+    if (this.#format !== undefined) tally.formats.set(name, this.#format.name);
+  }
+
+  /** Reads lines. Returns the requests for which the buffer has no room any more. */
+  read({ lines, tooLong }: LineBatch): LogRequest[] {
+    this.#tally.skip("too-long", tooLong);
+    if (this.#format !== undefined) return this.#add(lines, this.#format);
+    this.#sample = this.#sample.concat(lines);
+    return this.#sample.length >= sampleLines ? this.decideFormat() : [];
+  }
+
+  /** Finds out the format from the lines so far, if it is not known, and adds their requests. */
+  decideFormat(): LogRequest[] {
+    if (this.#sample.length === 0) return [];
+    const sample = this.#sample;
+    this.#sample = [];
+    this.#format = found(this.#name, sample, this.#options, this.#tally);
+    return this.#add(sample, this.#format);
+  }
+
+  #add(lines: readonly string[], format: LogFormat): LogRequest[] {
+    const full: LogRequest[] = [];
+    for (const line of lines) {
+      const parsed = format.parse(line);
+      if (typeof parsed === "string") {
+        this.#tally.skip(parsed);
+        continue;
+      }
+      this.#tally.lines++;
+      this.#tally.requests++;
+      const address = parsed.address === undefined ? undefined : this.#addresses.of(parsed.address);
+      this.#buffer.add(parsed, address, line.length);
+      while (this.#buffer.isFull) full.push(this.#buffer.take() as LogRequest);
+    }
+    return full;
+  }
+}
+
 /** The format of these lines. If none is known, each line is malformed, and the tally says so. */
-function found(source: LogSource, lines: readonly string[], options: ReadOptions, tally: Tally): LogFormat {
+function found(name: string, lines: readonly string[], options: ReadOptions, tally: Tally): LogFormat {
   const full = lines.filter((line) => line.trim() !== "").slice(0, sampleLines);
   const format = detectFormat(full, options);
   if (format !== undefined) {
-    tally.formats.set(source.name, format.name);
+    tally.formats.set(name, format.name);
     return format;
   }
   const [first] = full;
   if (first !== undefined) {
     tally.problems.push(
-      `${source.name} is in no format that is known. It begins with ${JSON.stringify(first.slice(0, 80))}. The formats are ${formatNames.join(", ")}. Write another as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
+      `${name} is in no format that is known. It begins with ${JSON.stringify(first.slice(0, 80))}. The formats are ${formatNames.join(", ")}. Write another as in nginx's log_format: --format '$remote_addr [$time_local] "$request"'.`,
     );
   }
   return unknownFormat;

@@ -115,8 +115,14 @@ function storedPerClient({ rules }: RuleSet): number {
   return rules.reduce((sum, { ban }) => sum + (ban === undefined ? 1 : 3), 0);
 }
 
-/** The names in the rules that the app defines. */
-export function appNames({ rules }: RuleSet): { keys: string[]; costs: string[] } {
+/** The names in rules that the app defines. */
+export interface AppNames {
+  readonly keys: readonly string[];
+  readonly costs: readonly string[];
+}
+
+/** The names of keys and costs in these rules that the app defines, each once. */
+export function appNames({ rules }: RuleSet): AppNames {
   const written = rules.flatMap(({ key = "ip" }: PlainRule) => (typeof key === "string" ? [key] : [...key]));
   const keys = written.map((key) => parseKeyName(key).name).filter((name) => !isBuiltInKey(name));
   const costs = rules.flatMap(({ cost, settle }) => [cost, settle]).filter((name) => typeof name === "string");

@@ -78,7 +78,10 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   }
   const tally = new Tally();
   const windows = await needsOfWindows(sources, windowMs, window, options, tally);
-  if (windows.peaks.clients === 0) throw new FloodgateError("FLOODGATE_INVALID_OPTION", "suggest: the logs have no request that counts.");
+  if (windows.peaks.clients === 0) {
+    const what = match === undefined || tally.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
+    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `suggest: the logs have no request ${what}.`);
+  }
   const needs = new Map<AlgorithmName, Quantile>();
   windows.algorithms.forEach((algorithm, i) => {
     needs.set(algorithm, leastValue(windows.peaks.descending(i), touch));

@@ -1,0 +1,128 @@
+import { type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
+import { inventory } from "@floodgate/core/rules";
+import { RuleMeter } from "../measure/rule-meter.js";
+import { defaultMaxClients } from "../replay/replay-logs.js";
+import { measuredRule, type SimulatedRule, type Simulation } from "../simulate.js";
+
+export interface WatchOptions {
+  /** The most clients that are measured for each rule. It bounds the memory. Default 1,000,000. */
+  readonly maxClients?: number | undefined;
+  /** How many clients are listed. Default 10. */
+  readonly top?: number | undefined;
+}
+
+/** The shadow rules of this process, as they are measured. */
+export interface ShadowWatch {
+  /** What the rules would have done since the watch began, as `simulate` says it of a log with the same requests. */
+  simulation(): Simulation;
+  /** Stops listening. `simulation` goes on answering with what was measured. */
+  stop(): void;
+}
+
+/** A rule that was heard of. */
+interface Heard {
+  readonly policy: Policy;
+  readonly meter: RuleMeter;
+}
+
+/**
+ * Measures the rules in shadow mode of all middlewares in this process, from now on, on the requests that the app really gets.
+ *
+ *     const watch = watchShadowRules();
+ *     app.get("/_shadow", (req, res) => res.type("text").send(simulationText(watch.simulation(), (_, text) => text)));
+ *
+ * A rule whose algorithm or times change is measured anew. Memory is bounded by `maxClients` for each rule.
+ */
+export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchOptions = {}): ShadowWatch {
+  const rules = new Map<string, Heard>();
+  const others = new Map<string, { bans: number; exempt: number; keyless: number }>();
+  const requests = new RequestCounter();
+  const heard = (event: DecisionEvent): void => {
+    const { decision, key, name } = event;
+    let rule = rules.get(name);
+    if (rule === undefined || rule.policy.spanMs !== decision.policy.spanMs || rule.policy.algorithm !== decision.policy.algorithm) {
+      rule = { policy: decision.policy, meter: new RuleMeter([decision.policy.spanMs], maxClients) };
+      rules.set(name, rule);
+    }
+    requests.see(event);
+    rule.meter.add(key, requests.lastMs, [decision]);
+  };
+  const stop = observe((event: FloodgateEvent) => {
+    switch (event.type) {
+      case "allowed":
+      case "limited":
+      case "shadow-limited":
+      case "delayed":
+      case "degraded":
+        if (event.shadow) heard(event);
+        break;
+      case "banned":
+      case "exempt":
+      case "missing-key": {
+        const counts = others.get(event.name) ?? { bans: 0, exempt: 0, keyless: 0 };
+        counts[event.type === "banned" ? "bans" : event.type === "exempt" ? "exempt" : "keyless"]++;
+        others.set(event.name, counts);
+        break;
+      }
+    }
+  });
+  const simulation = (): Simulation => {
+    const known = inventory().limits.filter(({ shadow }) => shadow);
+    const names = new Set([...rules.keys(), ...known.map(({ name }) => name)]);
+    const measured = [...names].flatMap((name): SimulatedRule[] => {
+      const words = known.find((limit) => limit.name === name);
+      const policy = rules.get(name)?.policy ?? words?.policy;
+      if (policy === undefined) return [];
+      const meter = rules.get(name)?.meter ?? new RuleMeter([policy.spanMs], 1);
+      const by = words?.rule?.key ?? "its key";
+      return [{ ...measuredRule(name, policy, meter, { top }), ...others.get(name), mode: "shadow", by }];
+    });
+    const unmeasured = Math.max(0, ...measured.map((rule) => rule.unmeasured));
+    return {
+      ...requests.summary(),
+      rules: measured,
+      rejected: 0,
+      failed: {},
+      notes:
+        unmeasured === 0
+          ? []
+          : [`There are more clients than maxClients. ${unmeasured} requests of the others were counted, but not measured.`],
+    };
+  };
+  return { simulation, stop };
+}
+
+/** Counts requests by the events of their rules. */
+class RequestCounter {
+  #count = 0;
+  #firstMs: number | undefined;
+  lastMs = 0;
+  /** The rules of the current request. They are told one after the other, with the same time in the store. */
+  readonly #rules = new Set<string>();
+  #storeMs = -1;
+
+  see({ name, storeMs, decision: { atMs } }: DecisionEvent): void {
+    // A clock may step back.
+    this.lastMs = Math.max(this.lastMs, atMs);
+    this.#firstMs ??= atMs;
+    if (storeMs !== this.#storeMs || this.#rules.has(name)) {
+      this.#rules.clear();
+      this.#storeMs = storeMs;
+      this.#count++;
+    }
+    this.#rules.add(name);
+  }
+
+  summary(): Omit<Simulation, "rules" | "rejected" | "failed" | "notes"> {
+    return {
+      lines: this.#count,
+      requests: this.#count,
+      skipped: 0,
+      skippedBecause: { blank: 0, malformed: 0, "no-time": 0, "too-long": 0, "no-request": 0 },
+      late: 0,
+      firstMs: this.#firstMs,
+      lastMs: this.#firstMs === undefined ? undefined : this.lastMs,
+      formats: {},
+    };
+  }
+}
