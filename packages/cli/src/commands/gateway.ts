@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import {
   flagOf,
   type Command as Name,
@@ -13,6 +12,7 @@ import {
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
+import { readText } from "../load-rules.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
 
@@ -59,7 +59,7 @@ function addSettings(command: Command, io: Io, name: Name): void {
 }
 
 async function start(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<void> {
-  const resolved = checkedSettings(io, name, sourcesOf(command, name, options));
+  const resolved = checkedSettings(io, name, await sourcesOf(io, command, name, options));
   for (const note of resolved.notes) io.err(`floodgate: ${note}\n`);
   if (options.printConfig === true) {
     io.out(printSettings(name, resolved));
@@ -84,7 +84,7 @@ function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
   }
 }
 
-function sourcesOf(command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Sources {
+async function sourcesOf(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<Sources> {
   const path = options.config ?? process.env["FLOODGATE_CONFIG"];
   const given = settingsOf(name).flatMap(([setting]): [keyof Settings, string][] => {
     const attribute = flagOf(setting)
@@ -95,17 +95,13 @@ function sourcesOf(command: Command, name: Name, options: OwnOptions & Readonly<
   return {
     flags: Object.fromEntries(given),
     env: process.env,
-    ...(path !== undefined && path !== "" && { file: { path, text: readConfig(path) } }),
+    ...(path !== undefined && path !== "" && { file: await configFile(io, path) }),
   };
 }
 
-function readConfig(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    throw new Failure("usage", code === "ENOENT" ? `${path} does not exist.` : `${path} cannot be read: ${message}.`, { cause });
-  }
+async function configFile(io: Io, path: string): Promise<{ path: string; text: string }> {
+  const { text, name } = await readText(io, path);
+  return { path: name, text };
 }
 
 /** Resolves at the first signal to stop. The second one ends the process at once. */

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { TrustedProxies } from "@floodgate/core/adapter";
 import { z } from "zod";
 import { parseRedisUrl } from "./redis-url.js";
 
@@ -14,6 +15,8 @@ export interface Kind<T> {
   readonly isPath?: boolean;
   /** Whether the flag may be repeated. */
   readonly repeats?: boolean;
+  /** What else is wrong with a value of the right type, as a sentence. Undefined if it is right. */
+  reason?(value: T): string | undefined;
   /** The value that a flag or an environment variable means. `schema` checks it. */
   fromText(text: string): unknown;
 }
@@ -63,6 +66,23 @@ export function choices<const Word extends string>(...words: readonly [Word, ...
     placeholder: "names",
     fromText: asList,
   };
+}
+
+/** Addresses and ranges of peers, and the word `unix`. */
+export function peers(): Kind<readonly string[]> {
+  const what = "a list of addresses, ranges and the words loopback, linklocal, uniquelocal and unix";
+  const reason = (value: readonly string[]): string | undefined => {
+    try {
+      new TrustedProxies(
+        "`trustedPeers",
+        value.filter((peer) => peer !== "unix"),
+      );
+      return undefined;
+    } catch (error) {
+      return (error as Error).message.replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
+    }
+  };
+  return { ...list(what, "peers"), reason };
 }
 
 /** A map of words to words: `a=b,c=d` as a flag. */

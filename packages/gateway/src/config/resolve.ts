@@ -92,8 +92,9 @@ class Resolver {
     }
     const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
     for (const name of Object.keys(env)) {
-      // A note only: Kubernetes, for one, makes variables with the names of services.
       if (!name.startsWith("FLOODGATE_") || variables.includes(name) || name === "FLOODGATE_CONFIG") continue;
+      // Kubernetes makes variables with the names of services.
+      if (/_(?:SERVICE|PORT)(?:_|$)/.test(name)) continue;
       const near = nearest(name, variables);
       if (near !== undefined) this.#notes.push(`The environment variable ${name} means nothing. Did you mean ${near}?`);
     }
@@ -157,6 +158,11 @@ class Resolver {
     }: { readonly origin: string; readonly prefix: string; readonly subject: string; readonly write: string },
   ): void {
     const { success, data } = kind.schema.safeParse(value);
+    const reason = success ? kind.reason?.(data) : undefined;
+    if (reason !== undefined) {
+      this.#problems.push({ message: `${prefix}${subject}: ${reason}` });
+      return;
+    }
     if (success) {
       this.#given.set(name, { value: withPaths(data, kind.isPath === true, base), origin });
       return;

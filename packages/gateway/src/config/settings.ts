@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type PresetName, presetNames } from "../ask/presets.js";
-import { address, choice, choices, file, flag, type Kind, list, milliseconds, orFalse, pairs, redisUrl, text, whole } from "./kinds.js";
+import { address, choice, choices, file, flag, type Kind, milliseconds, orFalse, pairs, peers, redisUrl, text, whole } from "./kinds.js";
 import { type ProxySettings, proxyTable } from "./proxy-settings.js";
 
 /** The commands that have settings. */
@@ -192,7 +192,7 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     example: "127.0.0.1:8080",
   },
   trustedPeers: {
-    kind: list("a list of addresses, ranges and the words loopback, linklocal, uniquelocal and unix", "peers"),
+    kind: peers(),
     group: "Requests",
     default: ["loopback"],
     description: "whose forwarded headers and keys are believed: addresses, ranges, loopback, linklocal, uniquelocal, unix (socket peers)",

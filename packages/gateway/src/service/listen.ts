@@ -37,7 +37,7 @@ export async function listen(server: HttpServer | Server, address: string, what:
     // The socket exists at once. Nobody is served before the permissions are set.
     if ("path" in parsed && socketMode !== undefined && server.listening) chmodSync(parsed.path, socketMode);
   }).catch((error: NodeJS.ErrnoException) => {
-    throw unlistenable(address, what, reasons[error.code ?? ""] ?? error.message, error);
+    throw unlistenable(address, what, reasonOf(error, parsed), error);
   });
   const actual = actualAddress(server, parsed);
   return {
@@ -49,11 +49,18 @@ export async function listen(server: HttpServer | Server, address: string, what:
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: "another process listens there. Stop it, or choose another address",
-  EACCES: "this user may not. Choose a port of 1024 or more, or a directory that the user may write to",
+  EACCES: "this user may not. Choose a port of 1024 or more",
   EADDRNOTAVAIL: "this machine has no such address",
   ENOTFOUND: "the host name is unknown",
-  ENOENT: "the directory of the socket does not exist",
 };
+
+function reasonOf({ code = "", message }: NodeJS.ErrnoException, parsed: ListenAddress): string {
+  // Node gives the same code for a directory that does not exist.
+  if ("path" in parsed && (code === "EACCES" || code === "ENOENT")) {
+    return "this user may not write to the directory of the socket, or it does not exist";
+  }
+  return reasons[code] ?? message;
+}
 
 function unlistenable(address: string, what: string, reason: string, cause?: unknown): FloodgateError {
   return new FloodgateError("FLOODGATE_CANNOT_LISTEN", `\`${what}\`: cannot listen on ${address}: ${reason}.`, { cause });

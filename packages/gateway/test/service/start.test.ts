@@ -1,0 +1,231 @@
+import { once } from "node:events";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { join } from "node:path";
+import { pushRules } from "@floodgate/rules";
+import { startRedis } from "@floodgate/test-servers";
+import { Redis } from "ioredis";
+import { describe, expect, it, onTestFinished, test } from "vitest";
+import { gateway, serve } from "../../src/index.js";
+import { few, Log, startServe, temporaryFolder } from "../world.js";
+
+const free = { listen: "127.0.0.1:0", admin: "127.0.0.1:0", drainMs: 0, closeMs: 5000, logFormat: "json" } as const;
+
+function rulesFile(text: string): string {
+  const path = join(temporaryFolder(), "limits.yaml");
+  writeFileSync(path, text);
+  return path;
+}
+
+async function readyz(admin: string | undefined): Promise<{ status: number; ready: boolean; reasons: string[]; notes: string[] }> {
+  const answer = await fetch(`http://${admin}/readyz`);
+  return { status: answer.status, ...((await answer.json()) as { ready: boolean; reasons: string[]; notes: string[] }) };
+}
+
+describe("a service does not start, and leaves nothing behind,", () => {
+  it.each<[string, object, string]>([
+    ["with rules of a wrong syntax", { rules: rulesText("rules: [{ name: a, limt: 1, window: 1m }]") }, "limits.yaml:1:20: "],
+    [
+      "with a key that the settings do not define",
+      { rules: rulesText("rules: [{ name: a, key: user, limit: 1, window: 1m }]") },
+      "limits.yaml:1:25: ",
+    ],
+    ["without the rules file", { rules: "/none/limits.yaml" }, "/none/limits.yaml: the rules cannot be read"],
+    [
+      "without a secret file",
+      { rules: rulesText("rules: [{ name: a, limit: 1, window: 1m }]"), secretFile: "/none/secret" },
+      "`secretFile`: /none/secret cannot be used: it does not exist.",
+    ],
+    [
+      "on an address of another machine",
+      { rules: rulesText("rules: [{ name: a, limit: 1, window: 1m }]"), admin: "203.0.113.1:1" },
+      "`admin`: cannot listen on 203.0.113.1:1: this machine has no such address.",
+    ],
+    [
+      "in a folder that does not exist",
+      { rules: rulesText("rules: [{ name: a, limit: 1, window: 1m }]"), admin: "unix:/none/s" },
+      "this user may not write to the directory of the socket, or it does not exist",
+    ],
+  ])("%s", async (_, settings, message) => {
+    const given = Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [name, typeof value === "function" ? value() : value]),
+    );
+    await expect(serve({ ...free, ...given }, { log: new Log() })).rejects.toThrow(message);
+  });
+
+  it("on a port that is taken", async () => {
+    const taken = createTcpServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    onTestFinished(() => void taken.close());
+    const admin = `127.0.0.1:${(taken.address() as AddressInfo).port}`;
+    const rules = rulesText("rules: [{ name: a, limit: 1, window: 1m }]")();
+    await expect(serve({ ...free, rules, admin }, { log: new Log() })).rejects.toThrow(
+      `\`admin\`: cannot listen on ${admin}: another process listens there. Stop it, or choose another address.`,
+    );
+  });
+});
+
+/** Made when the test runs, because the folder belongs to the test. */
+function rulesText(text: string): () => string {
+  return () => rulesFile(text);
+}
+
+test("a key that the settings define is accepted in rules", async () => {
+  const { running } = await startServe([few(1, { key: "user" })], { keys: { user: "header:x-user" } });
+  expect(running.addresses).toHaveProperty("listen");
+});
+
+test("a bad version of the rules is refused while the service runs: it stays ready, and says so", async () => {
+  const { running, log, rulesFile: path } = await startServe([few(1)], { admin: "127.0.0.1:0" });
+  const { admin } = running.addresses;
+  expect(await readyz(admin)).toEqual({ status: 200, ready: true, reasons: [], notes: [] });
+  writeFileSync(path, '{"rules": [{"name": "a", "limt": 1}]}');
+  await expect
+    .poll(async () => (await readyz(admin)).notes, { timeout: 10_000 })
+    .toEqual([expect.stringContaining("Did you mean `limit`?")]);
+  expect((await readyz(admin)).status).toBe(200);
+  expect(log.messages.join("\n")).toContain("New rules were refused. The previous rules stay in force");
+  writeFileSync(path, JSON.stringify({ rules: [few(2)] }));
+  await expect.poll(async () => (await readyz(admin)).notes, { timeout: 10_000 }).toEqual([]);
+});
+
+describe("a Unix socket", () => {
+  it("is replaced if a dead process has left it, and refused if a living one listens", async () => {
+    const path = join(temporaryFolder(), "admin.sock");
+    const dead = createTcpServer().listen(path);
+    await once(dead, "listening");
+    // A process that is killed leaves the file.
+    const { rules } = { rules: rulesFile("rules: [{ name: a, limit: 1, window: 1m }]") };
+    await expect(serve({ ...free, rules, admin: `unix:${path}` }, { log: new Log() })).rejects.toThrow("another process listens there");
+    writeFileSync(`${path}.file`, "");
+    await expect(serve({ ...free, rules, admin: `unix:${path}.file` }, { log: new Log() })).rejects.toThrow(
+      "a file that is not a socket has this path",
+    );
+    await new Promise((resolve) => dead.close(resolve));
+    expect(existsSync(path)).toBe(false);
+    const running = await serve({ ...free, rules, admin: `unix:${path}` }, { log: new Log() });
+    onTestFinished(() => running.close());
+    const answer = await new Promise<number | undefined>((resolve, reject) => {
+      request({ socketPath: path, path: "/healthz" }, ({ statusCode }) => resolve(statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(answer).toBe(200);
+  });
+});
+
+/** What Caddy asks. */
+const asked = {
+  "x-forwarded-method": "GET",
+  "x-forwarded-uri": "/",
+  "x-forwarded-host": "a.example",
+  "x-forwarded-for": "203.0.113.7",
+  "x-forwarded-proto": "http",
+};
+
+describe("with Redis", () => {
+  it("is not ready while Redis is down, also at the start, and is ready again by itself", async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    await redis.kill();
+    const { running, log } = await startServe([few(1000)], { admin: "127.0.0.1:0", redis: `redis://127.0.0.1:${redis.port}` });
+    const { admin } = running.addresses;
+    expect(await readyz(admin)).toMatchObject({ status: 503, reasons: ["Redis does not answer."] });
+    await redis.start();
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(200);
+    await redis.kill();
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(503);
+    expect(log.messages.join("\n")).not.toMatch(/(Redis does not answer\n){3}/);
+  });
+
+  it("with rules in Redis: starts without them, follows `onStoreError`, and is ready when they have come", async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const log = new Log();
+    const url = `redis://127.0.0.1:${redis.port}`;
+    const running = await serve({ ...free, redis: url, rulesKey: "limits", onStoreError: "deny" }, { log });
+    onTestFinished(() => running.close());
+    const { admin, listen } = running.addresses;
+    expect(await readyz(admin)).toMatchObject({ status: 503, reasons: [expect.stringContaining("this Redis key holds no rules")] });
+    expect(log.messages.join("\n")).toContain("Until they come, each request is rejected.");
+    expect((await fetch(`http://${listen}/ask/caddy`, { headers: { ...asked } })).status).toBe(503);
+    const client = new Redis(url);
+    onTestFinished(() => client.disconnect());
+    await pushRules(client, "limits", JSON.stringify({ rules: [few(1000)] }));
+    await expect.poll(async () => (await readyz(admin)).status, { timeout: 20_000 }).toBe(200);
+    expect((await fetch(`http://${listen}/ask/caddy`, { headers: { ...asked } })).status).toBe(204);
+  });
+});
+
+test("a drain fails /readyz, lets a request in flight end, and closes the connections", async () => {
+  let finish = (): void => undefined;
+  const upstream = createServer(({ url }, response) => {
+    if (url !== "/slow") return void response.end();
+    response.write("begun ");
+    finish = () => response.end("ended");
+  }).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  onTestFinished(() => void upstream.close());
+  const rules = rulesFile("rules: [{ name: a, limit: 1000, window: 365d }]");
+  const { port } = upstream.address() as AddressInfo;
+  const running = await gateway({ ...free, drainMs: 300, rules, upstream: `http://127.0.0.1:${port}` }, { log: new Log() });
+  const { admin, listen } = running.addresses;
+  const answer = await fetch(`http://${listen}/slow`);
+  let isClosed = false;
+  const closed = running.close().then(() => {
+    isClosed = true;
+  });
+  expect(await readyz(admin)).toMatchObject({ status: 503, reasons: ["It is draining."] });
+  await expect
+    .poll(
+      () =>
+        fetch(`http://${listen}/`).then(
+          ({ status }) => status,
+          () => "refused",
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe("refused");
+  expect(isClosed).toBe(false);
+  finish();
+  expect(await answer.text()).toBe("begun ended");
+  await closed;
+  expect(await running.close()).toBe(undefined);
+});
+
+describe("the admin server", () => {
+  it("shows metrics of the limits and of the process, the dashboard, and that it is alive", async () => {
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0" });
+    const admin = `http://${running.addresses["admin"]}`;
+    expect(await (await fetch(`${admin}/healthz`)).json()).toEqual({ alive: true });
+    const metrics = await (await fetch(`${admin}/metrics`)).text();
+    expect(metrics).toMatch(/^process_cpu_seconds_total \d/m);
+    expect(metrics).toMatch(/^# TYPE floodgate_rate_limiting_requests_total counter/m);
+    expect((await fetch(admin)).url).toBe(`${admin}/dashboard`);
+    expect(await (await fetch(`${admin}/dashboard`)).text()).toContain("<title>");
+    expect((await fetch(`${admin}/none`)).status).toBe(404);
+  });
+
+  it("asks for the token if there is one", async () => {
+    const adminTokenFile = join(temporaryFolder(), "token");
+    writeFileSync(adminTokenFile, "hunter2\n");
+    chmodSync(adminTokenFile, 0o600);
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0", adminTokenFile });
+    const page = (authorization?: string, path = "/dashboard") =>
+      fetch(`http://${running.addresses["admin"]}${path}`, authorization === undefined ? {} : { headers: { authorization } });
+    const basic = (pair: string) => `Basic ${Buffer.from(pair).toString("base64")}`;
+    for (const wrong of [undefined, "", "Basic", basic("hunter2"), basic("a:hunter"), basic("a:hunter2 "), "Bearer", "Bearer x"]) {
+      const answer = await page(wrong);
+      expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, 'Basic realm="Floodgate", charset="UTF-8"']);
+      expect((await page(wrong, "/dashboard/api/overview")).status).toBe(401);
+    }
+    for (const right of [basic("a:hunter2"), basic(":hunter2"), "Bearer hunter2"]) expect((await page(right)).status).toBe(200);
+  });
+
+  it("shows no dashboard and no metrics if the settings say so", async () => {
+    const { running } = await startServe([few(1000)], { admin: "127.0.0.1:0", dashboard: false, metrics: false });
+    for (const path of ["/", "/dashboard", "/metrics"])
+      expect((await fetch(`http://${running.addresses["admin"]}${path}`)).status).toBe(404);
+  });
+});
