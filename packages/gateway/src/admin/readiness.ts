@@ -10,6 +10,9 @@ export interface Readiness {
   readonly notes: readonly string[];
 }
 
+/** How long Redis may take to answer: longer than a decision, because a slow answer is no reason to take a service out. */
+const answerMs = 1000;
+
 /** An answer of Redis counts for this long, so that many probes ask it once. */
 const freshMs = 1000;
 
@@ -37,12 +40,12 @@ export class ReadinessCheck {
   }
 
   #redisAnswers(): Promise<boolean> {
-    const { redis, settings } = this.#service;
+    const { redis } = this.#service;
     if (redis === undefined) return Promise.resolve(true);
     // A monotonic clock, because probes go on when the machine's clock is set.
     const nowMs = performance.now();
     if (this.#redis === undefined || nowMs - this.#redis.atMs > freshMs) {
-      this.#redis = { atMs: nowMs, answered: answers(redis, Math.max(settings.timeoutMs, 100)) };
+      this.#redis = { atMs: nowMs, answered: answers(redis, answerMs) };
     }
     return this.#redis.answered;
   }

@@ -3,5 +3,5 @@ import { expect, test } from "vitest";
 import { settingsPage } from "../../src/config/markdown.js";
 
 test("docs/gateway-settings.md is written from the settings: npx vitest run packages/gateway/test/config/markdown.test.ts --update", async () => {
-  await expect(settingsPage()).toMatchFileSnapshot(join(import.meta.dirname, "../../../../docs/gateway-settings.md"));
+  await expect(settingsPage()).toMatchFileSnapshot(join(__dirname, "../../../../docs/gateway-settings.md"));
 });

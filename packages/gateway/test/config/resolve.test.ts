@@ -68,7 +68,7 @@ describe.each(["serve", "gateway"] as const)("the settings of floodgate %s", (co
         const { keySecret, ...flags } = given;
         expect(outcomeOf(command, { flags, env: asEnvironment(keySecret === undefined ? {} : { keySecret }) })).toEqual(file);
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
@@ -88,7 +88,7 @@ describe.each(["serve", "gateway"] as const)("the settings of floodgate %s", (co
         const env = { FLOODGATE_REDIS: redis, FLOODGATE_KEY_SECRET: keySecret };
         expect(resolveSettings(command, { file: { path: "/elsewhere/floodgate.yaml", text }, env }).settings).toEqual(resolved.settings);
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
@@ -223,6 +223,7 @@ test("no text makes the reader throw anything but a list of problems", () => {
     fc.property(fc.oneof(fc.string(), fc.json(), fc.string({ unit: "binary" })), (text) => {
       expect(Array.isArray(problemsOf("serve", { file: { path: "f.yaml", text } }))).toBe(true);
     }),
+    { numRuns: 30 },
   );
 });
 

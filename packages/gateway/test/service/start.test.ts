@@ -147,7 +147,9 @@ describe("with Redis", () => {
     const running = await serve({ ...free, redis: url, rulesKey: "limits", onStoreError: "deny" }, { log });
     onTestFinished(() => running.close());
     const { admin, listen } = running.addresses;
-    expect(await readyz(admin)).toMatchObject({ status: 503, reasons: [expect.stringContaining("this Redis key holds no rules")] });
+    const missing = [expect.stringContaining("this Redis key holds no rules")];
+    await expect.poll(async () => (await readyz(admin)).reasons, { timeout: 20_000 }).toEqual(missing);
+    expect((await readyz(admin)).status).toBe(503);
     expect(log.messages.join("\n")).toContain("Until they come, each request is rejected.");
     expect((await fetch(`http://${listen}/ask/caddy`, { headers: { ...asked } })).status).toBe(503);
     const client = new Redis(url);
