@@ -59,7 +59,7 @@ export function leastTouching({ points }: Grid, clients: number, share: number):
   return found < 0 ? points.length - 1 : found;
 }
 
-const defaults: PolicyWords = { style: "smooth", countRejected: false, buckets: 1 };
+const defaults: PolicyWords = { style: "smooth", countRejected: false, buckets: 1, strict: false };
 
 /** A policy with another limit, as one writes it in a rules file. */
 export function policyText({ policy, option }: Grid, limit: number): string {
