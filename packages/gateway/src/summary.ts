@@ -1,4 +1,5 @@
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
+import { isUnix } from "./config/address.js";
 import type { Command, Settings } from "./config/settings.js";
 import type { Part } from "./part.js";
 import type { Service } from "./service/service.js";
@@ -54,6 +55,6 @@ function adminLines({ dashboard, metrics }: Settings, url: string | undefined): 
 }
 
 function nextLines(command: Command, url: string | undefined): string[] {
-  if (url === undefined || url.startsWith("unix:")) return [];
+  if (url === undefined || isUnix(url)) return [];
   return command === "gateway" ? [`Try it: curl -i ${url}/`] : [];
 }

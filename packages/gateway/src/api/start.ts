@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { FloodgateError } from "@floodgate/core";
 import { getRequestListener } from "@hono/node-server";
-import { parseAddress } from "../config/kinds.js";
+import { isUnix, parseAddress } from "../config/address.js";
 import type { Part } from "../part.js";
 import { listen } from "../service/listen.js";
 import type { Service } from "../service/service.js";
@@ -16,7 +16,7 @@ export async function startApi(service: Service): Promise<Part | undefined> {
   const { apiListen: address, apiTokenFile, apiSocketMode, closeMs } = service.settings;
   if (address === undefined) return undefined;
   const tokens = apiTokenFile === undefined ? undefined : new TokenFile(apiTokenFile, service.log);
-  const isOpen = tokens === undefined && !address.startsWith("unix:");
+  const isOpen = tokens === undefined && !isUnix(address);
   if (isOpen) {
     if (!isLoopback(address)) {
       throw new FloodgateError(

@@ -2,10 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { isPromise, type Outcome } from "@floodgate/core/adapter";
 import type { RuleSet } from "@floodgate/core/rules";
+import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import type { Part, StartPart } from "../part.js";
 import { listen } from "../service/listen.js";
 import type { Service } from "../service/service.js";
+import type { Peer } from "../service/trust.js";
 import { answer, denyRaw, refuse } from "./answers.js";
 import { AskedRequest, DuplicateHeader } from "./asked-request.js";
 import { KeyHeaders } from "./key-headers.js";
@@ -43,6 +45,7 @@ export function askServer(service: Service): Server {
   );
   // Node drops what is above the limit without a word, and with it what the gateway appended.
   server.maxHeadersCount = 0;
+  server.on("connection", (socket: Socket) => ask.connect(socket));
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Socket) =>
     denyRaw(socket, code === "HPE_HEADER_OVERFLOW" ? 431 : 400),
   );
@@ -56,7 +59,8 @@ class Ask {
   readonly #clientIpHeader: string;
   readonly #keyHeaders: KeyHeaders;
   readonly #log: SampledLog;
-  readonly #peers = new WeakMap<Socket, boolean>();
+  /** A gateway sends very many requests on one connection, so its address is judged once. */
+  readonly #peers = new WeakMap<Socket, Peer>();
   #hasWarnedOfForgery = false;
 
   constructor(service: Service) {
@@ -68,13 +72,24 @@ class Ask {
     this.#log = new SampledLog(service.log);
   }
 
+  /** A connection begins. */
+  connect(socket: Socket): void {
+    const { trust, settings } = this.#service;
+    const peer = trust.peer(socket.remoteAddress, isUnix(settings.listen));
+    if (peer === undefined) socket.destroy();
+    else this.#peers.set(socket, peer);
+  }
+
   handle(message: IncomingMessage, response: ServerResponse): void {
     const { limit } = this.#service;
+    const peer = this.#peers.get(message.socket);
+    // It has left.
+    if (peer === undefined) return;
     // Node reads nothing that comes after a request for an upgrade, so a gateway must not send another one on the connection.
     if (message.headers.upgrade !== undefined) response.shouldKeepAlive = false;
-    if (!this.#isTrusted(message.socket)) {
+    if (!peer.isTrusted) {
       this.#log.write("warn", "untrusted-peer", "A peer that is not in trustedPeers has asked", {
-        peer: message.socket.remoteAddress ?? "unix",
+        peer: peer.remoteAddress ?? "unix",
       });
       refuse(response, 403, true, "This peer may not ask. Add its address to trustedPeers.\n", true);
       return;
@@ -92,7 +107,7 @@ class Ask {
     }
     const keyHeaders = this.#keyHeaders.of(limit.rules);
     if (!this.#hasWarnedOfForgery && keyHeaders.size > 0 && preset.name === "nginx") this.#noticeForgery(message, keyHeaders);
-    const request = new AskedRequest(message, subject, this.#clientIp(preset, message), keyHeaders);
+    const request = new AskedRequest(message, subject, peer, this.#clientIp(preset, message, peer), keyHeaders);
     try {
       const outcome = limit.decide(request);
       if (isPromise(outcome)) {
@@ -104,16 +119,6 @@ class Ask {
     } catch (error) {
       this.#undecided(response, error);
     }
-  }
-
-  /** A gateway sends very many requests on one connection, so its address is judged once. */
-  #isTrusted(socket: Socket): boolean {
-    let known = this.#peers.get(socket);
-    if (known === undefined) {
-      known = this.#service.trust.trusts(socket.remoteAddress);
-      this.#peers.set(socket, known);
-    }
-    return known;
   }
 
   /** nginx passes the client's headers on unless its config says otherwise. Browsers and programs send this one, and nginx never does. */
@@ -128,13 +133,13 @@ class Ask {
   }
 
   /** The peer is a gateway, never the client. So a request without the header has no address. */
-  #clientIp(preset: Preset, message: IncomingMessage): string | undefined {
+  #clientIp(preset: Preset, message: IncomingMessage, peer: Peer): string | undefined {
     const name = preset.clientIpHeader ?? this.#clientIpHeader;
     const value = message.headers[name];
     if (value === undefined) return undefined;
     const list = Array.isArray(value) ? value.join(", ") : value;
     // The list of nginx has a name of its own.
-    return this.#service.trust.clientIp(message.socket.remoteAddress, () => list, name === "x-original-for" ? "x-forwarded-for" : name);
+    return this.#service.trust.clientIp(peer, () => list, name === "x-original-for" ? "x-forwarded-for" : name);
   }
 
   #answer(response: ServerResponse, preset: Preset, outcome: Outcome): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
+import type { Peer } from "../service/trust.js";
 import type { Subject } from "./presets.js";
 
 /** A key's header that a request has twice: the client may have added one to the gateway's. */
@@ -19,11 +20,17 @@ export class AskedRequest implements GatewayRequest {
   private readonly keyHeaders: ReadonlySet<string>;
 
   /** @param keyHeaders the headers that keys are read from. They must be unique in a request. */
-  constructor(message: IncomingMessage, { method, target, host }: Subject, clientIp: string | undefined, keyHeaders: ReadonlySet<string>) {
+  constructor(
+    message: IncomingMessage,
+    { method, target, host }: Subject,
+    peer: Peer,
+    clientIp: string | undefined,
+    keyHeaders: ReadonlySet<string>,
+  ) {
     this.method = method;
     this.target = target;
     this.host = host;
-    this.remoteAddress = message.socket.remoteAddress;
+    this.remoteAddress = peer.remoteAddress;
     this.clientIp = clientIp;
     this.message = message;
     this.keyHeaders = keyHeaders;

@@ -1,3 +1,4 @@
+import { isUnix } from "./address.js";
 import type { Problem } from "./problems.js";
 import type { Resolved } from "./resolve.js";
 import { type Command, flagOf, type Settings, table } from "./settings.js";
@@ -24,9 +25,12 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
   if (settings.dashboardActions && settings.adminTokenFile === undefined) {
     add(`${given("dashboardActions")} needs a password, so that not everyone on this machine may act. ${write("adminTokenFile")}`);
   }
-  if (settings.listen.startsWith("unix:") && !settings.trustedPeers.includes("unix")) {
+  for (const name of ["listen", "rls"] as const) {
+    if (!isUnix(settings[name] ?? "") || settings.trustedPeers.includes("unix")) continue;
+    // Clients with certificates are trusted wherever they are.
+    if (name === "rls" && settings.rlsClientCaFile !== undefined) continue;
     add(
-      `${given("listen")} is a Unix socket, whose peers have no address, and none of them is trusted to say the client's. Write ${flagOf("trustedPeers")} ${[...settings.trustedPeers, "unix"].join(",")}.`,
+      `${given(name)} is a Unix socket, whose peers have no address, and none of them is trusted to say the client's. Write ${flagOf("trustedPeers")} ${[...settings.trustedPeers, "unix"].join(",")}.`,
     );
   }
   for (const [name, other] of [

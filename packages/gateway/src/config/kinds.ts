@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { TrustedProxies } from "@floodgate/core/adapter";
 import { z } from "zod";
+import { parseAddress } from "./address.js";
 import { parseRedisUrl } from "./redis-url.js";
 
 /** What kind of value a setting has: how it is checked, and how it is written as a flag or an environment variable. */
@@ -117,19 +117,6 @@ export function orFalse<T>(kind: Kind<T>): Kind<T | false> {
     what: `${kind.what}, or false`,
     fromText: (text) => (text === "false" ? false : kind.fromText(text)),
   };
-}
-
-/** Where a server listens. Port 0 is any free port. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
-
-/** Parses `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080` (all addresses) or `unix:/path`. */
-export function parseAddress(text: string): ListenAddress | undefined {
-  if (text.startsWith("unix:"))
-    return text.length > "unix:".length && !text.includes("\0") ? { path: text.slice("unix:".length) } : undefined;
-  const [, bracketed, plain = "", digits] = /^(?:\[([^\]]*)\]|([^:[\]/]*)):(\d{1,5})$/.exec(text) ?? [];
-  if (digits === undefined || Number(digits) > 65535) return undefined;
-  if (bracketed !== undefined) return isIP(bracketed) === 6 ? { host: bracketed, port: Number(digits) } : undefined;
-  return /^[\w.-]*$/.test(plain) ? { host: plain === "" ? "::" : plain, port: Number(digits) } : undefined;
 }
 
 function asIs(text: string): string {

@@ -1,6 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { nearest } from "@floodgate/core/rules";
 import { readYaml } from "@floodgate/rules";
+import { isUnix } from "./address.js";
 import { conflicts } from "./conflicts.js";
 import { type Problem, SettingsError, shownValue, yamlOf } from "./problems.js";
 import { type Command, flagOf, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
@@ -193,5 +194,5 @@ export function defaultOf(setting: Setting<unknown>, command: Command): unknown 
 function withPaths(value: unknown, isPath: boolean, base: string): unknown {
   if (typeof value !== "string") return value;
   if (isPath) return resolve(base, value);
-  return value.startsWith("unix:") ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
+  return isUnix(value) ? `unix:${resolve(base, value.slice("unix:".length))}` : value;
 }

@@ -8,7 +8,7 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
-import { parseAddress } from "../config/kinds.js";
+import { isUnix, parseAddress } from "../config/address.js";
 import type { Part } from "../part.js";
 import { removeStale } from "../service/listen.js";
 import type { Service } from "../service/service.js";
@@ -48,7 +48,7 @@ export async function startRls(service: Service): Promise<Part | undefined> {
   const credentials = credentialsOf(settings);
   const server = new Server({ "grpc.max_receive_message_length": mostBytes });
   const health = new Health([serviceName], () => !service.draining && service.rules !== undefined);
-  const peers = new Peers(service.trust, settings.rlsClientCaFile !== undefined);
+  const peers = new Peers(service.trust, isUnix(settings.rls), settings.rlsClientCaFile !== undefined);
   server.addService(rateLimitService, { ShouldRateLimit: shouldRateLimit(service, peers) });
   server.addService(healthService, { Check: health.check, Watch: health.watch });
   const address = await bind(server, settings.rls, credentials).catch((error) => {
@@ -64,7 +64,7 @@ export async function startRls(service: Service): Promise<Part | undefined> {
         resolve();
       });
     });
-  return { name: "rls", address, url: address.startsWith("unix:") ? address : `grpc://${address}`, close };
+  return { name: "rls", address, url: isUnix(address) ? address : `grpc://${address}`, close };
 }
 
 function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<RequestMessage, ResponseMessage> {

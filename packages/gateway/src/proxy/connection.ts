@@ -1,12 +1,10 @@
 import type { Socket } from "node:net";
-import type { Trust } from "../service/trust.js";
+import type { Peer, Trust } from "../service/trust.js";
 import type { Exchange } from "./exchange.js";
 
 /** A client's connection. */
 export class Connection {
-  /** Read once: a client that has reset its connection has no address any more, and would look like the peer of a Unix socket. */
-  readonly remoteAddress: string | undefined;
-  readonly isTrusted: boolean;
+  readonly peer: Peer;
   /** Whether a request was refused. What comes after it on this connection is not trusted, and not read. */
   isRefused = false;
   /** Requests whose response is not over. More than one if the client pipelines. */
@@ -16,9 +14,8 @@ export class Connection {
   /** The newest request, if it was passed on. */
   exchange: Exchange | undefined;
 
-  constructor(remoteAddress: string | undefined, trust: Trust) {
-    this.remoteAddress = remoteAddress;
-    this.isTrusted = trust.trusts(remoteAddress);
+  constructor(peer: Peer) {
+    this.peer = peer;
   }
 
   /** Whether it is the client's turn: to send more, or to read more. */
@@ -38,6 +35,7 @@ export class Connections {
   readonly #trust: Trust;
   readonly #isUnix: boolean;
 
+  /** @param isUnix whether the server listens on a Unix socket. */
   constructor(trust: Trust, isUnix: boolean) {
     this.#trust = trust;
     this.#isUnix = isUnix;
@@ -46,12 +44,12 @@ export class Connections {
   add(socket: Socket): void {
     // A connection that was parsed a second time, because it had asked for an upgrade that is ignored.
     if (this.#all.has(socket)) return;
-    const { remoteAddress } = socket;
-    if (remoteAddress === undefined && !this.#isUnix) {
+    const peer = this.#trust.peer(socket.remoteAddress, this.#isUnix);
+    if (peer === undefined) {
       socket.destroy();
       return;
     }
-    this.#all.set(socket, new Connection(remoteAddress, this.#trust));
+    this.#all.set(socket, new Connection(peer));
     socket.once("close", () => this.#all.delete(socket));
   }
 

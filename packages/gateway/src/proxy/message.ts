@@ -1,8 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
-import type { Trust } from "../service/trust.js";
-import type { Connection } from "./connection.js";
+import type { Peer, Trust } from "../service/trust.js";
 import type { Exchange } from "./exchange.js";
 import type { Tunnel } from "./tunnel.js";
 
@@ -23,21 +22,23 @@ export class ProxiedRequest implements GatewayRequest {
   readonly fromTrustedPeer: boolean;
   readonly #headers: IncomingMessage["headers"];
   readonly #trust: Trust;
+  readonly #peer: Peer;
   /** Null until it is asked for. */
   #clientIp: string | undefined | null = null;
 
-  constructor(request: IncomingMessage, connection: Connection, trust: Trust) {
+  constructor(request: IncomingMessage, peer: Peer, trust: Trust) {
     this.method = request.method as string;
     this.target = request.url as string;
     this.#headers = request.headers;
     this.host = request.headers.host;
-    this.remoteAddress = connection.remoteAddress;
-    this.fromTrustedPeer = connection.isTrusted;
+    this.remoteAddress = peer.remoteAddress;
+    this.fromTrustedPeer = peer.isTrusted;
+    this.#peer = peer;
     this.#trust = trust;
   }
 
   get clientIp(): string | undefined {
-    if (this.#clientIp === null) this.#clientIp = this.#trust.clientIp(this.remoteAddress, (name) => this.header(name));
+    if (this.#clientIp === null) this.#clientIp = this.#trust.clientIp(this.#peer, (name) => this.header(name));
     return this.#clientIp;
   }
 

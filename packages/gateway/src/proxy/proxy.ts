@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { isPromise, type Outcome, type Promised, Waiting, whenEnded } from "@floodgate/core/adapter";
-import { parseAddress } from "../config/kinds.js";
+import { isUnix } from "../config/address.js";
 import type { Part } from "../part.js";
 import { type Listening, listen } from "../service/listen.js";
 import type { Service } from "../service/service.js";
@@ -47,10 +47,9 @@ class ReverseProxy {
   constructor(service: Service, upstream: UpstreamProxy) {
     const { settings } = service;
     const { clientTimeoutMs, keepAliveTimeoutMs, maxHeaderBytes } = settings;
-    const address = parseAddress(settings.listen);
     this.#service = service;
     this.#upstream = upstream;
-    this.#connections = new Connections(service.trust, address !== undefined && "path" in address);
+    this.#connections = new Connections(service.trust, isUnix(settings.listen));
     this.#headers = new RequestHeaders(settings);
     this.server = createServer({
       IncomingMessage: ClientMessage,
@@ -104,7 +103,7 @@ class ReverseProxy {
       send(response, refused, true);
       return;
     }
-    this.#decide(new ProxiedRequest(request, connection, this.#service.trust), connection, {
+    this.#decide(new ProxiedRequest(request, connection.peer, this.#service.trust), connection, {
       answer: (answer) => send(response, answer, this.#service.draining),
       onLeft: (left) => whenEnded(response, left),
       begin: (asked, outcome) => {
@@ -137,7 +136,7 @@ class ReverseProxy {
       sendOnSocket(socket, refused);
       return;
     }
-    this.#decide(new ProxiedRequest(request, connection, this.#service.trust), connection, {
+    this.#decide(new ProxiedRequest(request, connection.peer, this.#service.trust), connection, {
       answer: (answer) => sendOnSocket(socket, answer),
       onLeft: (left) => socket.once("close", left),
       begin: (asked, outcome) => {

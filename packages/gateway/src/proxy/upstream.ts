@@ -4,6 +4,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { isIP } from "node:net";
 import { FloodgateError } from "@floodgate/core";
 import type { ProxyServerOptions } from "httpxy";
+import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 
 /** How httpxy reaches the upstream. */
@@ -49,7 +50,7 @@ export function upstreamOf(settings: Settings): Upstream {
 }
 
 function targetOf(upstream: string): Target {
-  if (upstream.startsWith("unix:")) return { protocol: "http:", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
+  if (isUnix(upstream)) return { protocol: "http:", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
   let url: URL;
   try {
     url = new URL(upstream);

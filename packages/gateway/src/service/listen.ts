@@ -3,7 +3,7 @@ import { lstat, unlink } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
 import { connect, type Server } from "node:net";
 import { FloodgateError } from "@floodgate/core";
-import { type ListenAddress, parseAddress } from "../config/kinds.js";
+import { isUnix, type ListenAddress, parseAddress } from "../config/address.js";
 
 /** A server that accepts connections. */
 export interface Listening {
@@ -42,7 +42,7 @@ export async function listen(server: HttpServer | Server, address: string, what:
   const actual = actualAddress(server, parsed);
   return {
     address: actual,
-    url: actual.startsWith("unix:") ? actual : `http://${actual}`,
+    url: isUnix(actual) ? actual : `http://${actual}`,
     close: (graceMs) => closeServer(server, graceMs),
   };
 }

@@ -4,6 +4,14 @@ import { forwardedList } from "./forwarded.js";
 
 type HeaderReader = (lowerCaseName: string) => string | undefined;
 
+/** The other end of a connection. */
+export interface Peer {
+  /** Undefined for a Unix socket. */
+  readonly remoteAddress: string | undefined;
+  /** Whether it is one of `trustedPeers`. */
+  readonly isTrusted: boolean;
+}
+
 /** Which peers are believed, and what they say about the client's address. */
 export class Trust {
   readonly #proxies: TrustedProxies | undefined;
@@ -18,9 +26,15 @@ export class Trust {
     this.#header = clientIpHeader.toLowerCase();
   }
 
-  /** Whether a peer is trusted. A peer without an address is on a Unix socket. */
-  trusts(remoteAddress: string | undefined): boolean {
-    return remoteAddress === undefined ? this.#unix : this.#proxies?.has(remoteAddress) === true;
+  /**
+   * The peer of a connection. Call it once, when the connection begins: a client that has reset its connection has no address any more, and
+   * would look like the peer of a Unix socket.
+   * @param isUnix whether the server listens on a Unix socket.
+   * @returns undefined if the peer has left before its address could be read. Close the connection.
+   */
+  peer(remoteAddress: string | undefined, isUnix: boolean): Peer | undefined {
+    if (isUnix) return { remoteAddress: undefined, isTrusted: this.#unix };
+    return remoteAddress === undefined ? undefined : { remoteAddress, isTrusted: this.#proxies?.has(remoteAddress) === true };
   }
 
   /**
@@ -28,8 +42,8 @@ export class Trust {
    * peer's own.
    * @param name another header, for a peer that has its own.
    */
-  clientIp(remoteAddress: string | undefined, header: HeaderReader, name: string = this.#header): string | undefined {
-    if (!this.trusts(remoteAddress)) return remoteAddress;
+  clientIp({ remoteAddress, isTrusted }: Peer, header: HeaderReader, name: string = this.#header): string | undefined {
+    if (!isTrusted) return remoteAddress;
     const value = header(name);
     return (value === undefined ? undefined : this.#addressIn(name, value)) ?? remoteAddress;
   }

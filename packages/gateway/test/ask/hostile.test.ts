@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { observe } from "@floodgate/core";
@@ -19,6 +20,21 @@ describe("A peer that is not trusted", () => {
     }
     expect(log.warnings).toEqual(["A peer that is not in trustedPeers has asked"]);
   });
+});
+
+it("A client that resets its connection has no address, and is not taken for a trusted peer of a Unix socket", async () => {
+  const { ask: origin } = await startServe([few(1000)], { trustedPeers: ["10.0.0.0/8", "unix"] });
+  let decisions = 0;
+  onTestFinished(observe(() => decisions++));
+  const { hostname, port } = new URL(origin);
+  for (let i = 0; i < 50; i++) {
+    const socket = connect(Number(port), hostname);
+    await once(socket, "connect");
+    socket.write(ask("nginx", ...original), () => socket.resetAndDestroy());
+    await once(socket, "close");
+  }
+  await sendRaw(origin, ask("nginx", ...original));
+  expect(decisions).toBe(0);
 });
 
 describe("What a client may have caused is denied with 403, because gateways let other statuses pass as our errors:", () => {

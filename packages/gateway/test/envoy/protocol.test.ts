@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
@@ -8,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { resolveSettings } from "../../src/config/resolve.js";
 import { startRls } from "../../src/envoy/server.js";
 import { type Service, startService } from "../../src/service/service.js";
+import { makeCertificate } from "../certificate.js";
 import { closeAll, connect, descriptor, encode, start } from "./client.js";
 
 afterEach(closeAll);
@@ -229,12 +229,12 @@ describe("addresses", () => {
 describe("TLS", () => {
   let folder: string;
   const file = (name: string): string => join(folder, name);
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "floodgate-tls-"));
-    const make = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"];
     for (const name of ["server", "client", "other"]) {
-      const names = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"];
-      execFileSync("openssl", [...make, "-keyout", file(`${name}.key`), "-out", file(`${name}.crt`), ...names], { stdio: "ignore" });
+      const { certificate, key } = await makeCertificate(name);
+      writeFileSync(file(`${name}.crt`), certificate);
+      writeFileSync(file(`${name}.key`), key);
     }
   });
   afterAll(() => rmSync(folder, { recursive: true }));

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, vi } from "vitest";
-import { certificate, privateKey } from "./certificate.js";
+import { makeCertificate } from "../certificate.js";
 import { ask, atEnd, limitOf, loose, rawConnection, startGateway, startUpstream } from "./support.js";
 
 /** A process of its own, because the connections of both sides would be too many for one: each sends a request, and then nothing. */
@@ -106,7 +106,8 @@ describe("the upstream", () => {
   });
 
   it("may speak TLS: its certificate is checked by its own name, whatever host the client names", async () => {
-    const server = createTlsServer({ cert: certificate, key: privateKey }, (request, response) => void response.end(request.headers.host));
+    const { certificate, key } = await makeCertificate();
+    const server = createTlsServer({ cert: certificate, key }, (request, response) => void response.end(request.headers.host));
     await once(server.listen(0, "127.0.0.1"), "listening");
     atEnd(() => {
       server.closeAllConnections();

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { Trust } from "../../src/service/trust.js";
+import { Peers } from "../../src/envoy/peers.js";
+import { type Peer, Trust } from "../../src/service/trust.js";
 
 const proxies = ["loopback", "10.0.0.0/8", "2001:db8::/32"];
 
 /** The client that a peer says; a peer of `"unix"` has no address. */
 function clientOf(header: string, value: string | undefined, peer = "10.0.0.1", trustedPeers = proxies): string | undefined {
   const trust = new Trust({ trustedPeers, clientIpHeader: header });
-  return trust.clientIp(peer === "unix" ? undefined : peer, (name) => (name === header.toLowerCase() ? value : "6.6.6.6"));
+  const from = trust.peer(peer === "unix" ? undefined : peer, peer === "unix") as Peer;
+  return trust.clientIp(from, (name) => (name === header.toLowerCase() ? value : "6.6.6.6"));
 }
 
 describe("the client of X-Forwarded-For, counted from the right", () => {
@@ -72,8 +74,15 @@ test("no header of an untrusted peer counts", () => {
   );
 });
 
+test("a client that has reset its TCP connection, and so has no address, is never the trusted peer of a Unix socket", () => {
+  const trust = new Trust({ trustedPeers: ["loopback", "unix"], clientIpHeader: "x" });
+  expect(trust.peer(undefined, false)).toBe(undefined);
+  expect(new Peers(trust, false, false).trusts("unknown")).toBe(false);
+  expect(new Peers(trust, true, false).trusts("unknown")).toBe(true);
+});
+
 test("a peer on a Unix socket is trusted only if `trustedPeers` says unix", () => {
-  expect(new Trust({ trustedPeers: ["loopback"], clientIpHeader: "x" }).trusts(undefined)).toBe(false);
-  expect(new Trust({ trustedPeers: [], clientIpHeader: "x" }).trusts("127.0.0.1")).toBe(false);
+  const trusts = (trustedPeers: string[]) => new Trust({ trustedPeers, clientIpHeader: "x" }).peer(undefined, true)?.isTrusted;
+  expect([trusts(["loopback"]), trusts([]), trusts(["unix"])]).toEqual([false, false, true]);
   expect(clientOf("x-forwarded-for", "1.1.1.1, 203.0.113.7", "unix", ["unix"])).toBe("203.0.113.7");
 });
