@@ -41,11 +41,17 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > mostBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += (chunk as Uint8Array).byteLength;
-    if (size > mostBytes) throw tooLarge();
-    chunks.push(chunk as Uint8Array);
+  try {
+    for await (const chunk of request.body ?? []) {
+      size += (chunk as Uint8Array).byteLength;
+      if (size > mostBytes) break;
+      chunks.push(chunk as Uint8Array);
+    }
+  } catch {
+    // The client has left, and nobody reads this.
+    throw new Problem(400, "incomplete-body", "The connection ended before the body was complete.");
   }
+  if (size > mostBytes) throw tooLarge();
   return Buffer.concat(chunks);
 }
 

@@ -53,9 +53,15 @@ export function refuse(response: ServerResponse, status: number, denies: boolean
 
 /** Denies a request that Node's parser refuses, or has no response for. Closes the connection. */
 export function denyRaw(socket: Socket, status: number): void {
+  // After CONNECT, Node listens no more, and the error of a client that resets its connection would end the process.
+  socket.on("error", ignore);
   if (!socket.writable) {
     socket.destroy();
     return;
   }
   socket.end(`HTTP/1.1 403 Forbidden\r\n${statusHeader}: ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+  // A client that never closes would keep the connection.
+  socket.once("finish", () => socket.destroy());
 }
+
+function ignore(): void {}
