@@ -80,7 +80,8 @@ local function ask(r)
     if not done then close() end
   end
   if not done then return nil, tostring(answer) end
-  local denied = (answer.headers["content-type"] or ""):find("^application/problem%+json")
+  -- A limit, or a request that the decision server refuses, which a client may have made so.
+  local denied = answer.headers["x-floodgate-status"] or (answer.headers["content-type"] or ""):find("^application/problem%+json")
   if (answer.status >= 200 and answer.status < 300) or denied then return answer end
   return nil, "status " .. answer.status
 end

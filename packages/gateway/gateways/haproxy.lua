@@ -21,12 +21,17 @@ local function question(txn, rule_headers)
   if sent["host"] then headers["x-forwarded-host"] = { sent["host"][0] } end
   for name in rule_headers:lower():gmatch("[^,]+") do
     -- HAProxy counts from 0, Lua from 1.
-    if sent[name] then headers[name] = { table.concat(sent[name], ", ", 0) } end
+    -- Each line by itself: the app may read one of two lines, so the decision server must see that there are two.
+    for i = 0, sent[name] and #sent[name] or -1 do
+      headers[name] = headers[name] or {}
+      headers[name][i + 1] = sent[name][i]
+    end
   end
   return headers
 end
 
--- The answer, or nil if there is none: only the decision server's own ones name the limits or describe a problem.
+-- The answer, or nil if there is none. The decision server marks what it denies: a limit describes a problem, and a request that it refuses,
+-- which a client may have made so, has a status.
 local function ask(txn, rule_headers)
   local asked, answer = pcall(function()
     return core.httpclient():get({ url = url, dst = address, headers = question(txn, rule_headers), timeout = last_resort_ms })
@@ -34,7 +39,7 @@ local function ask(txn, rule_headers)
   if not asked or not answer or not answer.headers then return nil end
   if answer.status >= 200 and answer.status < 300 then return answer end
   local kind = answer.headers["content-type"]
-  if kind and kind[0]:find("^application/problem%+json") then return answer end
+  if answer.headers["x-floodgate-status"] or (kind and kind[0]:find("^application/problem%+json")) then return answer end
   return nil
 end
 

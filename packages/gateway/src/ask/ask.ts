@@ -49,6 +49,8 @@ export function askServer(service: Service): Server {
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Socket) =>
     denyRaw(socket, code === "HPE_HEADER_OVERFLOW" ? 431 : 400),
   );
+  // Node would answer 417, which some gateways take for an error of ours. The gateway has to judge what its client expects.
+  server.on("checkExpectation", (message, response) => ask.handle(message, response));
   server.on("connect", (_message, socket: Socket) => denyRaw(socket, 405));
   return server;
 }

@@ -126,6 +126,13 @@ describe("On one connection", () => {
     expect(responses.map(({ status }) => status)).toEqual([204, 204, 200, 200, 204]);
   });
 
+  it("an expectation is no reason to answer otherwise: 417 would pass as our error", async () => {
+    const { ask: origin } = await startServe([few(1)]);
+    for (const status of [204, 429]) {
+      expect(await sendRaw(origin, ask("caddy", ...asked, "Expect: more", "Connection: close"))).toMatchObject([{ status }]);
+    }
+  });
+
   it("an upgrade is decided like any other request, and closes the connection, on which Node reads nothing more", async () => {
     const { ask: origin } = await startServe([few(1)]);
     const upgrade = ["Connection: upgrade", "Upgrade: websocket"];

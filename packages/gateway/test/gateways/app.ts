@@ -8,6 +8,8 @@ export interface Received {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  /** How many lines each header had, by its name in lower case. */
+  readonly lines: Readonly<Record<string, number>>;
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -25,8 +27,9 @@ export class App {
         hash.update(chunk);
         bytes += chunk.length;
       }
-      const { method = "", url = "", headers } = req;
-      const received: Received = { method, url, headers, bytes, sha256: hash.digest("hex") };
+      const { method = "", url = "", headers, headersDistinct } = req;
+      const lines = Object.fromEntries(Object.entries(headersDistinct).map(([name, values = []]) => [name, values.length]));
+      const received: Received = { method, url, headers, lines, bytes, sha256: hash.digest("hex") };
       this.#received.push(received);
       res.statusCode = Number(/^\/status\/(\d+)/.exec(url)?.[1] ?? 200);
       res.setHeader("X-App", "yes");

@@ -37,6 +37,7 @@ const policy = "policy: { algorithm: fixed-window, limit: 5, window: 365d }";
 const rules = `rules:
   - { name: by-ip, match: { path: "/ip/*" }, key: ip, ${policy} }
   - { name: by-key, match: { path: "/key/*" }, key: "header:x-api-key", ${policy} }
+  - { name: by-demanded-key, match: { path: "/demand/*" }, key: "header:x-api-key", onMissingKey: error, ${policy} }
   - { name: by-user, match: { path: "/user/*" }, key: user, ${policy} }
   - { name: by-path, match: { path: "/paths/:id/edit" }, key: ip, ${policy} }
   - { name: by-method, match: { method: POST, path: /posts }, key: ip, ${policy} }

@@ -126,6 +126,22 @@ export function describeGateway(gateway: GatewayUnderTest): void {
         ).toEqual({ 200: limit, 429: 7 });
       });
 
+      it("that a rule counts by does not send the app another one than it is counted by", async () => {
+        await client().burst(
+          6,
+          () => "/key/1",
+          (i) => ({ headers: { "X-Api-Key": i % 2 === 0 ? [`${i}`, "own"] : ["own", `${i}`] } }),
+        );
+        // Of two lines, the app might read the other one.
+        for (const { lines } of app.take()) expect(lines["x-api-key"]).toBe(1);
+      });
+
+      it("is denied if the decision server refuses to decide, although the gateway fails open", async () => {
+        const one = client();
+        for (const headers of [{}, { "X-Api-Key": "" }]) expect((await one.send("/demand/1", { headers })).status).toBe(403);
+        expect(app.take()).toEqual([]);
+      });
+
       it("is no other user", async () => {
         expect(
           await client().burst(
