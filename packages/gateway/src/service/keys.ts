@@ -37,10 +37,16 @@ function claimOf(request: GatewayRequest, claim: string): string | undefined {
 
 function claimsOf(payload: string): Readonly<Record<string, Key | null | object>> | undefined {
   try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
+    const claims: unknown = JSON.parse(withLongNumbersAsTexts(Buffer.from(payload, "base64url").toString()));
     // Without a prototype, so that `constructor` is not a claim.
     return typeof claims === "object" && claims !== null ? Object.assign(Object.create(null), claims) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Else users with neighbouring ids above 2^53 would be one, because no number tells them apart. */
+function withLongNumbersAsTexts(json: string): string {
+  if (!/\d{16}/.test(json)) return json;
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (token) => (/^-?\d{16,}$/.test(token) ? `"${token}"` : token));
 }

@@ -55,6 +55,16 @@ describe("a claim", () => {
     expect(claim(name, token(claims))).toBe(value);
   });
 
+  it.each([
+    ['{"id":9007199254740993}', "9007199254740993"],
+    ['{"id":-175928847299117063,"x":"1759288472991170630\\""}', "-175928847299117063"],
+    ['{"x":["\\\\",12345678901234567890],"id":"9007199254740993"}', "9007199254740993"],
+    ['{"x":0.1234567890123456789,"id":1234567890123456e1}', "12345678901234560"],
+    ['{"x":1234567890123456,"id":7}', "7"],
+  ])("of %s is exact above 2^53 too", (json, value) => {
+    expect(claim("id", token(undefined, Buffer.from(json).toString("base64url")))).toBe(value);
+  });
+
   it.each<[string, Record<string, string>]>([
     ["no token", {}],
     ["another scheme", { authorization: "Basic YTpi" }],
