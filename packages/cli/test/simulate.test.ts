@@ -30,7 +30,7 @@ const pattern = '$remote_addr - $remote_user [$time_local] "$request" $status $b
 
 it("prints what each rule would have done, and the lines that were skipped", async () => {
   const { code, out, err } = await floodgate(["simulate", access, "--rules", file, "--format", pattern, "--key", "user=$http_x_user"]);
-  expect({ code, err }).toEqual({ code: 0, err: "floodgate: 1 of 5 lines do not fit the format. They were skipped.\n" });
+  expect({ code, err }).toEqual({ code: 0, err: "floodgate: 1 of 5 lines does not fit the format. It was skipped.\n" });
   expect(out).toBe(`4 requests in 5 lines, format ${pattern}
 2026-11-20 12:00:01 to 2026-11-20 12:00:03 UTC
 
@@ -68,7 +68,7 @@ it("prints JSON, and reads standard input", async () => {
     rejected: 2,
     formats: { stdin: "combined" },
     notes: [
-      "1 of 5 lines do not fit the format. They were skipped.",
+      "1 of 5 lines does not fit the format. It was skipped.",
       'The rules count by "user", but nothing says where the log has it, so no request has this key. Write --key user=<field>.',
     ],
   });

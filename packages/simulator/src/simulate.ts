@@ -124,7 +124,8 @@ export function policyOf({ fixed }: CompiledRule<LogRequest>): Policy {
 
 /** What was read, for reports. */
 export function summaryOf(tally: Tally): LogSummary {
-  const isEmpty = tally.requests === 0;
+  // Requests that still wait to be sorted have been read, but no time is known yet.
+  const isEmpty = tally.firstMs > tally.lastMs;
   return {
     lines: tally.lines,
     requests: tally.requests,

@@ -70,6 +70,7 @@ const request = '"POST /posts?page=2 HTTP/1.1"';
 const logs: Record<string, readonly string[]> = {
   combined: [`203.0.113.9 - ann [20/Nov/2026:12:00:01 +0000] ${request} 200 12 "-" "curl/8"`],
   common: [`203.0.113.9 - ann [20/Nov/2026:14:00:01 +0200] ${request} 200 12`],
+  "host-combined": [`example.com 203.0.113.9 - ann [20/Nov/2026:12:00:01 +0000] ${request} 200 12 "-" "curl/8"`],
   "vhost-combined": [`example.com:443 203.0.113.9 - ann [20/Nov/2026:12:00:01 +0000] ${request} 200 12 "-" "curl/8"`],
   alb: [
     `https 2026-11-20T12:00:01.000000Z app/my-lb/50dc6c495c0c9188 203.0.113.9:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "POST https://example.com:443/posts?page=2 HTTP/1.1" "curl/8" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337281" "example.com" "-" 1 2026-11-20T12:00:00.900000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
@@ -199,7 +200,7 @@ it("host names and anonymous addresses are clients of their own, by their names"
     notes,
   } = await simulate([logOf(names.map((name) => lineAt(name, 1)))], set);
   expect(rule).toMatchObject({ requests: 4, limited: 1, clients: 3, topLimited: [{ key: "unicomp6.unicomp.net" }] });
-  expect(notes).toEqual(["3 clients have a name instead of an IP address. Each counts as an address of its own."]);
+  expect(notes).toEqual(["3 clients have a name instead of an IP address. Each name counts as an address of its own."]);
 });
 
 it("logs of several servers and rotated logs are replayed in the order of their times", async () => {

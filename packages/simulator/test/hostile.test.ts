@@ -13,7 +13,7 @@ const hostile: Record<string, { log: string | Uint8Array; skipped: number; notes
   "a line of a megabyte": {
     log: [good[0], `${good[1]}${"x".repeat(2 ** 20)}`, good[1]].join("\n"),
     skipped: 1,
-    notes: ["1 of 3 lines are longer than 1 MiB. They were skipped."],
+    notes: ["1 of 3 lines is longer than 1 MiB. It was skipped."],
   },
   "a line of nearly a megabyte": {
     log: [good[0], lineAt("192.0.2.2", 0, undefined, "x".repeat(2 ** 20 - 200)), good[1]].join("\n"),
@@ -44,7 +44,7 @@ const hostile: Record<string, { log: string | Uint8Array; skipped: number; notes
     log: [...good, lineAt("-", 1)].join("\n"),
     skipped: 0,
     requests: 3,
-    notes: [/^1 requests have no client address\. .* FLOODGATE_NO_CLIENT_IP/],
+    notes: [/^1 request has no client address\. .* FLOODGATE_NO_CLIENT_IP/],
   },
 };
 
@@ -109,7 +109,7 @@ it("more clients than --max-clients are counted, but not measured, and the store
   } = await simulate([logOf(lines)], perIp, { maxClients: 1000 });
   expect(rule).toMatchObject({ requests: 3000, clients: 1000, unmeasured: 2000 });
   expect(notes).toEqual([
-    "There are more clients than --max-clients. 2,000 requests of the others were counted, but their clients are not among the clients.",
+    "There are more clients than --max-clients. 2,000 requests of the others were counted, but these clients were not measured.",
     "The store was full and dropped 2,000 counts, so more would be limited. Raise --max-clients.",
   ]);
 });

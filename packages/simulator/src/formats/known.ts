@@ -10,9 +10,10 @@ const common = '$remote_addr - $remote_user [$time_local] "$request" $status $bo
 const combined = `${common} "$http_referer" "$http_user_agent"`;
 
 /** Formats as patterns, in the syntax of nginx's `log_format`. */
-const patterns: Readonly<Record<"combined" | "common" | "vhost-combined" | "alb" | "s3", string>> = {
+const patterns: Readonly<Record<"combined" | "common" | "host-combined" | "vhost-combined" | "alb" | "s3", string>> = {
   combined,
   common,
+  "host-combined": `$host ${combined}`,
   "vhost-combined": `$host:$server_port ${combined}`,
   alb: '$type $time_iso8601 $elb $client_addr_port $target_addr_port $request_time $target_time $response_time $status $target_status $received_bytes $sent_bytes "$request" "$http_user_agent"',
   s3: '$bucket_owner $bucket [$time_local] $remote_addr $requester $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $total_time $turn_around_time "$http_referer" "$http_user_agent"',

@@ -1,6 +1,7 @@
 import { type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@floodgate/core";
 import { inventory } from "@floodgate/core/rules";
 import { RuleMeter } from "../measure/rule-meter.js";
+import { count } from "../print/numbers.js";
 import { defaultMaxClients } from "../replay/replay-logs.js";
 import { measuredRule, type SimulatedRule, type Simulation } from "../simulate.js";
 
@@ -86,7 +87,9 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       notes:
         unmeasured === 0
           ? []
-          : [`There are more clients than maxClients. ${unmeasured} requests of the others were counted, but not measured.`],
+          : [
+              `There are more clients than maxClients. ${count(unmeasured, "request")} of the others ${unmeasured === 1 ? "was" : "were"} counted, but these clients were not measured.`,
+            ],
     };
   };
   return { simulation, stop };

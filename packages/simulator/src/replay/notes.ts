@@ -1,12 +1,14 @@
 import { formatDuration, type RuleSet } from "@floodgate/core/rules";
+import { count, number } from "../print/numbers.js";
 import type { Tally } from "../read/tally.js";
 import { type AppFields, appNames, type Replay } from "./replay.js";
 
+/** Why lines were skipped: of one line, and of several. */
 const skips = {
-  malformed: "do not fit the format",
-  "no-time": "have no valid time",
-  "too-long": "are longer than 1 MiB",
-  "no-request": "have no HTTP request",
+  malformed: ["does not fit the format. It was skipped.", "do not fit the format. They were skipped."],
+  "no-time": ["has no valid time. It was skipped.", "have no valid time. They were skipped."],
+  "too-long": ["is longer than 1 MiB. It was skipped.", "are longer than 1 MiB. They were skipped."],
+  "no-request": ["has no HTTP request. It was skipped.", "have no HTTP request. They were skipped."],
 } as const;
 
 /** What one should know to judge the numbers of a replay, in sentences. */
@@ -18,13 +20,13 @@ export function notesOf(
   rules: readonly { readonly unmeasured: number }[],
 ): string[] {
   const notes = [...tally.problems];
-  for (const [why, words] of Object.entries(skips)) {
-    const count = tally.skipped[why as keyof typeof skips];
-    if (count > 0) notes.push(`${number(count)} of ${number(tally.lines)} lines ${words}. They were skipped.`);
+  for (const [why, [one, several]] of Object.entries(skips)) {
+    const skipped = tally.skipped[why as keyof typeof skips];
+    if (skipped > 0) notes.push(`${number(skipped)} of ${count(tally.lines, "line")} ${skipped === 1 ? one : several}`);
   }
   if (tally.late > 0) {
     notes.push(
-      `${number(tally.late)} requests came out of order, by up to ${formatDuration(tally.latestMs)}, and could not be sorted. They count at the time of the request before them. --reorder sorts more lines at once.`,
+      `${count(tally.late, "request")} came out of order, by up to ${formatDuration(tally.latestMs)}, and could not be sorted. ${tally.late === 1 ? "It counts" : "They count"} at the time of the request before. --reorder sorts more lines at once.`,
     );
   }
   const { keys, costs } = appNames(set);
@@ -50,29 +52,29 @@ export function notesOf(
       : `a field ${JSON.stringify(name)}`;
     notes.push(`The log does not have ${what}, so no request has it.`);
   }
-  for (const [code, count] of replay.failed)
-    notes.push(failed[code]?.(number(count)) ?? `The app would have failed with ${code} for ${number(count)} requests.`);
-  if (replay.clients.named > 0) {
-    notes.push(`${number(replay.clients.named)} clients have a name instead of an IP address. Each counts as an address of its own.`);
+  for (const [code, times] of replay.failed)
+    notes.push(failed[code]?.(times) ?? `The app would have failed with ${code} for ${count(times, "request")}.`);
+  const { named } = replay.clients;
+  if (named > 0) {
+    notes.push(
+      `${count(named, "client")} ${named === 1 ? "has" : "have"} a name instead of an IP address. Each name counts as an address of its own.`,
+    );
   }
   const unmeasured = Math.max(0, ...rules.map(({ unmeasured }) => unmeasured));
   if (unmeasured > 0) {
     notes.push(
-      `There are more clients than --max-clients. ${number(unmeasured)} requests of the others were counted, but their clients are not among the clients.`,
+      `There are more clients than --max-clients. ${count(unmeasured, "request")} of the others ${unmeasured === 1 ? "was" : "were"} counted, but these clients were not measured.`,
     );
   }
   if (replay.store.evictions > 0) {
-    notes.push(`The store was full and dropped ${number(replay.store.evictions)} counts, so more would be limited. Raise --max-clients.`);
+    notes.push(`The store was full and dropped ${count(replay.store.evictions, "count")}, so more would be limited. Raise --max-clients.`);
   }
   return [...notes, ...replay.warnings];
 }
 
-const failed: Readonly<Record<string, (count: string) => string>> = {
-  FLOODGATE_NO_CLIENT_IP: (count) =>
-    `${count} requests have no client address. The app would have failed with FLOODGATE_NO_CLIENT_IP. --ip <field> names another field.`,
-  FLOODGATE_NO_ROUTE: (count) => `A log has no routes, so ${count} requests could not be counted by route. Give the rule a path without *.`,
+const failed: Readonly<Record<string, (times: number) => string>> = {
+  FLOODGATE_NO_CLIENT_IP: (times) =>
+    `${count(times, "request")} ${times === 1 ? "has" : "have"} no client address. The app would have failed with FLOODGATE_NO_CLIENT_IP. --ip <field> names another field.`,
+  FLOODGATE_NO_ROUTE: (times) =>
+    `A log has no routes, so ${count(times, "request")} could not be counted by route. Give the rule a path without *.`,
 };
-
-function number(value: number): string {
-  return value.toLocaleString("en");
-}

@@ -8,6 +8,8 @@ export class Needs {
   readonly #keys: KeyIndex;
   #values: Float64Array = new Float64Array(64);
   readonly #sums: WindowSums | undefined;
+  /** Whether there were more clients than are measured. */
+  isFull = false;
   /** The client that needs most, and when it did. */
   greatest: { readonly key: string; readonly atMs: number; readonly need: number } | undefined;
 
@@ -31,7 +33,10 @@ export class Needs {
 
   see(key: string, decision: Decision, nowMs: number): void {
     const client = this.#keys.of(key);
-    if (client < 0) return;
+    if (client < 0) {
+      this.isFull = true;
+      return;
+    }
     while (client >= this.#values.length) this.#values = doubled(this.#values);
     const used = this.#usedBy(client, decision, nowMs);
     if (used <= (this.#values[client] as number)) return;

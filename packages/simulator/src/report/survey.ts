@@ -145,15 +145,20 @@ async function replayedUnderLimits(
       grid: gridOf(rule.policy, lanes.length > 0 ? lanes : worlds, withoutLimit?.needs.ranked().descending ?? descending),
       burst: burst?.result((key) => clients.shown(key)),
     })),
-    notes: notesOf(tried),
+    notes: notesOf(tried, maxClients),
   };
 }
 
-function notesOf(tried: readonly Tried[]): string[] {
+function notesOf(tried: readonly Tried[], maxClients: number): string[] {
+  const isFull = tried.some(({ needs, lanes, worlds }) => needs.isFull && lanes.length + worlds.length > 0);
+  const full = `Other limits were tried on the first ${maxClients.toLocaleString("en")} clients of a rule only, so their numbers are too low. Raise --max-clients.`;
   const without = tried.filter(({ lanes, worlds, descending }) => descending.length > 0 && lanes.length + worlds.length === 0);
-  return without.map(({ rule }, i) =>
-    i < mostRules && tried.indexOf(without[i] as Tried) >= mostRules
-      ? `Other limits were tried for the first ${mostRules} rules only, so not for ${rule.name}.`
-      : `The states of ${rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
-  );
+  return [
+    ...(isFull ? [full] : []),
+    ...without.map((each) =>
+      tried.indexOf(each) >= mostRules
+        ? `Other limits were tried for the first ${mostRules} rules only, so not for ${each.rule.name}.`
+        : `The states of ${each.rule.name} under other limits would need too much memory, so they were not tried. A smaller --max-clients helps.`,
+    ),
+  ];
 }

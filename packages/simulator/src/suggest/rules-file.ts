@@ -1,5 +1,5 @@
 import { matchOf } from "../compare/trial.js";
-import { duration, number, percent, time } from "../print/numbers.js";
+import { count, duration, number, percent, time } from "../print/numbers.js";
 import { sanitize, shownKey } from "../print/terminal.js";
 import { percentiles, type SuggestedRule, type Suggestion } from "./suggest.js";
 
@@ -21,13 +21,13 @@ function headText({ requests, lines, clients, by, match, touch, firstMs = 0, las
   const few =
     may === 0
       ? [
-          `${percentText(touch)} of ${number(clients)} clients is less than one client, so no client is limited. For a limit that rests on clients`,
+          `${percentText(touch)} of ${count(clients, "client")} is less than one client, so no client is limited. For a limit that rests on clients`,
           `above it, give a log with at least ${number(Math.ceil(1 / touch))} clients, or a larger --touch.`,
         ]
-      : [`That is at most ${number(may)} of ${number(clients)} clients. The more clients, the surer the number: see the intervals below.`];
+      : [`That is at most ${number(may)} of ${count(clients, "client")}. The more clients, the surer the number: see the intervals below.`];
   return [
-    `Suggested by floodgate simulate --suggest, from ${number(requests)} requests in ${number(lines)} lines,`,
-    `${time(firstMs)} to ${time(lastMs)} UTC, of ${number(clients)} clients by ${by}${match === undefined ? "" : `, for ${match}`}.`,
+    `Suggested by floodgate simulate --suggest, from ${count(requests, "request")} in ${count(lines, "line")},`,
+    `${time(firstMs)} to ${time(lastMs)} UTC, of ${count(clients, "client")} by ${by}${match === undefined ? "" : `, for ${match}`}.`,
     `Each rule has the least limit that would have limited at most ${percentText(touch)} of the clients.`,
     ...(touch === 0 ? ["So no client of this log is limited."] : few),
   ];
@@ -106,10 +106,10 @@ function effectText(rule: SuggestedRule): string[] {
   const { requests, limited, clients, clientsLimited, heaviest, delayed, longestQueuedMs } = rule;
   const stopped = heaviest
     .slice(0, 3)
-    .map(({ key, requests, limited }) => `${shownKey(key)} (${number(requests)} requests): ${limited === 0 ? "none" : number(limited)}`);
+    .map(({ key, requests, limited }) => `${shownKey(key)} (${count(requests, "request")}): ${limited === 0 ? "none" : number(limited)}`);
   return [
-    `Replayed: it limits ${number(clientsLimited)} of ${number(clients)} clients (${percent(clientsLimited, clients)}) and ${number(limited)} of ${number(requests)} requests (${percent(limited, requests)}).`,
-    ...(delayed > 0 ? [`It holds ${number(delayed)} requests back, the longest for ${duration(longestQueuedMs)}.`] : []),
+    `Replayed: it limits ${number(clientsLimited)} of ${count(clients, "client")} (${percent(clientsLimited, clients)}) and ${number(limited)} of ${count(requests, "request")} (${percent(limited, requests)}).`,
+    ...(delayed > 0 ? [`It holds ${count(delayed, "request")} back, the longest for ${duration(longestQueuedMs)}.`] : []),
     `It stops of the heaviest clients: ${stopped.join(", ")}.`,
   ];
 }

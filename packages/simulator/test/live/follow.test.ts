@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { follow, GrowingFile, GrowingStream, type Simulation, simulate } from "../../src/index.js";
+import { follow, GrowingFile, GrowingStream, type Simulation, simulate, simulationLine, simulationText } from "../../src/index.js";
 import { lineAt, logOf, randomLog, rules } from "../logs.js";
 
 const set = rules("rules: [{ name: per-ip, policy: { algorithm: fixed-window, limit: 3, window: 1m } }]");
@@ -29,6 +29,9 @@ function followed(names: readonly string[], steps: readonly [requests: number, t
       pollMs: 2,
       settleMs: 4,
       onLook: (simulation) => {
+        // What has not been sorted yet can be shown, too.
+        expect(simulationLine(simulation())).toMatch(/no time yet|UTC/);
+        expect(simulationText(simulation(), (_, text) => text)).toContain("per-ip");
         const [step] = left;
         if (busy || step === undefined || simulation().requests < step[0]) return;
         left.shift();

@@ -67,6 +67,16 @@ describe("the grid of a rule is what simulate says for each of its limits", () =
     await expectSimulated(lines.join("\n"), yaml, 12, "a", { plan: "header:user-agent", keys: { user: "remote_addr" } });
   });
 
+  it("of the clients that are measured, and the report says so if there are more", async () => {
+    const set = rules("rules: [{ name: a, limit: 20, window: 1m }]");
+    const all = await survey([logOf(log)], set, { grid: 6 });
+    expect(all.notes).toEqual([]);
+    const some = await survey([logOf(log)], set, { grid: 6, maxClients: 10 });
+    expect(some.notes).toEqual([
+      "Other limits were tried on the first 10 clients of a rule only, so their numbers are too low. Raise --max-clients.",
+    ]);
+  });
+
   it("for a real log", async () => {
     const { points } = await expectSimulated(accessLog, "rules: [{ name: a, limit: LIMIT, window: 1m }]", 20, "a");
     expect(points.at(-1)).toMatchObject({ limited: 0, clientsLimited: 0 });

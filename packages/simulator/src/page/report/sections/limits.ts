@@ -23,8 +23,8 @@ export function limitsSection(choice: Choice): HTMLElement {
     "div",
     { class: "readout" },
     limit,
-    h("p", { class: "touches" }, requests, " requests limited", requestShare),
-    h("p", { class: "touches" }, clients, " clients ever limited", clientShare),
+    h("p", { class: "touches" }, requests, requestShare),
+    h("p", { class: "touches" }, clients, clientShare),
     change,
     h("p", { class: "snippet" }, code),
     jumps,
@@ -93,9 +93,15 @@ export function limitsSection(choice: Choice): HTMLElement {
     handle.style.transform = `translateX(${chart.at(point.limit)}px)`;
     say(limit, text);
     say(requests, count(point.limited));
-    say(requestShare, ` (${percent(point.limited, rule.requests)} of ${count(rule.requests)})`);
+    say(
+      requestShare,
+      ` ${point.limited === 1 ? "request" : "requests"} limited (${percent(point.limited, rule.requests)} of ${count(rule.requests)})`,
+    );
     say(clients, count(point.clientsLimited));
-    say(clientShare, ` (${percent(point.clientsLimited, rule.clients)} of ${count(rule.clients)})`);
+    say(
+      clientShare,
+      ` ${point.clientsLimited === 1 ? "client" : "clients"} ever limited (${percent(point.clientsLimited, rule.clients)} of ${count(rule.clients)})`,
+    );
     say(change, changeText(grid, choice.pointNumber));
     say(code, policyText(grid, point.limit));
     handle.setAttribute("aria-valuemin", String(grid.points[0]?.limit));
