@@ -32,7 +32,7 @@ export { decisionOf } from "./requests/meeting.js";
 
 // Responses
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
-export type { Body } from "./responses/body.js";
+export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { Waiting } from "./middleware/waiting.js";
 

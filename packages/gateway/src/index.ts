@@ -1,9 +1,9 @@
 import { resolveSettings } from "./config/resolve.js";
 import type { Settings } from "./config/settings.js";
-import { type Running, type RunOptions, run } from "./run.js";
+import { type Running, type RunOptions, run } from "./run/run.js";
 
 export type { Settings } from "./config/settings.js";
-export type { Running, RunOptions } from "./run.js";
+export type { Running, RunOptions } from "./run/run.js";
 
 /**
  * Starts the decision server that gateways ask, as `floodgate serve` does.

@@ -4,15 +4,15 @@ import { isPromise, type Outcome } from "@floodgate/core/adapter";
 import type { RuleSet } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
-import type { Part, StartPart } from "../part.js";
+import { SampledLog } from "../log/sampled-log.js";
 import { listen } from "../service/listen.js";
+import type { Part, StartPart } from "../service/part.js";
 import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
 import { answer, denyRaw, refuse } from "./answers.js";
 import { AskedRequest, DuplicateHeader } from "./asked-request.js";
 import { KeyHeaders } from "./key-headers.js";
 import { type Preset, PresetPaths, readSubject } from "./presets.js";
-import { SampledLog } from "./sampled-log.js";
 import { checkSuitable } from "./suitable-rules.js";
 
 /** Gateways keep idle connections for up to an hour (Envoy). Whoever closes first loses the request that the other one is sending. */

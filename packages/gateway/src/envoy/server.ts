@@ -9,8 +9,9 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { isUnix, parseAddress } from "../config/address.js";
-import type { Part } from "../part.js";
+import { SampledLog } from "../log/sampled-log.js";
 import { removeStale } from "../service/listen.js";
+import type { Part } from "../service/part.js";
 import type { Service } from "../service/service.js";
 import { credentialsOf } from "./credentials.js";
 import { descriptorRequests } from "./descriptor-request.js";
@@ -38,7 +39,7 @@ function unused(): never {
   throw new Error("not a client");
 }
 
-/** A request has an address, a path and some headers. What is longer is no request of Envoy's. */
+/** A request has an address, a path and some headers. Envoy sends no longer ones. */
 const mostBytes = 2 ** 20;
 
 /** Starts Envoy's rate limit service, if the setting `rls` says where. */
@@ -69,11 +70,10 @@ export async function startRls(service: Service): Promise<Part | undefined> {
 
 function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<RequestMessage, ResponseMessage> {
   const { log, limit } = service;
-  const refuse = sampled((reason: string) => log.warn(`Envoy's rate limit service refused a call: ${reason}`));
-  const fail = sampled((reason: string) => log.error(`Envoy's rate limit service could not decide a call: ${reason}`));
+  const sampled = new SampledLog(log);
   return (call, answer) => {
     const refused = (code: status, reason: string): void => {
-      refuse(reason);
+      sampled.write("warn", reason, `Envoy's rate limit service refused a call: ${reason}`);
       answer({ code, details: reason });
     };
     if (!peers.trusts(call.getPeer())) {
@@ -85,7 +85,8 @@ function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<Reques
     if (typeof requests === "string") return refused(status.INVALID_ARGUMENT, requests);
     const failed = (error: unknown): void => {
       const code = error instanceof FloodgateError ? error.code : "an error";
-      fail(error instanceof Error ? error.message : code);
+      const reason = error instanceof Error ? error.message : code;
+      sampled.write("error", reason, `Envoy's rate limit service could not decide a call: ${reason}`);
       answer({ code: status.INTERNAL, details: `The call could not be decided: ${code}.` });
     };
     const decided = (outcome: Parameters<typeof responseOf>[0]): void => {
@@ -108,19 +109,7 @@ function isLate(call: ServerUnaryCall<RequestMessage, ResponseMessage>): boolean
   return call.cancelled || (deadline instanceof Date ? deadline.getTime() : deadline) <= Date.now();
 }
 
-/** Logs each reason at most once in ten seconds. */
-function sampled(log: (reason: string) => void): (reason: string) => void {
-  const loggedMs = new Map<string, number>();
-  return (reason) => {
-    const nowMs = performance.now();
-    if (nowMs - (loggedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < 10_000) return;
-    if (loggedMs.size >= 100) loggedMs.clear();
-    loggedMs.set(reason, nowMs);
-    log(reason);
-  };
-}
-
-/** Listens, and answers the address with the real port. */
+/** Listens. Returns the address with the real port. */
 async function bind(server: Server, address: string, credentials: ServerCredentials): Promise<string> {
   const parsed = parseAddress(address) as NonNullable<ReturnType<typeof parseAddress>>;
   if ("path" in parsed) await removeStale(parsed.path, address, "rls");

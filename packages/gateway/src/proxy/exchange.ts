@@ -145,7 +145,7 @@ export class Exchange implements UpstreamUser {
       return;
     }
     const error = new UpstreamTimeout(socket.connecting ? "connect" : "answer");
-    if (this.#upstreamResponse !== undefined) this.#proxy.failures.write(error, "The upstream stopped in the middle of a response.");
+    if (this.#upstreamResponse !== undefined) this.#proxy.logFailure(error, "The upstream stopped in the middle of a response.");
     upstreamRequest.destroy(error);
   }
 
@@ -195,7 +195,7 @@ export class Exchange implements UpstreamUser {
   }
 
   #fail(error: unknown): void {
-    this.#proxy.failures.write(error, "The upstream did not answer.");
+    this.#proxy.logFailure(error, "The upstream did not answer.");
     this.#refuse(failureAnswer(error));
   }
 
@@ -221,7 +221,7 @@ export class Exchange implements UpstreamUser {
   #cut(): void {
     const { request, response } = this.#parts;
     if (response.destroyed) return;
-    this.#proxy.failures.write(this.#upstreamResponse?.errored ?? new Error("aborted"), "A response ended before it was complete.");
+    this.#proxy.logFailure(this.#upstreamResponse?.errored ?? new Error("aborted"), "A response ended before it was complete.");
     // Without a length and chunks, only a reset tells.
     if (request.httpVersion === "1.0" && request.socket.remoteAddress !== undefined) request.socket.resetAndDestroy();
     else response.destroy();

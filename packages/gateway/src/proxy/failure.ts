@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { type Answer, problem } from "./answer.js";
 
 /** The upstream took too long. */
@@ -38,24 +37,7 @@ export function codeOf(error: unknown): string {
   return `${(error as NodeJS.ErrnoException | undefined)?.code ?? ""}`;
 }
 
-/** Logs failures of the upstream: one line a second for each reason, with a count, because a dead upstream fails every request. */
-export class FailureLog {
-  readonly #log: Logger;
-  readonly #recent = new Map<string, { atMs: number; more: number }>();
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  write(error: unknown, message: string): void {
-    const reason = error instanceof UpstreamTimeout ? error.message : codeOf(error) || (error as Error).message;
-    const nowMs = performance.now();
-    const last = this.#recent.get(reason);
-    if (last !== undefined && nowMs - last.atMs < 1000) {
-      last.more++;
-      return;
-    }
-    this.#recent.set(reason, { atMs: nowMs, more: 0 });
-    this.#log.warn({ reason, ...(last !== undefined && last.more > 0 && { moreSince: last.more }) }, message);
-  }
+/** What failures are grouped by in the log: a dead upstream fails every request. */
+export function reasonOf(error: unknown): string {
+  return error instanceof UpstreamTimeout ? error.message : codeOf(error) || (error as Error).message;
 }

@@ -50,7 +50,7 @@ export class Tunnel implements UpstreamUser {
 
   onError(error: Error): void {
     if (this.#isOpen || this.#isAnswered) return;
-    this.#proxy.failures.write(error, "The upstream did not answer a WebSocket handshake.");
+    this.#proxy.logFailure(error, "The upstream did not answer a WebSocket handshake.");
     const answer = failureAnswer(error);
     this.#answered(answer.status);
     sendOnSocket(this.#socket, { ...answer, headers: [...answer.headers, ...this.#outcome.headers] });

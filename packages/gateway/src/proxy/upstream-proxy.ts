@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ProxyServer } from "httpxy";
 import type { Settings } from "../config/settings.js";
+import { SampledLog } from "../log/sampled-log.js";
 import type { Service } from "../service/service.js";
-import { FailureLog } from "./failure.js";
+import { reasonOf } from "./failure.js";
 import type { ClientMessage } from "./message.js";
 import { type Upstream, upstreamOf } from "./upstream.js";
 
@@ -11,14 +12,14 @@ import { type Upstream, upstreamOf } from "./upstream.js";
 export class UpstreamProxy {
   readonly settings: Settings;
   readonly upstream: Upstream;
-  readonly failures: FailureLog;
   readonly #service: Service;
+  readonly #log: SampledLog;
   readonly #proxy: ProxyServer<ClientMessage, ServerResponse>;
 
   private constructor(service: Service, upstream: Upstream, proxy: ProxyServer<ClientMessage, ServerResponse>) {
     this.settings = service.settings;
     this.upstream = upstream;
-    this.failures = new FailureLog(service.log);
+    this.#log = new SampledLog(service.log);
     this.#service = service;
     this.#proxy = proxy;
     proxy.on("proxyReq", (upstreamRequest, request) => request.exchange?.onUpstreamRequest(upstreamRequest));
@@ -47,6 +48,12 @@ export class UpstreamProxy {
 
   ws(request: ClientMessage, socket: Socket, head: Buffer): void {
     this.#proxy.ws(request, socket, this.upstream.freshOptions, head).catch(ignore);
+  }
+
+  /** Logs a failure of the upstream. */
+  logFailure(error: unknown, message: string): void {
+    const reason = reasonOf(error);
+    this.#log.write("warn", reason, message, { reason });
   }
 
   close(): void {

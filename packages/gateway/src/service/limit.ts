@@ -7,6 +7,7 @@ import {
   type Promised,
   RateLimit,
   type RateLimitOptions,
+  reducedCapacity,
 } from "@floodgate/core/adapter";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type GatewayRequest, gatewayReader } from "./request.js";
@@ -27,10 +28,7 @@ const unavailable: Outcome = {
     { name: "Cache-Control", value: "no-store", list: false },
   ],
   status: 503,
-  body: {
-    text: '{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Request cannot be satisfied due to temporary server capacity constraints"}',
-    contentType: "application/problem+json",
-  },
+  body: reducedCapacity([], 1),
 };
 
 /** Refuses rules by throwing a FloodgateError with the path of the rule in `at`. */
@@ -64,10 +62,6 @@ export class PendingLimit implements GatewayLimit {
     };
     this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
     this.#leave = rules.subscribe({ prepare });
-  }
-
-  get hasRules(): boolean {
-    return this.#limit !== undefined;
   }
 
   decide(request: GatewayRequest): Promised<Outcome> {

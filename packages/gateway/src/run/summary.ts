@@ -1,8 +1,8 @@
 import { describePolicy, wordsOf } from "@floodgate/core/rules";
-import { isUnix } from "./config/address.js";
-import type { Command, Settings } from "./config/settings.js";
-import type { Part } from "./part.js";
-import type { Service } from "./service/service.js";
+import { isUnix } from "../config/address.js";
+import type { Command, Settings } from "../config/settings.js";
+import type { Part } from "../service/part.js";
+import type { Service } from "../service/service.js";
 
 /** The most rules that the first message lists. */
 const mostRules = 20;

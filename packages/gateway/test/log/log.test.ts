@@ -2,8 +2,8 @@ import { type DecisionEvent, fixedWindow } from "@floodgate/core";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { resolveSettings } from "../../src/config/resolve.js";
 import type { Settings } from "../../src/config/settings.js";
-import { EventLog } from "../../src/service/events.js";
-import { createLog } from "../../src/service/log.js";
+import { EventLog } from "../../src/log/events.js";
+import { createLog } from "../../src/log/log.js";
 
 beforeEach(() => {
   vi.useFakeTimers();

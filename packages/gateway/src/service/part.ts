@@ -1,6 +1,6 @@
 import type { RuleSet } from "@floodgate/core/rules";
-import type { Settings } from "./config/settings.js";
-import type { Service } from "./service/service.js";
+import type { Settings } from "../config/settings.js";
+import type { Service } from "./service.js";
 
 /** A server of a running service: the decision server, the JSON API, the proxy, the admin server. */
 export interface Part {
@@ -15,7 +15,7 @@ export interface Part {
 
 /** Starts one part. */
 export interface StartPart {
-  /** Undefined if the settings do not want it. */
+  /** Returns undefined if the settings turn the part off. */
   (service: Service): Promise<Part | undefined>;
   /**
    * Refuses rules that the part cannot keep: at the start, and in each new version.

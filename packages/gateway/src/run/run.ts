@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises";
-import { startAdmin } from "./admin/admin.js";
-import type { Command, Settings } from "./config/settings.js";
-import type { Part, StartPart } from "./part.js";
+import { startAdmin } from "../admin/admin.js";
+import type { Command, Settings } from "../config/settings.js";
+import { isPretty, type LogTarget } from "../log/log.js";
+import type { Part, StartPart } from "../service/part.js";
+import { type Service, startService } from "../service/service.js";
 import { parts } from "./parts.js";
-import { isPretty, type LogTarget } from "./service/log.js";
-import { type Service, startService } from "./service/service.js";
 import { ruleWords, summary } from "./summary.js";
 
 /** A running service. */
