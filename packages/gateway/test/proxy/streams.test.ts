@@ -243,7 +243,7 @@ describe("an upstream that fails", () => {
     const upstream = await startUpstream((incoming, response) => {
       if (incoming.url === "/") response.end("ok");
     });
-    const { url } = await startGateway(upstream.port, loose, { upstreamTimeoutMs: 50 });
+    const { url } = await startGateway(upstream.port, loose, { upstreamTimeoutMs: 500 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     atEnd(() => agent.destroy());
     expect(await problems(ask(`${url}/silent`, { agent }))).toEqual([504, "The upstream did not answer in time."]);
