@@ -51,6 +51,9 @@ const kinds = {
       ),
     ),
 
+  /** And one that answers a status only. */
+  "bare http": () => listen(createServer((_, response) => response.writeHead(204).end())),
+
   ask: async () => portOf((await serveDecisions({ ...quiet, listen: "127.0.0.1:0" })).addresses.listen),
 
   /** A gRPC server that decides nothing, and answers as many bytes. */

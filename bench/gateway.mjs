@@ -15,7 +15,11 @@ const groups = [
     label: "Decision server, one limit by address",
     protocol: "http",
     path: "/ask/generic",
-    kinds: { "no-op http": "a no-op server of node:http", ask: "floodgate serve" },
+    kinds: {
+      "no-op http": "a no-op server of node:http, the same headers",
+      "bare http": "a no-op server of node:http, no headers",
+      ask: "floodgate serve",
+    },
   },
   {
     label: "Envoy's rate limit service, one descriptor, one limit",

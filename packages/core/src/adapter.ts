@@ -36,6 +36,9 @@ export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
 export { Waiting } from "./middleware/waiting.js";
 
+// Events
+export { ignoresAllowed } from "./limits/listeners.js";
+
 // Support
 export { functionOrNothing } from "./support/options.js";
 export { isPromise } from "./support/promises.js";

@@ -2,6 +2,7 @@ import { steadyMs } from "../support/runtime.js";
 import { hasCharge } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { DecisionEvent, EventListener } from "./events.js";
+import { hearsAllowed } from "./listeners.js";
 
 /** What the events of one step share. */
 export interface Step {
@@ -21,6 +22,7 @@ export function emitDecisions(
   decisions: readonly Decision[],
   { allowed, askedMs }: Step,
 ): void {
+  if (allowed && !hearsAllowed(listener) && decisions.every((decision) => decision.allowed)) return;
   const storeMs = steadyMs() - askedMs;
   checks.forEach(({ key, shadow = false }, i) => {
     const decision = decisions[i] as Decision;

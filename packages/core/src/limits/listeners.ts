@@ -23,7 +23,25 @@ export function listenerOf(onEvent: EventListener | undefined): EventListener | 
   };
   wrappers.set(onEvent, listener);
   wrappers.set(listener, listener);
+  if (troubleOnly.has(onEvent)) troubleOnly.add(listener);
   return listener;
+}
+
+/** The listeners, and their wrappers, that ignore the events of requests that all limits allow. */
+const troubleOnly = new WeakSet<EventListener>();
+
+/**
+ * Marks a listener that ignores the events of requests that all limits allow: middlewares make none for it while nobody else listens. Mark
+ * it before its first use.
+ */
+export function ignoresAllowed(onEvent: EventListener): EventListener {
+  troubleOnly.add(onEvent);
+  return onEvent;
+}
+
+/** False for a listener of `heard` that was marked, while nobody observes. */
+export function hearsAllowed(listener: EventListener): boolean {
+  return !troubleOnly.has(listener);
 }
 
 function listenerFailed(error: unknown): void {

@@ -1,5 +1,5 @@
 import { FloodgateError, shown } from "../support/errors.js";
-import { contains, formatIp, type IpAddress, type IpRange, parseCidr, parseIp } from "../support/ip.js";
+import { contains, formatIp, type IpAddress, type IpRange, isQuad, parseCidr, parseIp } from "../support/ip.js";
 import { nearest } from "../support/options.js";
 import { holdEverybody, mostHops } from "./everybody.js";
 
@@ -39,6 +39,8 @@ export class TrustedProxies {
    * the last valid one counts. Undefined if the list has none.
    */
   clientOf(list: string): string | undefined {
+    // A single address is the client's, whether it is a proxy's or not.
+    if (isQuad(list)) return list;
     let good: IpAddress | undefined;
     let end = list.length;
     for (let hop = 0; hop < mostHops && end >= 0; hop++) {
@@ -61,6 +63,7 @@ export class TrustedProxies {
 
 /** The address in a header that holds one, with or without a port; undefined for anything else. */
 export function singleAddress(value: string): string | undefined {
+  if (isQuad(value)) return value;
   const address = value.length > maxEntry ? undefined : parseIp(value.trim());
   return address === undefined ? undefined : formatIp(address);
 }

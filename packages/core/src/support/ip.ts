@@ -28,7 +28,7 @@ const DIGITS = Int8Array.from({ length: 128 }, (_, code) => "0123456789abcdef".i
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16));
 const PADDED_BYTES = BYTES.map((text) => text.padStart(2, "0"));
 
-/** A reusable buffer for `ipKey`, which runs on every request. */
+/** A reusable buffer for what runs on every request. */
 const scratch: Groups = [0, 0, 0, 0, 0, 0, 0, 0];
 
 /**
@@ -40,6 +40,12 @@ export function parseIp(text: string): IpAddress | undefined {
   return readIp(text, groups) ? groups : undefined;
 }
 
+/** Whether a text is a dotted quad, exactly as `formatIp` writes it. Allocates nothing. */
+export function isQuad(text: string): boolean {
+  const length = text.length;
+  return length <= 15 && readQuad(text, 0, length, scratch, 6);
+}
+
 /**
  * The key of a client, the same for all notations of an address: IPv4 (also IPv4-mapped, and the IPv4 in NAT64's `64:ff9b::/96`) as a
  * dotted quad, other IPv6 as its network, such as `2001:db8:0:100::/56`. `undefined` if the text is not an address.
@@ -47,7 +53,7 @@ export function parseIp(text: string): IpAddress | undefined {
  */
 export function ipKey(text: string, ipv6Prefix: number): string | undefined {
   const length = text.length;
-  if (length <= 15 && readQuad(text, 0, length, scratch, 6)) return text;
+  if (isQuad(text)) return text;
   // An IPv4 peer on Node's default dual-stack socket.
   if (length <= 22 && text.startsWith("::ffff:") && readQuad(text, 7, length, scratch, 6)) return text.slice(7);
   if (!readIp(text, scratch)) return undefined;

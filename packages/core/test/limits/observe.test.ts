@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { RateLimit } from "../../src/adapter.js";
+import { ignoresAllowed, RateLimit } from "../../src/adapter.js";
 import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
 import { inventory, tellAll } from "../../src/rules.js";
 import { reader } from "../reader.js";
@@ -94,6 +94,27 @@ describe("observe", () => {
     limit.decide({});
     limit.close();
     expect(types(events)).toEqual(["allowed"]);
+  });
+
+  it("hears what a listener that ignores allowed requests is not told", () => {
+    const own: FloodgateEvent[] = [];
+    const rules = [
+      { name: "enforced", key: "everyone", policy },
+      { name: "watched", key: "everyone", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const },
+    ];
+    const options = { rules, keys: { everyone: () => "all" }, onEvent: ignoresAllowed((event) => void own.push(event)) };
+    const limit = new RateLimit("test", options, [], reader, () => simpleStore());
+    limit.decide({});
+    expect(own).toEqual([]);
+    limit.decide({});
+    // The request passes, but a watched limit does not allow it: all events of the request are told.
+    expect(types(own)).toEqual(["allowed", "shadow-limited"]);
+    const events = observed();
+    limit.decide({});
+    expect(types(events)).toEqual(["allowed", "shadow-limited"]);
+    limit.decide({});
+    expect(types(own).slice(-2)).toEqual(["limited", "shadow-limited"]);
+    limit.close();
   });
 
   it.each([undefined, null, "log", {}])("takes a function, which %s is not", (listener) => {

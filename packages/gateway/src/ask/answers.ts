@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Outcome } from "@floodgate/core/adapter";
+import type { Header, Outcome } from "@floodgate/core/adapter";
 import type { Preset } from "./presets.js";
 
 /** The header with the status of a denial, for gateways that take 403 only. nginx copies it with `auth_request_set`. */
@@ -8,8 +8,7 @@ export const statusHeader = "X-Floodgate-Status";
 
 /** Answers a decision in the way that the gateway understands. */
 export function answer(response: ServerResponse, preset: Preset, outcome: Outcome, isDraining: boolean): void {
-  const headers: string[] = [];
-  for (const { name, value } of outcome.headers) headers.push(name, value);
+  const headers = rawHeaders(outcome.headers);
   if (isDraining) headers.push("Connection", "close");
   if (outcome.action === "pass") {
     // A response with status 204 has no length.
@@ -29,6 +28,17 @@ export function answer(response: ServerResponse, preset: Preset, outcome: Outcom
   headers.push("Content-Type", contentType, "Content-Length", `${Buffer.byteLength(text)}`);
   response.writeHead(outcome.status, headers);
   response.end(text);
+}
+
+/** Names and values in turn, which `writeHead` takes as they are. Allocated in its full length, because most answers need no more. */
+function rawHeaders(headers: readonly Header[]): string[] {
+  const raw = new Array<string>(headers.length * 2);
+  let at = 0;
+  for (const { name, value } of headers) {
+    raw[at++] = name;
+    raw[at++] = value;
+  }
+  return raw;
 }
 
 /**

@@ -58,13 +58,23 @@ export interface Asked {
 /** Finds the preset of a path among those that are enabled. */
 export class PresetPaths {
   readonly #presets: readonly Preset[];
+  /** The paths of gateways that say in headers what they ask about, which nearly all asks have. */
+  readonly #whole: ReadonlyMap<string, Asked>;
 
   constructor(names: readonly PresetName[] = presetNames) {
     this.#presets = names.map((name) => presets[name]);
+    this.#whole = new Map(
+      this.#presets.map((preset) => {
+        const path = pathOfAsks + preset.name;
+        return [path, { preset, end: path.length }];
+      }),
+    );
   }
 
   /** Undefined if the path is no preset's. */
   find(path: string): Asked | undefined {
+    const whole = this.#whole.get(path);
+    if (whole !== undefined) return whole;
     if (!path.startsWith(pathOfAsks)) return undefined;
     for (const preset of this.#presets) {
       const { name } = preset;

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RuleSource, Store } from "@floodgate/core";
-import type { RateLimitOptions } from "@floodgate/core/adapter";
+import { ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
@@ -57,7 +57,7 @@ export async function startService(
   const redis = connectRedis(settings, secrets.redisPassword, log);
   const store: Store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: settings.prefix });
   const events = new EventLog(settings, secrets.key, log);
-  const limit = new PendingLimit(store, { ...limitOptions(settings, secrets, redis !== undefined), onEvent: events.tell });
+  const limit = new PendingLimit(store, { ...limitOptions(settings, secrets, redis !== undefined), onEvent: ignoresAllowed(events.tell) });
   const rules = new ServiceRules(settings, redis, (live) => limit.start(live, checkRules));
   let draining = false;
   const close = async (): Promise<void> => {
