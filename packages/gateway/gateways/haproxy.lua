@@ -6,6 +6,7 @@
 -- list of the request headers that the decision server gets, or none.
 
 local url = "http://floodgate/ask/haproxy"
+-- The address after "bind" in "listen floodgate".
 local address = "abns@floodgate"
 
 -- The deadlines of "listen floodgate" are shorter. A client that times out itself would ask again, and be counted again.
@@ -43,6 +44,16 @@ local function ask(txn, rule_headers)
   return nil
 end
 
+-- At most one line a second.
+local last_complaint
+local function complain(on_failure)
+  local now = core.now().sec
+  if now == last_complaint then return end
+  last_complaint = now
+  local result = on_failure == "closed" and "are answered 503" or "pass without limits"
+  core.log(core.err, "floodgate: no answer from the decision server, by way of " .. address .. ". Requests " .. result .. ".")
+end
+
 local function is_limit_header(name)
   return name:find("^ratelimit") or name:find("^x%-ratelimit")
 end
@@ -54,6 +65,7 @@ end
 core.register_action("floodgate", { "http-req" }, function(txn, on_failure, rule_headers)
   local answer = ask(txn, rule_headers)
   if answer == nil then
+    complain(on_failure)
     if on_failure == "closed" then txn:done(txn:reply({ status = 503 })) end
   elseif answer.status < 300 then
     txn:set_priv(answer.headers)

@@ -3,12 +3,14 @@
 
 export {
   type Command,
+  defaultOf,
   flagOf,
   type HeadersSetting,
   type LogLevel,
   type Setting,
   type Settings,
   settingsOf,
+  table,
   variableOf,
 } from "./config/settings.js";
 export type { Kind } from "./config/kinds.js";

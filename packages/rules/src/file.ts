@@ -28,7 +28,7 @@ function fileOrigin(path: string): RulesOrigin {
     source: path,
 
     async revision() {
-      const { dev, ino, size, mtimeNs, mtimeMs, ctimeNs } = await stat(path, { bigint: true });
+      const { dev, ino, size, mtimeNs, mtimeMs, ctimeNs } = await inPlainWords(stat(path, { bigint: true }));
       // Two writes within one tick of the file system's clock look the same, so a recent date is no revision.
       const isOld = BigInt(Date.now()) - mtimeMs > coarsestTickMs;
       return isOld ? [dev, ino, size, mtimeNs, ctimeNs].join() : undefined;
@@ -56,8 +56,16 @@ function fileOrigin(path: string): RulesOrigin {
 const quietMs = 50;
 const maxReads = 40;
 
+async function inPlainWords<Stats>(found: Promise<Stats>): Promise<Stats> {
+  try {
+    return await found;
+  } catch (cause) {
+    throw (cause as NodeJS.ErrnoException).code === "ENOENT" ? new Error("the file does not exist", { cause }) : cause;
+  }
+}
+
 async function readOnce(path: string): Promise<{ text: string; ageMs: number }> {
-  const found = await stat(path);
+  const found = await inPlainWords(stat(path));
   if (!found.isFile()) throw new Error(found.isDirectory() ? "it is a directory" : "it is not a regular file");
   if (found.size > maxBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${maxBytes}`);
   const text = await readFile(path, "utf8");

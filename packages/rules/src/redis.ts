@@ -23,7 +23,7 @@ export async function redisRules(redis: RulesRedis, key: string, options: LiveOp
       if (found !== undefined) return found;
       throw new FloodgateError(
         "FLOODGATE_RULES_UNAVAILABLE",
-        `${key}: this Redis key holds no rules. Write some: await pushRules(redis, ${JSON.stringify(key)}, text).`,
+        `${key}: this Redis key holds no rules. Write some: floodgate push limits.yaml --rules-key ${key}, or await pushRules(redis, ${JSON.stringify(key)}, text).`,
       );
     },
     watch: (changed) => stored.subscribe(changed),

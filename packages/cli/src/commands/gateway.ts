@@ -1,4 +1,6 @@
+import { FloodgateError } from "@floodgate/core";
 import {
+  defaultOf,
   flagOf,
   type Command as Name,
   printSettings,
@@ -8,11 +10,13 @@ import {
   SettingsError,
   type Sources,
   settingsOf,
+  table,
 } from "@floodgate/gateway/settings";
+import { RulesError } from "@floodgate/rules";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
-import { readText } from "../load-rules.js";
+import { problemsFailure, readText } from "../load-rules.js";
 import { collect, examples } from "../options.js";
 import { sanitizeLines } from "../output/terminal.js";
 
@@ -46,16 +50,32 @@ export function addGateway(program: Command, io: Io): void {
 /** Adds a flag for each setting of a command. */
 function addSettings(command: Command, io: Io, name: Name): void {
   command.option("-c, --config <file>", "read settings from this file (YAML or JSON); flags and environment variables win over it");
-  for (const [setting, { kind, description, secret, default: byDefault }] of settingsOf(name)) {
+  for (const [setting, row] of settingsOf(name)) {
+    const { kind, description, secret } = row;
     if (secret === true) continue;
+    const byDefault = defaultOf(row, name);
     const flag = flagOf(setting);
     const isOn = kind.placeholder === undefined && byDefault === true;
     const written = kind.placeholder === undefined ? (isOn ? flag.replace("--", "--no-") : flag) : `${flag} <${kind.placeholder}>`;
-    const option = new Option(written, isOn ? description.replace(/^/, "do not ") : description);
+    const option = new Option(written, isOn ? `do not ${description}` : `${description}${defaultWords(byDefault)}`);
     command.addOption(kind.repeats === true ? option.argParser(collect) : option);
   }
+  for (const setting of othersOf(name)) command.addOption(new Option(`${flagOf(setting)} [value]`).hideHelp());
   command.option("--print-config", "print the settings and where each comes from, and exit");
   command.action((options: OwnOptions & Readonly<Record<string, string>>) => start(io, command, name, options));
+}
+
+/** The settings of the other command only. */
+function othersOf(name: Name): (keyof Settings)[] {
+  const own = settingsOf(name).map(([setting]) => setting);
+  return (Object.keys(table) as (keyof Settings)[]).filter((setting) => !own.includes(setting));
+}
+
+/** The default as a flag writes it. None for what is off or empty without the flag. */
+function defaultWords(value: unknown): string {
+  if (value === undefined || value === false) return "";
+  if (typeof value === "object" && !Array.isArray(value)) return "";
+  return ` (default: ${value})`;
 }
 
 async function start(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<void> {
@@ -68,9 +88,19 @@ async function start(io: Io, command: Command, name: Name, options: OwnOptions &
   const stopped = stopSignal();
   // Loaded here, because other commands need none of the servers.
   const { serve, gateway } = await import("@floodgate/gateway");
-  const running = await (name === "serve" ? serve : gateway)(resolved.settings);
+  const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved.settings, error));
   await stopped;
   await running.close();
+}
+
+/** @throws Failure if the rules are missing or have several mistakes; then all are printed before. Else the error itself. */
+function refuse(io: Io, { rules }: Settings, error: unknown): never {
+  if (rules !== undefined && error instanceof FloodgateError && error.code === "FLOODGATE_RULES_UNAVAILABLE") {
+    throw new Failure("usage", error.message, { cause: error });
+  }
+  if (!(error instanceof RulesError) || error.problems.length === 1) throw error;
+  io.err(sanitizeLines(`${error.message}\n`));
+  throw problemsFailure(rules ?? "the rules", error.problems);
 }
 
 /** @throws Failure if settings are wrong. All mistakes are printed before. */
@@ -78,7 +108,8 @@ function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
   try {
     return resolveSettings(name, sources);
   } catch (error) {
-    if (!(error instanceof SettingsError) || error.problems.length === 1) throw error;
+    if (!(error instanceof SettingsError)) throw error;
+    if (error.problems.length === 1) throw new Failure("usage", error.message, { cause: error });
     io.err(sanitizeLines(`${error.message}\n`));
     throw new Failure("usage", `${error.problems.length} settings are wrong.`, { cause: error });
   }
@@ -86,17 +117,30 @@ function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
 
 async function sourcesOf(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<Sources> {
   const path = options.config ?? process.env["FLOODGATE_CONFIG"];
+  for (const setting of othersOf(name)) {
+    if (!isGiven(command, setting)) continue;
+    const other = name === "serve" ? "gateway" : "serve";
+    throw new Failure("usage", `${flagOf(setting)} is a setting of floodgate ${other}, not of floodgate ${name}. Remove it.`);
+  }
   const given = settingsOf(name).flatMap(([setting]): [keyof Settings, string][] => {
-    const attribute = flagOf(setting)
-      .slice(2)
-      .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    return command.getOptionValueSource(attribute) === "cli" ? [[setting, options[attribute] as string]] : [];
+    return isGiven(command, setting) ? [[setting, options[attributeOf(setting)] as string]] : [];
   });
   return {
     flags: Object.fromEntries(given),
     env: process.env,
     ...(path !== undefined && path !== "" && { file: await configFile(io, path) }),
   };
+}
+
+function isGiven(command: Command, setting: keyof Settings): boolean {
+  return command.getOptionValueSource(attributeOf(setting)) === "cli";
+}
+
+/** The name under which commander has the value of a flag. */
+function attributeOf(setting: keyof Settings): string {
+  return flagOf(setting)
+    .slice(2)
+    .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 async function configFile(io: Io, path: string): Promise<{ path: string; text: string }> {

@@ -143,6 +143,25 @@ export function warningCases({ adapter, describe, it }: AdapterSuite): void {
     }
   });
 
+  describe("rules of which all are for Envoy's rate limit service", () => {
+    const edge = { name: "edge", match: { domain: "edge" }, key: "ip", policy } as const;
+
+    it("limit nothing and warn, until another rule counts requests", async (web) => {
+      const { onEvent } = web.listen("warning");
+      const app = await web.start({ rules: [edge], onEvent });
+      assert.equal((await app.get()).headers["ratelimit"], undefined);
+      assert.deepEqual(codes(web.events), ["FLOODGATE_DESCRIPTORS_ONLY"]);
+      await web.start({
+        rules: [
+          { ...edge, name: "edge-too" },
+          { name: "web", policy },
+        ],
+        onEvent,
+      });
+      assert.deepEqual(codes(web.events), ["FLOODGATE_DESCRIPTORS_ONLY"]);
+    });
+  });
+
   describe("an unavailable store without listeners", () => {
     const during = async (body: () => Promise<void>): Promise<string[]> => {
       const { warn } = console;

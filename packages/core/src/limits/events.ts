@@ -155,6 +155,7 @@ export type WarningCode =
   | "FLOODGATE_KEY_PER_ADDRESS"
   | "FLOODGATE_MATCH_ANSWERS_NOTHING"
   | "FLOODGATE_LIMIT_OF_ZERO"
+  | "FLOODGATE_DESCRIPTORS_ONLY"
   | "FLOODGATE_WATCHED_RULE_FAILS";
 
 /** A probable mistake. It is reported once: to the listener, else on the console. */

@@ -90,7 +90,7 @@ export class RateLimit<Req> {
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
     const receipts = Receipts.of(where, options);
     this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
-    this.#rules = new ActiveRules(where, options, ruleContext(where, options, onEvent), this.store, this.#client);
+    this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader, onEvent), this.store, this.#client);
     this.#client.guard.listen();
     openMiddlewares.add(this);
     this.#doubleCounts = new DoubleCounts(this, scopeOf(this.store));

@@ -32,10 +32,12 @@ export class ActiveRules<Req> {
   constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
+      const compiled = new CompiledRules(rules);
+      if (rules.length > 0 && compiled.http.length === 0 && !context.hasDescriptors) warnOfDescriptors(rules[0]?.name ?? "", context);
       const limiters = rules.map(
         (rule) => [rule.name, new RuleLimiter(store, client.guard, rule, client.onEvent, client.receipts)] as const,
       );
-      return { rules: new CompiledRules(rules), limiters: new Map<string, Limiter>(limiters) };
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters) };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {
@@ -80,6 +82,13 @@ export class ActiveRules<Req> {
 function warnOfZero<Req>(name: string, { warn }: RuleContext<Req>): void {
   const message = `The limit of ${shown(name)} is 0, so every request that it counts is rejected. If that is not meant, give it another limit.`;
   warn("FLOODGATE_LIMIT_OF_ZERO", message, name);
+}
+
+/** A rules file for Envoy, given to a middleware, limits nothing. Some such rules among others are right: an app and Envoy may share rules. */
+function warnOfDescriptors<Req>(name: string, { warn }: RuleContext<Req>): void {
+  const message =
+    "No rule counts HTTP requests, so nothing is limited: all rules match descriptors of Envoy's rate limit service (`match.domain`, `match.descriptor`). Give those to floodgate serve --rls, or match by method, path and header.";
+  warn("FLOODGATE_DESCRIPTORS_ONLY", message, name);
 }
 
 /** Constant rules without `plans` make the option `plan` a mistake. A live source may add plans later. */

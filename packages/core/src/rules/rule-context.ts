@@ -1,6 +1,7 @@
 import type { EventListener, WarningCode } from "../limits/events.js";
 import { emitWarning, listenerOf } from "../limits/listeners.js";
 import { ipv6PrefixOption } from "../requests/request-options.js";
+import type { RequestReader } from "../requests/request-reader.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
 import type { Costs } from "./cost.js";
@@ -16,6 +17,8 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   readonly hasPlan: boolean;
   readonly ipv6Prefix: number;
   readonly exempt: readonly Exempted[];
+  /** Whether it is asked about descriptors of Envoy's rate limit service too. */
+  readonly hasDescriptors: boolean;
   readonly warn: Warn;
 }
 
@@ -23,7 +26,12 @@ export interface RuleContext<Req> extends KeyNames<Req> {
 export type Warn = (code: WarningCode, message: string, name: string) => void;
 
 /** @throws FloodgateError if an option is wrong. */
-export function ruleContext<Req>(where: string, options: RulesOptions<Req, string>, onEvent: EventListener | undefined): RuleContext<Req> {
+export function ruleContext<Req>(
+  where: string,
+  options: RulesOptions<Req, string>,
+  { descriptor }: Pick<RequestReader<Req>, "descriptor">,
+  onEvent: EventListener | undefined,
+): RuleContext<Req> {
   const keys = options.keys ?? {};
   const costs = options.costs ?? {};
   const listener = listenerOf(onEvent);
@@ -44,6 +52,7 @@ export function ruleContext<Req>(where: string, options: RulesOptions<Req, strin
     ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
     digests: keyDigests(where, options),
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
+    hasDescriptors: descriptor !== undefined,
     warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

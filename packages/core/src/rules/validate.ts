@@ -40,6 +40,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     ipv6Prefix: 56,
     digests: new KeyDigests(),
     exempt: [],
+    hasDescriptors: true,
     warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];

@@ -11,7 +11,7 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
   const add = (message: string): void => void problems.push({ message });
 
   if (settings.rules === undefined && settings.rulesKey === undefined) {
-    add(`It is not said which rules apply. ${write("rules")} Or, for rules in Redis: ${flagOf("rulesKey")} ${table.rulesKey.example}.`);
+    add(`There are no rules. ${write("rules")} Or, for rules in Redis: ${flagOf("rulesKey")} ${table.rulesKey.example}.`);
   }
   if (settings.rules !== undefined && settings.rulesKey !== undefined) {
     add(`${given("rules")} and ${given("rulesKey")} both say where the rules are. Remove one of them.`);
@@ -46,6 +46,6 @@ export function conflicts(command: Command, { settings, origins }: Resolved): Pr
       `${given("presets")} has no gateway, and nothing else listens. Write --presets nginx, --api-listen 127.0.0.1:8083 or --rls 127.0.0.1:8082.`,
     );
   }
-  if (command === "gateway" && settings.upstream === undefined) add(`It is not said where requests are passed to. ${write("upstream")}`);
+  if (command === "gateway" && settings.upstream === undefined) add(`There is no server to pass requests to. ${write("upstream")}`);
   return problems;
 }

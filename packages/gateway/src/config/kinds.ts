@@ -17,6 +17,8 @@ export interface Kind<T> {
   readonly repeats?: boolean;
   /** What else is wrong with a value of the right type, as a sentence. Undefined if it is right. */
   reason?(value: T): string | undefined;
+  /** What a wrong text probably means, written in the right form. */
+  meant?(text: string): string | undefined;
   /** The value that a flag or an environment variable means. `schema` checks it. */
   fromText(text: string): unknown;
 }
@@ -79,7 +81,9 @@ export function peers(): Kind<readonly string[]> {
       );
       return undefined;
     } catch (error) {
-      return (error as Error).message.replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
+      return (error as Error).message
+        .replace('"uniquelocal"', '"uniquelocal", "unix"')
+        .replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
     }
   };
   return { ...list(what, "peers"), reason };
@@ -96,6 +100,7 @@ export function address(): Kind<string> {
     schema: z.string().refine((text) => parseAddress(text) !== undefined),
     what: "host:port, or unix:/path of a socket",
     placeholder: "address",
+    meant: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65535 ? `127.0.0.1:${text}` : undefined),
     fromText: asIs,
   };
 }
@@ -105,6 +110,7 @@ export function redisUrl(): Kind<string> {
     schema: z.string().refine((text) => parseRedisUrl(text) !== undefined),
     what: "a URL of Redis: redis:// or rediss:// with host, port and the number of the database",
     placeholder: "url",
+    meant: (text) => (isHostAndPort(text) ? `redis://${text}` : undefined),
     fromText: asIs,
   };
 }
@@ -116,6 +122,19 @@ export function orFalse<T>(kind: Kind<T>): Kind<T | false> {
     schema: z.union([kind.schema, z.literal(false)]),
     what: `${kind.what}, or false`,
     fromText: (text) => (text === "false" ? false : kind.fromText(text)),
+  };
+}
+
+/** Whether a text is `host:port`, without a scheme. Such a URL has no password. */
+function isHostAndPort(text: string): boolean {
+  return /^(?:\[[\da-f:]+\]|[\w.-]+):\d{1,5}$/i.test(text);
+}
+
+/** The URL of an HTTP server, or its Unix socket. */
+export function upstreamUrl(): Kind<string> {
+  return {
+    ...text("a URL: http://host:port, https://host or unix:/path", "url", /^(?:https?:\/\/|unix:)\S+$/),
+    meant: (given) => (isHostAndPort(given) ? `http://${given}` : undefined),
   };
 }
 

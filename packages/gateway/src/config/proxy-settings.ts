@@ -1,4 +1,4 @@
-import { file, flag, type Kind, milliseconds, text, whole } from "./kinds.js";
+import { file, flag, type Kind, milliseconds, text, upstreamUrl, whole } from "./kinds.js";
 import type { Setting } from "./settings.js";
 
 /** The settings of the reverse proxy. */
@@ -30,7 +30,7 @@ function count(what: string, placeholder: string, least: number): Kind<number> {
 export const proxyTable: { readonly [Name in keyof ProxySettings]-?: Setting<ProxySettings[Name]> } = {
   upstream: {
     ...proxy,
-    kind: text("a URL: http://host:port, https://host or unix:/path", "url", /^(?:https?:\/\/|unix:)\S+$/),
+    kind: upstreamUrl(),
     default: undefined,
     description: "the server that requests are passed to",
     example: "http://127.0.0.1:3000",

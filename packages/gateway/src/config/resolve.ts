@@ -4,7 +4,7 @@ import { readYaml } from "@floodgate/rules";
 import { isUnix } from "./address.js";
 import { conflicts } from "./conflicts.js";
 import { type Problem, SettingsError, shownValue, yamlOf } from "./problems.js";
-import { type Command, flagOf, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
+import { type Command, defaultOf, flagOf, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
 
 /** The places that settings come from. Flags win over environment variables, over the file, over defaults. */
 export interface Sources {
@@ -89,7 +89,13 @@ class Resolver {
       const text = env[variable];
       if (text === undefined || text === "") continue;
       const write = `${variable}=${setting.example}`;
-      this.#take(name, setting, setting.kind.fromText(text), process.cwd(), { origin: variable, prefix: "", subject: variable, write });
+      this.#take(name, setting, setting.kind.fromText(text), process.cwd(), {
+        origin: variable,
+        prefix: "",
+        subject: variable,
+        write,
+        text,
+      });
     }
     const variables = (Object.keys(table) as (keyof Settings)[]).map(variableOf);
     for (const name of Object.keys(env)) {
@@ -106,7 +112,7 @@ class Resolver {
       const text = flags[name];
       if (text === undefined) continue;
       const flag = flagOf(name as keyof Settings);
-      const at = { origin: flag, prefix: "", subject: flag, write: `${flag} ${setting.example}` };
+      const at = { origin: flag, prefix: "", subject: flag, write: `${flag} ${setting.example}`, text: `${text}` };
       if (name === "redis" && /^\w+:\/\/[^/@]*:[^/@]+@/.test(`${text}`)) {
         this.#problems.push({
           message: `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
@@ -148,7 +154,7 @@ class Resolver {
 
   #take(
     name: string,
-    { kind, secret }: Setting<unknown>,
+    { kind, secret, example }: Setting<unknown>,
     value: unknown,
     base: string,
     {
@@ -156,7 +162,15 @@ class Resolver {
       prefix,
       subject,
       write,
-    }: { readonly origin: string; readonly prefix: string; readonly subject: string; readonly write: string },
+      text,
+    }: {
+      readonly origin: string;
+      readonly prefix: string;
+      readonly subject: string;
+      readonly write: string;
+      /** The value as it was written, if it was a text. */
+      readonly text?: string;
+    },
   ): void {
     const { success, data } = kind.schema.safeParse(value);
     const reason = success ? kind.reason?.(data) : undefined;
@@ -169,8 +183,11 @@ class Resolver {
       return;
     }
     // A URL may hold a password.
-    const given = secret === true || name === "redis" ? "is not" : `was ${shownValue(value)}`;
-    this.#problems.push({ message: `${prefix}${subject} must be ${kind.what}, but ${given}. Write ${write}.` });
+    const given = secret === true || name === "redis" ? "is not" : `was ${shownValue(text ?? value)}`;
+    const meant = typeof value === "string" || typeof value === "number" ? kind.meant?.(`${value}`) : undefined;
+    this.#problems.push({
+      message: `${prefix}${subject} must be ${kind.what}, but ${given}. Write ${meant === undefined ? write : write.replace(example, () => meant)}.`,
+    });
   }
 
   #unknown(name: string): string {
@@ -184,10 +201,6 @@ class Resolver {
     const advice = near === undefined ? `The settings are ${names.join(", ")}.` : `Did you mean \`${near}\`?`;
     return `There is no setting \`${shown}\`. ${advice}`;
   }
-}
-
-export function defaultOf(setting: Setting<unknown>, command: Command): unknown {
-  return typeof setting.default === "function" ? (setting.default as (command: Command) => unknown)(command) : setting.default;
 }
 
 /** Paths are relative to where they are written. */

@@ -364,6 +364,11 @@ export function settingsOf(command: Command): [keyof Settings, Setting<unknown>]
   return all.filter(([, { only }]) => only === undefined || only === command);
 }
 
+/** The value of a setting that is not given. */
+export function defaultOf(setting: Setting<unknown>, command: Command): unknown {
+  return typeof setting.default === "function" ? (setting.default as (command: Command) => unknown)(command) : setting.default;
+}
+
 /** `trustedPeers` as a flag: `--trusted-peers`. */
 export function flagOf(name: keyof Settings): string {
   return `--${table[name].flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -5,7 +5,7 @@ import { isPretty, type LogTarget } from "../log/log.js";
 import type { Part, StartPart } from "../service/part.js";
 import { type Service, startService } from "../service/service.js";
 import { parts } from "./parts.js";
-import { ruleWords, summary } from "./summary.js";
+import { mostRules, ruleWords, summary } from "./summary.js";
 
 /** A running service. */
 export interface Running {
@@ -40,6 +40,7 @@ export async function run(command: Command, settings: Settings, { log: target = 
     throw error;
   }
   announce(command, service, started, target);
+  warnOfDescriptors(command, service);
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     service.drain();
@@ -67,6 +68,18 @@ async function closeAll(service: Service, started: readonly Part[]): Promise<voi
   await Promise.all(started.filter(({ name }) => name !== "admin").map((part) => part.close()));
   await Promise.all(started.filter(({ name }) => name === "admin").map((part) => part.close()));
   await service.close();
+}
+
+/** Rules for Envoy count nothing where Envoy does not ask. They may be right: a rules file can be shared. */
+function warnOfDescriptors(command: Command, { limit, log, settings }: Service): void {
+  if (settings.rls !== undefined) return;
+  const names = limit.rules.filter(({ match }) => match?.descriptor !== undefined).map(({ name }) => name);
+  if (names.length === 0) return;
+  const advice = command === "serve" ? "Write --rls 127.0.0.1:8082" : "floodgate serve --rls 127.0.0.1:8082 answers them";
+  log.warn(
+    { rules: names.slice(0, mostRules) },
+    `These rules limit nothing here: they count what Envoy's rate limit service is asked. ${advice}`,
+  );
 }
 
 /** The first message: text for people, else one log line. */

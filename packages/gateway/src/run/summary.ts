@@ -4,8 +4,8 @@ import type { Command, Settings } from "../config/settings.js";
 import type { Part } from "../service/part.js";
 import type { Service } from "../service/service.js";
 
-/** The most rules that the first message lists. */
-const mostRules = 20;
+/** The most rules that a message lists. */
+export const mostRules = 20;
 
 /** A rule in words: `"login: 5 per 15m by ip, for POST /login"`. */
 export function ruleWords({ name, shadow, fixed, options }: Service["limit"]["rules"][number]): string {

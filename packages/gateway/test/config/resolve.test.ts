@@ -155,7 +155,7 @@ describe("a mistake is named with its place, what was given and what to write", 
     ["constructor: 1", "There is no setting `constructor`."],
     ["__proto__: 1", "f.yaml:1:1: `__proto__` is not a valid name"],
     ["upstream: http://x", "`upstream` is a setting of floodgate gateway, not of floodgate serve. Remove it."],
-    ["listen: 80", "must be host:port, or unix:/path of a socket, but was 80. Write listen: 127.0.0.1:8080."],
+    ["listen: 80", "must be host:port, or unix:/path of a socket, but was 80. Write listen: 127.0.0.1:80."],
     ["listen: 127.0.0.1:99999", "must be host:port"],
     ["listen: 'http://a:1'", "must be host:port"],
     ["onStoreError: alow", 'must be one of allow, deny, memory, but was "alow"'],
@@ -196,8 +196,8 @@ describe("a mistake is named with its place, what was given and what to write", 
 
   it("settings that contradict each other", () => {
     expect(problemsOf("gateway", {})).toEqual([
-      "It is not said which rules apply. Write --rules limits.yaml. Or, for rules in Redis: --rules-key floodgate:rules.",
-      `It is not said where requests are passed to. Write --upstream ${upstream}.`,
+      "There are no rules. Write --rules limits.yaml. Or, for rules in Redis: --rules-key floodgate:rules.",
+      `There is no server to pass requests to. Write --upstream ${upstream}.`,
     ]);
     const file = { path: "f.yaml", text: "rulesKey: r\ncluster: true" };
     expect(problemsOf("serve", { flags: rules, file }).join("\n")).toMatch(

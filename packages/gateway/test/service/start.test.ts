@@ -71,6 +71,22 @@ function rulesText(text: string): () => string {
   return () => rulesFile(text);
 }
 
+test.each([
+  ["serve", {}, "Write --rls 127.0.0.1:8082"],
+  ["serve", { rls: "127.0.0.1:0" }, undefined],
+  ["gateway", { upstream: "http://127.0.0.1:1" }, "floodgate serve --rls 127.0.0.1:8082 answers them"],
+] as const)("%s with %o warns of rules for Envoy, if Envoy cannot ask", async (command, settings, advice) => {
+  const rules = rulesFile(
+    "rules: [{ name: edge, match: { domain: edge }, key: ip, limit: 1, window: 1m }, { name: web, limit: 1, window: 1m }]",
+  );
+  const log = new Log();
+  const running = await { serve, gateway }[command]({ ...free, ...settings, rules }, { log });
+  await running.close();
+  const warnings = log.warnings.filter((message) => message.includes("limit nothing"));
+  expect(warnings).toEqual(advice === undefined ? [] : [expect.stringContaining(advice)]);
+  if (advice !== undefined) expect(log.lines).toContainEqual(expect.objectContaining({ rules: ["edge"] }));
+});
+
 test("a key that the settings define is accepted in rules", async () => {
   const { running } = await startServe([few(1, { key: "user" })], { keys: { user: "header:x-user" } });
   expect(running.addresses).toHaveProperty("listen");
