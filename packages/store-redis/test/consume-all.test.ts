@@ -37,6 +37,7 @@ describe("the refund of a charge in one slot", () => {
     const answers = [async () => ({ charged: true, decisions: [told(true)] }), () => sixtyMs().then(other), async () => -1];
     const lanes = {
       slotOf: (redisKey: string) => redisKey.length,
+      serverOf: (redisKey: string) => redisKey,
       ask: (step: Step) => answers[asked.push(step) - 1]?.(),
     } as unknown as Lanes;
     const whole = Promise.allSettled([consumeAll(lanes, [checkOf("a"), checkOf("bb")], 100)]);
