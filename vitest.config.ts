@@ -10,7 +10,7 @@ const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics", "g
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = ["dashboard", "simulator"].map((name) => `packages/${name}/test/page/**/*.test.ts`);
 
-/** Faults, soaks, and the suites on older versions, for `npm run test:long`. */
+/** For `npm run test:long`: faults, soaks, the suites on older versions, the tarballs, and what takes a browser or servers for long. */
 const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
 
 /** In CI, a test with real servers and processes may run once more, because the machine may stall. The report names it. */
@@ -51,7 +51,7 @@ export default defineConfig({
           exclude: [...inBrowsers, ...inLongRuns],
         },
       },
-      { extends: true, test: { name: "browsers", pool: "forks", retry, include: inBrowsers } },
+      { extends: true, test: { name: "browsers", pool: "forks", retry, include: inBrowsers, exclude: inLongRuns } },
     ],
   },
 });
