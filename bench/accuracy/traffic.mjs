@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { formatOf } from "@floodgate/simulator";
 
 /** Requests as `{ atMs, key }`, in order of time. Each kind of traffic is the same on every machine: its randomness has a seed. */
 
@@ -75,11 +76,11 @@ export function timed() {
 
 /** The requests of an access log of the combined format, joined to one stretch: minutes without a request are cut out. */
 export async function fromLog(file) {
+  const combined = formatOf("combined");
   const requests = [];
   for await (const line of createInterface({ input: createReadStream(file) })) {
-    const [, key, day, month, year, time, zone] = /^(\S+) \S+ \S+ \[(\d+)\/(\w+)\/(\d+):([\d:]+) ([+-]\d{4})\]/.exec(line) ?? [];
-    const atMs = Date.parse(`${day} ${month} ${year} ${time} ${zone}`);
-    if (!Number.isNaN(atMs)) requests.push({ atMs, key });
+    const request = combined.parse(line);
+    if (typeof request === "object") requests.push({ atMs: request.timeMs, key: request.address ?? "unknown" });
   }
   requests.sort((a, b) => a.atMs - b.atMs);
   const minutes = new Map();

@@ -13,7 +13,7 @@ export interface Descriptor {
   readonly hits: number;
 }
 
-/** The value of an entry; the values of several entries with this key are joined by ", ". Undefined if there is none. */
+/** The value of the entry with this key. Values of several entries are joined by ", ". Returns undefined if no entry has the key. */
 export function entryValue({ entries }: Descriptor, key: string): string | undefined {
   let found: string | undefined;
   for (const entry of entries) {

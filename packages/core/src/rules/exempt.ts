@@ -49,7 +49,7 @@ export class Exemptions {
   }
 
   /**
-   * Combines exemptions; undefined if there are none.
+   * Combines exemptions. Returns undefined for an empty list.
    * @param textOf returns the text under which the rule counts a key; undefined if the rule makes no such key.
    */
   static of(all: readonly Exempted[], textOf: (key: Key) => string | undefined): Exemptions | undefined {

@@ -2,7 +2,7 @@
 export interface ValueTest {
   /** The matching values, if they are a fixed list without `*`. */
   readonly values: readonly string[] | undefined;
-  /** @param value undefined if there is none. */
+  /** @param value undefined if the header or entry is missing. */
   fits(value: string | undefined): boolean;
 }
 

@@ -21,7 +21,7 @@ export interface LocalUsage {
 export class UnreportedUsage {
   readonly #open = new Map<string, LocalUsage>();
 
-  /** The limit that shows all unreported usage of a key; undefined if there is none. */
+  /** The limit that shows all unreported usage of a key. Returns undefined if all usage is reported. */
   limitOf(key: string): Limit | undefined {
     return this.#open.get(key)?.limit;
   }

@@ -35,7 +35,7 @@ export class RuleCounts {
     return this.#touched ? rejectedIndexes.reduce((sum, index) => sum + (this.#second[index] as number), 0) : 0;
   }
 
-  /** Moves the counts of a second that has ended to the rings. Returns them, or undefined if there are none. */
+  /** Moves the counts of a second that has ended to the rings. Returns them, or undefined if nothing was counted. */
   endSecond(second: number): Counts | undefined {
     if (!this.#touched) return undefined;
     const counts: { [R in Result]?: number } = {};

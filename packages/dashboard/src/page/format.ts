@@ -14,7 +14,7 @@ export const count = (value: number): string => whole.format(value);
 /** A count where there is little room: 12,345 reads 12.3K. */
 export const shortCount = (value: number): string => (Math.abs(value) < 10_000 ? whole.format(value) : shortForm.format(value));
 
-/** Requests per second. Small rates keep a digit or two: "0" would say that there are none. */
+/** Requests per second. Small rates keep a digit or two: "0" would mean that nobody sends requests. */
 export function rate(perSecond: number): string {
   if (Number.isInteger(perSecond) || perSecond >= 100) return shortCount(Math.round(perSecond));
   if (perSecond >= 1) return oneDigit.format(perSecond);

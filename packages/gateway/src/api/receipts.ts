@@ -16,7 +16,7 @@ export interface Decided {
 
 const mark = "fb1.";
 
-/** One receipt for all charges of a check; null if there are none. */
+/** One receipt for all charges of a check. Returns null if nothing was charged. */
 export function issueReceipt(limiters: ReadonlyMap<string, Limiter>, all: readonly Decided[]): string | null {
   const parts = all.flatMap(({ check, decision, key = keyOf(check.key) }): ReceiptPart[] => {
     const limiter = limiters.get(check.rule.name);

@@ -99,7 +99,7 @@ function append(headers: IncomingHttpHeaders, name: string, item: string): void 
   headers[name] = before === undefined ? item : `${before}, ${item}`;
 }
 
-/** The headers that `Connection` names; undefined if there is none beside the usual ones. */
+/** The headers that `Connection` names. Returns undefined if it names only the usual ones. */
 export function namedIn(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || /^(?:keep-alive|close|upgrade)$/i.test(connection)) return undefined;
   const names = connection

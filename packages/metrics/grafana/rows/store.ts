@@ -8,7 +8,7 @@ export const store: readonly Panel[] = [
   stat({
     title: "Breakers not closed",
     description:
-      "Stores that are not asked now, because they failed several times in a row. Floodgate probes them and returns by itself. Look at the store: is Redis up, and can this process reach it?",
+      "Stores that are not asked now, because they failed several times. Floodgate probes them and returns by itself. Look at the store: is Redis up, and can this process reach it?",
     unit: "short",
     query: orZero(now("breakers", notClosed)),
     thresholds: [[1, "red"]],

@@ -4,7 +4,7 @@ import { type LineBatch, LineSplitter } from "../read/lines.js";
 /** A log that grows. */
 export interface Growing {
   readonly name: string;
-  /** The lines that have come since the last call; undefined if there are none yet. */
+  /** The lines that have come since the last call. Returns undefined if no line has come. */
   read(): Promise<LineBatch | undefined>;
   /** The last line, if nothing ends it, and closes the log. */
   end(): Promise<LineBatch | undefined>;

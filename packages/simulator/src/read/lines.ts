@@ -31,7 +31,7 @@ export class LineSplitter {
   #isTooLong = false;
   #isFirst = true;
 
-  /** The lines that a chunk completes; undefined if there are none. */
+  /** The lines that a chunk completes. Returns undefined if it completes no line. */
   push(chunk: Uint8Array): LineBatch | undefined {
     const last = chunk.lastIndexOf(newline);
     if (last < 0) {

@@ -82,7 +82,7 @@ describe("verdicts", () => {
     await page.close();
   });
 
-  it("two timed bursts let twice the limit through a sliding counter, but for one", async () => {
+  it("two timed bursts let one less than twice the limit through a sliding counter", async () => {
     const page = await browser.open(`${file}#play=gap&limit=100&window=1m`);
     expect(await counted(page, "most")).toMatchObject({
       "Sliding window counter": 199,

@@ -9,7 +9,7 @@ export const breakerWords = {
   open: {
     text: "Not asked",
     look: "bad",
-    means: "It failed several times in a row. Requests are decided without it until it answers again.",
+    means: "It failed several times. Requests are decided without it until it answers again.",
   },
 } as const;
 
