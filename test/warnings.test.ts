@@ -7,7 +7,7 @@ const codesIn = (text: string): string[] => text.match(/FLOODGATE_[A-Z_]+\b/g) ?
 /** The command line and the gateway read these from the environment. */
 const variables = ["FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_LISTEN", "FLOODGATE_REDIS", "FLOODGATE_TRUSTED_PEERS"];
 
-test("the README says of every warning in the sources what is wrong", () => {
+test("docs/errors.md says of every warning in the sources what is wrong", () => {
   const sources = readdirSync(join(root, "packages"))
     .map((name) => join(root, "packages", name, "src"))
     .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)))
@@ -17,7 +17,7 @@ test("the README says of every warning in the sources what is wrong", () => {
   const warnings = new Set(sources.flatMap((source) => codesIn(source.match(/(["'`])FLOODGATE_[A-Z_]+\1/g)?.join() ?? "")));
   for (const code of [...errors, ...variables]) warnings.delete(code);
   expect(errors).toContain("FLOODGATE_INVALID_OPTION");
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const rows = readme.slice(readme.indexOf("### Warnings")).matchAll(/^\| `(FLOODGATE_[A-Z_]+)` +\|/gm);
-  expect([...rows].map(([, code]) => code).sort()).toEqual([...warnings].sort());
+  const page = readFileSync(join(root, "docs", "errors.md"), "utf8");
+  const headings = page.slice(page.indexOf("## Warnings")).matchAll(/^### (FLOODGATE_[A-Z_]+)$/gm);
+  expect([...headings].map(([, code]) => code).sort()).toEqual([...warnings].sort());
 });
