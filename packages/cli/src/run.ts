@@ -5,6 +5,7 @@ import { Command, CommanderError } from "commander";
 import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
 import { addGateway, addServe } from "./commands/gateway.js";
+import { addMigrate } from "./commands/migrate.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
@@ -54,7 +55,7 @@ function createProgram(io: Io): Command {
       "after",
       "\nExit codes: 0 success, 1 refused (invalid rules, another version), 2 Redis does not answer, 64 invalid arguments, 74 output cannot be written.",
     );
-  for (const add of [addCheck, addSimulate, addPush, addPull, addStatus, addReset, addBlock, addUnblock, addServe, addGateway])
+  for (const add of [addCheck, addSimulate, addPush, addPull, addStatus, addReset, addBlock, addUnblock, addServe, addGateway, addMigrate])
     add(program, io);
   return program;
 }

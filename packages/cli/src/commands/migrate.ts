@@ -1,0 +1,78 @@
+import { writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { Failure } from "../failure.js";
+import { type Io, paint } from "../io.js";
+import { readText } from "../load-rules.js";
+import type { Migration } from "../migrate/index.js";
+import { peers } from "../migrate/peers.js";
+import { examples } from "../options.js";
+import { count, didYouMean } from "../output/format.js";
+import { json, sanitizeLines } from "../output/terminal.js";
+
+interface MigrateOptions {
+  readonly write?: true;
+  readonly json?: true;
+}
+
+export function addMigrate(program: Command, io: Io): void {
+  const command = program
+    .command("migrate")
+    .description("Rewrite the calls of another rate limiter in a JavaScript or TypeScript file.")
+    .argument("<library>", Object.keys(peers).join(", "))
+    .argument("<file>", "the file; - for standard input")
+    .option("--write", "change the file; without it, the new code is printed")
+    .option("--json", "print JSON");
+  examples(command, "migrate express-rate-limit app.js", "migrate express-rate-limit app.ts --write").action(
+    (peer: string, file: string, options: MigrateOptions) => migrateFile(io, peer, file, options),
+  );
+}
+
+async function migrateFile(io: Io, peer: string, file: string, options: MigrateOptions): Promise<void> {
+  const load = Object.hasOwn(peers, peer) ? peers[peer] : undefined;
+  if (load === undefined) {
+    const known = Object.keys(peers);
+    throw new Failure("usage", `migrate does not know ${peer}.${didYouMean(peer, known)} It knows ${known.join(", ")}.`);
+  }
+  if (file === "-" && options.write === true) throw new Failure("usage", "--write needs a file. Remove it to print the new code.");
+  const { text, name } = await readText(io, file);
+  // Loaded here, because other commands need no parser.
+  const [{ migrate }, { rules }] = await Promise.all([import("../migrate/index.js"), load()]);
+  const migration = migrate(peer, rules, name, text);
+  if (options.write === true && migration.code !== text) await write(file, migration.code);
+  if (options.json === true) io.out(json({ library: peer, file: name, written: options.write === true, ...migration }));
+  else io.out(textOf(io, peer, name, migration, options.write === true));
+  if (migration.byHand.length > 0) {
+    throw new Failure("refused", `${count(migration.byHand.length, "thing")} in ${name} to do by hand.`);
+  }
+  if (migration.calls.length === 0) throw new Failure("refused", `${name} imports ${peer}, but calls nothing of it.`);
+}
+
+async function write(file: string, code: string): Promise<void> {
+  try {
+    await writeFile(file, code);
+  } catch (cause) {
+    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+  }
+}
+
+function textOf(io: Io, peer: string, name: string, { calls, byHand, notes, packages }: Migration, isWritten: boolean): string {
+  const parts = calls.map(({ line, before, after }) =>
+    [
+      paint(io, "bold", `${name}:${line}`),
+      ...lines("-", before).map((text) => paint(io, "red", text)),
+      ...lines("+", after).map((text) => paint(io, "green", text)),
+    ].join("\n"),
+  );
+  const remarks = (title: string, list: Migration["byHand"]): string[] =>
+    list.length === 0 ? [] : [[title, ...list.map(({ line, column, message }) => `  ${name}:${line}:${column}: ${message}`)].join("\n")];
+  parts.push(...remarks("To do by hand:", byHand), ...remarks("Notes:", notes));
+  const next = isWritten ? `${name} is changed. ` : "Nothing is changed yet: add --write. ";
+  parts.push(
+    `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: docs/migrating/from-${peer.replace("@", "").replace("/", "-")}.md`,
+  );
+  return `${sanitizeLines(parts.join("\n\n"))}\n`;
+}
+
+function lines(sign: string, code: string): string[] {
+  return code.split("\n").map((line) => `${sign} ${line}`);
+}

@@ -1,0 +1,66 @@
+import type { PeerRules, Rewriting } from "./rewriting.js";
+import { type Binding, end, type Import, start } from "./source.js";
+
+/** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
+export function rewriteImports(rewriting: Rewriting, rules: PeerRules): void {
+  const { source, imports, calls } = rewriting;
+  const ours = new Set<string>();
+  for (const { node } of calls) {
+    rewriting.done(node.callee);
+    if (rules.builds !== "rateLimit") {
+      source.edits.overwrite(start(node), end(node.callee), rules.builds);
+      ours.add(rules.builds);
+    } else if (node.callee.type === "Identifier") {
+      ours.add(node.callee.name === rules.builds ? rules.builds : `${rules.builds} as ${node.callee.name}`);
+    } else {
+      source.replace(node.callee, rules.builds);
+      ours.add(rules.builds);
+    }
+  }
+  const kept = imports.map((statement) => statement.bindings.filter((binding) => isKept(rewriting, rules, statement, binding, ours)));
+  for (const name of rewriting.needed.get(rules.ours) ?? []) ours.add(name);
+  for (const [i, statement] of imports.entries()) {
+    const lines: string[] = [];
+    if (i === 0) {
+      if (ours.size > 0) lines.push(line(source.text(statement.node), statement, [...ours], rules.ours));
+      for (const [module, names] of rewriting.needed) {
+        if (module !== rules.ours) lines.push(line(source.text(statement.node), statement, [...names], module));
+      }
+    }
+    const bindings = kept[i] ?? [];
+    if (bindings.length === statement.bindings.length) lines.push(source.text(statement.node));
+    else if (bindings.length > 0) lines.push(line(source.text(statement.node), statement, bindings.map(bindingCode), statement.module));
+    const { node } = statement;
+    if (lines.length > 0) source.replace(node, lines.join("\n"));
+    else source.edits.remove(start(node), source.code[end(node)] === "\n" ? end(node) + 1 : end(node));
+  }
+}
+
+/** Whether something that is imported is still used. Then it is left to do by hand. */
+function isKept(rewriting: Rewriting, rules: PeerRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
+  const { source } = rewriting;
+  const uses = source.uses(local).filter((use) => !(start(statement.node) <= start(use) && end(use) <= end(statement.node)));
+  const renamed = rules.types?.[exported];
+  if (renamed !== undefined) {
+    for (const use of uses) source.replace(use, renamed);
+    ours.add(statement.isRequire ? renamed : `type ${renamed}`);
+    return false;
+  }
+  const left = uses.filter((use) => !rewriting.isDone(use));
+  for (const use of left) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
+  return left.length > 0;
+}
+
+function bindingCode({ local, exported, isType }: Binding): string {
+  return `${isType ? "type " : ""}${exported}${local === exported ? "" : ` as ${local}`}`;
+}
+
+/** An import in the style of another one. */
+function line(like: string, { isRequire }: Import, names: readonly string[], module: string): string {
+  const quote = like.includes("'") ? "'" : '"';
+  const semicolon = like.endsWith(";") ? ";" : "";
+  const list = isRequire ? names.map((name) => name.replace(" as ", ": ")) : names;
+  return isRequire
+    ? `const { ${list.join(", ")} } = require(${quote}${module}${quote})${semicolon}`
+    : `import { ${list.join(", ")} } from ${quote}${module}${quote}${semicolon}`;
+}

@@ -1,0 +1,207 @@
+import type { Node } from "@babel/types";
+import {
+  bare,
+  constantOf,
+  type FunctionNode,
+  isConstantObject,
+  isFunction,
+  parameterName,
+  propertyName,
+  references,
+  walk,
+} from "./nodes.js";
+import type { Options, Property } from "./options.js";
+import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
+import { end, type Source, start } from "./source.js";
+import { durationCode } from "./write.js";
+
+// Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
+
+/** A duration as our code; undefined if the file does not say how long it is. */
+export function windowCode(source: Source, property: Property): string | undefined {
+  const ms = constantOf(valueIn(property));
+  if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
+  return property.type === "ObjectProperty" ? source.text(property.value) : undefined;
+}
+
+/** `windowMs` and the like. A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
+export function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number): string {
+  if (property === undefined) {
+    const code = durationCode(defaultMs);
+    options.add(`window: ${code}`);
+    return code;
+  }
+  const code = windowCode(source, property) ?? "";
+  options.set(property, `window: ${code}`);
+  if (!code.startsWith('"')) {
+    source.note(
+      property,
+      "A `window` that is a number must be a multiple of 1000. TypeScript and the start of the app tell you if it is not.",
+    );
+  }
+  return code;
+}
+
+/** `limit`, a number or a function of the request. A function becomes a policy. */
+export function rewriteLimit(
+  rewriting: Rewriting,
+  options: Options,
+  { limit, window }: { limit: Property | undefined; window: Property | undefined },
+  defaults: { limit: number; windowMs: number },
+): void {
+  const { source } = rewriting;
+  if (limit === undefined) options.add(`limit: ${defaults.limit}`);
+  const value = limit && functionOf(source, valueIn(limit));
+  if (limit === undefined || value === undefined) {
+    if (limit !== undefined) options.rename(limit, "limit");
+    rewriteWindow(source, options, window, defaults.windowMs);
+    return;
+  }
+  const code = window === undefined ? durationCode(defaults.windowMs) : (windowCode(source, window) ?? "");
+  options.remove(window);
+  rewriting.need("slidingWindowCounter");
+  const inside = valueIn(limit);
+  if (inside.type === "ArrowFunctionExpression" && inside.body.type !== "BlockStatement" && inside.params.length <= 1) {
+    options.rename(limit, "policy");
+    const isPromise = inside.async && !hasAwait(inside.body);
+    withoutParentheses(source, inside.body);
+    source.edits.appendRight(start(inside.body), `slidingWindowCounter({ limit: ${isPromise ? "await (" : ""}`);
+    source.edits.appendLeft(end(inside.body), `${isPromise ? ")" : ""}, window: ${code} })`);
+  } else if (limit.type === "ObjectProperty" && value.params.length <= 1) {
+    options.rename(limit, "policy");
+    source.edits.appendRight(start(limit.value), "async (request) => slidingWindowCounter({ limit: await (");
+    source.edits.appendLeft(end(limit.value), `)(request), window: ${code} })`);
+  } else {
+    source.handle(limit, "Write `policy: (request) => slidingWindowCounter({ limit, window })`. It gets only the request.");
+  }
+  source.note(limit, "With a `policy` that is a function, `limiter.reset` fails until the first request. Prefer `plan` and `plans`.");
+}
+
+/** Removes the parentheses around an expression. */
+function withoutParentheses(source: Source, node: Node): void {
+  const from = node.extra?.["parenStart"];
+  if (typeof from !== "number") return;
+  source.edits.remove(from, from + 1);
+  const to = source.code.indexOf(")", end(node));
+  source.edits.remove(to, to + 1);
+}
+
+function hasAwait(node: Node): boolean {
+  let isFound = false;
+  walk(node, ({ type }) => {
+    if (type === "AwaitExpression") isFound = true;
+  });
+  return isFound;
+}
+
+/** The function that an expression is, if the file shows it. */
+export function functionOf(source: Source, node: Node): FunctionNode | undefined {
+  if (isFunction(node)) return node;
+  if (node.type !== "Identifier") return undefined;
+  const constant = source.constant(node.name);
+  if (constant !== undefined) {
+    const value = bare(constant.value);
+    return isFunction(value) ? value : undefined;
+  }
+  let found: FunctionNode | undefined;
+  walk(source.program, (inner) => {
+    if (inner.type === "FunctionDeclaration" && inner.id?.name === node.name) found = inner as unknown as FunctionNode;
+  });
+  return found;
+}
+
+/** Parameters that a function gets no more: removed if it does not use them. @returns whether it uses none of them. */
+export function dropParameters(source: Source, node: FunctionNode, from: number): boolean {
+  const dropped = node.params.slice(from);
+  if (dropped.length === 0) return true;
+  for (const parameter of dropped) {
+    if (parameter.type !== "Identifier") return false;
+    if (references(node.body, parameter.name).length > 0) return false;
+  }
+  const before = node.params[from - 1];
+  const last = dropped.at(-1) as Node;
+  if (before === undefined) return false;
+  source.edits.remove(end(before), end(last));
+  return true;
+}
+
+/** `skip`, `keyGenerator`, …: a function of the request only. `what` says what to do if it reads more. */
+export function rewriteRequestFunction(source: Source, options: Options, property: Property, name: string): void {
+  options.rename(property, name);
+  const value = valueIn(property);
+  if (!isFunction(value) || dropParameters(source, value, 1)) return;
+  source.handle(property, `\`${name}\` gets the request, and not the response. Rewrite what uses it.`);
+}
+
+/** Code for `body`, or for a call that sends it. Undefined if it is a function. */
+export function messageCode(source: Source, property: Property): string | undefined {
+  if (isFunctionProperty(property) || property.type === "ObjectMethod") return undefined;
+  return source.text(property.value);
+}
+
+export function isConstantMessage(property: Property): boolean {
+  const value = valueIn(property);
+  return constantOf(value) !== undefined || isConstantObject(value);
+}
+
+/** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */
+export function inlineOptions(source: Source, node: FunctionNode, index: number, values: Readonly<Record<string, string>>): boolean {
+  const name = parameterName(node, index);
+  if (name === undefined) return node.params.length <= index;
+  const members: [Node, string][] = [];
+  let others = references(node.body, name).length;
+  walk(node.body, (inner) => {
+    const property = propertyName(inner);
+    const value = property === undefined ? undefined : values[property];
+    if (value === undefined || (inner.type !== "MemberExpression" && inner.type !== "OptionalMemberExpression")) return;
+    if (inner.object.type !== "Identifier" || inner.object.name !== name) return;
+    members.push([inner, value]);
+    others--;
+  });
+  if (others > 0) return false;
+  for (const [member, value] of members) source.replace(member, value);
+  return true;
+}
+
+/** `skipFailedRequests`, `skipSuccessfulRequests` and `requestWasSuccessful` become `refundWhen`. */
+export function rewriteRefunds(
+  source: Source,
+  options: Options,
+  statusOf: (parameters: readonly (string | undefined)[]) => string[],
+): void {
+  const failed = options.take("skipFailedRequests");
+  const succeeded = options.take("skipSuccessfulRequests");
+  const judge = options.take("requestWasSuccessful");
+  const given = [failed, succeeded].filter((property) => property !== undefined && constantOf(valueIn(property)) !== false);
+  const [first] = given;
+  if (first === undefined) {
+    for (const property of [failed, succeeded, judge]) options.remove(property);
+    return;
+  }
+  if (given.length === 2 || constantOf(valueIn(first)) !== true) {
+    source.handle(first, "Write `refundWhen: (status) => ...`: true for the responses that count for nothing.");
+    return;
+  }
+  const code = judge === undefined ? (first === failed ? "status >= 400" : "status < 400") : judgeCode(source, judge, statusOf);
+  if (code === undefined) {
+    source.handle(judge ?? first, "`refundWhen` gets the status only. Write `refundWhen: (status) => ...`.");
+    return;
+  }
+  options.set(first, `refundWhen: (status) => ${judge !== undefined && first === failed ? `!(${code})` : code}`);
+  for (const property of [failed, succeeded, judge]) if (property !== first) options.remove(property);
+}
+
+/** The condition of `requestWasSuccessful` in terms of `status`; undefined if it reads more than the status. */
+function judgeCode(
+  source: Source,
+  judge: Property,
+  statusOf: (parameters: readonly (string | undefined)[]) => string[],
+): string | undefined {
+  const value = valueIn(judge);
+  if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") return undefined;
+  const names = value.params.map((_, i) => parameterName(value, i));
+  const text = source.text(value.body);
+  const replaced = statusOf(names).reduce((code, status) => code.replaceAll(status, "status"), text);
+  const reads = names.some((name) => name !== undefined && new RegExp(`\\b${name}\\b`).test(replaced));
+  return reads ? undefined : replaced;
+}

@@ -1,0 +1,114 @@
+import type { Expression, Node, ObjectExpression } from "@babel/types";
+
+/** Visits a node and all nodes in it, parents first. */
+export function walk(node: Node, visit: (node: Node, parent: Node | undefined) => void, parent?: Node): void {
+  visit(node, parent);
+  for (const [name, value] of Object.entries(node)) {
+    if (name === "loc" || name.endsWith("Comments")) continue;
+    for (const child of Array.isArray(value) ? value : [value]) {
+      if (isNode(child)) walk(child, visit, node);
+    }
+  }
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+}
+
+/** An expression without TypeScript's additions: `x as T`, `x satisfies T`, `x!`. */
+export function bare(node: Node): Node {
+  const isWrapped =
+    node.type === "TSAsExpression" ||
+    node.type === "TSSatisfiesExpression" ||
+    node.type === "TSNonNullExpression" ||
+    node.type === "ParenthesizedExpression";
+  return isWrapped ? bare(node.expression) : node;
+}
+
+/** The value of a constant: literals, and arithmetic of numbers such as `15 * 60 * 1000`. Undefined if the file does not say it. */
+export function constantOf(node: Node): string | number | boolean | null | undefined {
+  const inner = bare(node);
+  switch (inner.type) {
+    case "StringLiteral":
+    case "NumericLiteral":
+    case "BooleanLiteral":
+      return inner.value;
+    case "NullLiteral":
+      return null;
+    case "TemplateLiteral":
+      return inner.expressions.length === 0 ? (inner.quasis[0]?.value.cooked ?? undefined) : undefined;
+    case "UnaryExpression": {
+      const value = constantOf(inner.argument);
+      return inner.operator === "-" && typeof value === "number" ? -value : undefined;
+    }
+    case "BinaryExpression":
+      return arithmetic(inner.operator, constantOf(inner.left), constantOf(inner.right));
+    default:
+      return undefined;
+  }
+}
+
+function arithmetic(operator: string, left: unknown, right: unknown): number | undefined {
+  if (typeof left !== "number" || typeof right !== "number") return undefined;
+  if (operator === "*") return left * right;
+  if (operator === "+") return left + right;
+  if (operator === "-") return left - right;
+  return operator === "/" ? left / right : undefined;
+}
+
+/** Whether an object consists of constants, so that it means the same wherever it stands. */
+export function isConstantObject(node: Node): node is ObjectExpression {
+  return (
+    node.type === "ObjectExpression" &&
+    node.properties.every(
+      (property) =>
+        property.type === "ObjectProperty" &&
+        !property.computed &&
+        (constantOf(property.value) !== undefined || isConstantObject(property.value)),
+    )
+  );
+}
+
+export type FunctionNode = Extract<Node, { type: "ArrowFunctionExpression" | "FunctionExpression" | "ObjectMethod" }>;
+
+export function isFunction(node: Node): node is FunctionNode {
+  return node.type === "ArrowFunctionExpression" || node.type === "FunctionExpression" || node.type === "ObjectMethod";
+}
+
+/** The name of a parameter; undefined if there is none, or if it is a pattern. */
+export function parameterName(node: FunctionNode, index: number): string | undefined {
+  const parameter = node.params[index];
+  return parameter?.type === "Identifier" ? parameter.name : undefined;
+}
+
+/** The references to a name in a node: not keys of objects, not properties. */
+export function references(node: Node, name: string): Node[] {
+  const found: Node[] = [];
+  walk(node, (inner, parent) => {
+    if (inner.type === "Identifier" && inner.name === name && !isLabel(inner, parent)) found.push(inner);
+  });
+  return found;
+}
+
+function isLabel(node: Node, parent: Node | undefined): boolean {
+  if (parent === undefined) return false;
+  if (parent.type === "MemberExpression" || parent.type === "OptionalMemberExpression") return parent.property === node && !parent.computed;
+  if (parent.type === "ObjectProperty") return parent.key === node && !parent.computed && !parent.shorthand;
+  if (parent.type === "ObjectMethod" || parent.type === "ClassMethod") return parent.key === node && !parent.computed;
+  return parent.type.startsWith("Import") || parent.type.startsWith("TSPropertySignature");
+}
+
+/** The name of a property that is read: `name` of `object.name`. */
+export function propertyName(node: Node): string | undefined {
+  if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return undefined;
+  if (node.computed) return node.property.type === "StringLiteral" ? node.property.value : undefined;
+  return node.property.type === "Identifier" ? node.property.name : undefined;
+}
+
+/** A call or `new`. */
+export type CallNode = Extract<Node, { type: "CallExpression" | "NewExpression" }>;
+
+export function argument(call: CallNode, index: number): Expression | undefined {
+  const given = call.arguments[index];
+  return given === undefined || given.type === "SpreadElement" || given.type === "ArgumentPlaceholder" ? undefined : given;
+}

@@ -1,0 +1,280 @@
+import type { Node } from "@babel/types";
+import { headersCode } from "../headers.js";
+import {
+  dropParameters,
+  functionOf,
+  inlineOptions,
+  messageCode,
+  rewriteLimit,
+  rewriteRefunds,
+  rewriteRequestFunction,
+} from "../middleware.js";
+import { argument, bare, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
+import type { Options } from "../options.js";
+import { isFunctionProperty, type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
+import { type Call, end, start } from "../source.js";
+
+export const rules: PeerRules = {
+  modules: ["express-rate-limit", "rate-limit-redis"],
+  ours: "@floodgate/express",
+  builders: ["default", "rateLimit"],
+  builds: "rateLimit",
+  types: { RateLimitRequestHandler: "RateLimitMiddleware" },
+  rewrite,
+};
+
+const defaultMessage = JSON.stringify("Too many requests, please try again later.");
+
+const whatTo: Readonly<Record<string, string>> = {
+  logger: "Write `onEvent: (event) => ...`, which gets decisions, warnings and store errors.",
+  retryAfter: "`Retry-After` is always the shortest wait after which the request passes. Remove it.",
+};
+
+function rewrite(rewriting: Rewriting, call: Call): void {
+  const { source } = rewriting;
+  const given = argument(call.node, 0);
+  if (given === undefined) {
+    source.edits.appendLeft(end(call.node) - 1, '{ limit: 5, window: "1m", headers: "legacy" }');
+    return;
+  }
+  const options = rewriting.optionsOf(call, given);
+  if (options === undefined) return;
+  const property = decisionName(rewriting, options);
+  rewriteLimit(
+    rewriting,
+    options,
+    { limit: options.take("limit", "max"), window: options.take("windowMs") },
+    { limit: 5, windowMs: 60_000 },
+  );
+  rewriteAnswer(rewriting, options);
+  rewriteKey(rewriting, options);
+  const skip = options.take("skip");
+  if (skip !== undefined) rewriteRequestFunction(source, options, skip, "skip");
+  rewriteRefunds(source, options, ([, response]) => (response === undefined ? [] : [`${response}.statusCode`]));
+  const storePrefix = rewriteStore(rewriting, options);
+  rewriteName(rewriting, call, options, storePrefix);
+  headersCode(source, options);
+  const validate = options.take("validate");
+  options.remove(validate);
+  if (validate !== undefined) source.note(validate, "`validate` is removed: options are always checked, when `rateLimit` is called.");
+  rewriteMembers(rewriting, call);
+  rewriteDecisions(rewriting, property);
+  rewriting.finish(options, whatTo);
+}
+
+/** @returns the name of the decision on the request. */
+function decisionName({ source }: Rewriting, options: Options): string {
+  const given = options.take("requestPropertyName");
+  if (given === undefined) return "rateLimit";
+  options.rename(given, "decisionName");
+  const name = constantOf(valueIn(given));
+  if (typeof name === "string") return name;
+  source.handle(given, "`decisionName` must be a text.");
+  return "rateLimit";
+}
+
+/** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
+function rewriteAnswer(rewriting: Rewriting, options: Options): void {
+  const { source } = rewriting;
+  const message = options.take("message");
+  const statusCode = options.take("statusCode");
+  const handler = options.take("handler");
+  const status = statusCode === undefined ? 429 : constantOf(valueIn(statusCode));
+  const text = message === undefined ? defaultMessage : messageCode(source, message);
+  if (handler !== undefined) {
+    const value = functionOf(source, valueIn(handler));
+    options.rename(handler, "onLimited");
+    const canInline = text !== undefined && typeof status === "number";
+    const isInline = value !== undefined && isFunctionProperty(handler);
+    if (isInline && canInline && inlineOptions(source, value, 3, { statusCode: `${status}`, message: text }) && usesNoNext(value)) {
+      if (value.params.length > 2) source.edits.remove(end(value.params[1] as Node), end(value.params.at(-1) as Node));
+    } else if (!(value !== undefined && value.params.length <= 2)) {
+      source.handle(handler, "`onLimited` gets (req, res, decision), and neither `next` nor the options. Rewrite what uses them.");
+    }
+    options.remove(message);
+    options.remove(statusCode);
+    return;
+  }
+  if (statusCode !== undefined && status !== 429) {
+    const code = typeof status === "number" ? `${status}` : source.text(valueIn(statusCode));
+    const send = text === undefined && message !== undefined ? `await (${source.text(valueIn(message))})(req, res)` : text;
+    options.set(statusCode, `onLimited: ${send?.startsWith("await") ? "async " : ""}(req, res) => res.status(${code}).send(${send})`);
+    options.remove(message);
+    return;
+  }
+  options.remove(statusCode);
+  if (message === undefined) return;
+  if (text !== undefined) options.rename(message, "body");
+  else if (message.type === "ObjectProperty") {
+    options.set(message, `onLimited: async (req, res) => res.send(await (${source.text(message.value)})(req, res))`);
+  } else source.handle(message, "Write `onLimited: async (req, res) => res.send(...)`.");
+}
+
+function usesNoNext(value: NonNullable<ReturnType<typeof functionOf>>): boolean {
+  const next = parameterName(value, 2);
+  return next === undefined || references(value.body, next).length === 0;
+}
+
+/** `keyGenerator` becomes `key`. Addresses in it become `ip`, which joins the addresses of an IPv6 network. */
+function rewriteKey(rewriting: Rewriting, options: Options): void {
+  const { source } = rewriting;
+  const subnet = options.take("ipv6Subnet");
+  if (subnet !== undefined) {
+    const bits = constantOf(valueIn(subnet));
+    if (bits === false) options.set(subnet, "ipv6Prefix: 128");
+    else if (isFunctionProperty(subnet)) source.handle(subnet, "`ipv6Prefix` is one number for all clients.");
+    else options.rename(subnet, "ipv6Prefix");
+  }
+  const given = options.take("keyGenerator");
+  if (given === undefined) return;
+  const value = valueIn(given);
+  if (!isFunction(value)) {
+    options.rename(given, "key");
+    source.note(given, "`key` is called with (req, { ip, route }). Use `ip` in it instead of `req.ip` and `ipKeyGenerator`.");
+    return;
+  }
+  const request = parameterName(value, 0);
+  const addresses = request === undefined ? [] : addressesIn(rewriting, value.body, request);
+  if (addresses.length === 1 && bare(value.body) === addresses[0]) {
+    rewriting.done(value);
+    options.remove(given);
+    return;
+  }
+  options.rename(given, "key");
+  if (!dropParameters(source, value, 1)) {
+    source.handle(given, "`key` gets (req, { ip, route }), and not the response. Rewrite what uses it.");
+    return;
+  }
+  if (addresses.length === 0) return;
+  for (const address of addresses) {
+    rewriting.done(address);
+    source.replace(address, "ip");
+  }
+  const parameter = value.params[0] as Node;
+  const hasParentheses = source.code.slice(start(value), start(parameter)).includes("(");
+  if (hasParentheses) source.edits.appendLeft(end(parameter), ", { ip }");
+  else source.replace(parameter, `(${source.text(parameter)}, { ip })`);
+}
+
+/** Where a key function reads the client's address: `ipKeyGenerator(req.ip)` and `req.ip`. */
+function addressesIn({ source, imports }: Rewriting, body: Node, request: string): Node[] {
+  const found: Node[] = [];
+  walk(body, (node) => {
+    if (found.some((outer) => start(outer) <= start(node) && end(node) <= end(outer))) return;
+    if (node.type === "CallExpression" && source.exportedName(node.callee, imports) === "ipKeyGenerator") found.push(node);
+    else if (isAddress(node, request)) found.push(node);
+    else if (node.type === "LogicalExpression" && isAddress(bare(node.left), request) && constantOf(node.right) !== undefined)
+      found.push(node);
+    else if (node.type === "TSNonNullExpression" && isAddress(node.expression, request)) found.push(node);
+  });
+  return found;
+}
+
+function isAddress(node: Node, request: string): boolean {
+  return (
+    node.type === "MemberExpression" && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === request
+  );
+}
+
+/** @returns the prefix of the store's keys, if it is given. */
+function rewriteStore(rewriting: Rewriting, options: Options): { prefix: string | undefined } | undefined {
+  const { source } = rewriting;
+  const store = options.take("store");
+  const pass = options.take("passOnStoreError");
+  const passes = pass === undefined ? false : constantOf(valueIn(pass));
+  if (store === undefined) {
+    options.remove(pass);
+    return undefined;
+  }
+  const value = valueIn(store);
+  const made = value.type === "NewExpression" ? source.exportedName(value.callee, rewriting.imports) : undefined;
+  if (made === "MemoryStore") {
+    rewriting.done(value);
+    options.remove(store);
+    options.remove(pass);
+    return undefined;
+  }
+  const redis =
+    value.type === "NewExpression" && (made === "RedisStore" || made === "default") ? redisOf(rewriting, argument(value, 0)) : undefined;
+  if (redis === undefined) {
+    source.handle(store, "Floodgate has stores for memory and Redis. Write `store: redisStore(client)`, or see docs/writing-a-store.md.");
+    return undefined;
+  }
+  rewriting.done(value);
+  rewriting.need("redisStore", "@floodgate/store-redis");
+  options.set(store, `store: redisStore(${redis.client})`);
+  if (typeof passes !== "boolean") source.handle(pass ?? store, 'Write `onStoreError: "allow"` or `"deny"`.');
+  else if (pass === undefined) options.add('onStoreError: "deny"');
+  else options.set(pass, `onStoreError: ${passes ? '"allow"' : '"deny"'}`);
+  return { prefix: redis.prefix };
+}
+
+/** The client in `{ sendCommand: (...args) => client.sendCommand(args), prefix: "rl:login:" }`. */
+function redisOf({ source }: Rewriting, given: Node | undefined): { client: string; prefix: string | undefined } | undefined {
+  const object = given && bare(given);
+  if (object?.type !== "ObjectExpression") return undefined;
+  let client: string | undefined;
+  let prefix: string | undefined;
+  for (const property of object.properties) {
+    if (property.type === "SpreadElement" || property.key.type !== "Identifier") return undefined;
+    const value = valueIn(property);
+    if (property.key.name === "prefix") {
+      const text = constantOf(value);
+      if (typeof text !== "string") return undefined;
+      prefix = text;
+    } else if (property.key.name === "sendCommand" && isFunction(value)) {
+      walk(value.body, (node) => {
+        if (node.type !== "CallExpression" || node.callee.type !== "MemberExpression") return;
+        const method = propertyName(node.callee);
+        if (method === "sendCommand" || method === "call") client = source.text(node.callee.object);
+      });
+    } else if (property.key.name !== "resetExpiryOnChange") return undefined;
+  }
+  return client === undefined ? undefined : { client, prefix };
+}
+
+/** A name is needed where several limits might be one: in one store, or in the headers of one response. */
+function rewriteName(rewriting: Rewriting, call: Call, options: Options, store: { prefix: string | undefined } | undefined): void {
+  const { source } = rewriting;
+  const identifier = options.take("identifier");
+  const given = identifier === undefined ? undefined : constantOf(valueIn(identifier));
+  if (identifier !== undefined && typeof given !== "string") {
+    source.handle(identifier, 'Write `name: "api"`: a name is a text, for all requests of the limit.');
+    return;
+  }
+  const prefix = store?.prefix?.replace(/^rl:|:$/g, "");
+  const own = typeof given === "string" ? given : prefix === "" ? undefined : prefix;
+  if (own === undefined && store === undefined && rewriting.calls.length === 1) return;
+  const name = JSON.stringify(rewriting.nameFor(call, own));
+  if (identifier !== undefined) options.set(identifier, `name: ${name}`);
+  else if (name !== '"default"') options.add(`name: ${name}`);
+  else if (store !== undefined) source.note(call.node, 'Give each limit on one Redis a name of its own, for example name: "api".');
+}
+
+/** The methods of the middleware: `limiter.resetKey(key)`. */
+function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
+  if (parent?.type !== "VariableDeclarator" || parent.id.type !== "Identifier") return;
+  const { name } = parent.id;
+  walk(source.program, (node) => {
+    if (node.type !== "MemberExpression" || node.object.type !== "Identifier" || node.object.name !== name) return;
+    const method = propertyName(node);
+    if (method === "resetKey") source.replace(node.property, "limiter.reset");
+    else if (method === "getKey") {
+      source.handle(node, `Write ${name}.limiter.peek(key): a decision with \`used\`, \`remaining\` and \`resetAfterMs\`.`);
+    }
+  });
+}
+
+/** What handlers read of the request: `req.rateLimit.resetTime`. */
+function rewriteDecisions({ source }: Rewriting, property: string): void {
+  walk(source.program, (node) => {
+    if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
+    if (propertyName(bare(node.object)) !== property) return;
+    const member = propertyName(node);
+    const at = source.text(node.object);
+    if (source.isRewritten(node)) return;
+    if (member === "current") source.replace(node.property, "used");
+    else if (member === "resetTime") source.handle(node, `Write new Date(Date.now() + ${at}.resetAfterMs).`);
+    else if (member === "key") source.handle(node, "A decision has no `key`. Compute it again, or read it from the events of `onEvent`.");
+  });
+}

@@ -1,0 +1,113 @@
+import type { Node } from "@babel/types";
+import { bare, isFunction } from "./nodes.js";
+import { nameOf, Options, type Property } from "./options.js";
+import { type Call, end, type Import, type Source, start } from "./source.js";
+import { nameFrom } from "./write.js";
+
+/** How calls of one library become calls of Floodgate's. */
+export interface PeerRules {
+  /** The modules of the library, and of its stores. */
+  readonly modules: readonly string[];
+  /** The package of ours. */
+  readonly ours: string;
+  /** Which exports build a limit. */
+  readonly builders: readonly string[];
+  /** Our function that builds one. */
+  readonly builds: string;
+  /** Types that have another name here. */
+  readonly types?: Readonly<Record<string, string>>;
+  /** Rewrites one call. */
+  rewrite(rewriting: Rewriting, call: Call): void;
+}
+
+/** The state of a file while it is rewritten. */
+export class Rewriting {
+  readonly source: Source;
+  readonly imports: readonly Import[];
+  readonly calls: readonly Call[];
+  /** Names to import, by package. */
+  readonly needed: Map<string, Set<string>> = new Map();
+  /** Where identifiers stand that are rewritten, so that their import can go. */
+  readonly #done = new Set<number>();
+  readonly #names = new Set<string>();
+  readonly #rules: PeerRules;
+
+  constructor(source: Source, rules: PeerRules) {
+    this.source = source;
+    this.#rules = rules;
+    this.imports = source.imports(rules.modules);
+    this.calls = source.calls(this.imports, (exported) => rules.builders.includes(exported));
+  }
+
+  /** Notes that a name must be imported. */
+  need(name: string, from: string = this.#rules.ours): void {
+    const names = this.needed.get(from) ?? new Set();
+    this.needed.set(from, names.add(name));
+  }
+
+  /** Says that a part of the file no longer needs what it refers to. */
+  done(node: Node): void {
+    for (const { bindings } of this.imports) {
+      for (const { local } of bindings) {
+        for (const use of this.source.uses(local)) {
+          if (start(node) <= start(use) && end(use) <= end(node)) this.#done.add(start(use));
+        }
+      }
+    }
+  }
+
+  isDone(use: Node): boolean {
+    return this.#done.has(start(use));
+  }
+
+  /** The options of a call; undefined if they are not written in the file, which is left to do by hand. */
+  optionsOf(call: Call, given: Node | undefined): Options | undefined {
+    const { source } = this;
+    let object = given && bare(given);
+    if (object?.type === "Identifier") {
+      const constant = source.constant(object.name);
+      const value = constant && bare(constant.value);
+      if (value?.type === "ObjectExpression" && constant?.uses === 1) object = value;
+    }
+    if (object?.type === "ObjectExpression") return new Options(source, object);
+    source.handle(
+      given ?? call.node,
+      "The options are not an object literal here, so this call stays as it is. Rewrite it by the table of the page.",
+    );
+    return undefined;
+  }
+
+  /** Leaves the options by hand that nobody has taken. */
+  finish(options: Options, whatTo: Readonly<Record<string, string>>): void {
+    const { properties, hasSpread } = options.unknown();
+    for (const property of properties) {
+      const name = nameOf(property) ?? this.source.text(property.key);
+      this.source.handle(property, `\`${name}\`: ${whatTo[name] ?? "Floodgate has no such option. Remove it, or see the page."}`);
+    }
+    if (hasSpread) this.source.handle(options.object, "Options that are spread into this object are not rewritten.");
+    options.finish();
+  }
+
+  /** A name for a limit: the given one, or that of its variable or route. No two calls get the same. */
+  nameFor(call: Call, given: string | undefined): string {
+    const { parent } = call;
+    let text: string | undefined;
+    if (parent?.type === "VariableDeclarator" && parent.id.type === "Identifier") text = parent.id.name;
+    else if (parent?.type === "ObjectProperty" && parent.key.type === "Identifier") text = parent.key.name;
+    else if (parent?.type === "CallExpression" && parent.arguments[0]?.type === "StringLiteral") text = parent.arguments[0].value;
+    const wanted = given ?? (text === undefined ? undefined : nameFrom(text)) ?? "default";
+    let name = wanted;
+    for (let i = 2; this.#names.has(name); i++) name = `${wanted}-${i}`;
+    this.#names.add(name);
+    return name;
+  }
+}
+
+/** The value of an option; a method is its own value. */
+export function valueIn(property: Property): Node {
+  return property.type === "ObjectMethod" ? property : bare(property.value);
+}
+
+export function isFunctionProperty(property: Property): boolean {
+  return isFunction(valueIn(property));
+}

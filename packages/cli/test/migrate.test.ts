@@ -1,0 +1,152 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { floodgate } from "./command.js";
+import { tempFolder } from "./files.js";
+
+// tools/migration runs what the command writes, beside the original.
+
+const { write, path } = tempFolder();
+
+async function rewritten(code: string, library = "express-rate-limit") {
+  const { code: exitCode, out, err } = await floodgate(["migrate", library, "-", "--json"], code);
+  return { exitCode, err, ...JSON.parse(out) };
+}
+
+describe("floodgate migrate", () => {
+  it("prints each call before and after, and changes nothing", async () => {
+    const code = 'import rateLimit from "express-rate-limit";\n\nexport const limit = rateLimit({ windowMs: 60_000, max: 5 });\n';
+    const file = write("app.ts", code);
+    expect(await floodgate(["migrate", "express-rate-limit", file])).toEqual({
+      code: 0,
+      err: "",
+      out: `${file}:3
+- rateLimit({ windowMs: 60_000, max: 5 })
++ rateLimit({ window: "1m", limit: 5, headers: "legacy" })
+
+Nothing is changed yet: add --write. Then: npm install @floodgate/express
+What changes for clients: docs/migrating/from-express-rate-limit.md
+`,
+    });
+    expect(readFileSync(file, "utf8")).toBe(code);
+  });
+
+  it("changes the file with --write, and keeps comments, quotes and layout", async () => {
+    const file = write(
+      "app.js",
+      `const express = require('express')
+const limiterOf = require('express-rate-limit')
+
+const app = express()
+app.use(limiterOf({
+  windowMs: 15 * 60 * 1000, // a quarter of an hour
+  // per address
+  max: 100,
+  legacyHeaders: false, // nobody reads them
+  standardHeaders: true
+}))
+`,
+    );
+    expect((await floodgate(["migrate", "express-rate-limit", file, "--write"])).code).toBe(0);
+    expect(readFileSync(file, "utf8")).toBe(`const express = require('express')
+const { rateLimit: limiterOf } = require('@floodgate/express')
+
+const app = express()
+app.use(limiterOf({
+  window: "15m", // a quarter of an hour
+  // per address
+  limit: 100,
+  headers: "draft-6"
+}))
+`);
+  });
+
+  it("names each line that it cannot rewrite, leaves it as it was, and exits with 1", async () => {
+    const code = `import { rateLimit, type Options } from "express-rate-limit";
+import { options } from "./options.js";
+const a: Partial<Options> = {};
+export const one = rateLimit({ limit: 5, logger: console, identifier: (req) => req.path });
+export const two = rateLimit(options);
+export const three = (req) => req.rateLimit.resetTime;
+`;
+    const result = await rewritten(code);
+    expect(result.exitCode).toBe(1);
+    expect(result.err).toBe("floodgate: 5 things in stdin to do by hand.\n");
+    expect(
+      result.byHand.map(
+        ({ line, column, message }: { line: number; column: number; message: string }) => `${line}:${column} ${message.slice(0, 30)}`,
+      ),
+    ).toEqual([
+      "3:18 `Options` of express-rate-limi",
+      "4:42 `logger`: Write `onEvent: (eve",
+      '4:59 Write `name: "api"`: a name is',
+      "5:30 The options are not an object ",
+      "6:31 Write new Date(Date.now() + re",
+    ]);
+    expect(result.code).toBe(`import { rateLimit } from "@floodgate/express";
+import { type Options } from "express-rate-limit";
+import { options } from "./options.js";
+const a: Partial<Options> = {};
+export const one = rateLimit({ limit: 5, logger: console, identifier: (req) => req.path, window: "1m", headers: "legacy" });
+export const two = rateLimit(options);
+export const three = (req) => req.rateLimit.resetTime;
+`);
+  });
+
+  it("names several limits after their variables and routes, so that they are told apart", async () => {
+    const { code } = await rewritten(`import { rateLimit } from "express-rate-limit";
+const apiLimiter = rateLimit({ limit: 100 });
+app.post("/login", rateLimit({ limit: 5 }));
+const limiter = rateLimit({ limit: 1000 });
+apiLimiter.resetKey("ann");
+`);
+    expect(code).toBe(`import { rateLimit } from "@floodgate/express";
+const apiLimiter = rateLimit({ limit: 100, window: "1m", name: "api", headers: "legacy" });
+app.post("/login", rateLimit({ limit: 5, window: "1m", name: "login", headers: "legacy" }));
+const limiter = rateLimit({ limit: 1000, window: "1m", headers: "legacy" });
+apiLimiter.limiter.reset("ann");
+`);
+  });
+
+  it.each([
+    ["handler: (req, res) => res.end()", "onLimited: (req, res) => res.end()"],
+    ["statusCode: 503", 'onLimited: (req, res) => res.status(503).send("Too many requests, please try again later.")'],
+    ['message: async (req) => req.t("slow")', 'onLimited: async (req, res) => res.send(await (async (req) => req.t("slow"))(req, res))'],
+    ["skipFailedRequests: true, requestWasSuccessful: (req, res) => res.statusCode !== 401", "refundWhen: (status) => !(status !== 401)"],
+    ["keyGenerator: (req) => req.ip", ""],
+    ["keyGenerator: (req, res) => req.user.id", "key: (req) => req.user.id"],
+    ["keyGenerator: req => req.user?.id ?? req.ip", "key: (req, { ip }) => req.user?.id ?? ip"],
+    ["keyGenerator(req) { return req.user.id; }", "key(req) { return req.user.id; }"],
+    ["ipv6Subnet: false", "ipv6Prefix: 128"],
+    ["store: new erl.MemoryStore(), passOnStoreError: true, validate: false", ""],
+    ["limit: async (req) => limitOf(req)", 'policy: async (req) => slidingWindowCounter({ limit: await (limitOf(req)), window: "1m" })'],
+  ])("writes %s as %s", async (theirs, ours) => {
+    const limit = theirs.startsWith("limit") ? "" : "limit: 5, windowMs: 60000, ";
+    const { code, byHand } = await rewritten(
+      `import * as erl from "express-rate-limit";\nerl.rateLimit({ ${limit}${theirs}, legacyHeaders: true });\n`,
+    );
+    const expected = [limit === "" ? "" : 'limit: 5, window: "1m"', ours, 'headers: "legacy"'].filter((text) => text !== "");
+    expect(code.split("\n")[1]).toBe(`rateLimit({ ${expected.join(", ")} });`);
+    expect(byHand).toEqual([]);
+  });
+
+  it.each([
+    [["migrate", "express-rate-limt", "app.js"], 64, 'Did you mean "express-rate-limit"? It knows express-rate-limit'],
+    [["migrate", "constructor", "app.js"], 64, "migrate does not know constructor."],
+    [["migrate", "express-rate-limit", path("missing.js")], 64, "missing.js does not exist."],
+    [["migrate", "express-rate-limit", "-", "--write"], 64, "--write needs a file."],
+    [["migrate", "express-rate-limit", write("other.js", "let a = 1;\n")], 1, "other.js does not import express-rate-limit."],
+    [["migrate", "express-rate-limit", write("broken.js", "let a =\n= 1;\n")], 1, "broken.js:2:1: this is not JavaScript that can be read"],
+  ])("%o exits with %i", async (args, exitCode, message) => {
+    const ended = await floodgate(args);
+    expect(ended.code).toBe(exitCode);
+    expect(ended.err).toContain(message);
+  });
+});
+
+it("other commands do not load the parser", () => {
+  const run = join(__dirname, "..", "dist", "run.js");
+  const script = `require(${JSON.stringify(run)}); console.log(Object.keys(require.cache).filter((file) => /babel|magic-string|migrate.(index|source)/.test(file)).length)`;
+  expect(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" })).toBe("0\n");
+});

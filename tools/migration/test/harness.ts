@@ -1,0 +1,107 @@
+import { Readable } from "node:stream";
+import { run } from "@floodgate/cli";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type App, exchange, type Reply, type Request, shown } from "./exchange.js";
+import { type Block, load, type Page } from "./page.js";
+
+/** Ten seconds into a minute. */
+export const heldMs = Date.UTC(2026, 10, 22, 10, 0, 10);
+
+/** Holds the clock of all tests of a file, so that none crosses the edge of a window. */
+export function holdClock(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"], now: heldMs });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
+
+export interface Migrated {
+  readonly exitCode: number;
+  readonly code: string;
+  readonly byHand: readonly { readonly line: number; readonly message: string }[];
+  readonly notes: readonly { readonly line: number; readonly message: string }[];
+}
+
+/** Rewrites code with `floodgate migrate`. */
+export async function migrated(library: string, code: string): Promise<Migrated> {
+  let out = "";
+  let err = "";
+  const exitCode = await run(["migrate", library, "-", "--json"], {
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+    readInput: async () => code,
+    input: Readable.from([]),
+    isTerminal: false,
+    errTerminal: undefined,
+    hasColors: false,
+  });
+  if (out === "") throw new Error(err);
+  return { exitCode, ...JSON.parse(out) };
+}
+
+/** Redis has a clock of its own. Nobody waits for the edge of such a window. */
+function withLongWindows(code: string): string {
+  return code.replaceAll("24 * 60 * 60", "365 * 24 * 60 * 60").replaceAll('"1d"', '"365d"').replaceAll('"1 d"', '"365 d"');
+}
+
+/** An example of a page. */
+export interface Example {
+  readonly heading: string;
+  readonly requests: readonly Request[];
+  /** The status of each response, on both sides. Default: both sides are only compared. */
+  readonly statuses?: readonly number[];
+  /** Whether the page shows no responses, because they depend on the time. */
+  readonly hidesReplies?: true;
+  /** Starts a Redis, whose address the example finds in REDIS_URL. Each side gets one of its own. */
+  readonly redis?: () => Promise<{ readonly port: number; stop(): unknown }>;
+  /** What the command leaves to do by hand. Default nothing: then "after" is what it writes. */
+  readonly byHand?: readonly string[];
+}
+
+/** Tests that both sides of a page's examples do what the page says. `npx vitest run <file> --update` writes what it shows. */
+export function pageTest(
+  page: Page,
+  library: string,
+  examples: readonly Example[],
+  appOf: (module: never) => App = ({ app }) => app,
+): void {
+  describe(page.name, () => {
+    const written: Block[] = [];
+
+    it.each(examples)("$heading: both sides decide alike, and the page shows what clients get", async (example) => {
+      const { heading, statuses, hidesReplies, byHand } = example;
+      const before = page.block(heading, "ts before");
+      const migration = byHand === undefined ? await migrated(library, before) : undefined;
+      if (migration !== undefined) expect(migration.byHand).toEqual([]);
+      const after = migration?.code ?? page.block(heading, "ts after");
+      const [theirs, ours] = [await replies(example, before), await replies(example, after)];
+      expect(ours.map(({ status }) => status)).toEqual(statuses ?? theirs.map(({ status }) => status));
+      expect(theirs.map(({ status }) => status)).toEqual(ours.map(({ status }) => status));
+      written.push({ heading, info: "ts after", text: after });
+      if (hidesReplies) return;
+      written.push({ heading, info: "http before", text: shown(theirs) }, { heading, info: "http after", text: shown(ours) });
+    });
+
+    it("the page is up to date", async () => {
+      await expect(page.with(written)).toMatchFileSnapshot(page.path);
+    });
+
+    async function replies({ redis: start, requests }: Example, code: string): Promise<Reply[]> {
+      const redis = await start?.();
+      process.env["REDIS_URL"] = `redis://127.0.0.1:${redis?.port}`;
+      const module = await load<{ redis?: { disconnect?: () => unknown } }>(redis === undefined ? code : withLongWindows(code));
+      try {
+        return await exchange(appOf(module as never), requests);
+      } finally {
+        module.redis?.disconnect?.();
+        await redis?.stop();
+      }
+    }
+  });
+}
