@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
@@ -77,26 +77,55 @@ const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 
+/** Bundles that no user imports. */
+const programs: Readonly<Record<string, readonly string[]>> = { "@floodgate/rules": ["dist/parse-worker.js"] };
+
 describe("the tarballs", { timeout: 30_000 }, () => {
-  it.each(names)("%s holds its sources, what they are compiled to, and the papers", async (name) => {
+  it.each(names)("%s holds its sources, their types, what they are bundled into, and the papers", async (name) => {
     const files = (await run("tar", ["-tzf", tarball(name)])).trim().split("\n");
     const held = files.map((file) => file.replace("package/", "")).sort();
     const sources = held.filter((file) => file.startsWith("src/"));
+    const { bin = {}, exports } = manifests[names.indexOf(name)];
     const own = entries.filter((entry) => entry === name || entry.startsWith(`${name}/`));
-    const starts = own.flatMap((entry) => ["mts", "ts"].map((end) => `src/${entry.slice(name.length + 1) || "index"}.${end}`));
-    expect(sources).toEqual(expect.arrayContaining(starts));
+    const starts = own.map((entry) => entry.slice(name.length + 1) || "index");
+    expect(sources).toEqual(expect.arrayContaining(starts.flatMap((start) => [`src/${start}.ts`, `src/${start}.mts`])));
     expect(sources.filter((file) => !/\.m?ts$/.test(file) || /\.(test|d)\.m?ts$/.test(file))).toEqual([]);
-    const built = sources.flatMap((source) => {
+    const types = sources.flatMap((source) => {
       const [, stem, m] = /^src\/(.*)\.(m?)ts$/.exec(source) as RegExpExecArray;
-      return [`${m}js`, `${m}js.map`, `d.${m}ts`, `d.${m}ts.map`].map((end) => `dist/${stem}.${end}`);
+      return [`d.${m}ts`, `d.${m}ts.map`].map((end) => `dist/${stem}.${end}`);
     });
+    const bundles = [
+      ...starts.flatMap((start) => [`dist/${start}.js`, `dist/${start}.mjs`]),
+      ...Object.values<string>(bin).map((file) => file.slice(2)),
+      ...(programs[name] ?? []),
+      ...(JSON.stringify(exports).includes('"module"') ? starts.map((start) => `dist/module/${start}.mjs`) : []),
+      // What several of them load.
+      ...["dist/shared.js", "dist/module/shared.mjs"].filter((file) => held.includes(file)),
+    ];
+    // A bundle that only loads others has none.
+    const maps = bundles.map((file) => `${file}.map`).filter((file) => held.includes(file));
+    expect(maps).not.toEqual([]);
     // What is no source and is read as it is.
     const folder = folders[names.indexOf(name)] as string;
-    const read = ["vectors", "lua", "static"].flatMap((kind) =>
+    const read = ["vectors", "lua", "static", ...(name === "@floodgate/dashboard" ? ["dist/page"] : [])].flatMap((kind) =>
       existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : [],
     );
-    const expected = [...sources, ...built, ...read, ...(papers[name] ?? []), "LICENSE", "README.md", "package.json"].sort();
-    expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(expected);
+    const expected = [...sources, ...types, ...bundles, ...maps, ...read, ...(papers[name] ?? []), "LICENSE", "README.md", "package.json"];
+    expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(
+      [...new Set(expected)].sort(),
+    );
+  });
+
+  it.each(names)("%s has source maps that lead to its sources and do not repeat them", async (name) => {
+    const unpacked = mkdtempSync(join(temp, "unpacked-"));
+    await run("tar", ["-xzf", tarball(name), "-C", unpacked], temp);
+    const files = readdirSync(unpacked, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith("js.map"));
+    for (const file of files) {
+      const map = JSON.parse(readFileSync(join(unpacked, file), "utf8"));
+      expect(map.sourcesContent ?? []).toEqual([]);
+      const missing = map.sources.filter((source: string) => !existsSync(join(unpacked, file, "..", source)));
+      expect(missing, file).toEqual([]);
+    }
   });
 
   it.each(names)("%s satisfies publint", async (name) => {
@@ -311,7 +340,10 @@ describe("an adapter's README", () => {
 });
 
 function filesIn(folder: string, kind: string): string[] {
-  return readdirSync(join(root, "packages", folder, kind)).map((file) => `${kind}/${file}`);
+  const files = readdirSync(join(root, "packages", folder, kind), { recursive: true, withFileTypes: true });
+  return files
+    .filter((file) => file.isFile() && !file.name.endsWith(".tsbuildinfo"))
+    .map((file) => relative(join(root, "packages", folder), join(file.parentPath, file.name)));
 }
 
 /** The README of a package, as it is installed. */

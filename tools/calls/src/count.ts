@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
+import { SourceMap } from "node:module";
+import { fileURLToPath } from "node:url";
 import inject from "light-my-request";
 import type { Case } from "./apps.js";
 
-/** The calls of each function, by module path below `packages`. */
+/** The calls of each function, by the path of its source below `packages`. */
 export type Calls = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** Enough for V8 to optimise, so that one-time work is over. */
@@ -27,11 +30,12 @@ export async function countCalls({ make, status }: Case): Promise<Calls> {
 
   const calls = new Map<string, Map<string, number>>();
   for (const { url, functions } of result) {
-    const [, module] = /\/packages\/([^/]+\/dist\/.+)\.m?js$/.exec(url) ?? [];
-    if (module === undefined) continue;
+    if (!/\/packages\/[^/]+\/dist\/.+\.js$/.test(url)) continue;
+    const sourceAt = sourcesOf(fileURLToPath(url));
     for (const { functionName, ranges } of functions) {
       const count = ranges[0]?.count ?? 0;
-      if (count === 0) continue;
+      const module = sourceAt(ranges[0]?.startOffset ?? 0);
+      if (count === 0 || module === undefined) continue;
       const ofModule = calls.get(module) ?? new Map<string, number>();
       calls.set(module, ofModule);
       const name = functionName === "" ? `(anonymous at ${ranges[0]?.startOffset})` : functionName;
@@ -39,6 +43,19 @@ export async function countCalls({ make, status }: Case): Promise<Calls> {
     }
   }
   return calls;
+}
+
+/** Tells which source an offset of a built file comes from: `core/src/limits/limiter`. */
+function sourcesOf(file: string): (offset: number) => string | undefined {
+  const code = readFileSync(file, "utf8");
+  const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, "utf8")));
+  return (offset) => {
+    const before = code.slice(0, offset).split("\n");
+    const entry = map.findEntry(before.length - 1, before.at(-1)?.length ?? 0);
+    if (!("originalSource" in entry)) return undefined;
+    const [, source] = /([^/]+\/src\/.+)\.ts$/.exec(new URL(entry.originalSource, `file://${file}`).pathname) ?? [];
+    return source;
+  };
 }
 
 export function total(calls: Calls): number {

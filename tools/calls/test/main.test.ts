@@ -10,8 +10,8 @@ const run = promisify(execFile);
 it("counts the calls and modules of one request, and lists them", async () => {
   const { stdout } = await run(process.execPath, [main, "--only", "koa, one line, denied", "--list"]);
   expect(stdout).toMatch(/^koa, one line, denied +\d+ calls in \d+ modules\n/);
-  expect(stdout).toContain("koa/dist/rate-limit: ");
-  expect(stdout).toContain("core/dist/");
+  expect(stdout).toContain("koa/src/rate-limit: ");
+  expect(stdout).toContain("core/src/");
 });
 
 it("rejects an unknown option and prints its usage", async () => {

@@ -1,0 +1,90 @@
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { type OutputOptions, type Plugin, rolldown } from "rolldown";
+import type { Package } from "./packages.js";
+
+/**
+ * Writes the JavaScript of a package to its `dist`.
+ *
+ * - `<entry>.js`: CommonJS, flat. What several entry points need is in `shared.js`, so that each class and each state exists once.
+ * - `<entry>.mjs`: what `import` loads in Node. It re-exports `<entry>.js`: there is one copy, whichever way it is loaded.
+ * - `module/<entry>.mjs`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`).
+ *
+ * Names stay readable in stack traces: nothing is minified. The source maps refer to `src`, which is published too.
+ */
+export async function bundlePackage(bundled: Package): Promise<void> {
+  const dist = join(bundled.path, "dist");
+  const written = new Set<string>();
+  const write = (file: string, code: string): void => {
+    writeFileSync(join(dist, file), code);
+    written.add(file);
+  };
+  const common = await bundle(bundled, [...bundled.entries, ...bundled.programs], { dir: dist, format: "cjs", ...named("[name].js") });
+  for (const file of common) written.add(file);
+  for (const entry of bundled.entries) write(`${entry}.mjs`, `export * from "./${entry}.js";\n`);
+  if (bundled.modules) {
+    const options = { dir: join(dist, "module"), format: "es", ...named("[name].mjs") } as const;
+    for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
+  }
+  removeOthers(dist, written);
+}
+
+function named(pattern: string): OutputOptions {
+  return { entryFileNames: pattern, chunkFileNames: pattern };
+}
+
+/** Answers the files that it wrote. */
+async function bundle({ path }: Package, entries: readonly string[], output: OutputOptions): Promise<string[]> {
+  const source = join(path, "src");
+  const build = await rolldown({
+    cwd: path,
+    input: Object.fromEntries(entries.map((entry) => [entry, join(source, `${entry}.ts`)])),
+    // Dependencies stay what they are. Node's own modules and those of the types alone too.
+    external: (id) => !id.startsWith(".") && !id.startsWith(sep) && !id.startsWith(source),
+    platform: "node",
+    tsconfig: false,
+    plugins: [folders(source)],
+    transform: { target: "es2022" },
+    onLog: (_, { message }) => {
+      throw new Error(`${path}: ${message}`);
+    },
+  });
+  const { output: files } = await build.write({
+    ...output,
+    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+    comments: { legal: false, annotation: true, jsdoc: false },
+    esModule: true,
+    externalLiveBindings: false,
+    generatedCode: { symbols: false },
+    minify: false,
+    minifyInternalExports: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    strict: true,
+  });
+  await build.close();
+  return files.map(({ fileName }) => fileName);
+}
+
+/** Makes `__dirname` of each source what it would be if its folder of `src` were in `dist`, where the bundle is. */
+function folders(source: string): Plugin {
+  return {
+    name: "folders",
+    transform(code, id) {
+      const folder = relative(source, dirname(id));
+      if (folder === "" || !code.includes("__dirname")) return null;
+      const moved = `(__dirname + ${JSON.stringify(`/${folder.split(sep).join("/")}`)})`;
+      // Lines stay where they are, which is all that stack traces need.
+      return { code: code.replaceAll("__dirname", moved), map: null };
+    },
+  };
+}
+
+/** Removes JavaScript of builds before this one. The pages of the dashboard and the types are the compiler's. */
+function removeOthers(dist: string, written: ReadonlySet<string>): void {
+  for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    if (!/(?<!\.d)\.m?[jt]s(\.map)?$/.test(file) || file.startsWith(`page${sep}`)) continue;
+    if (/\.d\.m?ts\.map$/.test(file) || written.has(file)) continue;
+    rmSync(join(dist, file));
+  }
+}
