@@ -1,0 +1,27 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type MarkdownFile, parseMarkdown } from "./markdown.js";
+
+/** The root of the repository. */
+export const repository: string = join(import.meta.dirname, "../../..");
+
+/** Every document that somebody reads: of the root, of docs, and the README of each package, tool and example. */
+export function documents(): MarkdownFile[] {
+  return [
+    ...readdirSync(repository).filter((file) => file.endsWith(".md")),
+    ...filesIn("docs").filter((file) => file.endsWith(".md")),
+    ...["packages", "examples", "tools", "bench"].flatMap((folder) => readmesIn(folder)),
+  ].map((file) => parseMarkdown(file, readFileSync(join(repository, file), "utf8")));
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(repository, folder), { recursive: true, encoding: "utf8" }).map(
+    (file) => `${folder}/${file.replaceAll("\\", "/")}`,
+  );
+}
+
+/** The README of a folder, and of each folder in it. */
+function readmesIn(folder: string): string[] {
+  const folders = [folder, ...readdirSync(join(repository, folder)).map((name) => `${folder}/${name}`)];
+  return folders.map((name) => `${name}/README.md`).filter((file) => existsSync(join(repository, file)));
+}

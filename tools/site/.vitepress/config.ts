@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { repository } from "@floodgate/docs";
+import { slug } from "github-slugger";
+import { defineConfig } from "vitepress";
+import { content, sources } from "../dist/content.js";
+import { repositoryLinks } from "../dist/markdown-links.js";
+import { siteDocuments } from "../dist/pages.js";
+import { sidebar } from "../dist/sidebar.js";
+
+const sourceOf = sources();
+
+/** A gate over water. */
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3b6fd4" d="M1 2h3v9H1zm11 0h3v9h-3zM5 2h6v5H5z"/>
+<path fill="none" stroke="#3b6fd4" stroke-width="1.5" d="M1 13.5q1.75-2 3.5 0t3.5 0 3.5 0 3.5 0"/></svg>`;
+
+export default defineConfig({
+  title: "Floodgate",
+  description: "Rate limiting for Node web apps that is right, fast and the same everywhere",
+  lang: "en",
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
+  srcDir: content,
+  outDir: join(repository, "dist/site"),
+  // Addresses of examples, which nobody serves.
+  ignoreDeadLinks: "localhostLinks",
+  markdown: {
+    languageAlias: { mjs: "js", cjs: "js", caddyfile: "nginx", haproxy: "nginx" },
+    // The anchors of GitHub, where the same documents are read.
+    anchor: { slugify: slug },
+    config: (markdown) => repositoryLinks(markdown, content, sourceOf),
+  },
+  vite: {
+    publicDir: join(content, "public"),
+    // The index of the search, which is loaded when somebody searches.
+    build: { chunkSizeWarningLimit: 4000 },
+  },
+  themeConfig: {
+    search: { provider: "local" },
+    outline: { level: [2, 3], label: "On this page" },
+    nav: [
+      { text: "Getting started", link: "/getting-started" },
+      { text: "Contents", link: "/" },
+      { text: "API", link: "/api/" },
+    ],
+    sidebar: sidebar(siteDocuments()),
+  },
+});

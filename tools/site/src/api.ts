@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repository } from "@floodgate/docs";
+import { Application, Converter, ReflectionKind } from "typedoc";
+import type { PluginOptions } from "typedoc-plugin-markdown";
+import { fenceExamples } from "./docstrings.js";
+
+export interface EntryPoint {
+  /** What one imports, such as `@floodgate/core/store`. */
+  readonly name: string;
+  readonly source: string;
+  /** The name of its page in the folder of the reference, such as `core-store`. */
+  readonly page: string;
+}
+
+/** The entry points of all packages. */
+export function entryPoints(): EntryPoint[] {
+  const packages = join(repository, "packages");
+  return readdirSync(packages).flatMap((folder) => {
+    const { name, exports } = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8"));
+    return Object.entries<{ "@floodgate/source"?: string }>(exports).flatMap(([path, { "@floodgate/source": source }]) =>
+      source === undefined ? [] : [entryPoint(`${name}${path.slice(1)}`, join(packages, folder, source))],
+    );
+  });
+}
+
+function entryPoint(name: string, source: string): EntryPoint {
+  return { name, source, page: name.replace("@floodgate/", "").replaceAll("/", "-") };
+}
+
+/** Writes a page for each entry point, made of its docstrings, to a folder. */
+export async function writeApi(folder: string): Promise<void> {
+  const entries = entryPoints();
+  const markdown: Partial<PluginOptions> = {
+    entryFileName: "index",
+    hidePageHeader: true,
+    hideBreadcrumbs: true,
+    useCodeBlocks: true,
+    sanitizeComments: true,
+    parametersFormat: "table",
+    interfacePropertiesFormat: "table",
+    classPropertiesFormat: "table",
+    propertyMembersFormat: "table",
+    typeDeclarationFormat: "table",
+    typeAliasPropertiesFormat: "table",
+  };
+  const app = await Application.bootstrapWithPlugins({
+    entryPoints: entries.map(({ source }) => source),
+    tsconfig: join(repository, "tools/site/tsconfig.api.json"),
+    out: folder,
+    plugin: ["typedoc-plugin-markdown"],
+    logLevel: "Error",
+    // The packages are checked by their own compiler.
+    skipErrorChecking: true,
+    excludeExternals: true,
+    excludeInternal: true,
+    excludePrivate: true,
+    disableSources: true,
+    readme: "none",
+    name: "API reference",
+    groupOrder: ["Functions", "Variables", "Interfaces", "Type Aliases", "Classes", "*"],
+    sort: ["source-order"],
+    router: "module",
+    ...markdown,
+  });
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
+      const file = project.getSymbolIdFromReflection(module)?.fileName;
+      const entry = entries.find(({ source }) => source === file);
+      if (entry !== undefined) module.name = entry.page;
+    }
+    for (const { comment } of Object.values(project.reflections)) if (comment !== undefined) fenceExamples(comment);
+  });
+  const project = await app.convert();
+  if (project === undefined) throw new Error("typedoc could not read the packages");
+  await app.generateOutputs(project);
+  for (const { name, page } of entries) {
+    const file = join(folder, `${page}.md`);
+    writeFileSync(file, readFileSync(file, "utf8").replace(/^# .*/, `# ${name}`));
+  }
+  writeFileSync(join(folder, "index.md"), index(entries));
+}
+
+function index(entries: readonly EntryPoint[]): string {
+  const lines = entries.map(({ name, page }) => `- [${name}](./${page}.md)`);
+  return `# API reference\n\nEverything that the packages export, from the comments in their sources.\n\n${lines.join("\n")}\n`;
+}

@@ -1,0 +1,71 @@
+import type { MarkdownFile } from "@floodgate/docs";
+import type { DefaultTheme } from "vitepress";
+import { entryPoints } from "./api.js";
+import { targetOf } from "./links.js";
+import { pageOf } from "./pages.js";
+
+type Group = DefaultTheme.SidebarItem & { items: DefaultTheme.SidebarItem[] };
+
+/**
+ * The sidebar: the table of contents in `docs/index.md`, a group for each of its second-level headings, then the pages that it does not
+ * list.
+ */
+export function sidebar(documents: readonly MarkdownFile[]): DefaultTheme.SidebarItem[] {
+  const contents = documents.find(({ file }) => file === "docs/index.md");
+  const listed = new Set(["docs/index.md", "README.md"]);
+  const chapters = (contents?.headings ?? []).filter(({ level }) => level === 2);
+  const groups: Group[] = chapters.map(({ text }) => ({ text, collapsed: false, items: [] }));
+  for (const { href, text, line } of contents?.links ?? []) {
+    const target = targetOf("docs/index.md", href);
+    const group = groups[chapters.filter((chapter) => chapter.line < line).length - 1];
+    if (target === undefined || group === undefined || listed.has(target.file) || target.href.includes("#")) continue;
+    if (target.kind === "shown") continue;
+    listed.add(target.file);
+    group.items.push({
+      text: text.charAt(0).toUpperCase() + text.slice(1),
+      link: target.href,
+      ...(target.kind === "served" && { target: "_blank" }),
+    });
+  }
+  const others = documents.filter(({ file }) => !listed.has(file));
+  const rest = (text: string, folder: RegExp) =>
+    more(
+      text,
+      others.filter(({ file }) => folder.test(file)),
+    );
+  return [
+    {
+      text: "Overview",
+      items: [
+        { text: "Floodgate on one page", link: "/overview.md" },
+        { text: "Contents", link: "/" },
+      ],
+    },
+    ...groups.filter(({ items }) => items.length > 0),
+    ...rest("More", /^docs\/[^/]+\.md$/),
+    ...rest("Gateways", /^docs\/gateways\//),
+    ...rest("Coming from elsewhere", /^docs\/migrating\//),
+    ...rest("Packages", /^packages\//),
+    { text: "API reference", collapsed: true, items: apiPages() },
+    ...rest("Examples", /^examples\//),
+    ...rest("Project", /^[A-Z_]+\.md$/),
+  ].map(withoutSuffix);
+}
+
+function apiPages(): DefaultTheme.SidebarItem[] {
+  return entryPoints().map(({ name, page }) => ({ text: name.replace("@floodgate/", ""), link: `/api/${page}.md` }));
+}
+
+function more(text: string, documents: readonly MarkdownFile[]): Group[] {
+  const items = documents.map(({ file, headings }) => ({ text: headings[0]?.text ?? file, link: `/${pageOf(file)}` }));
+  return items.length === 0 ? [] : [{ text, collapsed: true, items }];
+}
+
+/** Links of the sidebar name pages, not files. */
+function withoutSuffix(item: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
+  return {
+    ...item,
+    ...(item.link !== undefined && { link: item.link.replace(/(?:index)?\.md$/, "") }),
+    ...(item.items !== undefined && { items: item.items.map(withoutSuffix) }),
+  };
+}
