@@ -1,7 +1,8 @@
 import type { Ban, CompiledRule } from "@floodgate/core/rules";
 import { blockOf, type Decision, type Limit } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
-import { type Target, timeoutMs } from "./target.js";
+import { timeoutMs } from "./rules-in-force.js";
+import type { Target } from "./target.js";
 
 /** The counts and the ban of a key. */
 export interface KeyState {
@@ -32,7 +33,10 @@ export interface BanState {
  * Reads the state of a key without changing it.
  * @param plan the only plan to read; undefined reads all.
  */
-export async function readKeyState({ rule, store, keyText }: Target, plan: string | undefined): Promise<KeyState> {
+export async function readKeyState(
+  { rule, store, keyText }: Pick<Target, "rule" | "store" | "keyText">,
+  plan: string | undefined,
+): Promise<KeyState> {
   const peek = async (limit: Limit): Promise<Decision> => store.peek(limit, keyText, timeoutMs);
   const { ban } = rule;
   const rejections = ban && (await peek(ban.rejections));

@@ -28,8 +28,12 @@ export async function readText(io: Io, file: string): Promise<{ text: string; na
  */
 export async function pullText(redis: RulesRedis, key: string): Promise<{ text: string; version: string }> {
   const found = await pullRules(redis, key);
-  if (found !== undefined) return found;
-  throw new Failure(
+  if (found === undefined) throw noRules(key);
+  return found;
+}
+
+export function noRules(key: string): Failure {
+  return new Failure(
     "refused",
     `there are no rules under ${key}. Push some (floodgate push limits.yaml), or name another key with --rules-key.`,
   );

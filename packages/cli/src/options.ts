@@ -46,6 +46,12 @@ export function matching(pattern: RegExp, message: string): (value: string) => s
   };
 }
 
+/** The parser of an option that is a duration. */
+export const durationOption: (value: string) => string = matching(
+  /^0*[1-9]\d{0,8}(ms|s|m|h|d)$/,
+  "It must be a duration such as 15m, 1h or 7d.",
+);
+
 /** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];

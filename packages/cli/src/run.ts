@@ -4,13 +4,17 @@ import { FloodgateError } from "@floodgate/core";
 import { Command, CommanderError } from "commander";
 import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
+import { addCompletion } from "./commands/completion.js";
 import { addGateway, addServe } from "./commands/gateway.js";
+import { addInit } from "./commands/init.js";
 import { addMigrate } from "./commands/migrate.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
+import { addRules } from "./commands/rules.js";
 import { addSimulate } from "./commands/simulate.js";
 import { addStatus } from "./commands/status.js";
+import { addTop } from "./commands/top.js";
 import { exitCodes, Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { sanitize, sanitizeLines } from "./output/terminal.js";
@@ -23,6 +27,7 @@ import { sanitize, sanitizeLines } from "./output/terminal.js";
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
   try {
+    await addCompletion(program, args);
     await program.parseAsync(args, { from: "user" });
     return exitCodes.ok;
   } catch (error) {
@@ -33,15 +38,33 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   }
 }
 
+/** In the order of the help. */
+const commands = [
+  addInit,
+  addCheck,
+  addSimulate,
+  addPush,
+  addPull,
+  addRules,
+  addTop,
+  addStatus,
+  addReset,
+  addBlock,
+  addUnblock,
+  addServe,
+  addGateway,
+  addMigrate,
+];
+
 /** Throws a CommanderError where commander would exit the process. */
 function createProgram(io: Io): Command {
   const program = new Command("floodgate")
     .description(
       "Rate limits by rules: check rules, try them on access logs, activate them through Redis, show and reset what a key has used.",
     )
-    .version(versionOf(), "-V, --version", "print the version")
+    .version(versionOf(), "-v, --version", "print the version")
     .option("--debug", "print the stack of an error")
-    .helpCommand(false)
+    .helpCommand("help [command]", "print the help of a command")
     .exitOverride()
     .showHelpAfterError("See --help.")
     .configureOutput({
@@ -55,8 +78,7 @@ function createProgram(io: Io): Command {
       "after",
       "\nExit codes: 0 success, 1 refused (invalid rules, another version), 2 Redis does not answer, 64 invalid arguments, 74 output cannot be written.",
     );
-  for (const add of [addCheck, addSimulate, addPush, addPull, addStatus, addReset, addBlock, addUnblock, addServe, addGateway, addMigrate])
-    add(program, io);
+  for (const add of commands) add(program, io);
   return program;
 }
 

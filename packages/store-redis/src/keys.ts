@@ -32,3 +32,34 @@ export function blockSuffix(name: string): string {
 export function keySuffix(name: string, policy: Policy): string {
   return `:${name}:${kindOf(policy)}`;
 }
+
+/** What a Redis key of the store holds. */
+export interface StoredKey {
+  /** The key that a limit counts, as events show it. */
+  readonly key: string;
+  /** The name of the limit. */
+  readonly name: string;
+  /** `state`: what the key has used. `block`: until when it is turned away. */
+  readonly holds: "state" | "block";
+}
+
+/**
+ * Reads a Redis key of a store, for tools that list what Redis holds. Returns undefined for keys that are not a limit's state or block.
+ * @param prefix the `prefix` of the store.
+ */
+export function parseStoredKey(prefix: string, redisKey: string): StoredKey | undefined {
+  if (!redisKey.startsWith(`${prefix}:{`)) return undefined;
+  const text = redisKey.slice(prefix.length + 2);
+  const end = text.indexOf("}:");
+  const at = text.lastIndexOf(":");
+  if (end < 0 || at < end + 2) return undefined;
+  const kind = text.slice(at + 1);
+  const holds = kind === "blocks" ? "block" : "state";
+  if (holds === "state" && !/^[a-z]{1,3}(-[a-z])?(-\d+)+$/.test(kind)) return undefined;
+  const tag = text.slice(0, end);
+  return { key: tag === "%00" ? "" : unescaped(tag), name: text.slice(end + 2, at), holds };
+}
+
+function unescaped(tag: string): string {
+  return tag.replace(/%(25|7D|D[89A-F][\dA-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}

@@ -1,9 +1,9 @@
-import { fixedWindow, slidingWindowCounter } from "@floodgate/core";
+import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { encodeKey } from "@floodgate/core/store";
 import calculateSlot from "cluster-key-slot";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hashTag, keySuffix } from "../src/keys.js";
+import { blockSuffix, hashTag, keySuffix, markOf, parseStoredKey } from "../src/keys.js";
 
 /** Characters that matter when a slot is computed. */
 const text = fc.string({
@@ -53,5 +53,30 @@ describe("a Redis key", () => {
   test("has a bounded length for any client input", () => {
     expect(hashTag(encodeKey("x".repeat(1_000_000))).length).toBeLessThan(100);
     expect(Buffer.byteLength(hashTag(encodeKey("\ud800".repeat(200))))).toBeLessThan(1100);
+  });
+
+  test("tells a tool which key and limit it belongs to", () => {
+    const name = fc.string({ unit: fc.constantFrom("a", ":", "{", "}", "blocks", "fw-1000"), minLength: 1, maxLength: 4 });
+    const policy = fc.constantFrom<Policy>(
+      fixedWindow({ limit: 1, window: "1m" }),
+      slidingWindowLog({ limit: 1, window: "1m" }),
+      slidingWindowCounter({ limit: 1, window: "1m", buckets: 6 }),
+      tokenBucket({ capacity: 1, refill: 1, every: "1s", style: "interval" }),
+      tokenBucket({ capacity: 1, refill: 1, every: "1s" }),
+      leakyBucket({ capacity: 1, leak: 1, every: "1s" }),
+      gcra({ limit: 1, window: "1m" }),
+    );
+    fc.assert(
+      fc.property(text, name, policy, (key, name, policy) => {
+        const tagged = `my:app:${hashTag(key)}`;
+        const state = tagged + keySuffix(name, policy);
+        expect(parseStoredKey("my:app", state)).toEqual({ key, name, holds: "state" });
+        expect(parseStoredKey("my:app", tagged + blockSuffix(name))).toEqual({ key, name, holds: "block" });
+        expect(parseStoredKey("my:app", markOf(state, "0a1b"))).toBeUndefined();
+        expect(parseStoredKey("my", state)).toBeUndefined();
+      }),
+    );
+    expect(parseStoredKey("floodgate", "floodgate:rules")).toBeUndefined();
+    expect(parseStoredKey("floodgate", "floodgate:{a}")).toBeUndefined();
   });
 });

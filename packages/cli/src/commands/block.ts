@@ -1,7 +1,7 @@
 import type { Duration } from "@floodgate/core";
 import type { Command } from "commander";
 import type { Io } from "../io.js";
-import { examples, matching } from "../options.js";
+import { durationOption, examples } from "../options.js";
 import { type TargetOptions, targetOptions } from "../target.js";
 import { change } from "./reset.js";
 
@@ -9,15 +9,13 @@ interface BlockOptions extends TargetOptions {
   readonly for: Duration;
 }
 
-const duration = matching(/^0*[1-9]\d{0,8}(ms|s|m|h|d)$/, "It must be a duration such as 15m, 1h or 7d.");
-
 export function addBlock(program: Command, io: Io): void {
   const command = program
     .command("block")
     .description(
       "Reject every request of a key under a rule for a time. A reset does not lift the block. Shows the state before and after.",
     )
-    .requiredOption("--for <duration>", "how long: 15m, 1h, 7d", duration);
+    .requiredOption("--for <duration>", "how long: 15m, 1h, 7d", durationOption);
   examples(
     targetOptions(command),
     "block --rule posts --key 42 --for 1h --redis redis://127.0.0.1:6379",

@@ -10,8 +10,10 @@ import {
   simulationText,
 } from "@floodgate/simulator";
 import { Failure } from "../failure.js";
+import { interruption } from "../interruption.js";
 import type { Io } from "../io.js";
 import type { SizedSource } from "../logs.js";
+import { LiveText } from "../output/live-text.js";
 
 /** How often the table on a terminal is drawn anew, in milliseconds. */
 const redrawMs = 1000;
@@ -28,14 +30,14 @@ export async function followLogs(
   { everyMs, json }: { readonly everyMs: number; readonly json: boolean },
 ): Promise<Simulation> {
   const { signal, ignore } = interruption();
-  const table = io.isTerminal && !json ? new LiveTable(io) : undefined;
+  const table = io.isTerminal && !json ? new LiveText(io) : undefined;
   let lastMs = performance.now();
   const onLook = (simulation: () => Simulation): void => {
     const nowMs = performance.now();
     if (json || nowMs - lastMs < (table === undefined ? everyMs : redrawMs)) return;
     lastMs = nowMs;
     if (table === undefined) io.out(`${simulationLine(simulation())}\n`);
-    else table.draw(simulation());
+    else table.draw(simulationText(simulation(), (_, text) => text));
   };
   try {
     return await follow(
@@ -56,42 +58,4 @@ function growing(io: Io, name: string, bytes: number | undefined): Growing {
   if (bytes === undefined) throw new Failure("usage", `${name} is not a file. Write - and send it to standard input: < ${name}`);
   if (/\.(gz|zst)$/.test(name)) throw new Failure("usage", `${name} is compressed, so it does not grow. Leave --follow out.`);
   return new GrowingFile(name);
-}
-
-/** Ends at the first SIGINT or SIGTERM. A second one ends the process, as without this. */
-function interruption(): { signal: AbortSignal; ignore: () => void } {
-  const controller = new AbortController();
-  const stop = (): void => controller.abort();
-  const signals = ["SIGINT", "SIGTERM"] as const;
-  for (const name of signals) process.once(name, stop);
-  return {
-    signal: controller.signal,
-    ignore: () => {
-      for (const name of signals) process.removeListener(name, stop);
-    },
-  };
-}
-
-/** A report that is drawn over the one before it. It is cut to the terminal, because a line that wraps could not be drawn over. */
-class LiveTable {
-  readonly #io: Io;
-  #height = 0;
-
-  constructor(io: Io) {
-    this.#io = io;
-  }
-
-  draw(simulation: Simulation): void {
-    const { rows = 24, columns = 80 } = process.stdout;
-    const lines = simulationText(simulation, (_, text) => text).split("\n");
-    const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => line.slice(0, columns - 1));
-    this.clear();
-    this.#io.out(`${shown.join("\n")}\n`);
-    this.#height = shown.length;
-  }
-
-  clear(): void {
-    if (this.#height > 0) this.#io.out(`\u001b[${this.#height}A\u001b[J`);
-    this.#height = 0;
-  }
 }

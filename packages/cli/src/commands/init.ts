@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import type { Readable, Writable } from "node:stream";
+import { parseRules } from "@floodgate/rules";
+import { type Command, InvalidArgumentError } from "commander";
+import { Failure } from "../failure.js";
+import type { Io } from "../io.js";
+import { examples } from "../options.js";
+import { validRulesText } from "../output/format.js";
+import { json, sanitize } from "../output/terminal.js";
+import { type ChosenRule, type Preset, presets, rulesFile } from "../presets.js";
+
+interface InitOptions {
+  readonly preset?: readonly Preset[];
+  readonly shadow?: true;
+  readonly yes?: true;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+/** What `init` writes. */
+interface Wanted {
+  readonly rules: readonly ChosenRule[];
+  readonly isShadow: boolean;
+}
+
+export function addInit(program: Command, io: Io): void {
+  const command = program
+    .command("init")
+    .description("Ask what to limit, and write a rules file to begin with.")
+    .argument("[file]", "the file to write", "limits.yaml")
+    .option("--preset <names>", `do not ask, and write these rules: ${presets.map(({ name }) => name).join(", ")}`, presetNames)
+    .option("--yes", `do not ask, and write the rule ${firstPreset.name}`)
+    .option("--shadow", "with --preset or --yes: all rules only count and report, and reject nothing")
+    .option("--force", "overwrite the file")
+    .option("--json", "print JSON");
+  examples(command, "init", "init --preset per-ip,login --shadow", "init rules/limits.yaml --yes").action(
+    (file: string, options: InitOptions) => init(io, file, options),
+  );
+}
+
+const firstPreset = presets[0] as Preset;
+
+async function init(io: Io, file: string, options: InitOptions): Promise<void> {
+  if (options.force !== true && existsSync(file)) {
+    throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
+  }
+  const chosen = options.preset ?? (options.yes === true ? [firstPreset] : undefined);
+  if (chosen === undefined && options.shadow === true)
+    throw new Failure("usage", "--shadow is for --preset or --yes. Leave it out: init asks.");
+  const wanted = chosen === undefined ? await ask(io) : { rules: chosen.map(asOffered), isShadow: options.shadow === true };
+  const text = rulesFile(sanitize(file), wanted.rules, wanted.isShadow);
+  const { rules } = parseRules(text, file);
+  try {
+    await writeFile(file, text, { flag: options.force === true ? "w" : "wx" });
+  } catch (cause) {
+    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+  }
+  if (options.json === true) io.out(json({ file, rules }));
+  else io.out(`${validRulesText(file, rules)}Next: floodgate check ${sanitize(file)} --request "POST /login" --ip 203.0.113.9\n`);
+}
+
+function asOffered(preset: Preset): ChosenRule {
+  return { preset, limit: preset.limit, window: preset.window };
+}
+
+/** Asks on the terminal. The questions go to standard error, as everything that is no result. */
+async function ask(io: Io): Promise<Wanted> {
+  if (io.errTerminal === undefined) {
+    throw new Failure("usage", "init asks questions, and this is not a terminal. Write --yes, or --preset per-ip,login.");
+  }
+  const { confirm, isCancel, multiselect, text } = await import("@clack/prompts");
+  const streams = { input: io.input as Readable, output: io.errTerminal as Writable };
+  const answered = <T>(answer: T): Exclude<T, symbol> => {
+    if (isCancel(answer)) throw new Failure("refused", "nothing was written.");
+    return answer as Exclude<T, symbol>;
+  };
+  const names = answered(
+    await multiselect({
+      ...streams,
+      message: "What do you want to limit?",
+      options: presets.map(({ name, purpose }) => ({ value: name, label: purpose, hint: name })),
+      initialValues: [firstPreset.name],
+      required: true,
+    }),
+  );
+  const rules: ChosenRule[] = [];
+  for (const preset of presets.filter(({ name }) => names.includes(name))) {
+    const offered = `${preset.limit}/${preset.window}`;
+    const answer = await text({
+      ...streams,
+      message: `${preset.name}: how many requests in which time?`,
+      placeholder: offered,
+      defaultValue: offered,
+      validate: (value) => (value === undefined || value === "" || rate.test(value) ? undefined : "Write a number and a duration: 100/1m"),
+    });
+    const [, limit, window] = rate.exec(answered(answer)) as unknown as [string, string, string];
+    rules.push({ preset, limit: Number(limit), window: /^\d/.test(window) ? window : `1${window}` });
+  }
+  const isShadow = answered(
+    await confirm({ ...streams, message: "Only count and report at first (shadow mode)? Nothing is rejected then.", initialValue: true }),
+  );
+  return { rules, isShadow };
+}
+
+const rate = /^\s*([1-9]\d{0,8})\s*\/\s*(\d{0,8}(?:ms|s|m|h|d))\s*$/;
+
+function presetNames(list: string): readonly Preset[] {
+  const names = new Set(list.split(",").map((name) => name.trim()));
+  const chosen = presets.filter(({ name }) => names.delete(name));
+  const [unknown] = names;
+  if (unknown === undefined) return chosen;
+  throw new InvalidArgumentError(
+    `There is no preset ${JSON.stringify(unknown)}. The presets are ${presets.map(({ name }) => name).join(", ")}.`,
+  );
+}

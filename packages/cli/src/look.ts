@@ -1,0 +1,113 @@
+import { FloodgateError, fixedWindow, type Store } from "@floodgate/core";
+import type { CompiledRule } from "@floodgate/core/rules";
+import { blockOf, createLimit } from "@floodgate/core/store";
+import { redisStore } from "@floodgate/store-redis";
+import type { Cluster, Redis } from "ioredis";
+import type { CliRequest } from "./app.js";
+import type { Io } from "./io.js";
+import { readKeyState } from "./key-state.js";
+import { bindRules, findRules, type RulesOptions, timeoutMs } from "./rules-in-force.js";
+import { limitName, storedKeys } from "./stored-keys.js";
+
+export interface LookOptions extends RulesOptions {
+  readonly ipv6Prefix: number;
+  /** The most keys in Redis to look at. */
+  readonly sample: number;
+}
+
+/** What `top` saw at one moment. */
+export interface Look {
+  /** By this machine's clock, in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly limits: readonly LimitSummary[];
+  /** The keys that have used something, the most limited first. */
+  readonly keys: readonly SeenKey[];
+  /** Whether there are keys in Redis that were not looked at. */
+  readonly more: boolean;
+}
+
+export interface LimitSummary {
+  readonly name: string;
+  /** Whether no rule has its name: then an app defines it in its code, and only blocks can be told. */
+  readonly inCode: boolean;
+  readonly keys: number;
+  readonly limited: number;
+  readonly blocked: number;
+}
+
+export interface SeenKey {
+  readonly name: string;
+  readonly inCode: boolean;
+  readonly key: string;
+  /** `limited`: the next request is rejected, under every plan. `some plans`: only under some of the rule's plans. */
+  readonly state: "blocked" | "limited" | "some plans" | "open";
+  /** Under the rule's own policy. Undefined for a limit in code. */
+  readonly count: { readonly used: number; readonly limit: number } | undefined;
+  /** The wait until the next request of cost 1 passes, under the plan that has to wait longest. */
+  readonly retryAfterMs: number;
+}
+
+/** Looks at the keys in Redis once. The rules are read anew each time, because they may change. */
+export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOptions): Promise<Look> {
+  const loaded = await findRules(io, options, redis);
+  const { all, store } =
+    loaded === undefined ? { all: [], store: redisStore(redis, { prefix: options.prefix }) } : bindRules(loaded.set, redis, options);
+  const rules = new Map(all.map((rule) => [rule.name, rule]));
+  const { keys: stored, more } = await storedKeys(redis, options.prefix, options.sample);
+  const counted = new Map(stored.map(({ name, key }) => [`${limitName(name)}\n${key}`, { name: limitName(name), key }]));
+  const seen = await Promise.all(
+    [...counted.values()].map(({ name, key }) => {
+      const rule = rules.get(name);
+      return rule === undefined ? lookAtLimitInCode(store, name, key) : lookAtRule(store, rule, key);
+    }),
+  );
+  const names = new Set([...rules.keys(), ...seen.map(({ name }) => name)]);
+  const limits = [...names].map((name): LimitSummary => {
+    const own = seen.filter((key) => key.name === name);
+    const having = (state: SeenKey["state"]): number => own.filter((key) => key.state === state).length;
+    return { name, inCode: !rules.has(name), keys: own.length, limited: having("limited"), blocked: having("blocked") };
+  });
+  return { atMs: Date.now(), limits, keys: seen.sort(bySeverity), more };
+}
+
+async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: string): Promise<SeenKey> {
+  const common = { name: rule.name, inCode: false, key };
+  const state = await readKeyState({ rule, store, keyText: key }, undefined).catch(undefinedIfForeign);
+  if (state === undefined) return { ...common, state: "open", count: undefined, retryAfterMs: 0 };
+  const { plans, blockedMs } = state;
+  const waits = plans.map(({ decision }) => decision.retryAfterMs);
+  const limited = plans.filter(({ decision }) => !decision.allowed).length;
+  const [own] = plans;
+  return {
+    ...common,
+    state: blockedMs > 0 ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans",
+    count: own && { used: own.used, limit: own.decision.limit },
+    retryAfterMs: Math.max(blockedMs, ...waits),
+  };
+}
+
+async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {
+  const block = blockOf(await store.peek(createLimit(name, anyPolicy), key, timeoutMs));
+  const state = block === undefined ? "open" : "blocked";
+  return { name, inCode: true, key, state, count: undefined, retryAfterMs: block?.leftMs ?? 0 };
+}
+
+/** The policy of a limit in code is not known here. Its blocks are the same under every policy. */
+const anyPolicy = fixedWindow({ limit: 1, window: "1m" });
+
+/** A foreign value under one key must not hide the others. */
+function undefinedIfForeign(error: unknown): undefined {
+  if (!(error instanceof FloodgateError) || error.code !== "FLOODGATE_FOREIGN_VALUE") throw error;
+}
+
+const severity: Readonly<Record<SeenKey["state"], number>> = { blocked: 3, limited: 2, "some plans": 1, open: 0 };
+
+function bySeverity(one: SeenKey, other: SeenKey): number {
+  const share = ({ count }: SeenKey): number => (count === undefined ? 0 : count.used / count.limit);
+  return (
+    severity[other.state] - severity[one.state] ||
+    share(other) - share(one) ||
+    other.retryAfterMs - one.retryAfterMs ||
+    (one.key < other.key ? -1 : 1)
+  );
+}

@@ -1,0 +1,44 @@
+import { type Io, paint } from "../io.js";
+import type { Look, SeenKey } from "../look.js";
+import { localTime, waitText } from "./format.js";
+import { table } from "./table.js";
+
+/** The limits, and the first `rows` keys. */
+export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: number): string {
+  const total = keys.length.toLocaleString("en");
+  const counted = more ? `the first ${total} keys in Redis were looked at (--sample)` : `${total} keys in Redis`;
+  const summaries = limits.map(({ name, inCode, keys, limited, blocked }) => [
+    nameText(name, inCode),
+    `${keys}`,
+    inCode ? "?" : `${limited}`,
+    `${blocked}`,
+  ]);
+  const shown = keys.slice(0, rows).map((key) => [nameText(key.name, key.inCode), key.key, key.state, countText(key), waitUntilText(key)]);
+  const heading = paint(io, "bold", `${localTime(atMs)}, ${counted}`);
+  if (limits.length === 0) return `${heading}\n`;
+  const first = table(io, ["limit", "keys", "limited", "blocked"], summaries);
+  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${table(io, ["limit", "key", "state", "used", "next allowed"], shown)}`}`;
+}
+
+function nameText(name: string, inCode: boolean): string {
+  return inCode ? `${name} (in code)` : name;
+}
+
+function countText({ count }: SeenKey): string {
+  return count === undefined ? "?" : `${count.used} of ${count.limit}`;
+}
+
+function waitUntilText({ retryAfterMs, state }: SeenKey): string {
+  if (state === "open") return "now";
+  return retryAfterMs === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(retryAfterMs)}`;
+}
+
+/** One look for `--json`: durations in milliseconds, times in milliseconds since the epoch. */
+export function lookJson({ atMs, limits, keys, more }: Look, rows: number): object {
+  return {
+    atMs,
+    limits,
+    keys: keys.slice(0, rows).map(({ count, ...key }) => ({ ...key, used: count?.used ?? null, limit: count?.limit ?? null })),
+    more,
+  };
+}

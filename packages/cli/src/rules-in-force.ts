@@ -1,0 +1,79 @@
+import type { Limiter, Store } from "@floodgate/core";
+import { RateLimit } from "@floodgate/core/adapter";
+import { type CompiledRule, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
+import { pullRules, type RulesRedis } from "@floodgate/rules";
+import { type AnyRedis, redisStore } from "@floodgate/store-redis";
+import type { Command } from "commander";
+import { appOptions, type CliRequest, cliReader } from "./app.js";
+import type { Io } from "./io.js";
+import { noRules, readText, validRules } from "./load-rules.js";
+import { matching, type RedisOptions, redisOptions } from "./options.js";
+
+/** Far longer than a working Redis takes, even a distant one. */
+export const timeoutMs = 5000;
+
+/** The options that say which rules are in force, and where their counts are. */
+export interface RulesOptions extends RedisOptions {
+  readonly file?: string;
+  readonly prefix: string;
+}
+
+/** The prefixes that `redisStore` accepts. */
+const prefix = matching(/^[^{}]{1,200}$/u, "It must be 1 to 200 characters without braces.");
+
+export function rulesOptions(command: Command): Command {
+  return redisOptions(command)
+    .option("--file <file>", "read the rules from a file; default: from Redis")
+    .option("--prefix <prefix>", "the prefix of the store's keys", prefix, "floodgate");
+}
+
+/** The rules, and the place of their text. */
+export interface LoadedRules {
+  readonly set: RuleSet;
+  /** The file or the Redis key. */
+  readonly name: string;
+  /** The version in Redis; undefined for a file. */
+  readonly version?: string;
+}
+
+/**
+ * Reads the rules. Undefined if there are none in Redis.
+ * @throws Failure if they have problems, or the file cannot be read.
+ */
+export async function findRules(io: Io, { file, rulesKey }: RulesOptions, redis: RulesRedis): Promise<LoadedRules | undefined> {
+  if (file !== undefined) return fileRulesOf(io, file);
+  const found = await pullRules(redis, rulesKey);
+  return found && { set: validRules(io, found.text, rulesKey), name: rulesKey, version: found.version };
+}
+
+export async function fileRulesOf(io: Io, file: string): Promise<LoadedRules> {
+  const { text, name } = await readText(io, file);
+  return { set: validRules(io, text, name), name };
+}
+
+/** As `findRules`. @throws Failure if there are none. */
+export async function loadRules(io: Io, options: RulesOptions, redis: RulesRedis): Promise<LoadedRules> {
+  const found = await findRules(io, options, redis);
+  if (found === undefined) throw noRules(options.rulesKey);
+  return found;
+}
+
+/** Rules made ready, with what the command line cannot know simulated. */
+export function compileRules(set: RuleSet, options: { plan?: string; ipv6Prefix: number }): readonly CompiledRule<CliRequest>[] {
+  return new RuleExplainer("floodgate", set, appOptions(set, options), cliReader).all;
+}
+
+/** Rules that are bound to the store that counts them. */
+export interface BoundRules {
+  readonly all: readonly CompiledRule<CliRequest>[];
+  readonly limiters: ReadonlyMap<string, Limiter>;
+  readonly store: Store;
+}
+
+/** Binds rules to the counts in Redis, as the app's middleware does. */
+export function bindRules(set: RuleSet, redis: AnyRedis, options: { prefix: string; ipv6Prefix: number }): BoundRules {
+  const store = redisStore(redis, { prefix: options.prefix, denyCache: false });
+  const rules = { current: set, subscribe: () => () => undefined };
+  const { limiters } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
+  return { all: compileRules(set, options), limiters, store };
+}

@@ -1,0 +1,39 @@
+import { parseStoredKey, type StoredKey } from "@floodgate/store-redis";
+import type { Cluster, Redis } from "ioredis";
+
+/** Keys of a store in Redis. */
+export interface StoredKeys {
+  readonly keys: readonly StoredKey[];
+  /** Whether there are more than were asked for. */
+  readonly more: boolean;
+}
+
+/** Lists keys of a store. It uses SCAN, which does not block Redis. On a Cluster it asks every node. */
+export async function storedKeys(redis: Redis | Cluster, prefix: string, most: number): Promise<StoredKeys> {
+  const keys: StoredKey[] = [];
+  // SCAN may return a key twice.
+  const seen = new Set<string>();
+  const nodes = redis.isCluster ? (redis as Cluster).nodes("master") : [redis as Redis];
+  for (const node of nodes) {
+    for await (const found of node.scanStream({ match: `${literal(prefix)}:{*`, count: 1000 })) {
+      for (const redisKey of found as string[]) {
+        const stored = seen.has(redisKey) ? undefined : parseStoredKey(prefix, redisKey);
+        if (stored === undefined) continue;
+        if (keys.length === most) return { keys, more: true };
+        seen.add(redisKey);
+        keys.push(stored);
+      }
+    }
+  }
+  return { keys, more: false };
+}
+
+/** A text as a pattern that matches only the text. */
+function literal(text: string): string {
+  return text.replace(/[\\*?[\]]/g, "\\$&");
+}
+
+/** The name of the limit that a stored name belongs to. A limit's name is ASCII, so what follows a dot (`login·rejections`) is its own bookkeeping. */
+export function limitName(storedName: string): string {
+  return storedName.split("·", 1)[0] as string;
+}

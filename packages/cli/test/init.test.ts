@@ -1,0 +1,105 @@
+import { readFileSync } from "node:fs";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { parseRules } from "@floodgate/rules";
+import { describe, expect, it } from "vitest";
+import { run } from "../src/index.js";
+import { presets } from "../src/presets.js";
+import { floodgate } from "./command.js";
+import { tempFolder } from "./files.js";
+
+const { write, path } = tempFolder();
+const rulesOf = (file: string) => parseRules(readFileSync(file, "utf8"), file).rules;
+
+/** Runs `init` on a terminal, and presses these keys once each question is there. */
+async function answered(file: string, answers: readonly [question: string, keys: string][]): Promise<{ code: number; err: string }> {
+  const input = new PassThrough();
+  const terminal = new PassThrough();
+  const open = [...answers];
+  let shown = "";
+  let err = "";
+  terminal.on("data", (chunk) => {
+    shown += chunk;
+    const next = open[0];
+    if (next === undefined || !shown.includes(next[0])) return;
+    open.shift();
+    shown = "";
+    setImmediate(() => input.write(next[1]));
+  });
+  const code = await run(["init", file], {
+    out: () => undefined,
+    err: (line) => {
+      err += line;
+    },
+    readInput: () => text(input),
+    input,
+    isTerminal: true,
+    errTerminal: terminal,
+    hasColors: false,
+  });
+  return { code, err };
+}
+
+const enter = "\r";
+const down = "\u001b[B";
+
+describe("init", () => {
+  it("asks what to limit, and writes the rules that were chosen with the numbers that were given", async () => {
+    const file = path("asked.yaml");
+    const { code } = await answered(file, [
+      ["What do you want to limit?", `${down} ${enter}`],
+      ["per-ip: how many requests", enter],
+      ["login: how many requests", `3 / h${enter}`],
+      ["shadow mode", `n`],
+    ]);
+    expect(code).toBe(0);
+    expect(rulesOf(file)).toEqual([
+      { name: "per-ip", key: "ip", limit: 100, window: "1m" },
+      { name: "login", match: { method: "POST", path: "/login" }, key: "ip", limit: 3, window: "1h" },
+    ]);
+  });
+
+  it("writes nothing if it is cancelled", async () => {
+    const file = path("cancelled.yaml");
+    expect(await answered(file, [["What do you want to limit?", "\u0003"]])).toEqual({ code: 1, err: "floodgate: nothing was written.\n" });
+    expect(() => readFileSync(file)).toThrow("ENOENT");
+  });
+
+  it("asks nothing with --yes or --preset", async () => {
+    const file = path("yes.yaml");
+    const { code, out } = await floodgate(["init", file, "--yes"]);
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining("yes.yaml: 1 rule, no problems\n") });
+    expect(rulesOf(file)).toEqual([{ name: "per-ip", key: "ip", limit: 100, window: "1m" }]);
+    const json = await floodgate(["init", path("json.yaml"), "--preset", "login", "--shadow", "--json"]);
+    expect(JSON.parse(json.out)).toMatchObject({ file: path("json.yaml"), rules: [{ name: "login", mode: "shadow" }] });
+  });
+
+  it.each(presets.map(({ name }) => name))("writes valid rules for the preset %s", async (name) => {
+    const file = path(`${name}.yaml`);
+    expect((await floodgate(["init", file, "--preset", name])).code).toBe(0);
+    expect((await floodgate(["check", file])).out).toBe(`${file}: 1 rule, no problems\n`);
+  });
+
+  it("overwrites a file only with --force", async () => {
+    const file = write("there.yaml", "mine");
+    expect(await floodgate(["init", file, "--yes"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Write --force to overwrite it"),
+    });
+    expect(readFileSync(file, "utf8")).toBe("mine");
+    expect((await floodgate(["init", file, "--yes", "--force"])).code).toBe(0);
+    expect(rulesOf(file)).toHaveLength(1);
+  });
+
+  it.each([
+    [["init", path("a.yaml")], "this is not a terminal. Write --yes, or --preset per-ip,login."],
+    [["init", path("a.yaml"), "--preset", "per-ipp"], 'There is no preset "per-ipp". The presets are per-ip, login'],
+    [["init", path("a.yaml"), "--shadow"], "--shadow is for --preset or --yes"],
+  ])("refuses %j", async (args, advice) => {
+    expect(await floodgate(args)).toMatchObject({ code: 64, err: expect.stringContaining(advice) });
+  });
+
+  it("says that the file cannot be written", async () => {
+    expect(await floodgate(["init", path("none/a.yaml"), "--yes"])).toMatchObject({ code: 74, err: expect.stringContaining("ENOENT") });
+  });
+});
