@@ -1,5 +1,5 @@
 import { checkOptions, toPolicy } from "@floodgate/core/rules";
-import type { z } from "zod";
+import type * as z from "zod/mini";
 import type { Path } from "./rules-error.js";
 import { expectations, rulesFile } from "./schema.js";
 
@@ -42,9 +42,9 @@ function fromIssue(issue: z.core.$ZodIssue, parent: Path): SchemaError[] {
 
 /** The part of a message that needs the schema. The subject is added once the whole path is known. */
 function messageOfIssue(issue: z.core.$ZodRawIssue): string {
-  if (issue.code === "unrecognized_keys") return Object.keys((issue.inst as z.ZodObject).shape).join(" ");
+  if (issue.code === "unrecognized_keys") return Object.keys((issue.inst as z.ZodMiniObject).shape).join(" ");
   const schema = issue.schema ?? issue.inst;
-  const { what, example } = (schema && expectations.get(schema as z.ZodType)) ?? { what: "a string", example: "a string" };
+  const { what, example } = (schema && expectations.get(schema as z.ZodMiniType)) ?? { what: "a string", example: "a string" };
   if (issue.code === "too_small") return `is an empty list. Write ${example}.`;
   const { input } = issue;
   if (input === undefined) return `is missing. Write ${example}.`;

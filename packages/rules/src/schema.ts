@@ -1,5 +1,5 @@
 import { algorithms, type OptionDescription } from "@floodgate/core/rules";
-import { z } from "zod";
+import * as z from "zod/mini";
 
 /**
  * The schema of a rules file: types, and the descriptions that editors show. Core checks what the options mean together. `meta` tells
@@ -14,48 +14,55 @@ interface Expected {
 
 export const expectations: z.core.$ZodRegistry<Expected> = z.registry<Expected>();
 
-type Shape = Record<string, z.ZodType>;
+type Shape = Record<string, z.ZodMiniType>;
 type Meta = Readonly<Record<string, unknown>>;
 
-function expect<S extends z.ZodType>(schema: S, what: string, example: string, meta: Meta = {}): S {
-  const described = schema.meta(meta);
+/** A copy of a schema with what editors show. */
+function withMeta<S extends z.ZodMiniType>(schema: S, meta: Meta): S {
+  const copy = schema.clone();
+  z.globalRegistry.add(copy, meta);
+  return copy;
+}
+
+function expect<S extends z.ZodMiniType>(schema: S, what: string, example: string, meta: Meta = {}): S {
+  const described = withMeta(schema, meta);
   expectations.add(described, { what, example });
   return described;
 }
 
-function text(example: string, description: string, meta: Meta = {}): z.ZodType {
+function text(example: string, description: string, meta: Meta = {}): z.ZodMiniType {
   return expect(z.string(), "a string", example, { description, ...meta });
 }
 
-function flag(example: string, description: string): z.ZodType {
+function flag(example: string, description: string): z.ZodMiniType {
   return expect(z.boolean(), "true or false", example, { description });
 }
 
-function whole(example: string, description: string, minimum = 1): z.ZodType {
+function whole(example: string, description: string, minimum = 1): z.ZodMiniType {
   return expect(z.number(), "a whole number", example, { description, type: "integer", minimum });
 }
 
-function duration(word: string, example: string, description: string): z.ZodType {
-  const unit = z.string().meta({ pattern: "^0*[1-9][0-9]*(ms|s|m|h|d)$" });
-  const ms = z.number().meta({ type: "integer", minimum: 1000, multipleOf: 1000 });
+function duration(word: string, example: string, description: string): z.ZodMiniType {
+  const unit = withMeta(z.string(), { pattern: "^0*[1-9][0-9]*(ms|s|m|h|d)$" });
+  const ms = withMeta(z.number(), { type: "integer", minimum: 1000, multipleOf: 1000 });
   const what = "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
   return expect(z.union([unit, ms]), what, `${word}: ${example}`, { description, examples: [example] });
 }
 
-function listOf(item: z.ZodType, what: string, example: string, description: string): z.ZodType {
-  return expect(z.array(item).min(1), what, example, { description });
+function listOf(item: z.ZodMiniType, what: string, example: string, description: string): z.ZodMiniType {
+  return expect(z.array(item).check(z.minLength(1)), what, example, { description });
 }
 
-function oneOrMore(item: z.ZodType, what: string, example: string, description: string): z.ZodType {
-  return expect(z.union([item, expect(z.array(item).min(1), what, example)]), what, example, { description });
+function oneOrMore(item: z.ZodMiniType, what: string, example: string, description: string): z.ZodMiniType {
+  return expect(z.union([item, expect(z.array(item).check(z.minLength(1)), what, example)]), what, example, { description });
 }
 
-function map(shape: Shape, example: string, description: string, meta: Meta = {}): z.ZodObject {
+function map(shape: Shape, example: string, description: string, meta: Meta = {}): z.ZodMiniObject {
   return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
 
 /** How an option of an algorithm is written. */
-function optionSchema(option: string, { type, least, example, description }: OptionDescription): z.ZodType {
+function optionSchema(option: string, { type, least, example, description }: OptionDescription): z.ZodMiniType {
   const written = `${option}: ${example}`;
   if (type === "whole number") return whole(written, description, least);
   if (type === "duration") return duration(option, example, description);
@@ -68,7 +75,7 @@ const shapes = Object.entries(algorithms).map(([algorithm, { description, option
   const entries = Object.entries<OptionDescription>(options);
   const shape = entries.map(([option, described]) => {
     const schema = optionSchema(option, described);
-    return [option, described.optional === true ? schema.optional() : schema] as const;
+    return [option, described.optional === true ? z.optional(schema) : schema] as const;
   });
   return { algorithm, description, entries, shape: Object.fromEntries(shape) };
 });
@@ -80,24 +87,24 @@ const window = optionSchema("window", windowOption);
 const example = "{ algorithm: fixed-window, limit: 100, window: 1m }";
 
 const policies = shapes.map(({ algorithm, description, shape }) => {
-  const named = { algorithm: z.literal(algorithm).meta({ description }), ...shape };
+  const named = { algorithm: withMeta(z.literal(algorithm), { description }), ...shape };
   return map(named, `policy: ${example}`, description);
 });
 
-function algorithmOf(options: readonly z.ZodObject[], word: string, description: string): z.ZodType {
-  const choice = z.discriminatedUnion("algorithm", options as [z.ZodObject, ...z.ZodObject[]]);
+function algorithmOf(options: readonly z.ZodMiniObject[], word: string, description: string): z.ZodMiniType {
+  const choice = z.discriminatedUnion("algorithm", options as [z.ZodMiniObject, ...z.ZodMiniObject[]]);
   return expect(choice, "a map", `${word}: ${example}`, { description });
 }
 
 const planNumbers = shapes.flatMap(({ entries }) =>
   entries
     .filter(([, { type }]) => type === "whole number" || type === "duration")
-    .map(([option, described]) => [option, optionSchema(option, described).optional()] as const),
+    .map(([option, described]) => [option, z.optional(optionSchema(option, described))] as const),
 );
 
 /** A plan without an `algorithm` overrides numbers of the rule's own policy. */
 const numbers = map(
-  { algorithm: z.undefined().optional(), ...Object.fromEntries(planNumbers) },
+  { algorithm: z.optional(z.undefined()), ...Object.fromEntries(planNumbers) },
   "pro: { limit: 1000 }",
   "Overrides numbers of the rule's policy.",
 );
@@ -106,30 +113,34 @@ const plan = algorithmOf([...policies, numbers], "pro", "Numbers that override t
 
 const exempt = map(
   {
-    ips: listOf(
-      text("ips: [10.0.0.0/8]", "An IP address or a CIDR range."),
-      "a list",
-      "ips: [10.0.0.0/8]",
-      "Client IP addresses and CIDR ranges that are not counted.",
-    ).optional(),
-    keys: listOf(
-      expect(
-        z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]),
-        "a key",
-        "keys: [internal]",
+    ips: z.optional(
+      listOf(
+        text("ips: [10.0.0.0/8]", "An IP address or a CIDR range."),
+        "a list",
+        "ips: [10.0.0.0/8]",
+        "Client IP addresses and CIDR ranges that are not counted.",
       ),
-      "a list",
-      "keys: [internal]",
-      "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
-    ).optional(),
+    ),
+    keys: z.optional(
+      listOf(
+        expect(
+          z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]),
+          "a key",
+          "keys: [internal]",
+        ),
+        "a list",
+        "keys: [internal]",
+        "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
+      ),
+    ),
   },
   "exempt: { ips: [10.0.0.0/8] }",
   "Clients that this rule does not count.",
 );
 
 /** Names and the values that they must have. */
-function expectedValues(what: string, name: string, value: string, others: string): z.ZodType {
-  const list = expect(z.array(z.string()).min(1), "a list", `${name}: ${others}`);
+function expectedValues(what: string, name: string, value: string, others: string): z.ZodMiniType {
+  const list = expect(z.array(z.string()).check(z.minLength(1)), "a list", `${name}: ${others}`);
   const union = expect(z.union([z.string(), z.boolean(), list]), "a string, a list of strings, true or false", `${name}: ${value}`, {
     description: `The value, with * for any characters; a list of values, one of which must match; true for any value; false if the ${what} must be missing.`,
   });
@@ -141,33 +152,43 @@ const entries = expectedValues("entry", "tier", "free", "[free, trial]");
 
 const match = map(
   {
-    method: oneOrMore(
-      text("method: POST", "An HTTP method. GET covers HEAD."),
-      "a string or a list of strings",
-      "method: POST",
-      "One HTTP method or several. GET covers HEAD.",
-    ).optional(),
-    path: oneOrMore(
-      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
-        pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
+    method: z.optional(
+      oneOrMore(
+        text("method: POST", "An HTTP method. GET covers HEAD."),
+        "a string or a list of strings",
+        "method: POST",
+        "One HTTP method or several. GET covers HEAD.",
+      ),
+    ),
+    path: z.optional(
+      oneOrMore(
+        text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
+          pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
+        }),
+        "a string or a list of strings",
+        "path: /posts/:id",
+        "One or several full paths, with :name for one segment and * for any number of segments.",
+      ),
+    ),
+    header: z.optional(
+      expect(header, "a map", 'header: { x-api-version: "2" }', {
+        description: "The headers that a request must have, and their values.",
       }),
-      "a string or a list of strings",
-      "path: /posts/:id",
-      "One or several full paths, with :name for one segment and * for any number of segments.",
-    ).optional(),
-    header: expect(header, "a map", 'header: { x-api-version: "2" }', {
-      description: "The headers that a request must have, and their values.",
-    }).optional(),
-    domain: oneOrMore(
-      text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
-      "a string or a list of strings",
-      "domain: edge",
-      "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
-    ).optional(),
-    descriptor: expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
-      description: "The entries that a descriptor must have, and their values. The rule then counts descriptors, and no HTTP requests.",
-      minProperties: 1,
-    }).optional(),
+    ),
+    domain: z.optional(
+      oneOrMore(
+        text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
+        "a string or a list of strings",
+        "domain: edge",
+        "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
+      ),
+    ),
+    descriptor: z.optional(
+      expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
+        description: "The entries that a descriptor must have, and their values. The rule then counts descriptors, and no HTTP requests.",
+        minProperties: 1,
+      }),
+    ),
   },
   "match: { method: POST, path: /posts }",
   "The requests that the rule counts: all parts must match. Default: every HTTP request.",
@@ -177,7 +198,7 @@ const match = map(
 );
 
 const cost = expect(
-  z.union([z.number().meta({ type: "integer", minimum: 1 }), z.string().meta({ minLength: 1 })]),
+  z.union([withMeta(z.number(), { type: "integer", minimum: 1 }), withMeta(z.string(), { minLength: 1 })]),
   "a whole number or a name",
   "cost: 5",
   { description: "The units that a request uses: a whole number, or the name of one of the app's `costs`. Default 1." },
@@ -198,46 +219,56 @@ const rule = map(
     name: text("name: posts", "A unique name, for response headers, events and the keys in the store.", {
       pattern: "^[ -~]{1,128}$",
     }),
-    match: match.optional(),
-    key: oneOrMore(
-      text(
+    match: z.optional(match),
+    key: z.optional(
+      oneOrMore(
+        text(
+          "key: user",
+          "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
+          {
+            minLength: 1,
+            examples: ["ip", "global", "route", "header:x-api-key", "descriptor:remote_address", "secret:header:x-token"],
+          },
+        ),
+        "a name or a list of names",
         "key: user",
-        "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
+        "What requests are counted by: a name, or a list of names for a combined key. Default ip.",
+      ),
+    ),
+    onMissingKey: z.optional(
+      text(
+        "onMissingKey: skip",
+        "What happens to a request without a key: ip counts it by its address, skip lets it pass uncounted, reject rejects it, error fails it. Default ip; with key ip, error.",
         {
-          minLength: 1,
-          examples: ["ip", "global", "route", "header:x-api-key", "descriptor:remote_address", "secret:header:x-token"],
+          enum: ["ip", "skip", "reject", "error"],
         },
       ),
-      "a name or a list of names",
-      "key: user",
-      "What requests are counted by: a name, or a list of names for a combined key. Default ip.",
-    ).optional(),
-    onMissingKey: text(
-      "onMissingKey: skip",
-      "What happens to a request without a key: ip counts it by its address, skip lets it pass uncounted, reject rejects it, error fails it. Default ip; with key ip, error.",
-      {
-        enum: ["ip", "skip", "reject", "error"],
-      },
-    ).optional(),
-    limit: limit.meta({ description: "With `window`: short for a sliding-window-counter policy." }).optional(),
-    window: window.optional(),
-    policy: algorithmOf(policies, "policy", "An algorithm with its options.").optional(),
-    plans: expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
-      description:
-        "Other limits for plans, by name. The app's `plan` says which plan a request has. A plan that is not listed has the rule's policy.",
-      minProperties: 1,
-    }).optional(),
-    cost: cost.optional(),
-    settle: text(
-      "settle: tokens",
-      "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
-      { minLength: 1 },
-    ).optional(),
-    mode: text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
-      enum: ["enforce", "shadow"],
-    }).optional(),
-    exempt: exempt.optional(),
-    ban: ban.optional(),
+    ),
+    limit: z.optional(withMeta(limit, { description: "With `window`: short for a sliding-window-counter policy." })),
+    window: z.optional(window),
+    policy: z.optional(algorithmOf(policies, "policy", "An algorithm with its options.")),
+    plans: z.optional(
+      expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
+        description:
+          "Other limits for plans, by name. The app's `plan` says which plan a request has. A plan that is not listed has the rule's policy.",
+        minProperties: 1,
+      }),
+    ),
+    cost: z.optional(cost),
+    settle: z.optional(
+      text(
+        "settle: tokens",
+        "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
+        { minLength: 1 },
+      ),
+    ),
+    mode: z.optional(
+      text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
+        enum: ["enforce", "shadow"],
+      }),
+    ),
+    exempt: z.optional(exempt),
+    ban: z.optional(ban),
   },
   "- { name: per-ip, key: ip, limit: 100, window: 1m }",
   "One limit: its name, which requests it counts, by what key, and how many may pass.",
@@ -250,10 +281,10 @@ const rule = map(
 );
 
 /** The schema of a whole file. */
-export const rulesFile: z.ZodType = map(
+export const rulesFile: z.ZodMiniType = map(
   {
-    $schema: text("$schema: ./schema.json", "The location of this schema, for editors.").optional(),
-    exempt: exempt.meta({ description: "Clients that no rule counts." }).optional(),
+    $schema: z.optional(text("$schema: ./schema.json", "The location of this schema, for editors.")),
+    exempt: z.optional(withMeta(exempt, { description: "Clients that no rule counts." })),
     rules: listOf(
       rule,
       "a list of rules",
@@ -266,7 +297,7 @@ export const rulesFile: z.ZodType = map(
 );
 
 /** The JSON Schema (draft 2020-12) of a rules file, for editors and validators. Also published as `schema.json`. */
-export const rulesSchema: Readonly<Record<string, unknown>> = z.toJSONSchema(rulesFile, {
+export const rulesSchema: Readonly<Record<string, unknown>> = /* @__PURE__ */ z.toJSONSchema(rulesFile, {
   target: "draft-2020-12",
   // Stands for `algorithm` in a plan that overrides numbers: it must be absent.
   unrepresentable: () => ({ not: {} }),
