@@ -4,15 +4,20 @@ import { median, progress, spread, table } from "./lib/report.mjs";
 import { floors, subjects } from "./redis/subjects.mjs";
 
 const warmUpSeconds = 0.5;
+/** Ends the name of a subject of the earlier checkout. */
+const before = ", before";
 
-export async function redis({ rounds, seconds, inFlight, only }) {
-  const names = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
+/** @param beside an earlier checkout, built: its subjects are measured too, each after ours. */
+export async function redis({ rounds, seconds, inFlight, only, beside }) {
+  const chosen = Object.keys(subjects).filter((name) => floors.includes(name) || only === undefined || name.includes(only));
+  const earlier = (name) => beside !== undefined && subjects[name].isOurs;
+  const names = chosen.flatMap((name) => (earlier(name) ? [name, name + before] : [name]));
   const results = new Map(inFlight.map((level) => [level, Object.fromEntries(names.map((name) => [name, []]))]));
   const bytes = {};
   const server = await startRedis();
   try {
     for (let round = 1; round <= rounds; round++) {
-      const clients = names.map((name) => new Child("redis-child.mjs", [name, String(server.port)]));
+      const clients = names.map((name) => childOf(name, server.port, beside));
       try {
         for (const level of inFlight) {
           progress(`redis: round ${round} of ${rounds}, ${level} in flight`);
@@ -21,7 +26,7 @@ export async function redis({ rounds, seconds, inFlight, only }) {
             await clients[i].ask("visit keys");
             bytes[name] ??= await bytesOf(server);
             await clients[i].ask({ inFlight: level, seconds: warmUpSeconds });
-            results.get(level)[name].push(await measure(server, clients[i], subjects[name], { inFlight: level, seconds }));
+            results.get(level)[name].push(await measure(server, clients[i], subjectOf(name), { inFlight: level, seconds }));
           }
         }
       } finally {
@@ -35,6 +40,13 @@ export async function redis({ rounds, seconds, inFlight, only }) {
   } finally {
     await server.stop();
   }
+}
+
+const subjectOf = (name) => subjects[name] ?? subjects[name.slice(0, -before.length)];
+
+function childOf(name, port, beside) {
+  if (name in subjects) return new Child("redis-child.mjs", [name, String(port)]);
+  return new Child("redis-child.mjs", [name.slice(0, -before.length), String(port)], [], beside);
 }
 
 async function measure(server, client, { command = "evalsha" }, load) {

@@ -38,6 +38,7 @@ Options:
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
   --framework <name> express, koa or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
+  --beside <folder>  an earlier checkout, built, of redis: its decisions are measured in the same rounds
   --log <file>       an access log (combined format) of accuracy
   --lines <n>        lines of the log of simulate (default 1,000,000)
   --only <text>      subjects of store and redis whose name contains this
@@ -63,6 +64,7 @@ function options() {
         "in-flight": { type: "string", default: "1,64,512" },
         lines: { type: "string", default: "1000000" },
         log: { type: "string" },
+        beside: { type: "string" },
         only: { type: "string" },
         help: { type: "boolean", default: false },
       },
@@ -83,7 +85,7 @@ function options() {
   }
 }
 
-const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, log, only, help: wanted } = options();
+const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, log, beside, only, help: wanted } = options();
 if (wanted) {
   console.log(help);
 } else {
@@ -98,7 +100,7 @@ if (wanted) {
     observability: { rounds: Number(rounds ?? 2), slices: 20, keys: 1_000_000 },
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     gateway: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 4), connections: Number(connections) },
-    redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only },
+    redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only, beside },
     accuracy: { log },
     simulate: { lines: Number(lines) },
   };

@@ -1,12 +1,16 @@
 import { fork } from "node:child_process";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 /** A separate process, so that V8's optimisations for one subject do not affect the others. One question at a time. */
 export class Child {
   #process;
   #waiting;
 
-  constructor(script, args, execArgv = []) {
-    this.#process = fork(new URL(`../${script}`, import.meta.url), args, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  /** @param root another checkout of the repository, whose script runs; default this one. */
+  constructor(script, args, execArgv = [], root = undefined) {
+    const url = root === undefined ? new URL(`../${script}`, import.meta.url) : pathToFileURL(join(root, "bench", script));
+    this.#process = fork(url, args, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#process.on("message", (answer) => this.#waiting?.resolve(answer));
     this.#process.on("exit", (code) => this.#waiting?.reject(new Error(`${script} ${args.join(" ")} ended early (code ${code})`)));
   }

@@ -21,6 +21,12 @@ function incr(redis) {
   return { decide: (key) => redis.incr(`incr:${key}`), allowed: (count) => count > 0 };
 }
 
+/** What two limits cost at least, if they travel together. */
+function twoIncrs(redis) {
+  const decide = (key) => redis.pipeline().incr(`incr:${key}`).incr(`incr2:${key}`).exec();
+  return { decide, allowed: ([[error, first]]) => error === null && first > 0 };
+}
+
 /** A minimal fixed window: it neither rejects nor reports when it ends. */
 async function minimalEvalsha(redis) {
   const script = "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return n";
@@ -64,24 +70,25 @@ const capacity = 1e6;
 const pace = { refill: 100_000, every: "1d" };
 const denied = slidingWindowCounter({ limit: 1, window });
 
-/** By name; `denied` where each key but for its first request is rejected; `command` where the client sends another than EVALSHA. */
+/** By name; `denied` where each key but for its first request is rejected; `isOurs` unless another library decides; `command` where the client sends another than EVALSHA. */
 export const subjects = {
   INCR: { make: incr, command: "incr" },
   "minimal EVALSHA": { make: minimalEvalsha },
-  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })) },
-  "two of them in one step": { make: twoLimits },
-  fixedWindow: { make: ours(fixedWindow({ limit, window })) },
+  slidingWindowCounter: { make: ours(slidingWindowCounter({ limit, window })), isOurs: true },
+  "two of them in one step": { make: twoLimits, isOurs: true },
+  "two INCRs in a pipeline": { make: twoIncrs, command: "incr" },
+  fixedWindow: { make: ours(fixedWindow({ limit, window })), isOurs: true },
   // A log of all that an hour of this brings would be no log of a rate limit.
-  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })) },
-  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })) },
-  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })) },
-  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })) },
-  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })) },
+  "slidingWindowLog, of a second": { make: ours(slidingWindowLog({ limit, window: "1s" })), isOurs: true },
+  tokenBucket: { make: ours(tokenBucket({ capacity, ...pace })), isOurs: true },
+  "tokenBucket, interval": { make: ours(tokenBucket({ capacity, ...pace, style: "interval" })), isOurs: true },
+  leakyBucket: { make: ours(leakyBucket({ capacity, leak: pace.refill, every: pace.every })), isOurs: true },
+  gcra: { make: ours(gcra({ limit: pace.refill, window: pace.every, burst: capacity })), isOurs: true },
   "rate-limit-redis": { make: (redis) => rateLimitRedis(redis, limit) },
   "rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, limit) },
   "@upstash/ratelimit": { make: (redis) => upstash(redis, limit) },
-  "denied, slidingWindowCounter": { make: ours(denied), denied: true },
-  "denied, denyCache: false": { make: ours(denied, { denyCache: false }), denied: true },
+  "denied, slidingWindowCounter": { make: ours(denied), isOurs: true, denied: true },
+  "denied, denyCache: false": { make: ours(denied, { denyCache: false }), isOurs: true, denied: true },
   "denied, rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, 1), denied: true },
   "denied, @upstash/ratelimit": { make: (redis) => upstash(redis, 1), denied: true },
 };

@@ -1,6 +1,6 @@
 import { asCharge, type Decision, failedIn, restated, runningMs } from "@floodgate/core/store";
 import type { Lanes } from "./lanes.js";
-import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
+import { ConsumeAll, ConsumeSlot, type KeyedCheck, Settle } from "./steps.js";
 
 /**
  * Decides a request under several limits. If their keys share a slot, that is one atomic step. Otherwise (on a Cluster) each slot gets
@@ -8,11 +8,13 @@ import { ConsumeAll, type KeyedCheck, Settle } from "./steps.js";
  * because of these charges, but no request is allowed beyond a limit.
  */
 export function consumeAll(lanes: Lanes, checks: readonly KeyedCheck[], timeoutMs: number): Promise<Decision[]> {
-  const slot = lanes.slotOf((checks[0] as KeyedCheck).redisKey);
-  if (checks.every(({ redisKey }) => lanes.slotOf(redisKey) === slot)) {
-    return lanes.ask(new ConsumeAll(checks, timeoutMs)).then(({ decisions }) => [...decisions]);
-  }
+  if (areInOneSlot(lanes, checks)) return lanes.ask(new ConsumeAll(checks, timeoutMs));
   return acrossSlots(lanes, bySlot(lanes, checks), timeoutMs).then((decided) => checks.map((check) => decided.get(check) as Decision));
+}
+
+function areInOneSlot(lanes: Lanes, checks: readonly KeyedCheck[]): boolean {
+  const slot = lanes.slotOf((checks[0] as KeyedCheck).redisKey);
+  return checks.every(({ redisKey }) => lanes.slotOf(redisKey) === slot);
 }
 
 function bySlot(lanes: Lanes, checks: readonly KeyedCheck[]): KeyedCheck[][] {
@@ -51,9 +53,9 @@ async function acrossSlots(lanes: Lanes, slots: readonly KeyedCheck[][], timeout
 }
 
 /** An error says which server it comes from. */
-function askFor(lanes: Lanes, group: readonly KeyedCheck[], timeoutMs: number): ConsumeAll["answer"] {
+function askFor(lanes: Lanes, group: readonly KeyedCheck[], timeoutMs: number): ConsumeSlot["answer"] {
   const server = lanes.serverOf((group[0] as KeyedCheck).redisKey);
-  return lanes.ask(new ConsumeAll(group, timeoutMs)).catch((error) => {
+  return lanes.ask(new ConsumeSlot(group, timeoutMs)).catch((error) => {
     throw failedIn(server, error);
   });
 }

@@ -14,8 +14,10 @@ export interface LaneOptions {
 
 /** Rounds in flight at once: while Redis runs one, the next is written and the last is read. */
 const mostRounds = 2;
-/** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. */
+/** The most checks per round, so that one run blocks Redis for only a fraction of a millisecond. A long queue takes larger rounds. */
 const mostChecks = 64;
+const longQueue = 256;
+const mostChecksOfLongQueue = 128;
 /** How often to poll a client that is not ready, and how long to wait after TRYAGAIN. */
 const pollMs = 5;
 
@@ -27,6 +29,10 @@ export class Lane implements Queue {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;
   #waiting: Step[] = [];
+  /** The checks of the waiting steps. */
+  #checks = 0;
+  /** No waiting step is past its deadline before this time of the steady clock, unless it has settled. */
+  #clearAtMs = Number.POSITIVE_INFINITY;
   /** The rounds in flight. */
   readonly #inFlight = new Set<Step[]>();
   #scheduled = false;
@@ -44,10 +50,17 @@ export class Lane implements Queue {
     // While the server is silent nothing is sent, so timed-out steps are removed here.
     if (this.#waiting[0]?.settled === true) this.#clear();
     if (this.#room() <= 0) this.#abandon();
-    this.#waiting.push(step);
-    step.queue = this;
+    this.#wait(step);
     this.#deadlines.add(step);
     this.#schedule();
+  }
+
+  #wait(step: Step): void {
+    this.#waiting.push(step);
+    this.#checks += step.checks;
+    // The running clock never runs faster than the steady clock, so no step expires sooner.
+    if (step.dueMs < this.#clearAtMs) this.#clearAtMs = step.dueMs;
+    step.queue = this;
   }
 
   /** Sends after the current turn, so that all steps of one turn share a round. */
@@ -105,24 +118,35 @@ export class Lane implements Queue {
       return;
     }
     this.#fail(this.#waiting, fault(problem));
-    this.#waiting = [];
+    this.#empty();
   }
 
   /** Removes steps past their deadline. The server would reject the whole round because of them. */
   #clear(): void {
     const nowMs = performance.now();
-    this.#waiting = this.#waiting.filter((step) => !step.settled && msLeft(step, nowMs) > 0);
+    if (nowMs < this.#clearAtMs) return;
+    const waiting = this.#waiting;
+    this.#empty();
+    for (const step of waiting) if (!step.settled && msLeft(step, nowMs) > 0) this.#wait(step);
+  }
+
+  #empty(): void {
+    this.#waiting = [];
+    this.#checks = 0;
+    this.#clearAtMs = Number.POSITIVE_INFINITY;
   }
 
   /** Takes the next round: an equal share of the queue for each round that may start, so that rounds overlap. */
   #next(): Step[] {
-    const waiting = this.#waiting.reduce((sum, { checks }) => sum + checks, 0);
-    const most = Math.min(mostChecks, Math.ceil(waiting / this.#room()));
+    const most = Math.min(this.#checks > longQueue ? mostChecksOfLongQueue : mostChecks, Math.ceil(this.#checks / this.#room()));
     let count = 0;
-    for (let checks = 0; count < this.#waiting.length; count++) {
-      checks += (this.#waiting[count] as Step).checks;
-      if (count > 0 && checks > most) break;
+    let checks = 0;
+    for (; count < this.#waiting.length; count++) {
+      const more = (this.#waiting[count] as Step).checks;
+      if (count > 0 && checks + more > most) break;
+      checks += more;
     }
+    this.#checks -= checks;
     return this.#waiting.splice(0, count);
   }
 
@@ -130,8 +154,7 @@ export class Lane implements Queue {
   #send(round: Step[]): void {
     const { clock, wantsState } = this.#options;
     const sentMs = performance.now();
-    const leftMs = round.reduce((leastMs, step) => Math.min(leastMs, msLeft(step, sentMs)), Number.POSITIVE_INFINITY);
-    const notAfterMs = this.#serverClock.notAfterMs(sentMs + leftMs);
+    const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
     const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState, this.#client.isCluster));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
@@ -239,11 +262,21 @@ export class Lane implements Queue {
     for (const step of batch.steps) {
       if (step.settled) continue;
       step.deadlineMs += stoodMs;
-      step.queue = this;
-      this.#waiting.push(step);
+      this.#wait(step);
     }
     this.#waiting.sort((one, other) => one.askedMs - other.askedMs);
   }
+}
+
+/** The time left until the first deadline of a round. */
+function leastLeft(round: readonly Step[], nowMs: number): number {
+  let deadlineMs = Number.POSITIVE_INFINITY;
+  let latestMs = Number.POSITIVE_INFINITY;
+  for (const step of round) {
+    if (step.deadlineMs < deadlineMs) deadlineMs = step.deadlineMs;
+    if (step.latestMs < latestMs) latestMs = step.latestMs;
+  }
+  return Math.min(deadlineMs - runningMs(nowMs), latestMs - nowMs);
 }
 
 /** Tells observers of a command that was sent, and whether it was answered. */

@@ -25,16 +25,21 @@ export class KnownLimits {
   readonly #gone = new FinalizationRegistry<string>((suffix) => {
     if (this.#denied.get(suffix)?.deref() === undefined) this.#denied.delete(suffix);
   });
-  /** The last lookup: most requests use the same limit. */
+  /** The last two lookups: most requests use the same limit, or the same two. */
   #last: KnownLimit | undefined;
+  #other: KnownLimit | undefined;
 
   constructor(denyCache: DenyCacheOptions | undefined) {
     this.#denyCache = denyCache;
   }
 
   get(limit: Limit): KnownLimit {
-    if (this.#last?.limit !== limit) this.#last = this.#known.get(limit) ?? this.#add(limit);
-    return this.#last;
+    const last = this.#last;
+    if (last?.limit === limit) return last;
+    const known = this.#other?.limit === limit ? this.#other : (this.#known.get(limit) ?? this.#add(limit));
+    this.#other = last;
+    this.#last = known;
+    return known;
   }
 
   /** Invalidates the deny caches of a key under all limits of a name. */

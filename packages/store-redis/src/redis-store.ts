@@ -97,7 +97,8 @@ class RedisStore implements Store<"async"> {
       heard()?.({ type: "deny-cache-hit", name: limit.name });
       return rejection;
     }
-    return this.#lanes.ask(new Consume(this.#keyed(known, key, cost), timeoutMs));
+    const tagged = this.#prefix + hashTag(key);
+    return this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, timeoutMs));
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {

@@ -103,6 +103,19 @@ export class Reply {
     return next;
   }
 
+  /** The decision of a request that passes without a wait; undefined for any other, which `decision` reads. */
+  passed({ limit }: KnownLimit, cost: number, key: number): Decision | undefined {
+    const list = this.#list;
+    const at = this.#at;
+    const remaining = list[at];
+    const resetMs = list[at + 1];
+    const { quota } = limit.policy;
+    // Every other form, and every number that is out of its range, is judged by `decision`.
+    if (!isWithin(remaining, quota) || !isWithin(resetMs, largest)) return undefined;
+    this.#at = at + 2;
+    return inState(decision(limit, quota, true, remaining, 0, resetMs, 0, cost, this.nowMs), this.#serverUs + key);
+  }
+
   /**
    * @param stateAlways whether a state follows allowed decisions too, as in a rejected consumeAll.
    * @param key the index of the check's key in the run.
@@ -177,6 +190,10 @@ const mostAheadMs = 2 ** 52;
 const widest = 2 ** 63;
 
 const noState = new Float64Array(3);
+
+function isWithin(value: unknown, most: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most;
+}
 
 /** Converts a client's number, bigint, string or bytes to a whole number; NaN if it is none of them. */
 function wholeOf(value: unknown): number {

@@ -26,10 +26,14 @@ export interface Queue {
   readonly answeredMs: number;
 }
 
-/** A check with its Redis key. */
-export interface KeyedCheck {
+/** A key of a limit, as the deny cache knows it. */
+interface CachedKey {
   readonly known: KnownLimit;
   readonly key: string;
+}
+
+/** A check with its Redis key. */
+export interface KeyedCheck extends CachedKey {
   readonly redisKey: string;
   readonly blockKey: string;
   readonly cost: number;
@@ -49,6 +53,8 @@ export abstract class Step<T = unknown> implements Waiter {
   readonly answer: Promise<T>;
   /** By this process's monotonic clock. */
   readonly askedMs: number = performance.now();
+  /** By the same clock: the step is not late before. It may be late much later, if the event loop is blocked meanwhile. */
+  readonly dueMs: number;
   readonly latestMs: number;
   /** By the running clock, which stops while the event loop is blocked. */
   deadlineMs: number;
@@ -68,6 +74,7 @@ export abstract class Step<T = unknown> implements Waiter {
     this.redisKey = redisKey;
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
+    this.dueMs = this.askedMs + timeoutMs;
     this.deadlineMs = runningMs(this.askedMs) + timeoutMs;
     this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
@@ -115,7 +122,7 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 
   /** Caches the state of a rejection, and those of the other limits in a rejected consumeAll. */
-  protected remember({ known, key }: KeyedCheck, { unblocked, blockedMs, state }: DecisionReply, reply: Reply): void {
+  protected remember({ known, key }: CachedKey, { unblocked, blockedMs, state }: DecisionReply, reply: Reply): void {
     const decision = unblocked;
     if (known.denied === undefined) return;
     if (state !== undefined) {
@@ -138,31 +145,44 @@ function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number)
   );
 }
 
+/** Charges one limit. It is its own check, because an object for each request would cost more than its fields. */
 export class Consume extends Step<Decision> {
-  readonly #check: KeyedCheck;
-  #decided!: DecisionReply;
+  readonly known: KnownLimit;
+  readonly key: string;
+  readonly #blockKey: string;
+  readonly #cost: number;
+  /** Set if the request passes without a wait, as nearly all do. */
+  #passed: Decision | undefined;
+  #decided: DecisionReply | undefined;
 
-  constructor(check: KeyedCheck, timeoutMs: number) {
-    super(check.redisKey, timeoutMs);
-    this.#check = check;
+  constructor(known: KnownLimit, key: string, redisKey: string, blockKey: string, cost: number, timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.known = known;
+    this.key = key;
+    this.#blockKey = blockKey;
+    this.#cost = cost;
   }
 
   write(batch: Batch): void {
-    const { known, redisKey, blockKey, cost } = this.#check;
-    batch.key(redisKey, blockKey);
-    const policy = batch.policy(known.policy);
-    if (cost === 1) batch.repeat(policy);
-    else batch.args.push("c", policy, String(cost));
+    batch.key(this.redisKey, this.#blockKey);
+    const policy = batch.policy(this.known.policy);
+    if (this.#cost === 1) batch.repeat(policy);
+    else batch.args.push("c", policy, String(this.#cost));
   }
 
   protected readAnswer(reply: Reply): void {
-    const { known, cost } = this.#check;
-    this.#decided = reply.decision(known, cost, false, this.firstKey);
+    this.#passed = reply.passed(this.known, this.#cost, this.firstKey);
+    if (this.#passed === undefined) this.#decided = reply.decision(this.known, this.#cost, false, this.firstKey);
   }
 
   protected accept(reply: Reply): Decision {
-    this.remember(this.#check, this.#decided, reply);
-    return this.#decided.decision;
+    if (this.#passed !== undefined) {
+      this.known.denied?.doubt(this.key);
+      return this.#passed;
+    }
+    const decided = this.#decided as DecisionReply;
+    this.remember(this, decided, reply);
+    return decided.decision;
   }
 }
 
@@ -172,7 +192,7 @@ export interface Whole {
   readonly decisions: readonly Decision[];
 }
 
-export class ConsumeAll extends Step<Whole> {
+abstract class Several<T> extends Step<T> {
   readonly #checks: readonly KeyedCheck[];
   #charged!: boolean;
   #decided!: readonly DecisionReply[];
@@ -199,12 +219,29 @@ export class ConsumeAll extends Step<Whole> {
     this.#charged = charged;
   }
 
-  protected accept(reply: Reply): Whole {
-    const decisions = this.#decided.map((decided, i) => {
+  protected get charged(): boolean {
+    return this.#charged;
+  }
+
+  protected decisions(reply: Reply): Decision[] {
+    return this.#decided.map((decided, i) => {
       this.remember(this.#checks[i] as KeyedCheck, decided, reply);
       return decided.decision;
     });
-    return { charged: this.#charged, decisions };
+  }
+}
+
+/** Charges all limits of a request, or none. */
+export class ConsumeAll extends Several<Decision[]> {
+  protected accept(reply: Reply): Decision[] {
+    return this.decisions(reply);
+  }
+}
+
+/** The same for those limits of a request that are in one slot of a Cluster. */
+export class ConsumeSlot extends Several<Whole> {
+  protected accept(reply: Reply): Whole {
+    return { charged: this.charged, decisions: this.decisions(reply) };
   }
 }
 

@@ -6,6 +6,10 @@ import { Lane } from "../src/lane.js";
 import { KnownLimits } from "../src/limits.js";
 import { Look } from "../src/steps.js";
 
+const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
+const lookWithin = (timeoutMs: number): Look =>
+  new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, look: false }, timeoutMs);
+
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -27,9 +31,8 @@ it("a client that is not ready is polled only while requests wait for it", async
     serverOf: () => "",
   };
   const lane = new Lane(client, { clock: undefined, wantsState: false });
-  const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
   const ask = async (timeoutMs: number): Promise<void> => {
-    const look = new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, look: false }, timeoutMs);
+    const look = lookWithin(timeoutMs);
     lane.add(look);
     await expect(look.answer).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
   };
@@ -41,4 +44,57 @@ it("a client that is not ready is polled only while requests wait for it", async
     await asked;
     expect([looks > 10 * i, vi.getTimerCount()]).toEqual([true, 0]);
   }
+});
+
+it("a long queue is sent in larger rounds, without the requests that have timed out", async () => {
+  const rounds: number[] = [];
+  const pending: ((reply: unknown) => void)[] = [];
+  const client: RedisClient = {
+    isCluster: false,
+    isReady: true,
+    wake: () => undefined,
+    send: (runs) =>
+      runs.map(({ args }) => {
+        // The blocks' keys come after the keys.
+        rounds.push(Number(args[1]) / 2);
+        return new Promise((resolve) => pending.push(resolve));
+      }),
+    slotOf: () => 0,
+    serverOf: () => "",
+  };
+  const answer = async (): Promise<void> => {
+    const count = rounds[rounds.length - pending.length] as number;
+    pending.shift()?.([Date.now() * 1000, ...Array.from({ length: count }, () => [1, 0]).flat()]);
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  const lane = new Lane(client, { clock: undefined, wantsState: false });
+  const ask = (count: number, timeoutMs: number): PromiseSettledResult<unknown>[] => {
+    const settled: PromiseSettledResult<unknown>[] = [];
+    for (let i = 0; i < count; i++) {
+      const look = lookWithin(timeoutMs);
+      look.answer.then(
+        (value) => settled.push({ status: "fulfilled", value }),
+        (reason) => settled.push({ status: "rejected", reason }),
+      );
+      lane.add(look);
+    }
+    return settled;
+  };
+
+  const first = ask(400, 10_000);
+  await vi.advanceTimersByTimeAsync(0);
+  // One round until the server's clock is known, then two at a time.
+  expect(rounds).toEqual([128]);
+  const hasty = ask(100, 50);
+  await vi.advanceTimersByTimeAsync(60);
+  expect(hasty.every(({ status }) => status === "rejected")).toBe(true);
+  const last = ask(10, 10_000);
+  while (pending.length > 0) await answer();
+  expect(rounds).toEqual([128, 128, 64, 64, 26]);
+  expect([hasty.length, first.length, last.length, first.concat(last).every(({ status }) => status === "fulfilled")]).toEqual([
+    100,
+    400,
+    10,
+    true,
+  ]);
 });

@@ -41,10 +41,15 @@ export class Breakers {
   of(checks: readonly Pick<Check, "key">[]): Circuit {
     const partOf = this.#partOf;
     if (partOf === undefined) return this.#whole;
-    if (checks.length === 1) return this.#ofPart(partOf((checks[0] as Pick<Check, "key">).key));
+    if (checks.length === 1) return this.ofKey((checks[0] as Pick<Check, "key">).key);
     const parts = new Set(checks.map(({ key }) => partOf(key)));
     const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
     return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
+  }
+
+  /** The breaker that a call with one key must pass. */
+  ofKey(key: string): Circuit {
+    return this.#partOf === undefined ? this.#whole : this.#ofPart(this.#partOf(key));
   }
 
   #ofPart(part: string): Breaker {

@@ -51,10 +51,10 @@ export class Deadlines {
   /** Removes a waiter. The timer may fire for nothing, which is cheaper than stopping it each time. */
   delete(waiter: Waiter): void {
     if (!this.#waits(waiter)) return;
-    const last = this.#waiting.at(-1) as Waiter;
+    const last = this.#waiting.pop() as Waiter;
+    if (last === waiter) return;
     this.#waiting[waiter.place] = last;
     last.place = waiter.place;
-    this.#waiting.pop();
   }
 
   #waits(waiter: Waiter): boolean {
