@@ -1,0 +1,26 @@
+// What `npm test` says before it does anything. It runs before the packages are installed, so it needs only Node.
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Programs that tests start, and the Debian packages that have them. */
+const programs = {
+  "redis-server": ["redis-server"],
+  prometheus: ["prometheus"],
+  nginx: ["nginx"],
+  caddy: ["caddy"],
+  haproxy: ["haproxy"],
+  "apache2-bin": ["apache2"],
+  chromium: ["chromium", "chromium-browser", "google-chrome"],
+};
+
+const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"];
+const isThere = (name) => folders.some((folder) => existsSync(join(folder, name)));
+const missing = Object.keys(programs).filter((debian) => !programs[debian].some(isThere));
+const installs = existsSync("/usr/bin/apt-get") && (process.getuid?.() === 0 || process.env.CI !== undefined);
+
+console.log("All tests: about 8 minutes on two cores. npm run test:quick takes less than one.");
+console.log("First: pnpm installs the packages into node_modules, and everything is built (about a minute).");
+if (missing.length === 0) console.log("The servers and the browser that tests start are all here: nothing else is installed.");
+else if (installs) console.log(`Then tests install with apt-get what is missing here: ${missing.join(", ")}.`);
+else console.log(`Some tests fail, because these are missing here: ${missing.join(", ")}. As root or in CI, they are installed.`);
+console.log();
