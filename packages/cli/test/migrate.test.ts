@@ -50,10 +50,10 @@ app.use(limiterOf({
     );
     expect((await floodgate(["migrate", "express-rate-limit", file, "--write"])).code).toBe(0);
     expect(readFileSync(file, "utf8")).toBe(`const express = require('express')
-const { rateLimit: limiterOf } = require('@floodgate/express')
+const { rateLimit } = require('@floodgate/express')
 
 const app = express()
-app.use(limiterOf({
+app.use(rateLimit({
   window: "15m", // a quarter of an hour
   // per address
   limit: 100,
@@ -149,4 +149,80 @@ it("other commands do not load the parser", () => {
   const run = join(__dirname, "..", "dist", "run.js");
   const script = `require(${JSON.stringify(run)}); console.log(Object.keys(require.cache).filter((file) => /babel|magic-string|migrate.(index|source)/.test(file)).length)`;
   expect(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" })).toBe("0\n");
+});
+
+describe("floodgate migrate koa-ratelimit", () => {
+  it.each([
+    ["max: 5, duration: 60000", 'limit: 5, window: "1m"'],
+    ["status: 503, errorMessage: 'Slow down'", `onLimited: (ctx) => { ctx.status = 503; ctx.body = 'Slow down'; }`],
+    ["throw: true, errorMessage: 'Slow down'", "onLimited: (ctx) => ctx.throw(429, 'Slow down')"],
+    ["id: (ctx) => ctx.ip", ""],
+    ["id: ctx => ctx.state.user ?? ctx.ip", "key: (ctx, { ip }) => ctx.state.user ?? ip"],
+    ["whitelist: (ctx) => ctx.path === '/health'", "skip: (ctx) => ctx.path === '/health'"],
+  ])("writes %s as %s", async (theirs, ours) => {
+    const { code, byHand } = await rewritten(
+      `const ratelimit = require('koa-ratelimit');\napp.use(ratelimit({ ${theirs}, driver: 'memory', db: new Map(), disableHeader: true }));\n`,
+      "koa-ratelimit",
+    );
+    const defaults = theirs.startsWith("max") ? "" : ', limit: 2500, window: "1h"';
+    expect(code).toBe(
+      `const { rateLimit } = require('@floodgate/koa');\napp.use(rateLimit({ ${ours === "" ? "" : `${ours}, `}headers: false${defaults} }));\n`,
+    );
+    expect(byHand).toEqual([]);
+  });
+
+  it("leaves to a person what has no equal", async () => {
+    const { exitCode, byHand } = await rewritten(
+      `import limit from "koa-ratelimit";
+app.use(limit({ driver: "memory", id: (ctx) => ctx.state.user ?? false, blacklist: isBad, headers: { total: "X" }, onLimited: log }));
+app.use((ctx) => ctx.state.rateLimit.after);
+`,
+      "koa-ratelimit",
+    );
+    expect(exitCode).toBe(1);
+    expect(byHand.map(({ message }: { message: string }) => message.slice(0, 25))).toEqual([
+      "`false` is a key here. To",
+      "`blacklist`: Reject such ",
+      "`headers`: Header names a",
+      "Write one `onLimited: (ct",
+      "Write Math.ceil(ctx.state",
+    ]);
+  });
+});
+
+describe("floodgate migrate hono-rate-limiter", () => {
+  it.each([
+    ["message: { error: 'Slow down' }", "body: { error: 'Slow down' }"],
+    ["statusCode: 503", 'onLimited: (c) => c.text("Too many requests, please try again later.", 503)'],
+    [
+      "handler: (c, next, options) => c.text(options.message, options.statusCode)",
+      'onLimited: (c) => c.text("Too many requests, please try again later.", 429)',
+    ],
+    ["keyGenerator: (c) => c.req.header('x-user')", "key: (c) => c.req.header('x-user')"],
+    ["skipFailedRequests: true, requestWasSuccessful: (c) => c.res.status < 500", "refundWhen: (status) => !(status < 500)"],
+  ])("writes %s as %s", async (theirs, ours) => {
+    const { code, byHand } = await rewritten(
+      `import { rateLimiter } from "hono-rate-limiter";\napp.use(rateLimiter({ limit: 5, windowMs: 1500, ${theirs}, standardHeaders: false }));\n`,
+      "hono-rate-limiter",
+    );
+    expect(code).toBe(
+      `import { rateLimit } from "@floodgate/hono";\napp.use(rateLimit({ limit: 5, window: "1500ms", ${ours}, headers: false }));\n`,
+    );
+    expect(byHand).toEqual([]);
+  });
+
+  it("leaves to a person what has no equal", async () => {
+    const { byHand, notes } = await rewritten(
+      `import { rateLimiter } from "hono-rate-limiter";
+app.use(rateLimiter({ binding: (c) => c.env.LIMIT, keyGenerator: (c) => c.req.header("cf-connecting-ip") ?? "" }));
+app.get("/", (c) => c.json(c.get("rateLimit").resetTime));
+`,
+      "hono-rate-limiter",
+    );
+    expect(byHand.map(({ line, message }: { line: number; message: string }) => `${line} ${message.slice(0, 20)}`)).toEqual([
+      "2 `binding`: Floodgate",
+      "3 Write new Date(Date.",
+    ]);
+    expect(notes[0].message).toContain("Anyone can send this header.");
+  });
 });

@@ -60,8 +60,10 @@ export interface Example {
   readonly hidesReplies?: true;
   /** Starts a Redis, whose address the example finds in REDIS_URL. Each side gets one of its own. */
   readonly redis?: () => Promise<{ readonly port: number; stop(): unknown }>;
-  /** What the command leaves to do by hand. Default nothing: then "after" is what it writes. */
-  readonly byHand?: readonly string[];
+  /** Whether "after" is written by hand. Default: it is what the command writes. */
+  readonly isByHand?: true;
+  /** Hides what changes from run to run in the other library's responses. */
+  readonly mask?: (text: string) => string;
 }
 
 /** Tests that both sides of a page's examples do what the page says. `npx vitest run <file> --update` writes what it shows. */
@@ -69,35 +71,40 @@ export function pageTest(
   page: Page,
   library: string,
   examples: readonly Example[],
-  appOf: (module: never) => App = ({ app }) => app,
+  appOf: (module: never) => App | Promise<App> = ({ app }) => app,
 ): void {
   describe(page.name, () => {
-    const written: Block[] = [];
+    const blocks: Block[] = [];
 
     it.each(examples)("$heading: both sides decide alike, and the page shows what clients get", async (example) => {
-      const { heading, statuses, hidesReplies, byHand } = example;
-      const before = page.block(heading, "ts before");
-      const migration = byHand === undefined ? await migrated(library, before) : undefined;
-      if (migration !== undefined) expect(migration.byHand).toEqual([]);
-      const after = migration?.code ?? page.block(heading, "ts after");
+      const { heading, statuses, hidesReplies, isByHand, mask = (text) => text } = example;
+      const before = page.code(heading, "before").text;
+      const { info, text: written } = page.code(heading, "after");
+      const after = isByHand === true ? written : await rewritten(before);
       const [theirs, ours] = [await replies(example, before), await replies(example, after)];
       expect(ours.map(({ status }) => status)).toEqual(statuses ?? theirs.map(({ status }) => status));
       expect(theirs.map(({ status }) => status)).toEqual(ours.map(({ status }) => status));
-      written.push({ heading, info: "ts after", text: after });
+      blocks.push({ heading, info, text: after });
       if (hidesReplies) return;
-      written.push({ heading, info: "http before", text: shown(theirs) }, { heading, info: "http after", text: shown(ours) });
+      blocks.push({ heading, info: "http before", text: mask(shown(theirs)) }, { heading, info: "http after", text: shown(ours) });
     });
 
     it("the page is up to date", async () => {
-      await expect(page.with(written)).toMatchFileSnapshot(page.path);
+      await expect(page.with(blocks)).toMatchFileSnapshot(page.path);
     });
+
+    async function rewritten(code: string): Promise<string> {
+      const { byHand, code: after } = await migrated(library, code);
+      expect(byHand).toEqual([]);
+      return after;
+    }
 
     async function replies({ redis: start, requests }: Example, code: string): Promise<Reply[]> {
       const redis = await start?.();
       process.env["REDIS_URL"] = `redis://127.0.0.1:${redis?.port}`;
       const module = await load<{ redis?: { disconnect?: () => unknown } }>(redis === undefined ? code : withLongWindows(code));
       try {
-        return await exchange(appOf(module as never), requests);
+        return await exchange(await appOf(module as never), requests);
       } finally {
         module.redis?.disconnect?.();
         await redis?.stop();

@@ -29,15 +29,11 @@ export class Page {
     this.blocks = blocksOf(this.text);
   }
 
-  block(heading: string, info: string): string {
-    const found = this.blocks.find((block) => block.heading === heading && block.info === info);
-    if (found === undefined) throw new Error(`${this.path} has no block "${info}" under "${heading}".`);
-    return found.text;
-  }
-
-  /** Runs a block, and returns what it exports. */
-  load<Exports>(heading: string, side: Side): Promise<Exports> {
-    return load(this.block(heading, `ts ${side}`));
+  /** The code of an example: a block "ts before" or "js before". JavaScript is not type-checked. */
+  code(heading: string, side: Side): Block {
+    const found = this.blocks.find((block) => block.heading === heading && [`ts ${side}`, `js ${side}`].includes(block.info));
+    if (found === undefined) throw new Error(`${this.path} has no code "${side}" under "${heading}".`);
+    return found;
   }
 
   /** The page with other text in some blocks. */

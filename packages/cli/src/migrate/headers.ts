@@ -3,12 +3,16 @@ import type { Options } from "./options.js";
 import { valueIn } from "./rewriting.js";
 import type { Source } from "./source.js";
 
-/** `standardHeaders` and `legacyHeaders` of express-rate-limit become `headers`, so that clients see the same fields. */
-export function headersCode(source: Source, options: Options): void {
+/**
+ * `standardHeaders` and `legacyHeaders` become `headers`, so that clients see the same fields.
+ * @param standardDefault the draft that the library sends if `standardHeaders` is not given.
+ * @param legacyDefault whether it sends X-RateLimit-* if `legacyHeaders` is not given.
+ */
+export function headersOf(source: Source, options: Options, standardDefault: string | false, legacyDefault: boolean): void {
   const standard = options.take("standardHeaders", "draft_polli_ratelimit_headers");
   const legacy = options.take("legacyHeaders", "headers");
-  const drafts = standard === undefined ? false : constantOf(valueIn(standard));
-  const isLegacy = legacy === undefined ? true : constantOf(valueIn(legacy));
+  const drafts = standard === undefined ? standardDefault : constantOf(valueIn(standard));
+  const isLegacy = legacy === undefined ? legacyDefault : constantOf(valueIn(legacy));
   const draft = drafts === true ? "draft-6" : drafts === "draft-8" ? "standard" : drafts;
   const first = standard ?? legacy;
   if (typeof isLegacy !== "boolean" || (draft !== false && typeof draft !== "string")) {

@@ -5,13 +5,14 @@ import { type Binding, end, type Import, start } from "./source.js";
 export function rewriteImports(rewriting: Rewriting, rules: PeerRules): void {
   const { source, imports, calls } = rewriting;
   const ours = new Set<string>();
+  const isTaken = source.declares(rules.builds, imports);
   for (const { node } of calls) {
     rewriting.done(node.callee);
     if (rules.builds !== "rateLimit") {
       source.edits.overwrite(start(node), end(node.callee), rules.builds);
       ours.add(rules.builds);
-    } else if (node.callee.type === "Identifier") {
-      ours.add(node.callee.name === rules.builds ? rules.builds : `${rules.builds} as ${node.callee.name}`);
+    } else if (node.callee.type === "Identifier" && isTaken) {
+      ours.add(`${rules.builds} as ${node.callee.name}`);
     } else {
       source.replace(node.callee, rules.builds);
       ours.add(rules.builds);

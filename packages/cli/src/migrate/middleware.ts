@@ -205,3 +205,62 @@ function judgeCode(
   const reads = names.some((name) => name !== undefined && new RegExp(`\\b${name}\\b`).test(replaced));
   return reads ? undefined : replaced;
 }
+
+/**
+ * A function of the request that returns a key becomes `key`. Addresses in it become `ip`, which joins the addresses of an IPv6 network.
+ * @param isAddress whether an expression is the client's address.
+ */
+export function rewriteKeyFunction(
+  rewriting: Rewriting,
+  options: Options,
+  given: Property | undefined,
+  isAddress: (node: Node, request: string) => boolean,
+): void {
+  const { source } = rewriting;
+  if (given === undefined) return;
+  const value = valueIn(given);
+  if (!isFunction(value)) {
+    options.rename(given, "key");
+    source.note(given, "`key` is called with the request and { ip, route }. Use `ip` for the client's address.");
+    return;
+  }
+  const request = parameterName(value, 0);
+  const addresses = request === undefined ? [] : addressesIn(value.body, (node) => isAddress(node, request));
+  if (addresses.length === 1 && bare(value.body) === addresses[0]) {
+    rewriting.done(value);
+    options.remove(given);
+    return;
+  }
+  options.rename(given, "key");
+  if (!dropParameters(source, value, 1)) {
+    source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
+    return;
+  }
+  if (addresses.length === 0) return;
+  for (const address of addresses) {
+    rewriting.done(address);
+    source.replace(address, "ip");
+  }
+  const parameter = value.params[0] as Node;
+  const hasParentheses = source.code.slice(start(value), start(parameter)).includes("(");
+  if (hasParentheses) source.edits.appendLeft(end(parameter), ", { ip }");
+  else source.replace(parameter, `(${source.text(parameter)}, { ip })`);
+}
+
+/** Where a key function reads the client's address, with a default for a request without one: `req.ip ?? ""`. */
+function addressesIn(body: Node, isAddress: (node: Node) => boolean): Node[] {
+  const found: Node[] = [];
+  walk(body, (node) => {
+    if (found.some((outer) => start(outer) <= start(node) && end(node) <= end(outer))) return;
+    const hasDefault = node.type === "LogicalExpression" && constantOf(node.right) !== undefined;
+    const inner = hasDefault ? node.left : node.type === "TSNonNullExpression" ? node.expression : node;
+    if (isAddress(bare(inner))) found.push(node);
+  });
+  return found;
+}
+
+/** Whether a node reads a property of a variable. */
+export function isMemberOf(node: Node, variable: string): boolean {
+  const isMember = node.type === "MemberExpression" || node.type === "OptionalMemberExpression";
+  return isMember && node.object.type === "Identifier" && node.object.name === variable;
+}

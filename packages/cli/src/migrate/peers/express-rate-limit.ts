@@ -1,10 +1,11 @@
 import type { Node } from "@babel/types";
-import { headersCode } from "../headers.js";
+import { headersOf } from "../headers.js";
 import {
-  dropParameters,
   functionOf,
   inlineOptions,
+  isMemberOf,
   messageCode,
+  rewriteKeyFunction,
   rewriteLimit,
   rewriteRefunds,
   rewriteRequestFunction,
@@ -12,7 +13,7 @@ import {
 import { argument, bare, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
 import type { Options } from "../options.js";
 import { isFunctionProperty, type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
-import { type Call, end, start } from "../source.js";
+import { type Call, end } from "../source.js";
 
 export const rules: PeerRules = {
   modules: ["express-rate-limit", "rate-limit-redis"],
@@ -53,7 +54,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   rewriteRefunds(source, options, ([, response]) => (response === undefined ? [] : [`${response}.statusCode`]));
   const storePrefix = rewriteStore(rewriting, options);
   rewriteName(rewriting, call, options, storePrefix);
-  headersCode(source, options);
+  headersOf(source, options, false, true);
   const validate = options.take("validate");
   options.remove(validate);
   if (validate !== undefined) source.note(validate, "`validate` is removed: options are always checked, when `rateLimit` is called.");
@@ -125,55 +126,10 @@ function rewriteKey(rewriting: Rewriting, options: Options): void {
     else if (isFunctionProperty(subnet)) source.handle(subnet, "`ipv6Prefix` is one number for all clients.");
     else options.rename(subnet, "ipv6Prefix");
   }
-  const given = options.take("keyGenerator");
-  if (given === undefined) return;
-  const value = valueIn(given);
-  if (!isFunction(value)) {
-    options.rename(given, "key");
-    source.note(given, "`key` is called with (req, { ip, route }). Use `ip` in it instead of `req.ip` and `ipKeyGenerator`.");
-    return;
-  }
-  const request = parameterName(value, 0);
-  const addresses = request === undefined ? [] : addressesIn(rewriting, value.body, request);
-  if (addresses.length === 1 && bare(value.body) === addresses[0]) {
-    rewriting.done(value);
-    options.remove(given);
-    return;
-  }
-  options.rename(given, "key");
-  if (!dropParameters(source, value, 1)) {
-    source.handle(given, "`key` gets (req, { ip, route }), and not the response. Rewrite what uses it.");
-    return;
-  }
-  if (addresses.length === 0) return;
-  for (const address of addresses) {
-    rewriting.done(address);
-    source.replace(address, "ip");
-  }
-  const parameter = value.params[0] as Node;
-  const hasParentheses = source.code.slice(start(value), start(parameter)).includes("(");
-  if (hasParentheses) source.edits.appendLeft(end(parameter), ", { ip }");
-  else source.replace(parameter, `(${source.text(parameter)}, { ip })`);
-}
-
-/** Where a key function reads the client's address: `ipKeyGenerator(req.ip)` and `req.ip`. */
-function addressesIn({ source, imports }: Rewriting, body: Node, request: string): Node[] {
-  const found: Node[] = [];
-  walk(body, (node) => {
-    if (found.some((outer) => start(outer) <= start(node) && end(node) <= end(outer))) return;
-    if (node.type === "CallExpression" && source.exportedName(node.callee, imports) === "ipKeyGenerator") found.push(node);
-    else if (isAddress(node, request)) found.push(node);
-    else if (node.type === "LogicalExpression" && isAddress(bare(node.left), request) && constantOf(node.right) !== undefined)
-      found.push(node);
-    else if (node.type === "TSNonNullExpression" && isAddress(node.expression, request)) found.push(node);
+  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), (node, request) => {
+    if (node.type === "CallExpression") return source.exportedName(node.callee, rewriting.imports) === "ipKeyGenerator";
+    return propertyName(node) === "ip" && isMemberOf(node, request);
   });
-  return found;
-}
-
-function isAddress(node: Node, request: string): boolean {
-  return (
-    node.type === "MemberExpression" && propertyName(node) === "ip" && node.object.type === "Identifier" && node.object.name === request
-  );
 }
 
 /** @returns the prefix of the store's keys, if it is given. */

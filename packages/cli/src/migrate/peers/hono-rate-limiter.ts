@@ -1,0 +1,117 @@
+import { headersOf } from "../headers.js";
+import {
+  functionOf,
+  inlineOptions,
+  messageCode,
+  rewriteKeyFunction,
+  rewriteLimit,
+  rewriteRefunds,
+  rewriteRequestFunction,
+} from "../middleware.js";
+import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
+import type { Options } from "../options.js";
+import { type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
+import { type Call, end } from "../source.js";
+
+export const rules: PeerRules = {
+  modules: ["hono-rate-limiter"],
+  ours: "@floodgate/hono",
+  builders: ["rateLimiter"],
+  builds: "rateLimit",
+  rewrite,
+};
+
+const defaultMessage = JSON.stringify("Too many requests, please try again later.");
+
+const whatTo: Readonly<Record<string, string>> = {
+  binding: "Floodgate does not ask Cloudflare's rate limit binding. Its own memory store works on Workers, one for each isolate.",
+  requestStorePropertyName: "The middleware has a `limiter` with `reset` and `peek`. Remove it.",
+};
+
+function rewrite(rewriting: Rewriting, call: Call): void {
+  const { source } = rewriting;
+  const options = rewriting.optionsOf(call, argument(call.node, 0));
+  if (options === undefined) return;
+  rewriteLimit(rewriting, options, { limit: options.take("limit"), window: options.take("windowMs") }, { limit: 5, windowMs: 60_000 });
+  const property = options.take("requestPropertyName");
+  if (property !== undefined) options.rename(property, "decisionName");
+  rewriteAnswer(rewriting, options);
+  const key = options.take("keyGenerator");
+  if (key !== undefined && /x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(source.text(key))) {
+    source.note(key, "Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
+  }
+  rewriteKeyFunction(rewriting, options, key, () => false);
+  const skip = options.take("skip");
+  if (skip !== undefined) rewriteRequestFunction(source, options, skip, "skip");
+  rewriteRefunds(source, options, ([c]) => (c === undefined ? [] : [`${c}.res.status`]));
+  rewriteStore(rewriting, options);
+  if (rewriting.calls.length > 1) {
+    const name = rewriting.nameFor(call, undefined);
+    if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
+  }
+  headersOf(source, options, "draft-6", false);
+  rewriteVariables(rewriting);
+  rewriting.finish(options, whatTo);
+}
+
+/** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
+function rewriteAnswer(rewriting: Rewriting, options: Options): void {
+  const { source } = rewriting;
+  const message = options.take("message");
+  const statusCode = options.take("statusCode");
+  const handler = options.take("handler");
+  const status = statusCode === undefined ? 429 : constantOf(valueIn(statusCode));
+  const text = message === undefined ? defaultMessage : messageCode(source, message);
+  if (handler !== undefined) {
+    const value = functionOf(source, valueIn(handler));
+    options.rename(handler, "onLimited");
+    const isInline = value !== undefined && isFunction(valueIn(handler)) && text !== undefined && typeof status === "number";
+    const next = value && parameterName(value, 1);
+    const usesNext = value !== undefined && next !== undefined && references(value.body, next).length > 0;
+    if (isInline && !usesNext && inlineOptions(source, value, 2, { statusCode: `${status}`, message: text })) {
+      const [context] = value.params;
+      const last = value.params.at(-1);
+      if (context !== undefined && last !== undefined && last !== context) source.edits.remove(end(context), end(last));
+    } else if (value === undefined || value.params.length > 1) {
+      source.handle(handler, "`onLimited` gets (c, decision), and neither `next` nor the options. Rewrite what uses them.");
+    }
+    options.remove(message);
+    options.remove(statusCode);
+    return;
+  }
+  if (statusCode !== undefined && status !== 429 && text !== undefined) {
+    const isText = message === undefined || typeof constantOf(valueIn(message)) === "string";
+    options.set(statusCode, `onLimited: (c) => c.${isText ? "text" : "json"}(${text}, ${source.text(valueIn(statusCode))})`);
+    options.remove(message);
+    return;
+  }
+  options.remove(statusCode);
+  if (message === undefined) return;
+  if (text !== undefined) options.rename(message, "body");
+  else source.handle(message, "Write `onLimited: async (c) => c.text(...)`.");
+}
+
+function rewriteStore({ source }: Rewriting, options: Options): void {
+  const store = options.take("store");
+  if (store === undefined) return;
+  const made = valueIn(store);
+  const isMemory = made.type === "NewExpression" && made.callee.type === "Identifier" && made.callee.name === "MemoryStore";
+  if (isMemory) options.remove(store);
+  else
+    source.handle(store, "Write `store: redisStore(client)`, with a client that speaks to Redis over TCP, or see docs/writing-a-store.md.");
+}
+
+/** What handlers read: `c.get("rateLimit").resetTime`, `c.get("rateLimitStore")`. */
+function rewriteVariables({ source }: Rewriting): void {
+  walk(source.program, (node) => {
+    if (node.type === "CallExpression" && propertyName(node.callee) === "get" && node.arguments[0]?.type === "StringLiteral") {
+      if (node.arguments[0].value === "rateLimitStore") {
+        source.handle(node, "Write limit.limiter.reset(key), where `limit` is the middleware.");
+      }
+      return;
+    }
+    if ((node.type === "MemberExpression" || node.type === "OptionalMemberExpression") && propertyName(node) === "resetTime") {
+      source.handle(node, `Write new Date(Date.now() + ${source.text(node.object)}.resetAfterMs).`);
+    }
+  });
+}

@@ -1,0 +1,132 @@
+import { functionOf, isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteRequestFunction } from "../middleware.js";
+import { argument, constantOf, isFunction, propertyName, walk } from "../nodes.js";
+import type { Options } from "../options.js";
+import { type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
+import type { Call } from "../source.js";
+
+export const rules: PeerRules = {
+  modules: ["koa-ratelimit"],
+  ours: "@floodgate/koa",
+  builders: ["default"],
+  builds: "rateLimit",
+  rewrite,
+};
+
+const whatTo: Readonly<Record<string, string>> = {
+  blacklist: "Reject such clients before the limit: app.use((ctx, next) => (isBlocked(ctx) ? ctx.throw(403) : next())).",
+  headers: 'Header names are fixed. Write `headers: "legacy"` for X-RateLimit-*.',
+};
+
+function rewrite(rewriting: Rewriting, call: Call): void {
+  const { source } = rewriting;
+  const options = rewriting.optionsOf(call, argument(call.node, 0));
+  if (options === undefined) return;
+  const isInMemory = rewriteStore(rewriting, call, options);
+  rewriteLimit(rewriting, options, { limit: options.take("max"), window: options.take("duration") }, { limit: 2500, windowMs: 3_600_000 });
+  rewriteId(rewriting, options);
+  const whitelist = options.take("whitelist");
+  if (whitelist !== undefined) rewriteRequestFunction(source, options, whitelist, "skip");
+  rewriteAnswer(rewriting, options);
+  if (isInMemory && rewriting.calls.length > 1) {
+    const name = rewriting.nameFor(call, undefined);
+    if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
+  }
+  rewriteHeaders(rewriting, options);
+  rewriteState(rewriting);
+  rewriting.finish(options, whatTo);
+}
+
+/** `driver`, `db` and `namespace` become `store` and `name`. @returns whether counts are kept in memory. */
+function rewriteStore(rewriting: Rewriting, call: Call, options: Options): boolean {
+  const { source } = rewriting;
+  const driver = options.take("driver");
+  const db = options.take("db");
+  const namespace = options.take("namespace");
+  const kind = driver === undefined ? "redis" : constantOf(valueIn(driver));
+  if (kind === "memory") {
+    const map = db && valueIn(db);
+    if (map?.type === "Identifier") source.note(map, `The limit does not need \`${map.name}\` any more. Remove it if nothing else does.`);
+    for (const property of [driver, db, namespace]) options.remove(property);
+    return true;
+  }
+  if (kind !== "redis" || db === undefined) {
+    source.handle(driver ?? db ?? call.node, "Write `store: redisStore(client)`, or no store for counts in memory.");
+    return false;
+  }
+  const given = namespace === undefined ? undefined : constantOf(valueIn(namespace));
+  if (namespace !== undefined && typeof given !== "string") source.handle(namespace, 'Write `name: "api"`.');
+  else {
+    const name = rewriting.nameFor(call, typeof given === "string" ? given : undefined);
+    if (namespace !== undefined) options.set(namespace, `name: ${JSON.stringify(name)}`);
+    else if (name === "default") source.note(call.node, 'Give each limit on one Redis a name of its own, for example name: "api".');
+    else options.add(`name: ${JSON.stringify(name)}`);
+  }
+  rewriting.need("redisStore", "@floodgate/store-redis");
+  options.remove(driver);
+  options.set(db, `store: redisStore(${source.text(valueIn(db))})`);
+  options.add('onStoreError: "deny"');
+  return false;
+}
+
+function rewriteId(rewriting: Rewriting, options: Options): void {
+  const { source } = rewriting;
+  const id = options.take("id");
+  rewriteKeyFunction(rewriting, options, id, (node, ctx) => propertyName(node) === "ip" && isMemberOf(node, ctx));
+  const value = id && functionOf(source, valueIn(id));
+  if (id === undefined || value === undefined) return;
+  walk(value.body, (node) => {
+    if (node.type !== "BooleanLiteral" || node.value) return;
+    source.handle(node, '`false` is a key here. To skip a request, return undefined and write `onMissingKey: "skip"`.');
+  });
+}
+
+/** `errorMessage`, `status` and `throw` become `body` or `onLimited`. */
+function rewriteAnswer({ source }: Rewriting, options: Options): void {
+  const message = options.take("errorMessage");
+  const status = options.take("status");
+  const thrown = options.take("throw");
+  const onLimited = options.take("onLimited");
+  const throws = thrown !== undefined && constantOf(valueIn(thrown)) !== false;
+  const code = status === undefined ? 429 : constantOf(valueIn(status));
+  if (!throws && code === 429 && onLimited === undefined) {
+    if (message !== undefined) options.rename(message, "body");
+    options.remove(status);
+    options.remove(thrown);
+    return;
+  }
+  const text = message === undefined ? '"Too many requests"' : messageCode(source, message);
+  const first = thrown ?? status;
+  if (onLimited !== undefined || first === undefined || text === undefined || (throws && constantOf(valueIn(thrown)) !== true)) {
+    source.handle(
+      onLimited ?? thrown ?? message ?? options.object,
+      "Write one `onLimited: (ctx, decision) => ...` that sets `ctx.status` and `ctx.body`, or throws.",
+    );
+    return;
+  }
+  const number = typeof code === "number" ? `${code}` : source.text(valueIn(status ?? first));
+  const answer = throws ? `ctx.throw(${number}, ${text})` : `{ ctx.status = ${number}; ctx.body = ${text}; }`;
+  options.set(first, `onLimited: (ctx) => ${answer}`);
+  for (const property of [message, status, thrown]) if (property !== first) options.remove(property);
+}
+
+function rewriteHeaders({ source }: Rewriting, options: Options): void {
+  const disable = options.take("disableHeader");
+  const isOff = disable === undefined ? false : constantOf(valueIn(disable));
+  if (typeof isOff !== "boolean") source.handle(disable ?? options.object, 'Write `headers: false` or `headers: "legacy"`.');
+  else if (disable !== undefined) options.set(disable, `headers: ${isOff ? "false" : '"legacy"'}`);
+  else options.add('headers: "legacy"');
+}
+
+/** What later middleware reads of a rejection: `ctx.state.rateLimit.after`. */
+function rewriteState({ source }: Rewriting): void {
+  walk(source.program, (node) => {
+    if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
+    if (isFunction(node.object) || propertyName(node.object) !== "rateLimit") return;
+    const member = propertyName(node);
+    const holder = source.text(node.object);
+    if (member === "after") source.handle(node, `Write Math.ceil(${holder}.retryAfterMs / 1000).`);
+    else if (member === "id" || member === "message" || member === "headers") {
+      source.handle(node, `A decision has no \`${member}\`. It has \`limit\`, \`remaining\`, \`retryAfterMs\` and \`resetAfterMs\`.`);
+    }
+  });
+}
