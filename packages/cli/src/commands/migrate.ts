@@ -4,7 +4,7 @@ import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { readText } from "../load-rules.js";
 import type { Migration } from "../migrate/index.js";
-import { peers } from "../migrate/peers.js";
+import { type Library, libraries } from "../migrate/libraries.js";
 import { examples } from "../options.js";
 import { count, didYouMean } from "../output/format.js";
 import { json, sanitizeLines } from "../output/terminal.js";
@@ -18,7 +18,7 @@ export function addMigrate(program: Command, io: Io): void {
   const command = program
     .command("migrate")
     .description("Rewrite the calls of another rate limiter in a JavaScript or TypeScript file.")
-    .argument("<library>", Object.keys(peers).join(", "))
+    .argument("<library>", libraries.join(", "))
     .argument("<file>", "the file; - for standard input")
     .option("--write", "change the file; without it, the new code is printed")
     .option("--json", "print JSON");
@@ -28,23 +28,22 @@ export function addMigrate(program: Command, io: Io): void {
 }
 
 async function migrateFile(io: Io, peer: string, file: string, options: MigrateOptions): Promise<void> {
-  const load = Object.hasOwn(peers, peer) ? peers[peer] : undefined;
-  if (load === undefined) {
-    const known = Object.keys(peers);
-    throw new Failure("usage", `migrate does not know ${peer}.${didYouMean(peer, known)} It knows ${known.join(", ")}.`);
+  const library = libraries.find((name) => name === peer);
+  if (library === undefined) {
+    throw new Failure("usage", `migrate does not know ${peer}.${didYouMean(peer, libraries)} It knows ${libraries.join(", ")}.`);
   }
   if (file === "-" && options.write === true) throw new Failure("usage", "--write needs a file. Remove it to print the new code.");
   const { text, name } = await readText(io, file);
   // Loaded here, because other commands need no parser.
-  const [{ migrate }, { rules }] = await Promise.all([import("../migrate/index.js"), load()]);
-  const migration = migrate(peer, rules, name, text);
+  const { migrate } = await import("../migrate/index.js");
+  const migration = migrate(library, name, text);
   if (options.write === true && migration.code !== text) await write(file, migration.code);
-  if (options.json === true) io.out(json({ library: peer, file: name, written: options.write === true, ...migration }));
-  else io.out(textOf(io, peer, name, migration, options.write === true));
+  if (options.json === true) io.out(json({ library, file: name, written: options.write === true, ...migration }));
+  else io.out(textOf(io, library, name, migration, options.write === true));
   if (migration.byHand.length > 0) {
     throw new Failure("refused", `${count(migration.byHand.length, "thing")} in ${name} to do by hand.`);
   }
-  if (migration.calls.length === 0) throw new Failure("refused", `${name} imports ${peer}, but calls nothing of it.`);
+  if (migration.calls.length === 0) throw new Failure("refused", `${name} imports ${library}, but calls nothing of it.`);
 }
 
 async function write(file: string, code: string): Promise<void> {
@@ -55,7 +54,7 @@ async function write(file: string, code: string): Promise<void> {
   }
 }
 
-function textOf(io: Io, peer: string, name: string, { calls, byHand, notes, packages }: Migration, isWritten: boolean): string {
+function textOf(io: Io, library: Library, name: string, { calls, byHand, notes, packages }: Migration, isWritten: boolean): string {
   const parts = calls.map(({ line, before, after }) =>
     [
       paint(io, "bold", `${name}:${line}`),
@@ -68,7 +67,7 @@ function textOf(io: Io, peer: string, name: string, { calls, byHand, notes, pack
   parts.push(...remarks("To do by hand:", byHand), ...remarks("Notes:", notes));
   const next = isWritten ? `${name} is changed. ` : "Nothing is changed yet: add --write. ";
   parts.push(
-    `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: docs/migrating/from-${peer.replace("@", "").replace("/", "-")}.md`,
+    `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: docs/migrating/from-${library.replace("@", "").replace("/", "-")}.md`,
   );
   return `${sanitizeLines(parts.join("\n\n"))}\n`;
 }

@@ -1,6 +1,8 @@
 import { Failure } from "../failure.js";
 import { rewriteImports } from "./imports.js";
-import { type PeerRules, Rewriting } from "./rewriting.js";
+import type { Library } from "./libraries.js";
+import { peers } from "./peers.js";
+import { Rewriting } from "./rewriting.js";
 import { end, type Remark, Source, start } from "./source.js";
 
 /** A file rewritten. */
@@ -18,11 +20,12 @@ export interface Migration {
  * Rewrites the calls of a library in a file.
  * @throws Failure if the file cannot be parsed, or does not use the library.
  */
-export function migrate(peer: string, rules: PeerRules, file: string, code: string): Migration {
+export function migrate(library: Library, file: string, code: string): Migration {
+  const rules = peers[library];
   const source = new Source(file, code);
   const rewriting = new Rewriting(source, rules);
   if (rewriting.imports.length === 0 && source.byHand.length === 0) {
-    throw new Failure("refused", `${file} does not import ${peer}.`);
+    throw new Failure("refused", `${file} does not import ${library}.`);
   }
   if (rewriting.calls.length > 0) {
     for (const call of rewriting.calls) rules.rewrite(rewriting, call);

@@ -1,8 +1,11 @@
+import type { Library } from "./libraries.js";
+import { rules as expressRateLimit } from "./peers/express-rate-limit.js";
+import { rules as honoRateLimiter } from "./peers/hono-rate-limiter.js";
+import { rules as koaRatelimit } from "./peers/koa-ratelimit.js";
 import type { PeerRules } from "./rewriting.js";
 
-/** The libraries that `migrate` knows, and where their rules are. They are loaded when one is asked for. */
-export const peers: Readonly<Record<string, () => Promise<{ readonly rules: PeerRules }>>> = {
-  "express-rate-limit": () => import("./peers/express-rate-limit.js"),
-  "koa-ratelimit": () => import("./peers/koa-ratelimit.js"),
-  "hono-rate-limiter": () => import("./peers/hono-rate-limiter.js"),
+export const peers: Readonly<Record<Library, PeerRules>> = {
+  "express-rate-limit": expressRateLimit,
+  "koa-ratelimit": koaRatelimit,
+  "hono-rate-limiter": honoRateLimiter,
 };

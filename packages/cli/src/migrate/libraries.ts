@@ -1,0 +1,4 @@
+/** The libraries that `migrate` knows. Apart from their rules, which need the parser. */
+export const libraries = ["express-rate-limit", "koa-ratelimit", "hono-rate-limiter"] as const;
+
+export type Library = (typeof libraries)[number];
