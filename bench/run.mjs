@@ -10,13 +10,14 @@ import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
+import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
 import { simulate } from "./simulate.mjs";
 import { store } from "./store.mjs";
 
 const help = `Usage: npm run bench -- [part...] [options]
 
-Parts (all of them by default):
+Parts (all of them but release by default):
   store          one decision in process, against a bare Map and other libraries: CPU time, and garbage
   memory         bytes a key
   flood          fresh keys without end: pauses, speed, and whether a blocked key stays blocked
@@ -29,10 +30,11 @@ Parts (all of them by default):
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
   accuracy       how many requests a sliding window counter decides otherwise than the exact log
   simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
+  release        CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base
 
 Options:
-  --rounds <n>       rounds of store and rules (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5)
-  --processes <n>    processes of store and rules, one after the other, a subject (default 3)
+  --rounds <n>       rounds of store, rules and release (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5)
+  --processes <n>    processes of store, rules and release, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
@@ -41,14 +43,15 @@ Options:
   --beside <folder>  an earlier checkout, built, of redis: its decisions are measured in the same rounds
   --log <file>       an access log (combined format) of accuracy
   --lines <n>        lines of the log of simulate (default 1,000,000)
-  --only <text>      subjects of store and redis whose name contains this
+  --only <text>      subjects of store, redis and release whose name contains this
+  --base <commit>    what release compares with. Default: the newest tag
   --help             this text
 
 Ratios hold from machine to machine, absolute times do not. Run it on a machine that does nothing else.`;
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, gateway, rules, observability, redis, accuracy, simulate };
+const parts = { store, memory, flood, full, cpu, http, gateway, rules, observability, redis, accuracy, simulate, release };
 
 function options() {
   try {
@@ -66,6 +69,7 @@ function options() {
         log: { type: "string" },
         beside: { type: "string" },
         only: { type: "string" },
+        base: { type: "string" },
         help: { type: "boolean", default: false },
       },
     });
@@ -78,14 +82,29 @@ function options() {
     const inFlight = values["in-flight"].split(",").map(Number);
     if (!inFlight.every((level) => Number.isSafeInteger(level) && level > 0))
       throw new Error(`--in-flight takes whole numbers above 0 with commas between them, not "${values["in-flight"]}".`);
-    return { ...values, inFlight, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
+    return { ...values, inFlight, chosen: positionals.length > 0 ? positionals : Object.keys(parts).filter((part) => part !== "release") };
   } catch (error) {
     console.error(`${error.message}\n\n${help}`);
     process.exit(2);
   }
 }
 
-const { chosen, rounds, processes, seconds, connections, host, framework, inFlight, lines, log, beside, only, help: wanted } = options();
+const {
+  chosen,
+  rounds,
+  processes,
+  seconds,
+  connections,
+  host,
+  framework,
+  inFlight,
+  lines,
+  log,
+  beside,
+  only,
+  base,
+  help: wanted,
+} = options();
 if (wanted) {
   console.log(help);
 } else {
@@ -103,6 +122,7 @@ if (wanted) {
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only, beside },
     accuracy: { log },
     simulate: { lines: Number(lines) },
+    release: { base, rounds: Number(rounds ?? 7), processes: Number(processes), only },
   };
   try {
     if (chosen.some((part) => inProcess.includes(part))) pack();

@@ -1,0 +1,116 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Child } from "./lib/child.mjs";
+import { median, progress, spread, table } from "./lib/report.mjs";
+
+const repository = fileURLToPath(new URL("..", import.meta.url));
+
+/** What is measured: a script, its arguments, its question of a round, and the unit of the answer. */
+const decisions = ["slidingWindowCounter", "fixedWindow", "slidingWindowLog", "tokenBucket", "leakyBucket"].flatMap((name) =>
+  ["hot", "denied", "keys"].map((kase) => ({
+    label: `${name}, ${kase}`,
+    script: "store-child.mjs",
+    args: [name, kase],
+    warm: "warm up",
+    ask: "round",
+    unit: "ns",
+  })),
+);
+const requests = ["express", "koa"].flatMap((framework) =>
+  ["allowed", "denied"].map((kind) => ({
+    label: `${framework} request, ${kind}`,
+    script: "cpu-child.mjs",
+    args: [framework, kind, "127.0.0.1"],
+    warm: 6000,
+    ask: 1000,
+    unit: "µs",
+  })),
+);
+
+/** More than this is worth a look, if it is more than the noise too. */
+const tolerated = 1.05;
+
+/**
+ * The CPU time of decisions and requests, with the packages of this working tree and with those of an earlier commit. Both run in turn, round
+ * by round, so that the machine treats them alike.
+ */
+export async function release({ base, rounds, processes, only }) {
+  const from = base ?? newestTag();
+  const checkout = checkoutOf(from);
+  try {
+    // Each side runs the scripts of its own checkout, with its own packages.
+    const sides = [checkout, repository];
+    const rows = [];
+    for (const measured of [...decisions, ...requests].filter(({ label }) => only === undefined || label.includes(only))) {
+      rows.push(await compare(measured, sides, { rounds, processes }));
+    }
+    progress("");
+    return table(
+      `This working tree beside ${from}: CPU time of a decision or request, and x = ratio in the same round (medians of ${rounds} rounds in each of ${processes} processes)`,
+      ["subject", from.slice(0, 12), "now", "x", "noise", ""],
+      rows,
+    );
+  } finally {
+    execFileSync("git", ["worktree", "remove", "--force", checkout], { cwd: repository });
+  }
+}
+
+/** The last release before the working tree. */
+function newestTag() {
+  try {
+    return git(["describe", "--tags", "--abbrev=0"]);
+  } catch {
+    throw new Error("There is no tag of a release before this commit. Name a commit: npm run bench -- release --base HEAD~20");
+  }
+}
+
+/** A checkout of a commit in a folder of its own, installed and built. */
+function checkoutOf(commit) {
+  const folder = join(mkdtempSync(join(tmpdir(), "floodgate-release-")), "tree");
+  git(["worktree", "add", "--detach", folder, commit]);
+  progress(`release: building ${commit}`);
+  try {
+    execFileSync("npm", ["run", "--silent", "setup"], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  } catch (error) {
+    git(["worktree", "remove", "--force", folder]);
+    throw new Error(`${commit} does not build here.`, { cause: error });
+  }
+  return folder;
+}
+
+function git(args) {
+  return execFileSync("git", args, { cwd: repository, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+}
+
+async function compare({ label, script, args, warm, ask, unit }, sides, { rounds, processes }) {
+  const times = sides.map(() => []);
+  for (let generation = 1; generation <= processes; generation++) {
+    progress(`release: ${label}: processes ${generation} of ${processes}`);
+    const children = sides.map((root) => new Child(script, args, [], root));
+    try {
+      for (const child of children) await child.ask(warm);
+      for (let round = 0; round < rounds; round++) {
+        // Each side goes first in every other round.
+        for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) times[side].push(await children[side].ask(ask));
+      }
+    } finally {
+      await Promise.all(children.map((child) => child.stop()));
+    }
+  }
+  const [before, now] = times;
+  const ratios = now.map((time, round) => time / before[round]);
+  const ratio = median(ratios);
+  const noise = spread(ratios);
+  const verdict = ratio > Math.max(tolerated, 1 + 2 * noise) ? "slower" : "";
+  return [
+    label,
+    `${median(before).toFixed(1)} ${unit}`,
+    `${median(now).toFixed(1)} ${unit}`,
+    ratio.toFixed(2),
+    `±${(100 * noise).toFixed(0)} %`,
+    verdict,
+  ];
+}
