@@ -58,6 +58,7 @@ function stop(server: Server): Promise<void> {
 
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",
+  201: "Created",
   401: "Unauthorized",
   403: "Forbidden",
   429: "Too Many Requests",

@@ -1,0 +1,21 @@
+import type { INestApplication } from "@nestjs/common";
+import { times } from "./exchange.js";
+import { holdClock, pageTest } from "./harness.js";
+import { Page } from "./page.js";
+
+holdClock();
+
+const login = { method: "POST", path: "/login" };
+
+pageTest(
+  new Page("nestjs-throttler"),
+  "@nestjs/throttler",
+  [
+    { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
+    { heading: "A guard", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200], isByHand: true },
+  ],
+  async ({ app }: { app: INestApplication }) => {
+    await app.init();
+    return app.getHttpAdapter().getInstance();
+  },
+);
