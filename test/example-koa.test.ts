@@ -13,7 +13,7 @@ test("the Koa example limits logins, slow work, and everything else", { timeout:
       printed += chunk;
       if (printed.endsWith("\n")) break;
     }
-    const url = /http:\/\/localhost:\d+/.exec(printed)?.[0] ?? "no address";
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "no address";
 
     const login = async (password: string): Promise<number> => {
       const body = JSON.stringify({ user: "ada", password });

@@ -34,6 +34,6 @@ test("where there is no Redis at the URL it was given, the example says so, in w
   for await (const chunk of child.stderr) said += chunk;
   await closed;
   expect(child.exitCode).toBe(1);
-  expect(said).toContain("There must be a Redis at REDIS_URL");
+  expect(said).toContain("say where one is with REDIS_URL");
   expect(said).not.toMatch(/^\s+at /m);
 });

@@ -20,7 +20,7 @@ async function withDemo(port: number, use: (printed: string, url: string) => Pro
       printed += chunk;
       if (printed.includes("Ctrl-C stops it")) break;
     }
-    await use(printed, /http:\/\/localhost:\d+/.exec(printed)?.[0] ?? "no address");
+    await use(printed, /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "no address");
   } finally {
     child.kill();
     await ended;

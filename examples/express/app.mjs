@@ -14,7 +14,11 @@ export function createApp() {
     refundWhen: (status) => status < 400,
   });
   app.post("/login", login, (req, res) => {
-    const ok = req.body?.password === "open sesame";
+    if (typeof req.body?.user !== "string") {
+      res.status(400).json({ error: "Send JSON with a user and a password." });
+      return;
+    }
+    const ok = req.body.password === "open sesame";
     res.status(ok ? 200 : 401).json({ ok });
   });
 
@@ -28,6 +32,12 @@ export function createApp() {
   app.use(rateLimit({ name: "per-ip", limit: 5, window: "10s" }));
   app.get("/", (req, res) => {
     res.json({ hello: "world", remaining: req.rateLimit.remaining });
+  });
+
+  // express.json() fails for a body that is not JSON. Express's own answer would show the stack.
+  app.use((error, _req, res, next) => {
+    if (res.headersSent || error.status === undefined) next(error);
+    else res.status(error.status).json({ error: error.message });
   });
 
   return app;

@@ -9,7 +9,7 @@ if (process.argv.includes("--help")) {
 }
 
 const server = await listen(Number(process.env.PORT ?? 3000));
-const url = `http://localhost:${server.address().port}`;
+const url = `http://127.0.0.1:${server.address().port}`;
 console.log(`Serving on ${url}, limited to 5 requests in 10 seconds for each client.\nSending ${requests}:\n`);
 
 for (let i = 1; i <= requests; i++) {
@@ -34,7 +34,7 @@ Ctrl-C stops it. The app is examples/express/app.mjs.`);
 
 function listen(port) {
   return new Promise((resolve, reject) => {
-    const started = createApp().listen(port, (error) => {
+    const started = createApp().listen(port, "127.0.0.1", (error) => {
       if (error === undefined) resolve(started);
       else if (error.code === "EADDRINUSE" && port !== 0) resolve(listen(0));
       else reject(error);

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { gateway, serve } from "@floodgate/gateway";
-import { startCaddy, startNginx, startRedis } from "@floodgate/test-servers";
+// This demo starts servers of all kinds, so it runs in Floodgate's repository only. The other files of this folder are for you to copy.
+import { startCaddy, startNginx, startRedis } from "../../tools/test-servers/dist/index.js";
 
 const limit = 30;
 const requestsEach = 20;

@@ -17,7 +17,8 @@ export function createApp() {
     refundWhen: (status) => status < 400,
   });
   router.post("/login", login, (ctx) => {
-    const ok = ctx.request.body?.password === "open sesame";
+    ctx.assert(typeof ctx.request.body?.user === "string", 400, "Send JSON with a user and a password.");
+    const ok = ctx.request.body.password === "open sesame";
     ctx.status = ok ? 200 : 401;
     ctx.body = { ok };
   });

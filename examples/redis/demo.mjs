@@ -1,14 +1,14 @@
 // Starts several processes of the app on one Redis, sends them requests in turn until all respond with 429, and stops everything.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { startRedis } from "@floodgate/test-servers";
+import { findRedis } from "./find-redis.mjs";
 
 const processes = 3;
 const requests = 15;
 
 if (process.argv.includes("--help")) {
   console.log(
-    "Usage: node demo.mjs\n\nUses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-server of its own on a spare port.",
+    "Usage: node demo.mjs\n\nUses the Redis at REDIS_URL. Without it: in Floodgate's repository a redis-server of its own, elsewhere redis://127.0.0.1:6379.",
   );
   process.exit(0);
 }
@@ -16,10 +16,8 @@ if (process.argv.includes("--help")) {
 // Stop everything when this process ends.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
-const given = process.env.REDIS_URL;
-const redis = given === undefined ? await startRedis() : undefined;
-const url = given ?? `redis://${redis.host}:${redis.port}`;
-console.log(`Redis at ${new URL(url).host}${given === undefined ? ", started for this" : ""}`);
+const { url, isOwn, stop } = await findRedis();
+console.log(`Redis at ${new URL(url).host}${isOwn ? ", started for this" : ""}`);
 
 const workers = await Promise.all(Array.from({ length: processes }, start)).catch(({ message }) => {
   console.error(message);
@@ -43,7 +41,7 @@ for (let i = 0; i < requests; i++) {
 console.log(`\n${allowed} of ${requests} requests passed, whichever process they met. The app is examples/redis/worker.mjs.`);
 
 for (const { worker } of workers) worker.disconnect();
-await redis?.stop();
+await stop();
 
 /** Starts a process of the app, and waits until it listens. Each run has its own prefix, so that an existing Redis starts at zero. */
 async function start() {

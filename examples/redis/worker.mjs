@@ -23,7 +23,10 @@ app.get("/", (req, res) => {
 });
 
 // Apps need not wait for Redis, but in this demo every request must be counted.
-await redis.connect().catch(() => process.exit(1));
+await redis.connect().catch(() => {
+  console.error("There must be a Redis: start one with redis-server, or say where one is with REDIS_URL.");
+  process.exit(1);
+});
 const server = app.listen(0, "127.0.0.1", () => {
   process.send?.({ port: server.address().port });
 });

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { pushRules } from "@floodgate/rules";
-import { startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
+import { findRedis } from "./find-redis.mjs";
 
 const { values: options } = parseArgs({
   options: { help: { type: "boolean" }, stay: { type: "boolean" }, window: { type: "string", default: "1s" } },
@@ -13,7 +13,7 @@ const { values: options } = parseArgs({
 if (options.help) {
   console.log(`Usage: node demo.mjs [--stay] [--window 1s]
 
-Uses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-server of its own on a spare port.
+Uses the Redis at REDIS_URL. Without it: in Floodgate's repository a redis-server of its own, elsewhere redis://127.0.0.1:6379.
 
   --stay               serve on until Ctrl-C, to change the rules by hand: floodgate push limits.yaml --redis <url> --rules-key <key>
   --window <duration>  how long a post counts; longer for a machine so slow that a second passes between two posts`);
@@ -23,18 +23,16 @@ Uses the Redis at REDIS_URL (redis://localhost:6379, say), or starts a redis-ser
 // Stop everything when this process ends.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
-const given = process.env.REDIS_URL;
-const server = given === undefined ? await startRedis() : undefined;
-const url = given ?? `redis://${server.host}:${server.port}`;
+const { url, isOwn, stop } = await findRedis();
 
 const redis = new Redis(url, { lazyConnect: true });
 redis.on("error", (error) => console.error(`Redis: ${error.message}`));
 await redis.connect().catch(() => {
-  console.error("There must be a Redis at REDIS_URL: start one there, or unset it, and this starts a redis-server of its own.");
+  console.error("There must be a Redis: start one with redis-server, or say where one is with REDIS_URL.");
   process.exit(1);
 });
 const { host, port } = redis.options;
-console.log(`Redis at ${host}:${port}${given === undefined ? ", started for this" : ""}`);
+console.log(`Redis at ${host}:${port}${isOwn ? ", started for this" : ""}`);
 
 // Each run has its own prefix, so that an existing Redis starts at zero.
 const prefix = `floodgate-demo-${process.pid}`;
@@ -75,9 +73,9 @@ await pushRules(redis, rulesKey, limits.replace("limit: 100, window: 1m", "limit
 );
 
 if (options.stay) {
-  console.log(`\nServing until Ctrl-C. Change examples/rules/limits.yaml and push it:
+  console.log(`\nServing until Ctrl-C. Change limits.yaml and push it:
 
-  node packages/cli/dist/main.js push examples/rules/limits.yaml --redis ${url} --rules-key ${rulesKey}
+  npx @floodgate/cli push limits.yaml --redis ${url} --rules-key ${rulesKey}
 `);
   for (const { pid, worker } of workers) {
     worker.on("message", ({ version, refused }) => console.log(`Process ${pid} ${refused ?? `follows version ${version}`}`));
@@ -86,7 +84,7 @@ if (options.stay) {
   await redis.del(rulesKey);
   redis.disconnect();
   for (const { worker } of workers) worker.disconnect();
-  await server?.stop();
+  await stop();
 }
 
 /** Sends `count` posts as a user, to each process in turn. */

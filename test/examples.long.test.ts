@@ -1,0 +1,82 @@
+import { execFile, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startRedis } from "../tools/test-servers/src/index.js";
+
+// What a user gets who copies an example: its folder, installed from the packages as they would be published.
+
+const root = join(import.meta.dirname, "..");
+const temp = mkdtempSync(join(tmpdir(), "floodgate-examples-"));
+const execute = promisify(execFile);
+let tarballs: Record<string, string>;
+
+beforeAll(async () => {
+  const pack = ["--yes", "pnpm@12", "--recursive", "--filter", "./packages/*", "pack", "--pack-destination", temp];
+  await execute("npx", pack, { cwd: root });
+  tarballs = Object.fromEntries(
+    readdirSync(join(root, "packages")).map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
+      return [name, `file:${join(temp, `${name.slice(1).replace("/", "-")}-${version}.tgz`)}`];
+    }),
+  );
+}, 180_000);
+afterAll(() => rm(temp, { recursive: true, force: true }));
+
+/** Copies an example, and installs what it needs to run. */
+async function copied(example: string): Promise<string> {
+  const folder = join(temp, example);
+  cpSync(join(root, "examples", example), folder, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  const file = join(folder, "package.json");
+  const { dependencies, devDependencies, ...rest } = JSON.parse(readFileSync(file, "utf8"));
+  const own = Object.fromEntries(Object.keys(dependencies).flatMap((name) => (name in tarballs ? [[name, tarballs[name]]] : [])));
+  // npm refuses an override of a development dependency that names another version.
+  writeFileSync(file, JSON.stringify({ ...rest, dependencies: { ...dependencies, ...own }, overrides: tarballs }));
+  await execute("npm", ["install", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd: folder });
+  return folder;
+}
+
+describe("an example that is copied out of the repository", { timeout: 120_000 }, () => {
+  it.each(["express", "koa", "hono"])("%s limits its clients, and answers bad input with 400", async (example) => {
+    const folder = await copied(example);
+    const child = spawn("npm", ["start", "--silent"], { cwd: folder, env: { ...process.env, PORT: "0" }, detached: true });
+    try {
+      let printed = "";
+      for await (const chunk of child.stdout) {
+        printed += chunk;
+        if (printed.includes("\n")) break;
+      }
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(printed) as RegExpExecArray;
+      const statuses = [];
+      for (let i = 0; i < 11; i++) statuses.push((await fetch(url)).status);
+      // Eleven requests are in at most two windows of five.
+      expect(new Set(statuses)).toEqual(new Set([200, 429]));
+      const login = (body: string | undefined) =>
+        fetch(`${url}/login`, { method: "POST", headers: { "content-type": "application/json" }, ...(body && { body }) });
+      expect((await login("{")).status).toBe(400);
+      expect((await login('{"password":1}')).status).toBe(400);
+      expect((await login('{"user":"ada"}')).status).toBe(401);
+    } finally {
+      process.kill(-(child.pid as number));
+    }
+  });
+
+  it("redis shares one limit on a Redis that it is given", async () => {
+    const folder = await copied("redis");
+    const redis = await startRedis();
+    try {
+      const env = { ...process.env, REDIS_URL: `redis://${redis.host}:${redis.port}` };
+      expect((await execute("npm", ["start", "--silent"], { cwd: folder, env })).stdout).toContain("10 of 15 requests passed");
+    } finally {
+      await redis.stop();
+    }
+  });
+
+  it("custom-store shares one limit in a file", async () => {
+    const { stdout } = await execute("npm", ["start", "--silent"], { cwd: await copied("custom-store") });
+    expect(stdout).not.toBe("");
+  });
+});
