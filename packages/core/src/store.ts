@@ -13,7 +13,7 @@ export {
   type Store,
   scopeOf,
 } from "./stores/store.js";
-export { createLimit, type Limit } from "./limits/limit.js";
+export { createLimit, type Limit, whyNoLease } from "./limits/limit.js";
 export { type Decision, mostRestrictive } from "./limits/decision.js";
 export { encodeKey } from "./limits/key.js";
 

@@ -269,6 +269,12 @@ const rule = map(
     ),
     exempt: z.optional(exempt),
     ban: z.optional(ban),
+    lease: z.optional(
+      flag(
+        "lease: true",
+        "Whether each process takes units of a busy key ahead and spends them without asking Redis. Not with leaky-bucket and countRejected. Default: as the store is set up.",
+      ),
+    ),
   },
   "- { name: per-ip, key: ip, limit: 100, window: 1m }",
   "One limit: its name, which requests it counts, by what key, and how many may pass.",

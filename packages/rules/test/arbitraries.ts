@@ -106,6 +106,7 @@ const rest = some({
   mode: fc.constantFrom("enforce", "shadow"),
   exempt,
   ban: fc.record({ after: count, within: duration, for: duration }),
+  lease: fc.constant(false),
 });
 
 const httpRule = fc

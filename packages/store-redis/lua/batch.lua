@@ -7,6 +7,9 @@
 --                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
 --                         Repeated `times` times, each time with the next n keys
 --   'p' <policy>          peek as a request of cost 1, and take nothing
+--   'l' <policy> <want> <member> <ms>
+--                         lease: charge up to `want` units, so that the caller can spend them. At most half of what remains is shared
+--                         among the processes that leased the key in the last `ms`. <member> is the caller among them
 --   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
@@ -24,6 +27,7 @@
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
+--   'l'                   the units, the processes and the decision of the charge; or 0 units, and the wait until the reset
 --   'd', 'u'              0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
@@ -278,6 +282,33 @@ while arg <= last do
         append_blocked(left_ms, pcall(policy.decide, KEYS[key], policy, cost, false))
       else
         append(pcall(policy.decide, KEYS[key], policy, cost, takes))
+      end
+    elseif step == 'l' then
+      local want, member, kept_ms = tonumber(ARGV[arg + 1]), ARGV[arg + 2], tonumber(ARGV[arg + 3])
+      arg = arg + 4
+      -- Charges nothing before all else has worked.
+      local function lease()
+        if blocks and blocked_ms(key) > 0 then return 0, 0, 0 end
+        local _, remaining, _, reset_ms = policy.decide(KEYS[key], policy, 1, false)
+        local members, time = KEYS[key] .. ':leases', format('%.0f', server_ms)
+        call('ZADD', members, time, member)
+        call('ZREMRANGEBYSCORE', members, '-inf', format('(%.0f', server_ms - kept_ms))
+        call('PEXPIRE', members, format('%.0f', kept_ms))
+        local processes = call('ZCARD', members)
+        local units = min(want, floor(remaining / (2 * processes)))
+        if units < 2 then return 0, processes, reset_ms end
+        return units, processes, policy.decide(KEYS[key], policy, units, true)
+      end
+      local ok, units, processes, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms = pcall(lease)
+      if not ok then
+        append(false, units)
+      elseif units == 0 then
+        answer[size + 1], answer[size + 2] = 0, allowed
+        size = size + 2
+      else
+        answer[size + 1], answer[size + 2] = units, processes
+        size = size + 2
+        append(true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
       end
     elseif step == 'i' then
       local before = wants_state

@@ -1,3 +1,3 @@
 export type { AnyRedis } from "./clients/index.js";
 export { parseStoredKey, type StoredKey } from "./keys.js";
-export { type RedisStoreOptions, redisStore } from "./redis-store.js";
+export { type RedisStore, type RedisStoreOptions, redisStore } from "./redis-store.js";

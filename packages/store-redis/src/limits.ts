@@ -2,6 +2,7 @@ import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { blockSuffix, keySuffix } from "./keys.js";
+import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 
 /** A limit, prepared for sending. */
 export interface KnownLimit {
@@ -14,23 +15,28 @@ export interface KnownLimit {
   readonly blockSuffix: string;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
+  /** The units that this process holds ahead of requests; undefined if it takes none. */
+  readonly lease: LeaseTable | undefined;
 }
 
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
   readonly #denyCache: DenyCacheOptions | undefined;
+  readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
-  /** By suffix. A cache is collected with the last limit that uses it, because rules may change. */
+  /** By suffix and age. A cache is collected with the last limit that uses it, because rules may change. */
   readonly #denied = new Map<string, WeakRef<DenyCache>>();
-  readonly #gone = new FinalizationRegistry<string>((suffix) => {
-    if (this.#denied.get(suffix)?.deref() === undefined) this.#denied.delete(suffix);
+  readonly #gone = new FinalizationRegistry<string>((id) => {
+    if (this.#denied.get(id)?.deref() === undefined) this.#denied.delete(id);
   });
   /** The last two lookups: most requests use the same limit, or the same two. */
   #last: KnownLimit | undefined;
   #other: KnownLimit | undefined;
 
-  constructor(denyCache: DenyCacheOptions | undefined) {
+  /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
+  constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
     this.#denyCache = denyCache;
+    this.#leaseMs = leaseMs;
   }
 
   get(limit: Limit): KnownLimit {
@@ -44,32 +50,41 @@ export class KnownLimits {
 
   /** Invalidates the deny caches of a key under all limits of a name. */
   forget(name: string, key: string, done: Promise<unknown>): void {
-    for (const [suffix, denied] of this.#denied) {
-      if (suffix.slice(0, suffix.lastIndexOf(":")) === `:${name}`) denied.deref()?.forget(key, done);
+    for (const [id, denied] of this.#denied) {
+      if (id.slice(0, id.lastIndexOf(":")) === `:${name}`) denied.deref()?.forget(key, done);
     }
   }
 
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
-    const known = {
+    const lifeMs = lifeOf(limit, this.#leaseMs);
+    const known: KnownLimit & { lease: LeaseTable | undefined } = {
       limit,
       policy: argumentsOf(limit.policy),
       suffix,
       blockSuffix: blockSuffix(limit.name),
-      denied: this.#deniedOf(limit, suffix),
+      denied: this.#deniedOf(limit, suffix, lifeMs),
+      lease: undefined,
     };
+    if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);
     this.#known.set(limit, known);
     return known;
   }
 
-  /** With countRejected there is no cache, because each rejection must reach Redis. */
-  #deniedOf({ policy, algorithm }: Limit, suffix: string): DenyCache | undefined {
+  /**
+   * With countRejected there is no cache, because each rejection must reach Redis. Units that other processes give back end a rejection, so
+   * with leases it is used for a life at most.
+   */
+  #deniedOf({ policy, algorithm }: Limit, suffix: string, lifeMs: number = Number.POSITIVE_INFINITY): DenyCache | undefined {
     if (this.#denyCache === undefined || algorithm.countsRejected?.(policy)) return undefined;
-    const known = this.#denied.get(suffix)?.deref();
+    const maxAgeMs = Math.min(this.#denyCache.maxAgeMs, lifeMs);
+    // A kind of state has no space.
+    const id = `${suffix} ${maxAgeMs}`;
+    const known = this.#denied.get(id)?.deref();
     if (known !== undefined) return known;
-    const denied = new DenyCache(this.#denyCache);
-    this.#denied.set(suffix, new WeakRef(denied));
-    this.#gone.register(denied, suffix);
+    const denied = new DenyCache({ ...this.#denyCache, maxAgeMs });
+    this.#denied.set(id, new WeakRef(denied));
+    this.#gone.register(denied, id);
     return denied;
   }
 }

@@ -20,6 +20,8 @@ import { consumeAll } from "./consume-all.js";
 import type { DenyCacheOptions } from "./deny-cache.js";
 import { blockSuffix, hashTag } from "./keys.js";
 import { Lanes } from "./lanes.js";
+import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
+import { Leases } from "./lease/leases.js";
 import { type KnownLimit, KnownLimits } from "./limits.js";
 import { Block, Consume, Inspect, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
 
@@ -34,6 +36,20 @@ export interface RedisStoreOptions {
    * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
+  /**
+   * Whether this process takes units of busy keys ahead, in one step, and spends them without asking Redis. Default: only for limits with
+   * `lease: true`. `lifeMs`: how long it may keep them, from 10 to 10,000 (default 100). docs/redis.md says what this does to a limit.
+   */
+  lease?: boolean | { lifeMs?: number };
+}
+
+/** A store in Redis. */
+export interface RedisStore extends Store<"async"> {
+  /**
+   * Gives back the units that this process holds ahead of requests (see `lease`), and waits for it. Call it before the process ends, after
+   * its server has stopped: `await store.giveBack()`. Requests may follow.
+   */
+  giveBack(): Promise<void>;
 }
 
 /**
@@ -47,13 +63,14 @@ export interface RedisStoreOptions {
  * @param client of ioredis (`new Redis()`, `new Cluster([...])`) or node-redis (`createClient()`, `createCluster()`, `createSentinel()`).
  * @throws FloodgateError if the client or an option is invalid.
  */
-export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): Store<"async"> {
+export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): RedisStore {
   const where = "redisStore";
-  checkOptions(where, options, ["prefix", "clock", "denyCache"], 'redisStore(redis, { prefix: "floodgate" })');
+  checkOptions(where, options, ["prefix", "clock", "denyCache", "lease"], 'redisStore(redis, { prefix: "floodgate" })');
   const clock = options.clock === undefined ? undefined : wholeMsClock(where, options.clock);
   const redis = clientOf(where, client);
   const prefix = checkPrefix(where, options.prefix ?? "floodgate");
-  return new RedisStore(redis, prefix, scopeOf(client, prefix), clock, checkDenyCache(where, options.denyCache ?? true, clock));
+  const denyCache = checkDenyCache(where, options.denyCache ?? true, clock);
+  return new SharedStore(redis, prefix, scopeOf(client, prefix), { clock, denyCache, leaseMs: checkLease(where, options.lease) });
 }
 
 /** Identity shared by stores over the same client and prefix. */
@@ -70,7 +87,14 @@ function scopeOf(client: AnyRedis, prefix: string): object {
 /** Default timeout for direct calls. Limiters pass their own. */
 const defaultTimeoutMs = 100;
 
-class RedisStore implements Store<"async"> {
+interface CheckedOptions {
+  readonly clock: Clock | undefined;
+  readonly denyCache: DenyCacheOptions | undefined;
+  /** How long leases live; undefined if only limits lease that say so. */
+  readonly leaseMs: number | undefined;
+}
+
+class SharedStore implements RedisStore {
   readonly mode = "async";
   readonly keepsDeadlines = true;
   readonly scope: object;
@@ -80,39 +104,52 @@ class RedisStore implements Store<"async"> {
   readonly #prefix: string;
   readonly #lanes: Lanes;
   readonly #limits: KnownLimits;
+  readonly #leases: Leases;
 
-  constructor(client: RedisClient, prefix: string, scope: object, clock: Clock | undefined, denyCache: DenyCacheOptions | undefined) {
+  constructor(client: RedisClient, prefix: string, scope: object, { clock, denyCache, leaseMs }: CheckedOptions) {
     this.scope = scope;
     this.sharedAs = `redis ${prefix}`;
     this.#prefix = `${prefix}:`;
     this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
-    this.#limits = new KnownLimits(denyCache);
+    this.#limits = new KnownLimits(denyCache, leaseMs);
+    this.#leases = new Leases({ clock, lanes: this.#lanes, keyed: (known, key, cost) => this.#keyed(known, key, cost) });
     if (client.isCluster) this.partOf = (key) => this.#lanes.serverOf(this.#prefix + hashTag(key));
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
     const known = this.#limits.get(limit);
+    const leased = known.lease && this.#leases.spend(known.lease, key, cost, timeoutMs);
+    if (leased !== undefined) return leased;
     const rejection = known.denied?.rejection(limit, key, cost);
     if (rejection !== undefined) {
       heard()?.({ type: "deny-cache-hit", name: limit.name });
       return rejection;
     }
     const tagged = this.#prefix + hashTag(key);
-    return this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, timeoutMs));
+    const decided = this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, timeoutMs));
+    if (known.lease !== undefined) this.#leases.fetch(known.lease, key, timeoutMs);
+    return decided;
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
     const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
+    const leases = keyed.some(({ known }) => known.lease !== undefined);
+    const leased = leases ? this.#leases.spendAll(keyed, timeoutMs) : undefined;
+    if (leased !== undefined) return leased;
     const rejected = knownRejection(keyed);
     if (rejected !== undefined) {
       tellRejected(checks, rejected);
       return rejected;
     }
+    if (leases)
+      for (const { known, key, look } of keyed) if (known.lease !== undefined && !look) this.#leases.fetch(known.lease, key, timeoutMs);
     return consumeAll(this.#lanes, keyed, timeoutMs);
   }
 
-  peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+  peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
     const known = this.#limits.get(limit);
+    const leased = known.lease && this.#leases.look(known.lease, key);
+    if (leased !== undefined) return leased;
     return this.#lanes.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
   }
 
@@ -123,17 +160,20 @@ class RedisStore implements Store<"async"> {
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
+    this.#leases.forgetState(known.suffix, key);
     const { redisKey, blockKey } = this.#keyed(known, key, 1);
     return this.#forgetting(known, key, this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
+    this.#leases.forgetName(name, key);
     const done = this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs));
     this.#limits.forget(name, key, done);
     return done;
   }
 
   unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    this.#leases.forgetName(name, key);
     const done = this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs));
     this.#limits.forget(name, key, done);
     return done;
@@ -141,6 +181,10 @@ class RedisStore implements Store<"async"> {
 
   keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
     return this.#lanes.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
+  }
+
+  giveBack(): Promise<void> {
+    return this.#leases.giveBack();
   }
 
   /** Invalidates the deny cache of a key. */
@@ -192,6 +236,17 @@ function checkPrefix(where: string, prefix: unknown): string {
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`prefix\` must be 1 to 200 characters without braces (those say which keys share a Cluster slot), but was ${typeof prefix === "string" ? JSON.stringify(prefix) : `a value of type ${typeof prefix}`}. Write prefix: "my-app".`,
+  );
+}
+
+function checkLease(where: string, option: unknown = false): number | undefined {
+  if (typeof option === "boolean") return option ? defaultLifeMs : undefined;
+  checkOptions(`${where}: lease`, option, ["lifeMs"], "lease: { lifeMs: 100 }");
+  const lifeMs = wholeNumber(where, "lease.lifeMs", (option as { lifeMs?: number }).lifeMs ?? defaultLifeMs, 10, defaultLifeMs);
+  if (lifeMs <= longestLifeMs) return lifeMs;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`lease.lifeMs\` must be at most ${longestLifeMs}, but was ${lifeMs}. Write lease: { lifeMs: ${defaultLifeMs} }.`,
   );
 }
 

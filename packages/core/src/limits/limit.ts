@@ -5,10 +5,41 @@ import { FloodgateError, shown } from "../support/errors.js";
 /** A named policy with its algorithm, as stores receive it. Made once, compared by identity. */
 export interface Limit<P = Policy> extends NamedPolicy<P> {
   readonly algorithm: Algorithm<P>;
+  /** Whether a store may lease units of its keys ahead of requests. Default: as the store is set up. */
+  readonly lease?: boolean | undefined;
 }
 
-export function createLimit(name: string, policy: Policy): Limit {
-  return Object.freeze({ name, policy, algorithm: algorithmOf(policy) });
+export function createLimit(name: string, policy: Policy, lease?: boolean): Limit {
+  return Object.freeze({ name, policy, algorithm: algorithmOf(policy), lease });
+}
+
+/**
+ * Why units of a policy can never be leased; undefined if they can. A queue gives each request its own delay, and a log with `countRejected`
+ * must see each rejection.
+ */
+export function whyNoLease(policy: Policy): string | undefined {
+  const { delays, countsRejected } = algorithmOf(policy);
+  if (delays) return "a leakyBucket gives each request its place in the queue";
+  return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
+}
+
+/** Checks the option `lease` of a limit. @throws FloodgateError if it is no boolean, or true although units of a policy cannot be leased. */
+export function checkLease(where: string, lease: unknown, policies: readonly Policy[]): boolean | undefined {
+  if (lease === undefined || lease === false) return lease;
+  if (lease !== true) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`lease\` must be true or false, but was ${shown(lease)}. Write lease: true. How long a lease lives is an option of the store: redisStore(redis, { lease: { lifeMs: 200 } }).`,
+      { at: ["lease"] },
+    );
+  }
+  const why = policies.map(whyNoLease).find((reason) => reason !== undefined);
+  if (why === undefined) return true;
+  throw new FloodgateError(
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    `${where}: \`lease: true\` takes units ahead of requests, but ${why}. Leave \`lease\` out, or use another policy.`,
+    { at: ["lease"] },
+  );
 }
 
 /** Names appear in headers, Redis keys and metrics, so they must be printable ASCII. */

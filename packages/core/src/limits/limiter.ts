@@ -16,7 +16,7 @@ import { emitDecisions } from "./decision-events.js";
 import type { EventListener } from "./events.js";
 import { type KeyState, keyStateOf } from "./inspection.js";
 import { encodeKey, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
-import { checkName, createLimit, type Limit } from "./limit.js";
+import { checkLease, checkName, createLimit, type Limit } from "./limit.js";
 import { heard, listenerOf } from "./listeners.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
@@ -108,6 +108,11 @@ export interface LimiterOptions<M extends Mode> extends FailureOptions {
   onEvent?: EventListener;
   /** Signs and checks receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
   receiptSecret?: ReceiptSecret;
+  /**
+   * Whether this process takes units of a busy key ahead, in one step, and spends them without asking the store. Default: as the store is
+   * set up. Only a Redis store leases. Not with `leakyBucket` and `countRejected`.
+   */
+  lease?: boolean;
 }
 
 /**
@@ -123,18 +128,19 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   checkOptions(
     where,
     options,
-    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret"],
+    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret", "lease"],
     'createLimiter({ name: "api", policy, store: memoryStore() })',
   );
   const name = checkName(where, options.name);
   const policy = toPolicy(where, options.policy);
+  const lease = checkLease(where, options.lease, [policy]);
   const store = checkStore(where, options.store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);
   const giveNameBack = claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
   guard.listen();
-  return new OwnLimiter(store, guard, createLimit(name, policy), options.onEvent, receipts, giveNameBack);
+  return new OwnLimiter(store, guard, createLimit(name, policy, lease), options.onEvent, receipts, giveNameBack);
 }
 
 /** The default `ipv6Prefix` of middlewares. */

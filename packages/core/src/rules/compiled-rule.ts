@@ -2,7 +2,7 @@ import { factoryName, toPolicy } from "../algorithms/policy.js";
 import type { Policy } from "../algorithms/registry.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
-import { checkName, createLimit, type Limit } from "../limits/limit.js";
+import { checkLease, checkName, createLimit, type Limit } from "../limits/limit.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { isWholeIpv6, type Meeting, noClientIp } from "../requests/meeting.js";
@@ -72,6 +72,7 @@ export class CompiledRule<Req> {
   readonly #exempt: Exemptions | undefined;
   /** Whether it counts each request that its match fits. */
   readonly #isPlain: boolean;
+  readonly #lease: boolean | undefined;
   readonly #warn: Warn;
   #hasWarnedOfNothing = false;
   #hasWarnedOfFault = false;
@@ -112,6 +113,7 @@ export class CompiledRule<Req> {
       );
     }
     const policy = policyOption(where, rule);
+    this.#lease = checkLease(where, rule.lease, typeof policy === "function" ? [] : [policy]);
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);
     if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
@@ -148,6 +150,7 @@ export class CompiledRule<Req> {
       );
     }
     const policies = inside(["plans"], () => compilePlans(this.#where, options, base));
+    checkLease(this.#where, this.#lease, [...policies.values()]);
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
@@ -290,7 +293,7 @@ export class CompiledRule<Req> {
   limitOf(policy: Policy): Limit {
     let limit = this.#byPolicy.get(policy);
     if (limit === undefined) {
-      limit = createLimit(this.name, policy);
+      limit = createLimit(this.name, policy, this.#lease);
       this.#byPolicy.set(policy, limit);
       this.limits.set(policy.stateKind, limit);
     }

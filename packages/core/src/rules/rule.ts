@@ -45,6 +45,11 @@ export interface LimitOptions<Req, Own extends string = never> {
   exempt?: Exempt;
   /** Bans a key after repeated rejections: `{ after: 5, within: "1m", for: "1h" }`. */
   ban?: BanOptions;
+  /**
+   * Whether this process takes units of a busy key ahead, in one step, and spends them without asking the store. Default: as the store is
+   * set up. Only a Redis store leases. Not with `leakyBucket` and `countRejected`.
+   */
+  lease?: boolean;
 }
 
 /** One of several limits: its name, which requests it counts, by what key, and its policy. */
@@ -81,6 +86,7 @@ export const besideRules: Readonly<Record<string, Beside>> = {
   mode: "default",
   exempt: "addition",
   ban: "default",
+  lease: "default",
 } satisfies Record<keyof LimitOptions<unknown>, Beside>;
 
 export const limitWords: readonly string[] = Object.keys(besideRules);

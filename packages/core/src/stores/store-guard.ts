@@ -6,7 +6,7 @@ import type { EventListener } from "../limits/events.js";
 import type { Limit } from "../limits/limit.js";
 import { heard, listenerOf } from "../limits/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise } from "../support/promises.js";
+import { andThen, isPromise, runInBackground } from "../support/promises.js";
 import type { Circuit } from "./breaker.js";
 import { type Breakers, breakersOf } from "./breakers.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
@@ -70,6 +70,11 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 
   close(): void {
     this.#leave();
+    // What is not given back ends by itself, so a failure needs no handling.
+    runInBackground(
+      () => this.#store.giveBack?.(),
+      () => undefined,
+    );
   }
 
   /** The way of nearly every request. It does what `#decide` does, without a closure for each step. */

@@ -132,6 +132,12 @@ export interface Store<M extends Mode = Mode> {
    * eviction.
    */
   keyState(limit: Limit, key: string, timeoutMs?: number): Answer<Inspection, M>;
+
+  /**
+   * Gives back what this process has charged ahead of requests (leases). Limiters and middlewares call it when they close. The store stays
+   * open, and others may go on using it. Default: the store charges nothing ahead.
+   */
+  giveBack?(): Answer<void, M>;
 }
 
 /** The identity of a store's data. */

@@ -1,0 +1,264 @@
+import {
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  leakyBucket,
+  type Policy,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
+import type { RedisServer } from "@floodgate/test-servers";
+import type { Redis } from "ioredis";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { type RedisStore, type RedisStoreOptions, redisStore } from "../src/index.js";
+import { runsDuring } from "./commands.js";
+import { patienceMs } from "./patient-store.js";
+import { useRedis } from "./use-redis.js";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let server: RedisServer;
+let redis: Redis;
+useRedis((started, connected) => {
+  server = started;
+  redis = connected;
+});
+
+let nowMs: number;
+let prefixes = 0;
+let prefix: string;
+beforeEach(() => {
+  nowMs = 1_700_000_000_000;
+  prefix = `leases-${prefixes++}`;
+});
+
+/** A store with leases under the clock of the test. Several of them are several processes. */
+function leasing(options: RedisStoreOptions = {}): RedisStore {
+  return redisStore(redis, { lease: true, clock: () => nowMs, prefix, ...options });
+}
+
+function limiterOn(store: RedisStore, policy: Policy, options: { name?: string; lease?: boolean } = {}): Limiter<"async"> {
+  return createLimiter({ name: "api", policy, store, timeoutMs: patienceMs, onStoreError: "deny", ...options });
+}
+
+/** Makes requests one after the other, and returns how many were allowed. No fetch is in flight then. */
+async function consume(limiter: Limiter<"async">, requests: number, key = "hot"): Promise<number> {
+  let allowed = 0;
+  for (let i = 0; i < requests; i++) if ((await limiter.consume(key)).allowed) allowed++;
+  await charged(limiter, key);
+  return allowed;
+}
+
+/** The units that Redis counts for a key. */
+async function charged(limiter: Limiter<"async">, key = "hot"): Promise<number> {
+  return (await limiter.keyState(key)).decision.used;
+}
+
+const minutely = fixedWindow({ limit: 1000, window: "1m" });
+
+describe("a lease", () => {
+  it("spends units of a hot key without asking Redis, and gives back the others", async () => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    const runs = await runsDuring(server, () => consume(limiter, 300));
+    expect(runs).toBeLessThan(40);
+    expect(await charged(limiter)).toBeGreaterThan(300);
+    await store.giveBack();
+    expect(await charged(limiter)).toBe(300);
+  });
+
+  it("is not taken for a key that few requests ask for", async () => {
+    const limiter = limiterOn(leasing(), minutely);
+    for (let i = 0; i < 30; i++) {
+      await consume(limiter, 3);
+      nowMs += 50;
+    }
+    expect(await charged(limiter)).toBeLessThanOrEqual(90);
+    expect(await redis.keys(`${prefix}:*:leases`)).toEqual([]);
+  });
+
+  it("shows what remains as last seen, less what was spent here", async () => {
+    const limiter = limiterOn(leasing(), minutely);
+    await consume(limiter, 20);
+    const first = await limiter.consume("hot");
+    const second = await limiter.consume("hot", { cost: 3 });
+    expect(second).toMatchObject({ allowed: true, limit: 1000, cost: 3, retryAfterMs: 0, degraded: false });
+    expect([first.remaining, second.remaining]).toEqual([979, 976]);
+    expect((await limiter.peek("hot")).remaining).toBe(976);
+  });
+
+  it.each([
+    ["a fixed window", minutely],
+    ["a token bucket", tokenBucket({ capacity: 1000, refill: 1, every: "1d" })],
+    ["a log", slidingWindowLog({ limit: 1000, window: "1h" })],
+  ])("admits the limit of %s exactly, with several processes, once unused units were given back", async (_, policy) => {
+    const stores = Array.from({ length: 3 }, () => leasing());
+    const limiters = stores.map((store) => limiterOn(store, policy));
+    const allowed = await Promise.all(limiters.map((limiter, i) => consume(limiter, 100 + 300 * i)));
+    let sum = allowed.reduce((total, count) => total + count, 0);
+    expect(sum).toBeLessThanOrEqual(1000);
+    for (const store of stores) await store.giveBack();
+    expect(await charged(limiters[0] as Limiter<"async">)).toBe(sum);
+    nowMs += 1000;
+    sum += await consume(limiters[0] as Limiter<"async">, 1000);
+    await stores[0]?.giveBack();
+    sum += await consume(limiters[1] as Limiter<"async">, 50);
+    expect(sum).toBe(1000);
+  });
+
+  it("is shared among the processes that leased the key lately: each gets at most its part of half of what remains", async () => {
+    const [first, second] = [
+      limiterOn(leasing(), fixedWindow({ limit: 200, window: "1m" })),
+      limiterOn(leasing(), fixedWindow({ limit: 200, window: "1m" })),
+    ];
+    await consume(first, 10);
+    await consume(second, 10);
+    // 10 of the first, at most 95 leased by it; 10 of the second.
+    expect(await charged(second)).toBeLessThanOrEqual(10 + 95 + 10 + 42);
+    expect(await charged(second)).toBeGreaterThan(20);
+  });
+
+  it("ends after its life, and what it did not spend comes back", async () => {
+    const limiter = limiterOn(leasing({ lease: { lifeMs: 10 } }), minutely);
+    await consume(limiter, 20);
+    nowMs += 10;
+    await vi.waitFor(async () => expect(await charged(limiter)).toBe(20), { timeout: patienceMs });
+  });
+
+  it("ends before the edge of a fixed window, and is never spent in the next one", async () => {
+    nowMs = 60_000 * 28_333_333 - 12;
+    const limiter = limiterOn(leasing(), minutely);
+    await consume(limiter, 50);
+    nowMs += 12;
+    const { remaining } = await limiter.consume("hot");
+    expect(remaining).toBe(999);
+  });
+
+  it("is not spent when the clock steps back before its debit", async () => {
+    const limiter = limiterOn(leasing(), minutely);
+    await consume(limiter, 50);
+    nowMs -= 1;
+    const runs = await runsDuring(server, () => limiter.consume("hot"));
+    expect(runs).toBeGreaterThanOrEqual(1);
+  });
+
+  it("ends with a block here, and its units come back", async () => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    await consume(limiter, 50);
+    await limiter.block("hot", "1h");
+    expect(await consume(limiter, 5)).toBe(0);
+    await store.giveBack();
+    await limiter.unblock("hot");
+    expect(await charged(limiter)).toBe(50);
+    expect(await consume(limiter, 5)).toBe(5);
+  });
+
+  it("is granted to no blocked key: a block elsewhere holds within a life", async () => {
+    const [here, there] = [limiterOn(leasing(), minutely), limiterOn(leasing(), minutely)];
+    await consume(here, 50);
+    await there.block("hot", "1h");
+    nowMs += 100;
+    expect(await consume(here, 50)).toBe(0);
+  });
+
+  it("ends with a reset here, and gives back nothing to the new state", async () => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    await consume(limiter, 50);
+    await limiter.reset("hot");
+    expect((await limiter.consume("hot")).remaining).toBe(999);
+    await store.giveBack();
+    expect(await charged(limiter)).toBe(1);
+  });
+
+  it("gives back nothing to a state that was reset elsewhere", async () => {
+    const store = leasing();
+    const [here, there] = [limiterOn(store, minutely), limiterOn(leasing(), minutely)];
+    await consume(here, 50);
+    await there.reset("hot");
+    await there.consume("hot", { cost: 4 });
+    await store.giveBack();
+    expect(await charged(there)).toBe(4);
+  });
+
+  it("is a charge whose parts can be settled and refunded, each once", async () => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    await consume(limiter, 50);
+    const decision = await limiter.consume("hot", { cost: 4 });
+    expect(await limiter.settle("hot", decision, 1)).toBe(-3);
+    expect(await limiter.refund("hot", decision)).toBe(0);
+    const other = await limiter.consume("hot", { cost: 2 });
+    expect(await limiter.settle("hot", other, 10)).toBe(8);
+    await store.giveBack();
+    expect(await charged(limiter)).toBe(50 + 1 + 10);
+  });
+
+  it("is given back when its limiter closes", async () => {
+    const store = leasing();
+    const limiter = limiterOn(store, minutely);
+    await consume(limiter, 50);
+    limiter.close();
+    const other = limiterOn(leasing(), minutely);
+    await vi.waitFor(async () => expect(await charged(other)).toBe(50), { timeout: patienceMs });
+  });
+
+  it("is spent no more after the limit was lowered", async () => {
+    const store = leasing();
+    const before = limiterOn(store, minutely);
+    await consume(before, 50);
+    before.close();
+    const after = limiterOn(store, fixedWindow({ limit: 50, window: "1m" }));
+    expect(await consume(after, 10)).toBe(0);
+  });
+
+  it("counts for several limits at once: spent only if each has units here", async () => {
+    const store = leasing();
+    const [one, other] = [limiterOn(store, minutely), limiterOn(store, fixedWindow({ limit: 90, window: "1m" }), { name: "small" })];
+    let allowed = 0;
+    for (let i = 0; i < 120; i++) {
+      const both = await consumeAll([
+        { limiter: one, key: "hot" },
+        { limiter: other, key: "all" },
+      ]);
+      if (both.allowed) allowed++;
+    }
+    await store.giveBack();
+    expect(allowed).toBeLessThanOrEqual(90);
+    expect(allowed).toBeGreaterThanOrEqual(60);
+    expect([await charged(one), await charged(other, "all")]).toEqual([allowed, allowed]);
+  });
+});
+
+describe("the option `lease`", () => {
+  it("of a limit works without that of the store, and switches that of the store off", async () => {
+    const off = limiterOn(leasing(), minutely, { lease: false });
+    await consume(off, 50);
+    expect(await charged(off)).toBe(50);
+    const on = limiterOn(leasing({ lease: false }), minutely, { name: "on", lease: true });
+    await consume(on, 50);
+    expect(await charged(on)).toBeGreaterThan(50);
+  });
+
+  it("of the store leaves queues and logs of rejections alone, and that of such a limit is an error that says why", async () => {
+    const store = leasing();
+    const policies = [
+      leakyBucket({ capacity: 100, leak: 1, every: "1h" }),
+      slidingWindowLog({ limit: 100, window: "1h", countRejected: true }),
+    ];
+    for (const [i, policy] of policies.entries()) {
+      const limiter = limiterOn(store, policy, { name: `never ${i}` });
+      await consume(limiter, 50);
+      expect(await charged(limiter)).toBe(50);
+      expect(() => limiterOn(store, policy, { name: `never ${i}`, lease: true })).toThrow(
+        expect.objectContaining({ code: "FLOODGATE_CONFLICTING_OPTIONS" }),
+      );
+    }
+  });
+
+  it.each([[{ lifeMs: 9 }], [{ lifeMs: 10_001 }], [{ lifeMs: 50.5 }], ["yes"], [{ life: 100 }]])("rejects %o", (lease) => {
+    expect(() => redisStore(redis, { lease } as RedisStoreOptions)).toThrow(/lease/);
+  });
+});
