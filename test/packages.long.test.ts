@@ -77,8 +77,11 @@ const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 
-/** Bundles that no user imports. */
-const programs: Readonly<Record<string, readonly string[]>> = { "@floodgate/rules": ["dist/parse-worker.js"] };
+/** Bundles that no user imports: a worker thread, and what one command alone loads. */
+const programs: Readonly<Record<string, readonly string[]>> = {
+  "@floodgate/rules": ["dist/parse-worker.js"],
+  "@floodgate/cli": ["dist/migrate.js"],
+};
 
 describe("the tarballs", { timeout: 30_000 }, () => {
   it.each(names)("%s holds its sources, their types, what they are bundled into, and the papers", async (name) => {
@@ -107,10 +110,15 @@ describe("the tarballs", { timeout: 30_000 }, () => {
     expect(maps).not.toEqual([]);
     // What is no source and is read as it is.
     const folder = folders[names.indexOf(name)] as string;
-    const read = ["vectors", "lua", "static", ...(name === "@floodgate/dashboard" ? ["dist/page"] : [])].flatMap((kind) =>
-      existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : [],
-    );
+    const read = [
+      "vectors",
+      "lua",
+      "static",
+      ...(name === "@floodgate/core" ? ["docs"] : []),
+      ...(name === "@floodgate/dashboard" ? ["dist/page"] : []),
+    ].flatMap((kind) => (existsSync(join(root, "packages", folder, kind)) ? filesIn(folder, kind) : []));
     const expected = [...sources, ...types, ...bundles, ...maps, ...read, ...(papers[name] ?? []), "LICENSE", "README.md", "package.json"];
+    if (held.includes("CHANGELOG.md")) expected.push("CHANGELOG.md");
     expect(held, "a file too many in dist is left from a source that is gone: remove dist and build again").toEqual(
       [...new Set(expected)].sort(),
     );

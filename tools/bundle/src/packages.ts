@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const packages = join(dirname(fileURLToPath(import.meta.url)), "../../../packages");
+/** The folder of all published packages. */
+export const packages: string = join(dirname(fileURLToPath(import.meta.url)), "../../../packages");
 
 /** A package as it is bundled. */
 export interface Package {

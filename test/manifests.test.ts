@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+// What npm shows and does with each package.
+
+const packages = join(import.meta.dirname, "../packages");
+const manifests = readdirSync(packages).map((folder) => JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8")));
+
+describe.each(manifests.map((manifest) => [manifest.name, manifest]))("%s", (_, manifest) => {
+  it("says what it is, and runs where all of them run", () => {
+    expect(manifest).toMatchObject({ license: "MIT", type: "commonjs", engines: { node: ">=20.19" } });
+    expect(manifest.description).toMatch(/^[^.]+$/);
+    expect(manifest.keywords).toEqual(expect.arrayContaining(["floodgate", "rate-limiting"]));
+    expect(manifest.files).toEqual(expect.arrayContaining(["CHANGELOG.md", "dist", "!dist/.tsbuildinfo", "src"]));
+  });
+
+  it("is published for everybody, with provenance, from wherever the sources are", () => {
+    expect(manifest.publishConfig).toMatchObject({ access: "public", provenance: true });
+    expect(manifest).not.toHaveProperty("repository");
+    expect(manifest.private).toBeUndefined();
+  });
+
+  it("lets bundlers drop what an app does not use: only a command does anything when it is loaded", () => {
+    expect(manifest.sideEffects).toEqual(manifest.bin === undefined ? false : Object.values(manifest.bin));
+  });
+
+  it("publishes its exports but for the sources", () => {
+    const exports = JSON.parse(JSON.stringify(manifest.exports));
+    for (const target of Object.values<Record<string, string>>(exports)) delete target["@floodgate/source"];
+    expect(manifest.publishConfig.exports).toEqual(exports);
+    expect(JSON.stringify(Object.keys(exports))).toBe(JSON.stringify(Object.keys(manifest.publishConfig.exports)));
+  });
+});
+
+it("all packages have one version, and Changesets keep it one", () => {
+  expect(new Set(manifests.map(({ version }) => version)).size).toBe(1);
+  const { fixed } = JSON.parse(readFileSync(join(packages, "../.changeset/config.json"), "utf8"));
+  expect(fixed).toEqual([manifests.map(({ name }) => name).sort()]);
+});
