@@ -13,6 +13,10 @@ const inBrowsers = ["dashboard", "simulator"].map((name) => `packages/${name}/te
 /** For `npm run test:long`: faults, soaks, the suites on older versions, the tarballs, and what takes a browser or servers for long. */
 const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
 
+/** `npm run test:quick` leaves these out: they take a third of its time. */
+const thorough =
+  process.env["FLOODGATE_QUICK"] === "1" ? ["hand-over", "eviction-model", "constant-time"].map((name) => `**/${name}.test.ts`) : [];
+
 /** In CI, a test with real servers and processes may run once more, because the machine may stall. The report names it. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
 
@@ -37,7 +41,7 @@ export default defineConfig({
           pool: "threads",
           setupFiles,
           include: ["packages/*/test/**/*.test.ts"],
-          exclude: [...withProcesses, ...inBrowsers, ...inLongRuns],
+          exclude: [...withProcesses, ...inBrowsers, ...inLongRuns, ...thorough],
         },
       },
       {
