@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { documents, repository } from "@floodgate/docs";
+import { expect, it } from "vitest";
+
+/** Environment variables of the command line, which begin in the same way. */
+const variables = ["FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
+
+const all = documents();
+const page = all.find(({ file }) => file === "docs/errors.md");
+
+/** Every code of an error or a warning in the sources of the packages. */
+function codes(): string[] {
+  const packages = join(repository, "packages");
+  const sources = readdirSync(packages).flatMap((name) => {
+    const folder = join(packages, name, "src");
+    return readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.m?ts$/.test(file))
+      .map((file) => readFileSync(join(folder, file), "utf8").replace(/^\s*(?:\/\/|\/?\*).*$/gm, ""));
+  });
+  const found = sources.flatMap((source) => [...source.matchAll(/"(FLOODGATE_[A-Z_]+)"/g)].map(([, code = ""]) => code));
+  return [...new Set(found)].filter((code) => !variables.includes(code)).sort();
+}
+
+it("docs/errors.md has a heading for every code of the sources, and for no other", () => {
+  const headings = page?.headings.map(({ text }) => text).filter((text) => text.startsWith("FLOODGATE_"));
+  expect(headings?.sort()).toEqual(codes());
+});
+
+it("docs/errors.md says something about each code", () => {
+  const sections = page?.text.split(/^### /m).slice(1) ?? [];
+  expect(sections.filter((section) => section.trim().split("\n").length < 3)).toEqual([]);
+});
+
+it("every code that a document names exists", () => {
+  const known = new Set([...codes(), ...variables]);
+  // The settings of the gateway are variables too; `docs/gateway-settings.md` is written from them.
+  const settings = all.find(({ file }) => file === "docs/gateway-settings.md")?.text ?? "";
+  const wrong = all.flatMap(({ file, text }) =>
+    text
+      .split("\n")
+      .flatMap((line, i) =>
+        [...line.matchAll(/\bFLOODGATE_[A-Z_]*[A-Z]\b/g)]
+          .filter(([code]) => !known.has(code) && !settings.includes(code))
+          .map(([code]) => `${file}:${i + 1}: there is no ${code}`),
+      ),
+  );
+  expect(wrong.join("\n")).toBe("");
+});
+
+it.each(variables)("the environment variable %s is documented", (variable) => {
+  expect(all.some(({ file, text }) => file !== "docs/errors.md" && text.includes(variable))).toBe(true);
+});

@@ -1,0 +1,70 @@
+import { documents, type MarkdownFile, type TableRow } from "@floodgate/docs";
+import { describe, expect, it } from "vitest";
+import { allOptions, defaultIn, type Option, plainValue } from "../src/options.js";
+
+const all = documents();
+
+/** The tables of options of an entry point: in the README of its package, and for what that leaves out, in docs. */
+function tablesFor(entry: string): TableRow[] {
+  const [, name] = entry.split("/");
+  return all.filter(({ file }) => file === `packages/${name}/README.md` || file.startsWith("docs/")).flatMap(({ rows }) => rows);
+}
+
+/** The cells of a row that name options: those below "option", or the first one. */
+function optionCells({ cells, head }: TableRow): string[] {
+  const below = cells.filter((_, i) => /\boptions?\b/.test(head[i] ?? ""));
+  return below.length > 0 ? below : cells.slice(0, 1);
+}
+
+function names(row: TableRow, option: string): boolean {
+  return optionCells(row).some((cell) => [...cell.matchAll(/`([^`]+)`/g)].some(([, code]) => code === option));
+}
+
+function faultOf(rows: readonly TableRow[], { name, default: value }: Option): string | undefined {
+  const own = rows.filter((row) => names(row, name));
+  if (own.length === 0) return `${name}: no table of options has it`;
+  if (value === undefined) return undefined;
+  const says = own.some(({ cells }) => new RegExp(`(?<![\\w.])${escaped(value)}(?![\\w.]*\\w)`).test(plainValue(cells.join(" | "))));
+  return says ? undefined : `${name}: no table of options says that its default is ${value}`;
+}
+
+const entries = allOptions();
+
+describe.each(entries)("$name of $entry", ({ entry, options }) => {
+  const rows = tablesFor(entry);
+
+  it("has all its options and their defaults in the docs", () => {
+    expect(options.flatMap((option) => faultOf(rows, option) ?? []).join("\n")).toBe("");
+  });
+
+  it("has the options inside its options in the docs", () => {
+    const missing = options.flatMap(({ name, inside }) =>
+      inside.filter((one) => !all.some((page) => mentions(page, name, one))).map((one) => `${name}.${one}`),
+    );
+    expect(missing.join("\n")).toBe("");
+  });
+});
+
+it("the functions that most apps call are among them", () => {
+  const found = entries.map(({ entry, name }) => `${entry} ${name}`);
+  const adapters = ["express", "koa", "hono"].map((name) => `@floodgate/${name} rateLimit`);
+  expect(found).toEqual(expect.arrayContaining([...adapters, "@floodgate/core createLimiter", "@floodgate/store-redis redisStore"]));
+});
+
+it("a default is read in a docstring", () => {
+  expect(defaultIn("How long. Default 10,000.")).toBe("10000");
+  expect(defaultIn('One of them. Default `"allow"`.')).toBe("allow");
+  expect(defaultIn("Whether. Default false: they are masked.")).toBe("false");
+  expect(defaultIn("The share. Default 0.001.")).toBe("0.001");
+  expect(defaultIn("A window. Default `1m`.")).toBe("1m");
+  expect(defaultIn("Default: the limit.")).toBeUndefined();
+});
+
+/** Whether a page has an option inside another one: `{ ips: ["10.0.0.0/8"] }` near `exempt`. */
+function mentions({ text }: MarkdownFile, option: string, inside: string): boolean {
+  return new RegExp(`\\b${option}\\b[^]{0,300}\\b${inside}\\b`).test(text);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[^\w]/g, "\\$&");
+}
