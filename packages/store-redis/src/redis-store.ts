@@ -97,6 +97,7 @@ interface CheckedOptions {
 class SharedStore implements RedisStore {
   readonly mode = "async";
   readonly keepsDeadlines = true;
+  readonly answersFromCache = true;
   readonly scope: object;
   readonly sharedAs: string;
   /** On a Cluster, the server of a key. */

@@ -24,6 +24,8 @@ export interface Circuit {
   succeeded(period: number): void;
   /** Reports that the store failed, or did not answer in time. */
   failed(period: number, error?: unknown): void;
+  /** Reports that the call was answered without asking the store. The next request may probe. */
+  unused(period: number): void;
 }
 
 /** A circuit breaker: stops calling a store, or a part of it, that fails, so that requests do not wait for it, and probes for its return. */
@@ -92,6 +94,10 @@ export class Breaker implements Circuit {
     if (this.#state === "closed" && (this.#outcomes & row) !== row && bits(this.#outcomes) < mostFaults) return;
     this.#probeAtMs = steadyMs() + pauseMs * (0.75 + Math.random() / 2);
     this.#become("open", error);
+  }
+
+  unused(period: number): void {
+    if (period === this.#period && this.#state === "half-open") this.#probeAtMs = steadyMs();
   }
 
   #become(state: BreakerState, error?: unknown): void {

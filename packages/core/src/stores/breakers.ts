@@ -97,6 +97,10 @@ class SeveralBreakers implements Circuit {
     for (const [breaker, period] of this.#periods) breaker.succeeded(period);
   }
 
+  unused(): void {
+    for (const [breaker, period] of this.#periods) breaker.unused(period);
+  }
+
   /** An error that names its part says nothing about the others. */
   failed(_period: number, error?: unknown): void {
     const failed = this.#breakers.get(partThatFailed(error) ?? "");

@@ -90,7 +90,7 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     } catch (error) {
       return this.#consumeFailed(circuit, period, error, limit, key, cost);
     }
-    if (!isPromise(answer)) return this.#consumed(circuit, period, answer, limit, key, cost);
+    if (!isPromise(answer)) return this.#consumed(circuit, period, answer, limit, key, cost, this.#store.answersFromCache);
     const pending = this.#store.keepsDeadlines === true ? answer : this.atMost(this.timeoutMs, answer);
     return pending.then(
       (made) => this.#consumed(circuit, period, made, limit, key, cost),
@@ -98,9 +98,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     ) as Decided<Decision, M>;
   }
 
-  #consumed(circuit: Circuit, period: number, made: Decision, limit: Limit, key: string, cost: number): Decision {
+  #consumed(circuit: Circuit, period: number, made: Decision, limit: Limit, key: string, cost: number, isCached = false): Decision {
     if (!isDecision(made)) return this.#consumeFailed(circuit, period, wrongAnswer(made), limit, key, cost);
-    circuit.succeeded(period);
+    if (isCached) circuit.unused(period);
+    else circuit.succeeded(period);
     return made.allowed ? charged(made, limit, key, this) : owned(made);
   }
 
@@ -174,9 +175,10 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     const circuit = this.#breakers.of(checks);
     const period = circuit.admits(this.timeoutMs);
     if (period === 0) return this.#fallBack(decide);
-    const done = (value: T): T => {
+    const done = (value: T, isCached = false): T => {
       if (!isDecided(value)) return fault(wrongAnswer(value));
-      circuit.succeeded(period);
+      if (isCached) circuit.unused(period);
+      else circuit.succeeded(period);
       return charge(value);
     };
     const fault = (error: unknown): T => {
@@ -189,7 +191,8 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     } catch (error) {
       return fault(error);
     }
-    return (isPromise(answer) ? answer.then(done, fault) : done(answer)) as Decided<T, M>;
+    if (!isPromise(answer)) return done(answer, this.#store.answersFromCache) as Decided<T, M>;
+    return answer.then((value) => done(value), fault) as Decided<T, M>;
   }
 
   /** Calls the store after the hand-over of these keys, both within one timeout. */

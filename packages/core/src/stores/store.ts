@@ -85,6 +85,12 @@ export interface Store<M extends Mode = Mode> {
   /** Whether each promise settles within its `timeoutMs`. If not, the caller adds a timer. */
   readonly keepsDeadlines?: boolean;
 
+  /**
+   * Whether an answer without a promise was made in this process, from a cache or from units that were charged ahead. The circuit breaker does
+   * not count it, because the server was not asked. Default false.
+   */
+  readonly answersFromCache?: boolean;
+
   /** How many keys it holds now. Undefined if it does not know. */
   readonly size?: number;
 
