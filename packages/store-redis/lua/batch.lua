@@ -1,4 +1,11 @@
--- The last part of the script: reads the policies, runs the steps and builds the reply.
+-- The last part of the general script: reads the policies, runs the steps and builds the reply. A consume alone has a script of its own,
+-- lean.lua. Calls of templates (values.lua) are inlined; the other functions here are functions.
+--
+-- KEYS     the keys of the states, in the order of the steps; then the keys of the blocks, in the same order
+-- ARGV[4]  the number of keys. As many keys of blocks follow, in the same order; on a Cluster none do, and their names are derived: a script
+--          with several keys fails while their slot moves
+-- ARGV[5]  the number of policies that follow, each as its algorithm's number and the parameters that core names
+-- ARGV...  the steps
 --
 -- A step is one of
 --   <policy> <n>          consume 1 unit of each of the next n keys. <policy> is an index, from 1
@@ -35,11 +42,12 @@
 
 -- Preallocated tables: growing them would cost more than the decision.
 local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
-local policies = {}
+-- The `decide` of each policy, and where its arguments begin.
+local policies, policy_args = {}, {}
 local arg = 6
 for i = 1, tonumber(ARGV[5]) do
-  local policy, parameters = policy_at(arg)
-  policies[i] = policy
+  local decide, parameters = decide_at(arg)
+  policies[i], policy_args[i] = decide, arg
   arg = arg + 1 + parameters
 end
 
@@ -60,19 +68,10 @@ local function append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahea
     size = size + 2
     return
   end
-  answer[size + 1] = allowed and -1 or -2
-  answer[size + 2] = remaining
-  answer[size + 3] = retry_ms
-  answer[size + 4] = reset_ms
-  answer[size + 5] = delay_ms
-  answer[size + 6] = ahead_ms
-  size = size + 6
-  if brief then return end
-  local count = state and #state or 0
-  size = size + 1
-  answer[size] = count
-  for i = 1, count do answer[size + i] = state[i] end
-  size = size + count
+  size = append_decision(answer, size, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
+  if not brief then
+    size = append_state(answer, size, state)
+  end
 end
 
 -- Appends the decision for a blocked key.
@@ -85,13 +84,13 @@ local function append_blocked(left_ms, ok, allowed, remaining, retry_ms, reset_m
   append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
 end
 
--- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none. `block_names` has the key of the
--- block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay one MGET for all of them.
+-- `block_names` has the key of the block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay
+-- one MGET for all of them.
 local keys, block_names, blocks = tonumber(ARGV[4]), {}, nil
 if #KEYS > keys then
   for i = 1, keys do block_names[i] = KEYS[keys + i] end
 else
-  for i = 1, keys do block_names[i] = string.gsub(KEYS[i], ':[^:]*$', ':blocks') end
+  for i = 1, keys do block_names[i] = gsub(KEYS[i], ':[^:]*$', ':blocks') end
 end
 
 local function note_block(number, value)
@@ -109,31 +108,19 @@ for from = 1, keys, 1000 do
   end
 end
 
-local function times_of(value)
-  local block_start, block_end, ban_start, ban_end = string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
-  if not block_start then return 0, 0, 0, 0 end
-  return tonumber(block_start), tonumber(block_end), tonumber(ban_start), tonumber(ban_end)
-end
-
--- One that begins more than its own length ahead of the clock is void, as in core's blocks.ts.
-local function left_of(from_ms, until_ms)
-  if until_ms <= now or from_ms - now > until_ms - from_ms then return 0 end
-  return until_ms - now
-end
-
 -- How long the key of a block is still turned away. Call it only if there are `blocks`.
-local function blocked_ms(number)
-  local block_start, block_end, ban_start, ban_end = times_of(blocks[number])
-  return max(left_of(block_start, block_end), left_of(ban_start, ban_end))
+local function blocked_at(number)
+  local left_ms = blocked_ms(blocks[number])
+  return left_ms
 end
 
 local function write_block(number, block_start, block_end, ban_start, ban_end)
-  local name, value = block_names[number], nil
-  local left_ms = max(left_of(block_start, block_end), left_of(ban_start, ban_end))
+  local name, value = block_names[number], format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
+  local left_ms = blocked_ms(value)
   if left_ms > 0 then
-    value = format('%.0f %.0f %.0f %.0f', block_start, block_end, ban_start, ban_end)
-    call('SET', name, value, 'PX', ttl(left_ms))
+    call('SET', name, value, 'PX', left_ms + longer_ms)
   else
+    value = nil
     call('DEL', name)
   end
   blocks = blocks or {}
@@ -164,38 +151,37 @@ local function reset(key, number)
 end
 
 -- Settles a charge. A charge to an earlier state refunds nothing; only a bucket still charges a higher cost.
-local function settle(key, policy, reserved, charged_at, instant, cost)
+local function settle(key, policy_arg, reserved, charged_at, instant, cost)
   local born = call('GETRANGE', key, '0', birth_size - 1)
   if #born < birth_size or unpack(birth_format, born) > instant then
     if cost <= reserved then return 0 end
-    charged_at = -math.huge
+    charged_at = -huge
   end
-  return policy.settle(key, policy, charged_at, reserved, cost)
+  return settle_at(policy_arg)(key, charged_at, reserved, cost)
 end
 
 -- Settles a charge by its receipt, once. The mark lives as long as the receipt is valid.
 local function redeem(key, mark, until_ms, ...)
   if now >= until_ms or call('EXISTS', mark) == 1 then return 0 end
   local change, parts = settle(key, ...)
-  call('SET', mark, '1', 'PX', ttl(until_ms - now))
+  call('SET', mark, '1', 'PX', until_ms - now + longer_ms)
   return change, parts
 end
 
 local key, last = 0, #ARGV
 while arg <= last do
   local step = ARGV[arg]
-  local policy = policies[tonumber(step)]
+  local decide = policies[tonumber(step)]
   arg = arg + 1
-  if policy then
-    local decide = policy.decide
+  if decide then
     for _ = 1, tonumber(ARGV[arg]) do
       key = key + 1
       check = key
-      local left_ms = blocks and blocked_ms(key) or 0
+      local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(decide, KEYS[key], policy, 1, false))
+        append_blocked(left_ms, pcall(decide, KEYS[key], 1, false))
       else
-        append(pcall(decide, KEYS[key], policy, 1, true))
+        append(pcall(decide, KEYS[key], 1, true))
       end
     end
     arg = arg + 1
@@ -214,23 +200,23 @@ while arg <= last do
     for _ = 1, tonumber(ARGV[arg - 1]) do
       local before, whole, problem = size, true, nil
       for i = 2, count do
-        local ok, allows = pcall(limits[i].decide, KEYS[key + i], limits[i], costs[i], false)
+        local ok, allows = pcall(limits[i], KEYS[key + i], costs[i], false)
         if not ok then problem = allows end
-        if blocks and blocked_ms(key + i) > 0 then allows = false end
+        if blocks and blocked_at(key + i) > 0 then allows = false end
         whole = whole and (allows or shadows[i])
       end
       size = size + 1
       for i = 1, count do
         local limit, name = limits[i], KEYS[key + i]
         check = key + i
-        local left_ms = blocks and blocked_ms(key + i) or 0
+        local left_ms = blocks and blocked_at(key + i) or 0
         local commit = whole and not looks[i] and left_ms == 0
         if not (whole or looks[i] or problem or left_ms > 0) then
-          local ok, allows = pcall(limit.decide, name, limit, costs[i], false)
+          local ok, allows = pcall(limit, name, costs[i], false)
           commit = ok and not allows
         end
         if not problem then
-          local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit.decide, name, limit, costs[i], commit)
+          local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit, name, costs[i], commit)
           if ok then
             if i == 1 then
               whole = whole and (allows and left_ms == 0 or shadows[1])
@@ -272,24 +258,25 @@ while arg <= last do
   else
     key = key + 1
     check = key
-    local policy = policies[tonumber(ARGV[arg])]
+    local policy = tonumber(ARGV[arg])
+    decide = policies[policy]
     if step == 'c' or step == 'p' then
       local takes = step == 'c'
       local cost = takes and tonumber(ARGV[arg + 1]) or 1
       arg = arg + (takes and 2 or 1)
-      local left_ms = blocks and blocked_ms(key) or 0
+      local left_ms = blocks and blocked_at(key) or 0
       if left_ms > 0 then
-        append_blocked(left_ms, pcall(policy.decide, KEYS[key], policy, cost, false))
+        append_blocked(left_ms, pcall(decide, KEYS[key], cost, false))
       else
-        append(pcall(policy.decide, KEYS[key], policy, cost, takes))
+        append(pcall(decide, KEYS[key], cost, takes))
       end
     elseif step == 'l' then
       local want, member, kept_ms = tonumber(ARGV[arg + 1]), ARGV[arg + 2], tonumber(ARGV[arg + 3])
       arg = arg + 4
       -- Charges nothing before all else has worked.
       local function lease()
-        if blocks and blocked_ms(key) > 0 then return 0, 0, 0 end
-        local _, remaining, _, reset_ms = policy.decide(KEYS[key], policy, 1, false)
+        if blocks and blocked_at(key) > 0 then return 0, 0, 0 end
+        local _, remaining, _, reset_ms = decide(KEYS[key], 1, false)
         local members, time = KEYS[key] .. ':leases', format('%.0f', server_ms)
         call('ZADD', members, time, member)
         call('ZREMRANGEBYSCORE', members, '-inf', format('(%.0f', server_ms - kept_ms))
@@ -297,7 +284,7 @@ while arg <= last do
         local processes = call('ZCARD', members)
         local units = min(want, floor(remaining / (2 * processes)))
         if units < 2 then return 0, processes, reset_ms end
-        return units, processes, policy.decide(KEYS[key], policy, units, true)
+        return units, processes, decide(KEYS[key], units, true)
       end
       local ok, units, processes, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms = pcall(lease)
       if not ok then
@@ -313,12 +300,13 @@ while arg <= last do
     elseif step == 'i' then
       local before = wants_state
       wants_state = 'whole'
-      local ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(policy.decide, KEYS[key], policy, 1, false)
+      local ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(decide, KEYS[key], 1, false)
       wants_state = before
       arg = arg + 1
       append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
       if ok then
-        answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = times_of(blocks and blocks[key])
+        local block_start, block_end, ban_start, ban_end = times_of(blocks and blocks[key])
+        answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = block_start, block_end, ban_start, ban_end
         size = size + 4
       end
     elseif step == 's' or step == 'r' then
@@ -327,10 +315,10 @@ while arg <= last do
       arg = arg + 5
       local ok, change, parts
       if step == 's' then
-        ok, change, parts = pcall(settle, KEYS[key], policy, reserved, charged_at, instant, cost)
+        ok, change, parts = pcall(settle, KEYS[key], policy_args[policy], reserved, charged_at, instant, cost)
       else
         key = key + 1
-        ok, change, parts = pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy, reserved, charged_at, instant, cost)
+        ok, change, parts = pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy_args[policy], reserved, charged_at, instant, cost)
         arg = arg + 1
       end
       if ok then

@@ -3,22 +3,27 @@
 -- State       layout 1: the window's start, the units taken in it
 local layout, state_size, fields = 1, 15, '>Bi7i7'
 
-local function load(key, window)
-  local value = read(key, layout, state_size)
+local function load(key)
+  local value = read(key, state_size)
+  local start, count
   if value then
-    local _, start, count = unpack(fields, value, first)
-    if count > 0 and count <= largest and start - now <= window and now - start < window then return start, count end
+    local found
+    found, start, count = unpack(fields, value, first)
+    if found ~= layout or count <= 0 or count > largest or start - now > windowMs or now - start >= windowMs then value = nil end
   end
-  birth = nil
-  return floor(now / window) * window, 0
+  if not value then
+    start, count = floor(now / windowMs) * windowMs, 0
+    origin = nil
+  end
+  return start, count
 end
 
-local function decide(key, policy, cost, commit)
-  local limit, window = policy.limit, policy.windowMs
-  local start, found = load(key, window)
+local function decide(key, cost, commit)
+  local start, found = load(key)
   local count = found
   local allowed = cost <= limit - count
-  local reset = start + window - now
+  local ahead = start - now
+  local reset = ahead + windowMs
   if allowed and commit then
     count = count + cost
     -- Within a window the expiry does not change.
@@ -28,22 +33,25 @@ local function decide(key, policy, cost, commit)
       write(key, pack(fields, layout, start, count), reset)
     end
   end
-  local remaining = max(limit - count, 0)
+  local remaining = limit - count
+  if remaining < 0 then remaining = 0 end
   if count == 0 then reset = 0 end
   local retry = cost <= remaining and 0 or cost > limit and -1 or reset
   local state = wants_state and not (allowed and commit) and { [START] = start, [COUNT] = found } or nil
-  return allowed, remaining, retry, reset, 0, max(start - now, 0), state
+  return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
 end
 
-local function settle(key, policy, charged_at, reserved, cost)
-  local window = policy.windowMs
-  local start, count = load(key, window)
-  if count == 0 or charged_at < start or charged_at - start >= window then return 0 end
-  local change = max(-count, min(window_change_of(reserved, cost), largest - count))
-  if change == -count then
+local function settle(key, charged_at, reserved, cost)
+  local start, count = load(key)
+  local change = 0
+  if count ~= 0 and charged_at >= start and charged_at - start < windowMs then
+    change = window_change_of(reserved, cost)
+    change = max(-count, min(change, largest - count))
+  end
+  if change ~= 0 and change == -count then
     call('DEL', key)
   elseif change ~= 0 then
-    write(key, pack(fields, layout, start, count + change), start + window - now)
+    write(key, pack(fields, layout, start, count + change), start + windowMs - now)
   end
-  return change
+  return change, 1
 end

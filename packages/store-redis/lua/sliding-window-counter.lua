@@ -2,123 +2,133 @@
 -- policy is strict. The twin of core's sliding-window-counter.ts.
 --
 -- State       layout 2: the start of the newest counted sub-window, its count, and those of the `buckets` before it, newest first
-local layout, count_fields, zero = 2, '>i7', ('\0'):rep(7)
-
--- Unpacks a state: its start, and the counts.
-local function cells_of(value, policy)
-  local buckets = policy.buckets
-  -- A Lua function can return only some thousand values, so counts beyond a hundred are read one by one.
-  local fields = policy.fields or '>i7' .. ('i7'):rep(min(buckets + 1, 100))
-  policy.fields = fields
-  local cells = { unpack(fields, value, 2) }
-  for i = 102, buckets + 2 do cells[i] = unpack(count_fields, value, 7 * i - 5) end
-  cells[buckets + 3] = nil
-  return cells
-end
+local layout, count_fields, zero = 2, '>i7', '\0\0\0\0\0\0\0'
+local width = windowMs / buckets
+-- A Lua function can return only some thousand values, so counts beyond a hundred are read one by one.
+local fields = '>i7' .. rep('i7', min(buckets + 1, 100))
 
 -- Returns the state as of now (the current sub-window's start, and the counts by age), the stored value, and its age in sub-windows
 -- (`buckets` + 1 if nothing of it counts any more).
-local function load(key, policy)
-  local window, buckets = policy.windowMs, policy.buckets
-  local width = window / buckets
-  local value, past = read(key, layout, 15 + 7 * buckets), buckets + 1
-  if value then
-    value = value:sub(first)
-    local cells = cells_of(value, policy)
+local function load(key)
+  local cells, past = nil, buckets + 1
+  local value = read(key, 15 + 7 * buckets)
+  if value and byte(value, first) == layout then
+    cells = { unpack(fields, value, first + 1) }
+    for i = 102, buckets + 2 do cells[i] = unpack(count_fields, value, first + 7 * i - 6) end
+    cells[buckets + 3] = nil
     local away = now - cells[START]
-    if -away <= window then past = away < width and 0 or min(floor(away / width), past) end
-    if past == 0 then return cells, value, past end
-    if past <= buckets then
+    if -away <= windowMs then past = away < width and 0 or min(floor(away / width), past) end
+    if past > 0 and past <= buckets then
       cells[START] = cells[START] + past * width
       for i = COUNTS + buckets, COUNTS, -1 do cells[i] = i - past >= COUNTS and cells[i - past] or 0 end
-      return cells, value, past
     end
   end
-  birth = nil
-  local cells = { [START] = floor(now / width) * width }
-  for i = COUNTS, COUNTS + buckets do cells[i] = 0 end
-  return cells, '', past
+  if past > buckets then
+    cells = { [START] = floor(now / width) * width }
+    for i = COUNTS, COUNTS + buckets do cells[i] = 0 end
+    value, origin = nil, nil
+  end
+  return cells, value, past
+end
+
+-- The units of a count. Negative counts are debts; others are clamped to the limit.
+local function counted(count)
+  local units = count
+  if count < 0 then units = -count elseif count > limit then units = limit end
+  return units
 end
 
 -- The time after which no count is in the window.
-local function reset_of(policy, cells)
-  local window, buckets = policy.windowMs, policy.buckets
-  local width = window / buckets
-  for age = 0, buckets do
-    if cells[COUNTS + age] ~= 0 then return cells[START] - now + window + (1 - age) * width end
+local function reset_of(cells)
+  local reset, age = 0, 0
+  while reset == 0 and age <= buckets do
+    if cells[COUNTS + age] ~= 0 then reset = cells[START] - now + windowMs + (1 - age) * width end
+    age = age + 1
   end
-  return 0
+  return reset
 end
 
 -- The wait after which a rejected request passes. In each coming sub-window one count leaves the window; `room` is the weight that
 -- it may still have. In a strict policy the request passes when all of that count has left.
-local function retry_of(policy, cells, newer, cost)
-  local limit, buckets = policy.limit, policy.buckets
-  local width = policy.windowMs / buckets
-  local ahead, leaving, room = 0, counted(cells[COUNTS + buckets], limit), limit - cost - newer
+local function retry_of(cells, newer, cost)
+  local ahead, room = 0, limit - cost - newer
+  local leaving = counted(cells[COUNTS + buckets])
   while room < 0 do
     ahead = ahead + 1
-    leaving = counted(cells[COUNTS + buckets - ahead], limit)
+    leaving = counted(cells[COUNTS + buckets - ahead])
     room = room + leaving
   end
-  if policy.strict == 1 then return cells[START] - now + (ahead + 1) * width end
-  return cells[START] - now + (ahead + 1) * width + 1 - ceil((room + 1) * width / leaving)
+  local retry = cells[START] - now + (ahead + 1) * width
+  if strict ~= 1 then retry = retry + 1 - ceil((room + 1) * width / leaving) end
+  return retry
 end
 
-local function decide(key, policy, cost, commit)
-  local limit, buckets = policy.limit, policy.buckets
-  local width = policy.windowMs / buckets
-  local cells, value, past = load(key, policy)
+local function decide(key, cost, commit)
+  local cells, value, past = load(key)
   local start, newest = cells[START], cells[COUNTS]
   local newer = 0
-  for i = COUNTS, COUNTS + buckets - 1 do newer = newer + counted(cells[i], limit) end
-  local weighted = counted(cells[COUNTS + buckets], limit)
-  if policy.strict ~= 1 then weighted = floor(weighted * (width - max(now - start, 0)) / width) end
+  for i = COUNTS, COUNTS + buckets - 1 do
+    local units = counted(cells[i])
+    newer = newer + units
+  end
+  local weighted = counted(cells[COUNTS + buckets])
+  if strict ~= 1 then weighted = floor(weighted * (width - max(now - start, 0)) / width) end
   local remaining = limit - weighted - newer
   local allowed = cost <= remaining
+  local reset
   if allowed and commit then
     -- Keep the sign: a debt stays a debt.
     cells[COUNTS] = newest < 0 and newest - cost or newest + cost
     newer = newer + cost
     remaining = remaining - cost
+    reset = reset_of(cells)
     -- Within a sub-window the expiry does not change.
     if newest ~= 0 and steady then
       call('SETRANGE', key, '15', pack(count_fields, cells[COUNTS]))
     else
       -- Shift the counts by the sub-windows that have passed.
-      local older = zero:rep(past - 1) .. value:sub(past == 0 and 16 or 9, 8 + 7 * (buckets + 1 - past))
-      write(key, pack('>Bi7i7', layout, start, cells[COUNTS]) .. older, reset_of(policy, cells))
+      local older = rep(zero, past - 1)
+      if value then older = older .. sub(value, first + (past == 0 and 15 or 8), first + 7 + 7 * (buckets + 1 - past)) end
+      write(key, pack('>Bi7i7', layout, start, cells[COUNTS]) .. older, reset)
     end
+  else
+    reset = reset_of(cells)
   end
-  remaining = max(remaining, 0)
-  local retry = cost <= remaining and 0 or cost > limit and -1 or retry_of(policy, cells, newer, cost)
+  if remaining < 0 then remaining = 0 end
+  local retry = 0
+  if cost > limit then
+    retry = -1
+  elseif cost > remaining then
+    retry = retry_of(cells, newer, cost)
+  end
   local state = wants_state and not (allowed and commit) and cells or nil
-  return allowed, remaining, retry, reset_of(policy, cells), 0, max(start - now, 0), state
+  return allowed, remaining, retry, reset, 0, max(start - now, 0), state
 end
 
-local function settle(key, policy, charged_at, reserved, cost)
-  local limit, buckets = policy.limit, policy.buckets
-  local width = policy.windowMs / buckets
-  local cells, value, past = load(key, policy)
+local function settle(key, charged_at, reserved, cost)
+  local cells, value, past = load(key)
   local age = ceil((cells[START] - charged_at) / width)
-  if age < past or age > buckets then return 0 end
-  local count = cells[COUNTS + age]
-  if count == 0 then return 0 end
-  -- The sum of all counts times the width must stay below 2^53.
-  local room = floor(largest / width)
-  for i = COUNTS, COUNTS + buckets do room = room - math.abs(cells[i]) end
-  local change = max(-math.abs(count), min(change_of(reserved, cost), max(room, 0)))
-  if change == 0 then return 0 end
-  count = settled(count, change, limit)
-  cells[COUNTS + age] = count
-  local before = 8 + 7 * (age - past)
-  value = value:sub(1, before) .. pack(count_fields, count) .. value:sub(before + 8)
-  -- Sub-windows outside the window do not count as state either.
-  local reset = reset_of(policy, cells)
-  if reset == 0 then
-    call('DEL', key)
-  else
-    write(key, value, reset)
+  local change, count = 0, 0
+  if age >= past and age <= buckets then count = cells[COUNTS + age] end
+  if count ~= 0 then
+    -- The sum of all counts times the width must stay below 2^53.
+    local room = floor(largest / width)
+    for i = COUNTS, COUNTS + buckets do room = room - abs(cells[i]) end
+    change = change_of(reserved, cost)
+    change = max(-abs(count), min(change, max(room, 0)))
   end
-  return change
+  if change ~= 0 then
+    count = settled(count, change, limit)
+    cells[COUNTS + age] = count
+    local before = first + 7 + 7 * (age - past)
+    value = sub(value, first, before) .. pack(count_fields, count) .. sub(value, before + 8)
+    -- Sub-windows outside the window do not count as state either.
+    local reset = reset_of(cells)
+    if reset == 0 then
+      call('DEL', key)
+    else
+      write(key, value, reset)
+    end
+  end
+  return change, 1
 end

@@ -15,33 +15,38 @@ local length, text, offset
 
 -- The bytes of a range of entries.
 local function slice(key, from, to)
-  local first, last = head_size + entry_size * from, head_size + entry_size * to
-  if first >= offset and last <= offset + #text then return text:sub(first - offset + 1, last - offset) end
-  return call('GETRANGE', key, first, last - 1)
+  local start, stop, bytes = head_size + entry_size * from, head_size + entry_size * to, nil
+  if start >= offset and stop <= offset + #text then
+    bytes = sub(text, start - offset + 1, stop - offset)
+  else
+    bytes = call('GETRANGE', key, start, stop - 1)
+  end
+  return bytes
 end
 
 -- Reads a range of entries ahead.
 local function hold(key, from, to)
-  text, offset = slice(key, from, to), head_size + entry_size * from
+  text = slice(key, from, to)
+  offset = head_size + entry_size * from
 end
 
 -- The time and the running total of an entry.
 local function entry(key, i)
-  local at = head_size + entry_size * i - offset
-  if at >= 0 and at + entry_size <= #text then return unpack(fields, text, at + 1) end
-  return unpack(fields, slice(key, i, i + 1))
-end
-
-local function units_of(key, i)
-  local _, units = entry(key, i)
-  return units
+  local bytes, at = text, head_size + entry_size * i - offset
+  if at < 0 or at + entry_size > #text then
+    bytes, at = call('GETRANGE', key, offset + at, offset + at + entry_size - 1), 0
+  end
+  local time, units = unpack(fields, bytes, at + 1)
+  return time, units
 end
 
 -- The first entry of a range whose time (or running total) is above `bound`; `to` if there is none. It is usually near the start:
 -- exponential search.
 local function first_above(key, from, to, of_units, bound)
   local step, passed = 1, false
-  if length > page then hold(key, from, min(from + near, to)) end
+  if length > page then
+    hold(key, from, min(from + near, to))
+  end
   while from < to do
     local probe = passed and floor((from + to) / 2) or min(from + step, to) - 1
     local time, units = entry(key, probe)
@@ -57,17 +62,39 @@ end
 -- Opens a log. Returns the number of entries (0: no log), the index of the first that counts, the units before it, and the newest
 -- entry.
 local function open(key)
+  local to, from, base, newest, total = 0, nil, nil, nil, nil
   text, offset = call('GETRANGE', key, '0', page_end), 0
-  length, birth = #text, nil
-  if byte(text, first) ~= layout then return 0 end
-  if length == page then length = call('STRLEN', key) end
-  local to = (length - head_size) / entry_size
-  if to < 1 or to % 1 > 0 then return 0 end
-  local _, base, from = unpack(head, text, first)
-  if from >= to then return 0 end
-  birth = text:sub(1, birth_size)
-  if length <= page then return to, from, base, entry(key, to - 1) end
-  return to, from, base, unpack(fields, call('GETRANGE', key, '-14', '-1'))
+  length, origin = #text, nil
+  local found, its_base, its_from
+  if length >= head_size + entry_size then found, its_base, its_from = unpack(head, text, first) end
+  if found == layout then
+    if length == page then length = call('STRLEN', key) end
+    local entries = (length - head_size) / entry_size
+    if entries % 1 == 0 and its_from < entries then
+      to, from, base, origin = entries, its_from, its_base, text
+      if length <= page then
+        newest, total = unpack(fields, text, length - entry_size + 1)
+      else
+        newest, total = unpack(fields, call('GETRANGE', key, '-14', '-1'))
+      end
+    end
+  end
+  return to, from, base, newest, total
+end
+
+-- Merges the entries from `done` up to and including `i` into one cell pair. Returns the index after them.
+local function add_up_to(key, cells, done, i, to)
+  local added = done
+  if i >= done and i < to then
+    local time = entry(key, done)
+    local _, units = entry(key, i)
+    local size = #cells
+    cells[size + 1] = time
+    cells[size + 2] = units
+    cells[TO] = cells[TO] + 1
+    added = i + 1
+  end
+  return added
 end
 
 -- The state as core's cells. Of a long log only the eight oldest entries, the one that is waited for and the newest (of an inspected log,
@@ -75,44 +102,47 @@ end
 -- long.
 local function cells_of(key, from, to, base, waited)
   local cells, done = { [BASE] = base, [FROM] = 0, [TO] = 0 }, from
-  local function add_up_to(i)
-    if i < done or i >= to then return end
-    local size = #cells
-    cells[size + 1] = entry(key, done)
-    cells[size + 2] = units_of(key, i)
-    cells[TO] = cells[TO] + 1
-    done = i + 1
+  for i = from, from + 7 do
+    done = add_up_to(key, cells, done, i, to)
   end
-  for i = done, done + 7 do add_up_to(i) end
   if waited < to then
-    add_up_to(waited - 1)
-    add_up_to(waited)
+    done = add_up_to(key, cells, done, waited - 1, to)
+    done = add_up_to(key, cells, done, waited, to)
   end
   local newest = wants_state == 'whole' and 1000 or 1
-  if newest > 1 and done < to then hold(key, max(done, to - newest - 1), to) end
-  for i = to - newest - 1, to - 1 do add_up_to(i) end
+  if newest > 1 and done < to then
+    hold(key, max(done, to - newest - 1), to)
+  end
+  for i = to - newest - 1, to - 1 do
+    done = add_up_to(key, cells, done, i, to)
+  end
   return cells
 end
 
-local function decide(key, policy, cost, commit)
-  local limit, window, counts_rejected = policy.limit, policy.windowMs, policy.countRejected == 1
+local function decide(key, cost, commit)
   local to, oldest, stored, newest, total = open(key)
   local at, from, dropped = now, to, 0
-  if to > 0 and newest - now <= window then
-    at = max(now, newest)
-    if newest > at - window then from = first_above(key, oldest, to, false, at - window) end
+  if to > 0 and newest - now <= windowMs then
+    if newest > now then at = newest end
+    if newest > at - windowMs then
+      from = first_above(key, oldest, to, false, at - windowMs)
+    end
   end
   if from < to then
-    dropped = from == oldest and stored or units_of(key, from - 1)
+    dropped = stored
+    if from ~= oldest then
+      local _, units = entry(key, from - 1)
+      dropped = units
+    end
     -- Only a corrupted log drops more than it holds.
     if dropped > total then dropped, from = 0, to end
   end
   if from == to then
-    total, birth = 0, nil
+    total, origin = 0, nil
   end
   local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
-  local logs = commit and (allowed or counts_rejected)
+  local logs = commit and (allowed or countRejected == 1)
   if logs then
     -- A logged rejection evicts as many old units. A log that is longer than the limit keeps its length.
     total = total + min(cost, limit)
@@ -121,64 +151,83 @@ local function decide(key, policy, cost, commit)
 
   local kept = total - base
   local remaining = max(limit - kept, 0)
-  local reset = kept == 0 and 0 or (logs and at or newest) + window - now
+  local reset = kept == 0 and 0 or (logs and at or newest) + windowMs - now
   local retry, waited = 0, to
   if cost > limit then
     retry = -1
   elseif cost > remaining then
     -- The request fits when this unit has left. It may belong to the entry that is about to be written.
     waited = first_above(key, from, to, true, total - (limit - cost) - 1)
-    retry = max(1, min((waited < to and entry(key, waited) or at) + window - now, reset))
+    local leaves = at
+    if waited < to then
+      leaves = entry(key, waited)
+    end
+    retry = max(1, min(leaves + windowMs - now, reset))
   end
+
+  local state
   if not logs then
-    local state = (wants_state == 'whole' or wants_state and not counts_rejected) and cells_of(key, from, to, base, waited) or nil
-    return allowed, remaining, retry, reset, 0, at - now, state
-  end
-
-  -- Compact the log when half of its entries no longer count.
-  if base > dropped then from = first_above(key, from, to, true, base) end
-  local made = pack(fields, at, total)
-  local again = newest == at
-  if from * 2 >= to then
-    write(key, pack(head, layout, base, 0) .. slice(key, from, again and to - 1 or to) .. made, reset)
+    if wants_state == 'whole' or wants_state and countRejected ~= 1 then
+      state = cells_of(key, from, to, base, waited)
+    end
   else
-    if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
-    if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
-    -- Within a millisecond the expiry does not change.
-    if not (again and steady) then call('PEXPIRE', key, ttl(reset)) end
-  end
-  return allowed, remaining, retry, reset, 0, at - now
-end
-
-local function settle(key, policy, charged_at, reserved, cost)
-  local window = policy.windowMs
-  local to, from, base, newest, total = open(key)
-  if to == 0 then return 0 end
-  local left_ms = max(now, newest) - window
-  if newest - now > window or charged_at <= left_ms then return 0 end
-  local place = first_above(key, from, to, false, charged_at - 1)
-  if place == to then return 0 end
-  local time, units = entry(key, place)
-  -- Logged rejections may have pushed the charge out. Then nothing is refunded, and a debt counts from the first of them.
-  units = time == charged_at and max(units - (place == from and base or units_of(key, place - 1)), 0) or 0
-  local change = max(-units, min(window_change_of(reserved, cost), max(deepest - (total - base), 0)))
-  if change == 0 then return 0 end
-
-  -- Restart the running totals at the first unit that counts, so that debts do not accumulate in them.
-  local left = {}
-  hold(key, from, to)
-  for i = from, to - 1 do
-    if i ~= place or change ~= -units then
-      local time, units = entry(key, i)
-      left[#left + 1] = pack(fields, time, units - base + (i < place and 0 or change))
+    -- Compact the log when half of its entries no longer count.
+    if base > dropped then
+      from = first_above(key, from, to, true, base)
+    end
+    local made = pack(fields, at, total)
+    local again = newest == at
+    if from * 2 >= to then
+      local counting = slice(key, from, again and to - 1 or to)
+      write(key, pack(head, layout, base, 0) .. counting .. made, reset)
+    else
+      if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
+      if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
+      -- Within a millisecond the expiry does not change.
+      if not (again and steady) then call('PEXPIRE', key, max(reset, 1) + longer_ms) end
     end
   end
-  if #left > 0 then newest = unpack(fields, left[#left]) end
-  -- Entries outside the window do not count as state either.
-  if #left == 0 or newest <= left_ms then
-    call('DEL', key)
-  else
-    write(key, pack(head, layout, 0, 0) .. table.concat(left), newest + window - now)
+  return allowed, remaining, retry, reset, 0, at - now, state
+end
+
+local function settle(key, charged_at, reserved, cost)
+  local to, from, base, newest, total = open(key)
+  local change, place, left_ms = 0, to, 0
+  if to > 0 then
+    left_ms = max(now, newest) - windowMs
+    if newest - now <= windowMs and charged_at > left_ms then
+      place = first_above(key, from, to, false, charged_at - 1)
+    end
   end
-  return change
+  if place < to then
+    local time, units = entry(key, place)
+    local before = base
+    if place ~= from then
+      local _, others = entry(key, place - 1)
+      before = others
+    end
+    -- Logged rejections may have pushed the charge out. Then nothing is refunded, and a debt counts from the first of them.
+    units = time == charged_at and max(units - before, 0) or 0
+    change = window_change_of(reserved, cost)
+    change = max(-units, min(change, max(deepest - (total - base), 0)))
+    if change ~= 0 then
+      -- Restart the running totals at the first unit that counts, so that debts do not accumulate in them.
+      local left = {}
+      hold(key, from, to)
+      for i = from, to - 1 do
+        if i ~= place or change ~= -units then
+          local at, total_at = entry(key, i)
+          left[#left + 1] = pack(fields, at, total_at - base + (i < place and 0 or change))
+        end
+      end
+      if #left > 0 then newest = unpack(fields, left[#left]) end
+      -- Entries outside the window do not count as state either.
+      if #left == 0 or newest <= left_ms then
+        call('DEL', key)
+      else
+        write(key, pack(head, layout, 0, 0) .. concat(left), newest + windowMs - now)
+      end
+    end
+  end
+  return change, 1
 end

@@ -4,34 +4,36 @@
 -- State       layout 2: the start of the newest counted window, its count, and that of the window before it
 local layout, state_size, fields = 2, 22, '>Bi7i7i7'
 
-local function decide(key, policy, cost, commit)
-  local limit, window = policy.limit, policy.windowMs
-  local value = read(key, layout, state_size)
+local function decide(key, cost, commit)
+  local value = read(key, state_size)
   -- The state as of now: the current window's start, its count, and that of the window before it.
-  local _, start, newest, oldest
+  local start, newest, oldest
   if value then
-    _, start, newest, oldest = unpack(fields, value, first)
+    local found
+    found, start, newest, oldest = unpack(fields, value, first)
     local away = now - start
-    if away < window then
-      if -away > window then value = nil end
-    elseif away < 2 * window then
-      start, newest, oldest = start + window, 0, newest
+    if found ~= layout then
+      value = nil
+    elseif away < windowMs then
+      if -away > windowMs then value = nil end
+    elseif away < 2 * windowMs then
+      start, newest, oldest = start + windowMs, 0, newest
     else
       value = nil
     end
   end
   if not value then
-    start, newest, oldest = floor(now / window) * window, 0, 0
-    birth = nil
+    start, newest, oldest = floor(now / windowMs) * windowMs, 0, 0
+    origin = nil
   end
   local ahead = start - now
 
-  -- `counted`, inlined.
+  -- The units of a count. Negative counts are debts; others are clamped to the limit.
   local newer, leaving = newest, oldest
   if newer > limit then newer = limit elseif newer < 0 then newer = -newer end
   if leaving > limit then leaving = limit elseif leaving < 0 then leaving = -leaving end
-  local rest = ahead < 0 and window + ahead or window
-  local remaining = limit - floor(leaving * rest / window) - newer
+  local rest = ahead < 0 and windowMs + ahead or windowMs
+  local remaining = limit - floor(leaving * rest / windowMs) - newer
   local allowed = cost <= remaining
   if allowed and commit then
     newer = newer + cost
@@ -42,49 +44,52 @@ local function decide(key, policy, cost, commit)
     if newest ~= 0 and steady then
       call('SETRANGE', key, '15', pack('>i7', count))
     else
-      write(key, pack(fields, layout, start, count, oldest), ahead + 2 * window)
+      write(key, pack(fields, layout, start, count, oldest), ahead + 2 * windowMs)
     end
     newest = count
   elseif remaining < 0 then
     remaining = 0
   end
 
-  local reset = newest ~= 0 and ahead + 2 * window or oldest ~= 0 and ahead + window or 0
+  local reset = newest ~= 0 and ahead + 2 * windowMs or oldest ~= 0 and ahead + windowMs or 0
   local retry = 0
   if cost > limit then
     retry = -1
   elseif cost > remaining then
     -- In this window the older count leaves, in the next one the newer; `room` is the weight that it may still have.
-    local room, ends = limit - cost - newer, ahead + window
-    if room < 0 then leaving, room, ends = newer, limit - cost, ends + window end
-    retry = ends + 1 - ceil((room + 1) * window / leaving)
+    local room, ends = limit - cost - newer, ahead + windowMs
+    if room < 0 then leaving, room, ends = newer, limit - cost, ends + windowMs end
+    retry = ends + 1 - ceil((room + 1) * windowMs / leaving)
   end
   local state = wants_state and not (allowed and commit) and { [START] = start, [COUNTS] = newest, [COUNTS + 1] = oldest } or nil
   return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
 end
 
-local function settle(key, policy, charged_at, reserved, cost)
-  local limit, window = policy.limit, policy.windowMs
-  local value = read(key, layout, state_size)
-  if not value then return 0 end
-  local _, start, newest, oldest = unpack(fields, value, first)
-  local away = now - start
-  if -away > window or away >= 2 * window then return 0 end
-  -- Find which of the two windows was charged. When the next window begins, the older one no longer counts.
-  local age, passed = ceil((start - charged_at) / window), away >= window
-  if age < 0 or age > (passed and 0 or 1) then return 0 end
-  local count = age == 0 and newest or oldest
-  if count == 0 then return 0 end
-  local others = math.abs(newest) + (passed and 0 or math.abs(oldest))
-  local change = max(-math.abs(count), min(change_of(reserved, cost), max(floor(largest / window) - others, 0)))
-  if change == 0 then return 0 end
-  count = settled(count, change, limit)
-  if age == 0 then newest = count else oldest = count end
-  -- A window that no longer counts is not state either.
-  if newest == 0 and (oldest == 0 or passed) then
-    call('DEL', key)
-  else
-    write(key, pack(fields, layout, start, newest, oldest), (newest ~= 0 and 2 or 1) * window - away)
+local function settle(key, charged_at, reserved, cost)
+  local change = 0
+  local value = read(key, state_size)
+  local found, start, newest, oldest
+  if value then found, start, newest, oldest = unpack(fields, value, first) end
+  if found == layout and now - start >= -windowMs and now - start < 2 * windowMs then
+    -- Find which of the two windows was charged. When the next window begins, the older one no longer counts.
+    local away = now - start
+    local age, passed = ceil((start - charged_at) / windowMs), away >= windowMs
+    local count = age == 0 and newest or age == 1 and not passed and oldest or 0
+    if count ~= 0 then
+      local others = abs(newest) + (passed and 0 or abs(oldest))
+      change = change_of(reserved, cost)
+      change = max(-abs(count), min(change, max(floor(largest / windowMs) - others, 0)))
+    end
+    if change ~= 0 then
+      count = settled(count, change, limit)
+      if age == 0 then newest = count else oldest = count end
+      -- A window that no longer counts is not state either.
+      if newest == 0 and (oldest == 0 or passed) then
+        call('DEL', key)
+      else
+        write(key, pack(fields, layout, start, newest, oldest), (newest ~= 0 and 2 or 1) * windowMs - away)
+      end
+    end
   end
-  return change
+  return change, 1
 end

@@ -1,10 +1,10 @@
 import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
-import { sha, source } from "./script.js";
+import { general, leanScript } from "./script.js";
 import type { Step } from "./steps.js";
 
-/** Steps that one run of the script executes. lua/prelude.lua and lua/batch.lua describe the arguments. */
+/** Steps that one run of a script executes. lua/prelude.lua, lua/batch.lua and lua/lean.lua describe the arguments. */
 export class Batch {
   readonly steps: readonly Step[];
   readonly keys: string[] = [];
@@ -15,8 +15,11 @@ export class Batch {
   readonly args: string[] = [];
   /** The injected clock's time; undefined if the server's time is used. */
   readonly nowMs: number | undefined;
-  readonly #head: string[];
+  /** Without the arguments that are only in the general script. */
+  readonly #head: readonly string[];
   readonly #policies: AlgorithmArguments[] = [];
+  /** The algorithm's number of a consume that is alone. Its script is lean. */
+  #lean: number | undefined;
   /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
@@ -29,20 +32,25 @@ export class Batch {
       step.firstKey = this.keys.length + 1;
       step.write(this);
     }
-    this.#head = [
-      this.nowMs === undefined ? "" : String(this.nowMs),
-      String(notAfterMs),
-      wantsState ? "1" : "0",
-      String(this.keys.length),
-      String(this.#policies.length),
-    ];
-    for (const { number, parameters } of this.#policies) this.#head.push(String(number), ...parameters);
+    this.#head = [this.nowMs === undefined ? "" : String(this.nowMs), String(notAfterMs), wantsState ? "1" : "0"];
   }
 
   /** Writes a key, and the key of its block. A settlement needs no block, so the key itself stands in for it. */
   key(redisKey: string, blockKey: string = redisKey): void {
     this.keys.push(redisKey);
     this.#blocks.push(blockKey);
+  }
+
+  /** Writes a step that consumes units of the key that was written last. */
+  consume(policy: AlgorithmArguments, cost: number): void {
+    if (this.steps.length === 1) {
+      this.#lean = policy.number;
+      this.args.push(String(cost), ...policy.parameters);
+    } else if (cost === 1) {
+      this.repeat(this.policy(policy));
+    } else {
+      this.args.push("c", this.policy(policy), String(cost));
+    }
   }
 
   /** Writes a repeatable step. Equal steps in a row are written once with a count. */
@@ -63,11 +71,21 @@ export class Batch {
     return String(index + 1);
   }
 
+  /** Whether it is a consume alone. */
+  get isLean(): boolean {
+    return this.#lean !== undefined;
+  }
+
   run(command: Run["command"]): Run {
-    const script = command === "EVALSHA" ? sha : source;
+    const { source, sha } = this.#lean === undefined ? general : leanScript(this.#lean);
     // On a Cluster the script derives the names: a script with several keys fails while their slot moves to another node.
     const keys = this.#isCluster ? this.keys : [...this.keys, ...this.#blocks];
-    const args = [script, String(keys.length), ...keys, ...this.#head, ...this.args];
+    const args = [command === "EVALSHA" ? sha : source, String(keys.length), ...keys, ...this.#head];
+    if (this.#lean === undefined) {
+      args.push(String(this.keys.length), String(this.#policies.length));
+      for (const { number, parameters } of this.#policies) args.push(String(number), ...parameters);
+    }
+    args.push(...this.args);
     return { command, args, firstKey: keys[0] as string };
   }
 }

@@ -1,7 +1,7 @@
 import { type Clock, Deadlines, heard, msLeft, runningMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
-import { fault } from "./faults.js";
+import { fault, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { ServerClock } from "./server-clock.js";
 import type { Queue, Step } from "./steps.js";
@@ -197,9 +197,9 @@ export class Lane implements Queue {
    * done nothing either. After any other error, the outcome is unknown.
    */
   #refused(batch: Batch, error: unknown, first: Moment): void | Promise<void> {
-    const reason = error instanceof Error ? /^(NOSCRIPT|TRYAGAIN)/.exec(error.message)?.[1] : undefined;
+    const reason = error instanceof Error ? /^NOSCRIPT|^TRYAGAIN|\bWRONGTYPE\b/.exec(error.message)?.[0] : undefined;
     tellRoundTrip(batch, first, reason !== undefined);
-    if (reason === undefined) {
+    if (reason === undefined || reason === "WRONGTYPE") {
       this.#lost(batch, error);
       return;
     }
@@ -222,8 +222,16 @@ export class Lane implements Queue {
     );
   }
 
-  /** Fails a batch. The next reply may come from another server with another clock. */
+  /**
+   * Fails a batch. A key of another type is an error of a lean script, which has one step. After another error, the next reply may come from
+   * another server with another clock.
+   */
   #lost(batch: Batch, cause: unknown): void {
+    const [step] = batch.steps as [Step];
+    if (batch.isLean && cause instanceof Error && cause.message.includes("WRONGTYPE")) {
+      this.#fail(batch.steps, stepFault(cause.message, step.redisKey));
+      return;
+    }
     this.#serverClock.forget();
     this.#fail(batch.steps, fault(cause));
   }

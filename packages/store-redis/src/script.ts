@@ -2,35 +2,92 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Twin, twins } from "./algorithms.js";
+import { Templates } from "./templates.js";
+
+/** A Lua script. */
+export interface Script {
+  readonly source: string;
+  /** The hash for EVALSHA. */
+  readonly sha: string;
+}
 
 const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
 
-/** Wrapped in branches, so that a run creates only the algorithms that it uses: creating all costs more than a decision. */
-const branches = twins.map((twin, i) => `${i === 0 ? "" : "else"}if number == ${i + 1} then\n${branch(twin)}`).join("");
+const lean: (Script | undefined)[] = [];
 
 /**
- * A twin between the names that tie it to core's algorithm: `policy` has a field for each parameter, and each cell's name is a constant,
- * its place in a returned state (`START` for `start`). A name that core does not have is an error in Lua.
+ * The script of one decision alone: prelude, parameters, constants of the twin, frame, with all functions inlined.
+ * @param number of the algorithm, from 1.
  */
-function branch({ name, parameters, cells }: Twin): string {
-  const fields = parameters.map((parameter, i) => `${parameter} = tonumber(ARGV[at + ${i + 1}])`);
-  return `local policy = { ${fields.join(", ")}, decide = false, settle = false }
-local ${cells.map((cell) => cell.toUpperCase()).join(", ")} = ${cells.map((_, i) => i + 1).join(", ")}
-${lua(name)}
-policy.decide, policy.settle = decide, settle
-return policy, ${parameters.length}
+export function leanScript(number: number): Script {
+  lean[number] ??= scriptOf(leanSource(twins[number - 1] as Twin));
+  return lean[number];
+}
+
+/** The script of several steps, or of one step that is not a consume. */
+export const general: Script = scriptOf(generalSource());
+
+function leanSource(twin: Twin): string {
+  const { templates, prelude, constants } = partsOf(twin);
+  return `${prelude}${namesOf(twin, (i) => `ARGV[${i + 5}]`)}${constants}${templates.inline(lua("lean"))}`;
+}
+
+/**
+ * Each algorithm stands in a branch, so that a run creates only the functions that it uses. `settle` is created when a step settles.
+ */
+function generalSource(): string {
+  const branches = (functionName: string): string =>
+    twins
+      .map((twin, i) => {
+        const { templates, constants } = partsOf(twin);
+        const names = namesOf(twin, (i) => `ARGV[at + ${i + 1}]`);
+        return `${i === 0 ? "" : "else"}if number == '${i + 1}' then\n${names}${constants}return ${templates.functionOf(functionName)}, ${twin.parameters.length}\n`;
+      })
+      .join("");
+  const { templates, prelude } = partsOf();
+  return `${prelude}
+-- Return the function of the policy whose arguments begin at an index of ARGV, and how many parameters it has.
+local function decide_at(at)
+local number = ARGV[at]
+${branches("decide")}end
+end
+local function settle_at(at)
+local number = ARGV[at]
+${branches("settle")}end
+end
+${templates.inline(lua("batch"))}`;
+}
+
+/**
+ * A twin between the names that tie it to core's algorithm: each parameter is a variable, and so is each cell's place in a returned state
+ * (`START` for `start`). A name that core does not have is an error in Lua.
+ */
+function namesOf({ parameters, cells }: Twin, argument: (i: number) => string): string {
+  const values = parameters.map((_, i) => `tonumber(${argument(i)})`);
+  return `local ${parameters.join(", ")} = ${values.join(", ")}
+local ${placesOf(cells).join(", ")} = ${cells.map((_, i) => i + 1).join(", ")}
 `;
 }
 
-/** The whole script: prelude, algorithms, batch. */
-export const source: string = `${lua("prelude")}
--- Returns the policy whose arguments begin at an index of ARGV, and how many parameters it has.
-local function policy_at(at)
-local number = tonumber(ARGV[at])
-${branches}end
-end
+function placesOf(cells: readonly string[]): string[] {
+  return cells.map((cell) => cell.toUpperCase());
+}
 
-${lua("batch")}`;
+/** The parts of a script: the templates of a twin and those that all share, the prelude, and the twin's constants. */
+function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude: string; readonly constants: string } {
+  const templates = new Templates();
+  const prelude = templates.take(lua("prelude"));
+  for (const name of ["values", "debts", "shared-bucket"]) templates.take(lua(name));
+  const names = twin === undefined ? [] : [...twin.parameters, ...placesOf(twin.cells)];
+  const constants = twin === undefined ? "" : templates.take(lua(twin.name), names);
+  return { templates, prelude, constants };
+}
 
-/** The hash for EVALSHA. */
-export const sha: string = createHash("sha1").update(source).digest("hex");
+/** Leaves out comments, and names of Lua's library that the script does not use: each costs a lookup. */
+function scriptOf(text: string): Script {
+  let source = text.replace(/^ *--.*\n|^\n/gm, "");
+  for (const [line, name] of source.matchAll(/^local (\w+) = [\w.]+\n/gm)) {
+    if (!new RegExp(`(?<![.\\w])${name}\\b`).test(source.replace(line, ""))) source = source.replace(line, "");
+  }
+  return { source, sha: createHash("sha1").update(source).digest("hex") };
+}

@@ -165,9 +165,7 @@ export class Consume extends Step<Decision> {
 
   write(batch: Batch): void {
     batch.key(this.redisKey, this.#blockKey);
-    const policy = batch.policy(this.known.policy);
-    if (this.#cost === 1) batch.repeat(policy);
-    else batch.args.push("c", policy, String(this.#cost));
+    batch.consume(this.known.policy, this.#cost);
   }
 
   protected readAnswer(reply: Reply): void {

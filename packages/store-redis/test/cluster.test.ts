@@ -58,8 +58,10 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     store = redisStore(connected.client);
     const masters = cluster.nodes.slice(0, 3);
     keys = (await Promise.all(masters.map(async (node) => (await keysOn(node, 1))[0]))) as typeof keys;
-    // The first round lets the library learn the nodes, the second lets the store learn each node's clock.
+    // The first round lets the library learn the nodes, the second lets the store learn each node's clock, and the third loads the general
+    // script.
     for (const key of [...keys, ...keys]) await store.consume(limitOf(1), key, 1, timeoutMs);
+    for (const key of keys) await store.peek(limitOf(1), key, timeoutMs);
   });
   afterAll(() => connected?.close());
 

@@ -1,4 +1,5 @@
 import type { RedisServer } from "@floodgate/test-servers";
+import { general } from "../src/script.js";
 
 /** A command that a client sent. */
 export interface Command {
@@ -6,6 +7,8 @@ export interface Command {
   readonly name: string;
   /** The state keys of a script run, without the keys of the blocks; empty for other commands. */
   readonly keys: readonly string[];
+  /** Whether it runs a lean script by its hash. */
+  readonly isLean: boolean;
 }
 
 /** Runs `act`; returns its result and the commands that the server received meanwhile, in order. */
@@ -38,8 +41,9 @@ export async function runsDuring(server: RedisServer, act: () => unknown): Promi
 }
 
 function commandOf(line: string): Command {
-  const [name = "", , count, ...rest] = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
-  // The script's fourth argument is the number of its state keys: see lua/prelude.lua.
-  const keys = /^eval/i.test(name) ? rest.slice(0, Number(rest[Number(count) + 3])) : [];
-  return { name: name.toUpperCase(), keys };
+  const [name = "", script = "", count, ...rest] = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
+  if (!/^eval/i.test(name)) return { name: name.toUpperCase(), keys: [], isLean: false };
+  // The general script's fourth argument is the number of its state keys: see lua/batch.lua. A lean script has one.
+  const isLean = script !== general.sha && script.length === 40;
+  return { name: name.toUpperCase(), keys: rest.slice(0, isLean ? 1 : Number(rest[Number(count) + 3])), isLean };
 }

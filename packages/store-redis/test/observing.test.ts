@@ -29,8 +29,8 @@ describe("observers hear of", () => {
   it("each command that was sent, with the number of decisions that it carried", async () => {
     const store = redisStore(redis, { denyCache: false });
     const limit = limitOf(yearly(1000));
-    // The server then has the script.
-    await store.consume(limit, "k", 1, patienceMs);
+    // The server then has the general script.
+    await store.peek(limit, "k", patienceMs);
     const events = observed();
     const runs = await runsDuring(server, async () => {
       await Promise.all(Array.from({ length: 100 }, (_, i) => store.consume(limit, `k${i}`, 1, patienceMs)));

@@ -40,9 +40,15 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
   beforeAll(async () => {
     connected = await library.connect(server.port);
     store = redisStore(connected.client);
-    await store.reset(yearly, "none", patienceMs);
+    await loadScripts();
   });
   afterAll(() => connected?.close());
+
+  /** Loads the general script, and that of a decision alone. */
+  async function loadScripts(): Promise<void> {
+    await store.consume(yearly, "none", 1, patienceMs);
+    await store.reset(yearly, "none", patienceMs);
+  }
 
   it("sends nothing when it is created", async () => {
     const { commands } = await watched(server, () => {
@@ -98,6 +104,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
     ["has no memory left", "OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
   ])("does not send it where the server %s: the decision fails", async (_, word, begin, end) => {
     const key = freshKey();
+    await loadScripts();
     await server.command(...begin);
     const { answer, commands } = await watched(server, () =>
       Promise.resolve(store.consume(yearly, key, 1, patienceMs)).catch((error: unknown) => error),

@@ -3,7 +3,7 @@ import type { Decision, Policy } from "@floodgate/core";
 import { type Cells, createLimit, type Limit } from "@floodgate/core/store";
 import type { RedisServer, Reply } from "@floodgate/test-servers";
 import { argumentsOf } from "../src/algorithms.js";
-import { sha, source } from "../src/script.js";
+import { general } from "../src/script.js";
 
 /** A step of the script and its key; policies count from 0. */
 export type Step = readonly [key: string, act: "c" | "p" | "s" | "d", policy: number, ...numbers: number[]];
@@ -20,7 +20,7 @@ export class Script {
   }
 
   static async load(server: RedisServer): Promise<Script> {
-    await server.command("SCRIPT", "LOAD", source);
+    await server.command("SCRIPT", "LOAD", general.source);
     return new Script(server);
   }
 
@@ -30,7 +30,7 @@ export class Script {
     for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
     const keys = [...steps.map(([key]) => key), ...steps.map(([key]) => `${key}:blocks`)];
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
-    return new Answer(await this.#server.command("EVALSHA", sha, keys.length, ...keys, ...head, ...args));
+    return new Answer(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
   }
 }
 

@@ -1,0 +1,30 @@
+-- The last part of a script for one decision alone: it consumes units of one key under one policy. Each algorithm has its own script, and
+-- the calls below are replaced by the bodies of the functions. Creating those functions, a table for the policy and a pcall would cost as
+-- much as the decision.
+--
+-- KEYS[1]  the key of the state
+-- KEYS[2]  the key of its block. On a Cluster there is none, and its name is derived: see batch.lua
+-- ARGV[4]  the units to consume
+-- ARGV...  the parameters of the policy that core names
+--
+-- Replies as batch.lua does to a consume. But a decision that fails is an error of the script: no other step fails with it.
+local key, cost = KEYS[1], tonumber(ARGV[4])
+check = 1
+
+local left_ms = 0
+-- A value of another type is no block. While a Cluster slot moves, the block may be on the other node: then the key is not blocked here.
+local block = redis.pcall('GET', KEYS[2] or gsub(key, ':[^:]*$', ':blocks'))
+if block and type(block) == 'string' then
+  left_ms = blocked_ms(block)
+end
+
+local allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = decide(key, cost, left_ms == 0)
+
+if allowed and retry_ms == 0 and delay_ms == 0 and ahead_ms == 0 and left_ms == 0 then return { server_us, remaining, reset_ms } end
+local reply, size = { server_us, nil, nil, nil, nil, nil, nil, nil }, 1
+if left_ms > 0 then reply[2], reply[3], size = -3, left_ms, 3 end
+size = append_decision(reply, size, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
+if not allowed or left_ms > 0 then
+  size = append_state(reply, size, state)
+end
+return reply

@@ -1,0 +1,60 @@
+-- Templates to read and write stored values: see src/templates.ts.
+
+-- Reads a value: its birth, then from `first` on a layout byte and numbers of seven bytes, `size` bytes in all. Returns nil if there is
+-- none or its size differs. The caller checks the layout: values of older versions and foreign values count as no state. A key of another
+-- type is an error.
+local function read(key, size)
+  local value = call('GET', key)
+  if not value or #value ~= birth_size + size then value = nil end
+  origin = value
+  return value
+end
+
+-- Writes a state that expires when it is the same as no state, `reset_ms` from now.
+local function write(key, value, reset_ms)
+  local birth = origin and sub(origin, 1, birth_size) or pack(birth_format, server_us + check)
+  if reset_ms < 1 then reset_ms = 1 end
+  call('SET', key, birth .. value, 'PX', reset_ms + longer_ms)
+end
+
+-- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none.
+local function times_of(value)
+  local block_start, block_end, ban_start, ban_end = match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  if not block_start then block_start, block_end, ban_start, ban_end = 0, 0, 0, 0 end
+  return tonumber(block_start), tonumber(block_end), tonumber(ban_start), tonumber(ban_end)
+end
+
+-- A block that begins more than its own length ahead of the clock is void, as in core's blocks.ts.
+local function left_of(from_ms, until_ms)
+  local left_ms = until_ms - now
+  if left_ms <= 0 or from_ms - now > until_ms - from_ms then left_ms = 0 end
+  return left_ms
+end
+
+-- How long the key of a block is still turned away.
+local function blocked_ms(value)
+  local block_start, block_end, ban_start, ban_end = times_of(value)
+  local block_ms = left_of(block_start, block_end)
+  local ban_ms = left_of(ban_start, ban_end)
+  return max(block_ms, ban_ms)
+end
+
+-- Appends a decision that is not brief to a reply. Returns the reply's size.
+local function append_decision(reply, size, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
+  reply[size + 1] = allowed and -1 or -2
+  reply[size + 2] = remaining
+  reply[size + 3] = retry_ms
+  reply[size + 4] = reset_ms
+  reply[size + 5] = delay_ms
+  reply[size + 6] = ahead_ms
+  return size + 6
+end
+
+-- Appends the length of a state and its numbers.
+local function append_state(reply, size, state)
+  local count = state and #state or 0
+  size = size + 1
+  reply[size] = count
+  for i = 1, count do reply[size + i] = state[i] end
+  return size + count
+end
