@@ -226,3 +226,76 @@ app.get("/", (c) => c.json(c.get("rateLimit").resetTime));
     expect(notes[0].message).toContain("Anyone can send this header.");
   });
 });
+
+describe("floodgate migrate @upstash/ratelimit", () => {
+  const head = `import { Ratelimit } from "@upstash/ratelimit";\nimport { redis } from "./redis.js";\n`;
+  const imports = (policy: string) =>
+    `import { createLimiter, ${policy} } from "@floodgate/core";\nimport { redisStore } from "@floodgate/store-redis";\nimport { redis } from "./redis.js";\n`;
+
+  it.each([
+    ['slidingWindow(10, "10 s")', 'slidingWindowCounter({ limit: 10, window: "10s" })'],
+    ['fixedWindow(10, "1 m")', 'fixedWindow({ limit: 10, window: "1m" })'],
+    ['tokenBucket(5, "10 s", 20)', 'tokenBucket({ capacity: 20, refill: 5, every: "10s", style: "interval" })'],
+  ])("writes %s as %s", async (theirs, ours) => {
+    const { code, byHand } = await rewritten(
+      `${head}export const api = new Ratelimit({ redis, limiter: Ratelimit.${theirs}, prefix: "v1", analytics: true });\n`,
+      "@upstash/ratelimit",
+    );
+    expect(code).toBe(
+      `${imports(ours.split("(")[0] ?? "")}export const api = createLimiter({ store: redisStore(redis), policy: ${ours}, name: "v1" });\n`,
+    );
+    expect(byHand.map(({ message }: { message: string }) => message.slice(0, 40))).toEqual(["`redisStore` needs a client for TCP: new"]);
+  });
+
+  it("rewrites the calls of the limiter, and what is taken from their results", async () => {
+    const { code, byHand } = await rewritten(
+      `${head}const chatLimiter = new Ratelimit({ redis, limiter: Ratelimit.slidingWindow(10, "10 s") });
+const { success, remaining: left } = await chatLimiter.limit(id, { rate: 4 });
+const { success: ok, reset } = await chatLimiter.limit(id);
+await chatLimiter.resetUsedTokens(id);
+await chatLimiter.blockUntilReady(id, 1000);
+`,
+      "@upstash/ratelimit",
+    );
+    expect(code.split("\n").slice(3, 8)).toEqual([
+      'const chatLimiter = createLimiter({ store: redisStore(redis), policy: slidingWindowCounter({ limit: 10, window: "10s" }), name: "chat" });',
+      "const { allowed: success, remaining: left } = await chatLimiter.consume(id, { cost: 4 });",
+      "const { allowed: ok, reset } = await chatLimiter.consume(id);",
+      "await chatLimiter.reset(id);",
+      "await chatLimiter.blockUntilReady(id, 1000);",
+    ]);
+    expect(byHand.map(({ line }: { line: number }) => line)).toEqual([3, 5, 7]);
+  });
+});
+
+describe("floodgate migrate rate-limiter-flexible", () => {
+  it("rewrites limiters, and names each use that must change", async () => {
+    const { code, byHand, exitCode } = await rewritten(
+      `const { RateLimiterRedis, RateLimiterMemory } = require('rate-limiter-flexible');
+const byIp = new RateLimiterMemory({ points: 6, duration: 1 });
+const logins = new RateLimiterRedis({ storeClient: redis, keyPrefix: 'login', points: 5, duration: 15 * 60, blockDuration: 900 });
+byIp.consume(ip).then(next).catch(reject);
+await logins.delete(user);
+await logins.block(user, 3600);
+await logins.reward(user, 1);
+`,
+      "rate-limiter-flexible",
+    );
+    expect(code).toBe(`const { createLimiter, fixedWindow } = require('@floodgate/core');
+const { memoryStore } = require('@floodgate/store-memory');
+const { redisStore } = require('@floodgate/store-redis');
+const byIp = createLimiter({ policy: fixedWindow({ limit: 6, window: "1s" }), name: "by-ip", store: memoryStore() });
+const logins = createLimiter({ store: redisStore(redis), name: "login", policy: fixedWindow({ limit: 5, window: "15m" }), blockDuration: 900 });
+byIp.consume(ip).then(next).catch(reject);
+await logins.reset(user);
+await logins.block(user, "1h");
+await logins.reward(user, 1);
+`);
+    expect(exitCode).toBe(1);
+    expect(byHand.map(({ line, message }: { line: number; message: string }) => `${line} ${message.slice(0, 24)}`)).toEqual([
+      "3 `blockDuration`: Block t",
+      "4 A rejection is a result ",
+      "7 Write logins.refund(key,",
+    ]);
+  });
+});

@@ -1,4 +1,10 @@
 /** The libraries that `migrate` knows. Apart from their rules, which need the parser. */
-export const libraries = ["express-rate-limit", "koa-ratelimit", "hono-rate-limiter"] as const;
+export const libraries = [
+  "express-rate-limit",
+  "rate-limiter-flexible",
+  "@upstash/ratelimit",
+  "koa-ratelimit",
+  "hono-rate-limiter",
+] as const;
 
 export type Library = (typeof libraries)[number];
