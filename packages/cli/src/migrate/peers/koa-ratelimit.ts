@@ -1,8 +1,8 @@
 import { functionOf, isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteRequestFunction } from "../middleware.js";
 import { argument, constantOf, isFunction, propertyName, walk } from "../nodes.js";
-import type { Options } from "../options.js";
+import type { Options, Property } from "../options.js";
 import { type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
-import type { Call } from "../source.js";
+import type { Call, Source } from "../source.js";
 
 export const rules: PeerRules = {
   modules: ["koa-ratelimit"],
@@ -104,9 +104,17 @@ function rewriteAnswer({ source }: Rewriting, options: Options): void {
     return;
   }
   const number = typeof code === "number" ? `${code}` : source.text(valueIn(status ?? first));
-  const answer = throws ? `ctx.throw(${number}, ${text})` : `{ ctx.status = ${number}; ctx.body = ${text}; }`;
+  const answer = throws ? `ctx.throw(${number}, ${text})` : blockCode(source, first, [`ctx.status = ${number};`, `ctx.body = ${text};`]);
   options.set(first, `onLimited: (ctx) => ${answer}`);
   for (const property of [message, status, thrown]) if (property !== first) options.remove(property);
+}
+
+/** A block of statements: on lines of their own, if the option has its own line. */
+function blockCode(source: Source, { loc, start }: Property, statements: readonly string[]): string {
+  const column = loc?.start.column ?? 0;
+  const indent = source.code.slice((start ?? 0) - column, start ?? 0);
+  if (indent.trim() !== "") return `{ ${statements.join(" ")} }`;
+  return `{\n${statements.map((statement) => `${indent}  ${statement}\n`).join("")}${indent}}`;
 }
 
 function rewriteHeaders({ source }: Rewriting, options: Options): void {

@@ -38,4 +38,4 @@ it("the code of every page type-checks, before and after", () => {
   } catch (error) {
     expect((error as { stdout: string }).stdout).toBe("");
   }
-});
+}, 240_000);
