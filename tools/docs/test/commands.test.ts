@@ -52,11 +52,12 @@ it("each command is in the README of the command line", async () => {
 
 /** What `floodgate <command> --help` prints; nothing if there is no such command. */
 async function help(command: string): Promise<string> {
-  let text = "";
+  const parts: string[] = [];
   const code = await run([...(command === "" ? [] : [command]), "--help"], {
     ...processIo,
-    out: (part) => void (text += part),
+    out: (part) => void parts.push(part),
     err: () => undefined,
   });
+  const text = parts.join("");
   return code === 0 && text.includes(`Usage: ${`floodgate ${command}`.trim()} `) ? text : "";
 }
