@@ -15,7 +15,8 @@ export function pageOf(file: string): string | undefined {
 
 /** The page that shows a file of the repository which is no document. */
 export function pageOfFile(file: string): string {
-  return `files/${file}.md`;
+  // VitePress leaves out folders whose names begin with a dot.
+  return `files/${file.replace(/(?<=^|\/)\./g, "")}.md`;
 }
 
 /** The documents of the site. */
