@@ -10,6 +10,7 @@ import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
+import { redisScript } from "./redis-script.mjs";
 import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
 import { simulate } from "./simulate.mjs";
@@ -28,12 +29,13 @@ Parts (all of them but release by default):
   rules          one request under three of 10, 100 and 1000 rules
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
+  redis-script   the server's time of one decision alone, of each algorithm, against a script of TIME, GET and SET
   accuracy       how many requests a sliding window counter decides otherwise than the exact log
   simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
   release        CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base
 
 Options:
-  --rounds <n>       rounds of store, rules and release (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5)
+  --rounds <n>       rounds of store, rules and release (default 7, in each process), cpu and observability (default 2), http, gateway and redis (default 5), redis-script (default 40)
   --processes <n>    processes of store, rules and release, one after the other, a subject (default 3)
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)
@@ -51,7 +53,22 @@ Ratios hold from machine to machine, absolute times do not. Run it on a machine 
 
 /** These run on the packages as users install them. */
 const inProcess = ["store", "memory", "flood"];
-const parts = { store, memory, flood, full, cpu, http, gateway, rules, observability, redis, accuracy, simulate, release };
+const parts = {
+  store,
+  memory,
+  flood,
+  full,
+  cpu,
+  http,
+  gateway,
+  rules,
+  observability,
+  redis,
+  "redis-script": redisScript,
+  accuracy,
+  simulate,
+  release,
+};
 
 function options() {
   try {
@@ -120,6 +137,7 @@ if (wanted) {
     http: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 2), connections: Number(connections), host, framework },
     gateway: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 4), connections: Number(connections) },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only, beside },
+    "redis-script": { rounds: Number(rounds ?? 40) },
     accuracy: { log },
     simulate: { lines: Number(lines) },
     release: { base, rounds: Number(rounds ?? 7), processes: Number(processes), only },

@@ -1,0 +1,70 @@
+import { createRequire } from "node:module";
+import { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { redisStore } from "@floodgate/store-redis";
+import { startRedis } from "@floodgate/test-servers";
+import { median, progress, spread, table } from "./lib/report.mjs";
+
+const { Redis } = createRequire(import.meta.url)("ioredis");
+
+/** What any limiter that keeps a state must do: read the clock and the state, write the state with an expiry, and reply. */
+const floor = "TIME, GET and SET";
+const floorScript = `local time = redis.call('TIME')
+local value = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return { tonumber(time[1]), 1, 2 }`;
+
+const [limit, window] = [1_000_000, "1h"];
+const policies = {
+  "fixed window": fixedWindow({ limit, window }),
+  "sliding window counter": slidingWindowCounter({ limit, window }),
+  "sliding window counter, 6 buckets": slidingWindowCounter({ limit, window, buckets: 6 }),
+  "sliding window log": slidingWindowLog({ limit, window }),
+  "token bucket": tokenBucket({ capacity: limit, refill: limit, every: window }),
+  "token bucket, interval": tokenBucket({ capacity: limit, refill: limit, every: window, style: "interval" }),
+  gcra: gcra({ limit, window }),
+  "leaky bucket": leakyBucket({ capacity: limit, leak: limit, every: window }),
+};
+
+/** Keys of a subject, and calls of one round. */
+const [keys, calls] = [50, 200];
+
+/** The server's time of one decision alone, of each algorithm, against a script of three commands. */
+export async function redisScript({ rounds }) {
+  const server = await startRedis();
+  const redis = new Redis(server.port);
+  try {
+    const sha = await redis.script("LOAD", floorScript);
+    const store = redisStore(redis, { denyCache: false });
+    const subjects = { [floor]: (key) => redis.evalsha(sha, 1, key, "x".repeat(22), "3600000") };
+    for (const [name, policy] of Object.entries(policies)) {
+      const limiter = createLimiter({ name, policy, store, timeoutMs: 5000 });
+      subjects[name] = (key) => limiter.consume(key);
+    }
+    const names = Object.keys(subjects);
+    const usecs = Object.fromEntries(names.map((name) => [name, []]));
+    for (const name of names) await usecOf(redis, subjects[name], name);
+    for (let round = 1; round <= rounds; round++) {
+      progress(`redis-script: round ${round} of ${rounds}`);
+      for (const name of names) usecs[name].push(await usecOf(redis, subjects[name], name));
+    }
+    progress("");
+    const { redis_version: version } = await server.info("server");
+    const rows = names.map((name) => [
+      name,
+      median(usecs[name]).toFixed(2),
+      median(usecs[name].map((usec, round) => usec / usecs[floor][round])).toFixed(2),
+      `±${(100 * spread(usecs[name])).toFixed(0)} %`,
+    ]);
+    const heading = `Redis ${version}, usec per call of EVALSHA (INFO commandstats), one decision in flight, ${keys} keys, ${rounds} rounds of ${calls} calls, medians`;
+    return table(heading, ["script", "µs a call", `x ${floor}`, "noise"], rows);
+  } finally {
+    redis.disconnect();
+    await server.stop();
+  }
+}
+
+async function usecOf(redis, decide, name) {
+  await redis.config("RESETSTAT");
+  for (let i = 0; i < calls; i++) await decide(`${name}-${i % keys}`);
+  return Number(/cmdstat_evalsha:.*usec_per_call=([\d.]+)/.exec(await redis.info("commandstats"))?.[1]);
+}
