@@ -16,7 +16,7 @@ export function pageOf(file: string): string | undefined {
 /** The page that shows a file of the repository which is no document. */
 export function pageOfFile(file: string): string {
   // VitePress leaves out folders whose names begin with a dot.
-  return `files/${file.replace(/(?<=^|\/)\./g, "")}.md`;
+  return `files/${file.replace(/(?<=^|\/)\./g, "").replace(/\.md$/, "")}.md`;
 }
 
 /** The documents of the site. */
