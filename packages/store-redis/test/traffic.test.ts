@@ -142,7 +142,7 @@ describe("decisions that wait together", () => {
     },
   );
 
-  it("are sent together, in order, with at most 64 checks per round, and are decided one by one", async () => {
+  it("are sent together, in order, with at most 128 checks per round, and are decided one by one", async () => {
     const redis = new Redis(server.port);
     const nowMs = Date.now();
     await fc.assert(
@@ -170,7 +170,7 @@ describe("decisions that wait together", () => {
         expect(answer).toEqual(all.map((one) => ask(here, one)));
         const asked = all.flatMap(({ key, limits }) => Array.from({ length: Math.max(limits, 1) }, () => `{${key}}`));
         expect(commands.flatMap((command) => command.keys.map((text) => /\{.*\}/.exec(text)?.[0]))).toEqual(asked);
-        for (const command of commands) expect(command.keys.length).toBeLessThanOrEqual(64);
+        for (const command of commands) expect(command.keys.length).toBeLessThanOrEqual(128);
         expect(commands.length).toBeLessThanOrEqual(2 * turns.length + Math.ceil(asked.length / 32));
       }),
       { numRuns: 25 },
