@@ -41,7 +41,7 @@ const drift = 0.001;
  * @param resetAfterMs of the debit's decision.
  * @param held the units that all processes may hold.
  */
-export function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, held: number): number {
+function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, held: number): number {
   let mostMs = lifeMs;
   if (policy.algorithm === "fixed-window") {
     // The server's time is rounded down to a millisecond.
@@ -50,4 +50,24 @@ export function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, he
     mostMs = Math.min(mostMs, (policy.spanMs * held) / policy.quota);
   }
   return mostMs * (1 - drift);
+}
+
+/** Units that Redis has just debited. */
+export interface DebitedUnits extends Pick<Grant, "units" | "charge" | "remaining" | "resetAfterMs" | "sentMs"> {
+  /** The processes that leased this key lately, with this one. */
+  readonly processes: number;
+  readonly sentWallMs: number;
+}
+
+/** The grant of a debit under a policy. It may be over already. */
+export function grantOf(policy: Policy, lifeMs: number, debited: DebitedUnits): Grant {
+  const { units, charge, remaining, resetAfterMs, sentMs, sentWallMs, processes } = debited;
+  const livesMs = leaseMs(policy, lifeMs, resetAfterMs, processes * units);
+  return { units, spent: 0, charge, remaining, resetAfterMs, sentMs, untilMs: sentMs + livesMs, untilWallMs: sentWallMs + livesMs };
+}
+
+/** How long not to fetch again after a useless fetch: a life, or until a new window has units again. */
+export function restMsAfter(policy: Policy, lifeMs: number, sentMs: number, resetAfterMs: number, nowMs: number): number {
+  if (policy.algorithm !== "fixed-window" || resetAfterMs === 0) return lifeMs;
+  return Math.min(lifeMs, sentMs + resetAfterMs - nowMs);
 }

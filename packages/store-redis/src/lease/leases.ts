@@ -2,7 +2,7 @@ import { asCharge, type Clock, type Decision, decision, inState } from "@floodga
 import type { Lanes } from "../lanes.js";
 import type { KnownLimit } from "../limits.js";
 import { type KeyedCheck, Settle } from "../steps.js";
-import { type Grant, leaseMs, type Moment } from "./grant.js";
+import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
 import type { Fetch, KeyLease } from "./key-lease.js";
 import { type Debit, LeaseStep } from "./lease-step.js";
 import type { LeaseTable } from "./lease-table.js";
@@ -106,20 +106,19 @@ export class Leases {
 
   #debited(table: LeaseTable, key: string, lease: KeyLease, fetch: Fetch, debit: Debit): void {
     const { lifeMs, known } = table;
+    const { policy } = known.limit;
     const { decision, resetAfterMs, processes } = debit;
     const now = this.#now();
-    const sentMs = this.#clock === undefined ? debit.sentMs : debit.nowMs;
-    // A new window has units again.
-    const isWindow = known.limit.policy.algorithm === "fixed-window";
-    const restMs = isWindow && resetAfterMs > 0 ? Math.min(lifeMs, sentMs + resetAfterMs - now.ms) : lifeMs;
+    const isInjected = this.#clock !== undefined;
+    const sentMs = isInjected ? debit.nowMs : debit.sentMs;
+    const restMs = restMsAfter(policy, lifeMs, sentMs, resetAfterMs, now.ms);
     if (decision === undefined) {
       lease.refused(fetch, now.ms, restMs);
     } else {
       const { cost: units, remaining } = decision;
-      const livesMs = leaseMs(known.limit.policy, lifeMs, resetAfterMs, processes * units);
-      const untilWallMs = this.#clock === undefined ? debit.sentWallMs + livesMs : Number.POSITIVE_INFINITY;
+      const sentWallMs = isInjected ? Number.POSITIVE_INFINITY : debit.sentWallMs;
       const charge = asCharge(decision);
-      const grant = { units, spent: 0, charge, remaining, resetAfterMs, sentMs, untilMs: sentMs + livesMs, untilWallMs };
+      const grant = grantOf(policy, lifeMs, { units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
       known.denied?.doubt(key);
       this.#giveBack(table, key, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);

@@ -1,0 +1,2 @@
+/** A bound that does not hold. */
+export class Violation extends Error {}
