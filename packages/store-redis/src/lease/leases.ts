@@ -27,6 +27,8 @@ export class Leases {
   readonly #keyed: LeasesOptions["keyed"];
   /** Identifies this store among those that lease a key. */
   readonly #member = Math.random().toString(36).slice(2, 12);
+  /** How often it has given back. */
+  #givenBack = 0;
   /** Tables with keys that hold something. */
   readonly #holding = new Set<LeaseTable>();
   /** What is on its way to Redis. */
@@ -160,13 +162,19 @@ export class Leases {
     await Promise.allSettled(this.#pending);
   }
 
-  /** Gives back units in Redis. It is not tried again: nobody knows then whether Redis has done it. */
+  /**
+   * Gives back units in Redis. It is not tried again, because nobody knows whether Redis has done it. A library may send it again after it has
+   * reconnected, so a mark in Redis makes sure that it happens once.
+   */
   #giveBack(table: LeaseTable, key: string, grants: readonly Grant[]): void {
     const { known } = table;
-    for (const { charge, spent, units } of grants) {
+    for (const { charge, spent, units, sentMs } of grants) {
       if (spent === units) continue;
       const { redisKey } = this.#keyed(known, key, 1);
-      const done = this.#lanes.ask(new Settle(known, redisKey, charge, spent, patienceMs)).catch(() => undefined);
+      // By the store's clock, past every deadline of this step.
+      const untilMs = Math.ceil(charge.atMs + this.#now().ms - sentMs) + 2 * patienceMs;
+      const once = { ...charge, receipt: { id: `${this.#member}-${this.#givenBack++}`, untilMs } };
+      const done = this.#lanes.ask(new Settle(known, redisKey, once, spent, patienceMs)).catch(() => undefined);
       known.denied?.forget(key, done);
       this.#track(done);
     }
