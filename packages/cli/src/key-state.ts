@@ -1,3 +1,4 @@
+import { FloodgateError } from "@floodgate/core";
 import type { Ban, CompiledRule } from "@floodgate/core/rules";
 import { blockOf, type Decision, type Limit } from "@floodgate/core/store";
 import type { CliRequest } from "./app.js";
@@ -66,4 +67,9 @@ function limitsOf({ fixed, plans = new Map() }: CompiledRule<CliRequest>, plan: 
   if (plan === undefined) return [ownLimit, ...plans];
   const limit = plans.get(plan);
   return [limit === undefined ? ownLimit : [plan, limit]];
+}
+
+/** For the `catch` of a read: undefined if the key holds a value that Floodgate did not write. Throws any other error. */
+export function undefinedIfForeign(error: unknown): undefined {
+  if (!(error instanceof FloodgateError) || error.code !== "FLOODGATE_FOREIGN_VALUE") throw error;
 }

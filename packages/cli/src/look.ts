@@ -1,11 +1,11 @@
-import { FloodgateError, fixedWindow, type Store } from "@floodgate/core";
+import { fixedWindow, type Store } from "@floodgate/core";
 import type { CompiledRule } from "@floodgate/core/rules";
 import { blockOf, createLimit } from "@floodgate/core/store";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
-import { readKeyState } from "./key-state.js";
+import { readKeyState, undefinedIfForeign } from "./key-state.js";
 import { bindRules, findRules, type RulesOptions, timeoutMs } from "./rules-in-force.js";
 import { limitName, storedKeys } from "./stored-keys.js";
 
@@ -61,17 +61,28 @@ export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOption
       return rule === undefined ? lookAtLimitInCode(store, name, key) : lookAtRule(store, rule, key);
     }),
   );
-  const names = new Set([...rules.keys(), ...seen.map(({ name }) => name)]);
-  const limits = [...names].map((name): LimitSummary => {
-    const own = seen.filter((key) => key.name === name);
-    const having = (state: SeenKey["state"]): number => own.filter((key) => key.state === state).length;
-    return { name, inCode: !rules.has(name), keys: own.length, limited: having("limited"), blocked: having("blocked") };
-  });
-  return { atMs: Date.now(), limits, keys: seen.sort(bySeverity), more };
+  return { atMs: Date.now(), limits: summaries([...rules.keys()], seen), keys: seen.sort(bySeverity), more };
 }
+
+/** The rules first, also those without keys; then the limits in code. */
+function summaries(rules: readonly string[], seen: readonly SeenKey[]): LimitSummary[] {
+  const empty = (name: string, inCode: boolean): Writable<LimitSummary> => ({ name, inCode, keys: 0, limited: 0, blocked: 0 });
+  const byName = new Map(rules.map((name) => [name, empty(name, false)]));
+  for (const { name, inCode, state } of seen) {
+    const summary = byName.get(name) ?? empty(name, inCode);
+    byName.set(name, summary);
+    summary.keys++;
+    if (state === "limited") summary.limited++;
+    if (state === "blocked") summary.blocked++;
+  }
+  return [...byName.values()];
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: string): Promise<SeenKey> {
   const common = { name: rule.name, inCode: false, key };
+  // A foreign value under one key must not hide the others.
   const state = await readKeyState({ rule, store, keyText: key }, undefined).catch(undefinedIfForeign);
   if (state === undefined) return { ...common, state: "open", count: undefined, retryAfterMs: 0 };
   const { plans, blockedMs } = state;
@@ -87,18 +98,14 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
 }
 
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {
-  const block = blockOf(await store.peek(createLimit(name, anyPolicy), key, timeoutMs));
+  const decision = await Promise.resolve(store.peek(createLimit(name, anyPolicy), key, timeoutMs)).catch(undefinedIfForeign);
+  const block = decision && blockOf(decision);
   const state = block === undefined ? "open" : "blocked";
   return { name, inCode: true, key, state, count: undefined, retryAfterMs: block?.leftMs ?? 0 };
 }
 
 /** The policy of a limit in code is not known here. Its blocks are the same under every policy. */
 const anyPolicy = fixedWindow({ limit: 1, window: "1m" });
-
-/** A foreign value under one key must not hide the others. */
-function undefinedIfForeign(error: unknown): undefined {
-  if (!(error instanceof FloodgateError) || error.code !== "FLOODGATE_FOREIGN_VALUE") throw error;
-}
 
 const severity: Readonly<Record<SeenKey["state"], number>> = { blocked: 3, limited: 2, "some plans": 1, open: 0 };
 

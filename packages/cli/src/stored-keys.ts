@@ -1,5 +1,6 @@
 import { parseStoredKey, type StoredKey } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
+import { Failure } from "./failure.js";
 
 /** Keys of a store in Redis. */
 export interface StoredKeys {
@@ -8,8 +9,30 @@ export interface StoredKeys {
   readonly more: boolean;
 }
 
-/** Lists keys of a store. It uses SCAN, which does not block Redis. On a Cluster it asks every node. */
+/**
+ * Lists keys of a store. It uses SCAN, which does not block Redis. On a Cluster it asks every node.
+ * @throws Failure if the user of Redis may not use SCAN, or if this is one node of a Cluster, which has only some of the keys.
+ */
 export async function storedKeys(redis: Redis | Cluster, prefix: string, most: number): Promise<StoredKeys> {
+  if (!redis.isCluster && (await isClusterNode(redis as Redis))) {
+    throw new Failure("unreachable", "this Redis is a node of a Cluster, so it has only some of the keys. Add --cluster.");
+  }
+  try {
+    return await scan(redis, prefix, most);
+  } catch (cause) {
+    const { message } = cause as Error;
+    if (!message.startsWith("NOPERM")) throw cause;
+    throw new Failure("unreachable", `the user of Redis may not list keys: ${message}. Allow it: ACL SETUSER <user> +scan`, { cause });
+  }
+}
+
+async function isClusterNode(redis: Redis): Promise<boolean> {
+  // A user may have no permission to ask. Then this is taken for a Redis without a Cluster.
+  const info = await redis.info("cluster").catch(() => "");
+  return info.includes("cluster_enabled:1");
+}
+
+async function scan(redis: Redis | Cluster, prefix: string, most: number): Promise<StoredKeys> {
   const keys: StoredKey[] = [];
   // SCAN may return a key twice.
   const seen = new Set<string>();

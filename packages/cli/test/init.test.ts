@@ -94,6 +94,7 @@ describe("init", () => {
   it.each([
     [["init", path("a.yaml")], "this is not a terminal. Write --yes, or --preset per-ip,login."],
     [["init", path("a.yaml"), "--preset", "per-ipp"], 'There is no preset "per-ipp". The presets are per-ip, login'],
+    [["init", "-", "--yes"], "init writes a file. Name it: floodgate init limits.yaml."],
     [["init", path("a.yaml"), "--shadow"], "--shadow is for --preset or --yes"],
   ])("refuses %j", async (args, advice) => {
     expect(await floodgate(args)).toMatchObject({ code: 64, err: expect.stringContaining(advice) });

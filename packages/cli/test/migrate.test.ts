@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { floodgate } from "./command.js";
@@ -92,6 +92,36 @@ export const one = rateLimit({ limit: 5, logger: console, identifier: (req) => r
 export const two = rateLimit(options);
 export const three = (req) => req.rateLimit.resetTime;
 `);
+  });
+
+  it("changes no file that it cannot keep: text in another encoding, or nothing to rewrite", async () => {
+    const file = path("latin1.js");
+    const bytes = Buffer.from(`import rateLimit from "express-rate-limit";\n// caf\u00e9\nrateLimit({ limit: 5 });\n`, "latin1");
+    writeFileSync(file, bytes);
+    expect(await floodgate(["migrate", "express-rate-limit", file, "--write"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("latin1.js is not UTF-8 text, or has changed meanwhile."),
+    });
+    expect(readFileSync(file)).toEqual(bytes);
+    const unused = write("unused.js", 'import rateLimit from "express-rate-limit";\n');
+    expect(await floodgate(["migrate", "express-rate-limit", unused, "--write"])).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("but calls nothing of it."),
+    });
+    expect(JSON.parse((await floodgate(["migrate", "express-rate-limit", unused, "--write", "--json"])).out)).toMatchObject({
+      written: false,
+    });
+  });
+
+  it("leaves an option with the name of a method of objects to a person", async () => {
+    const { byHand } = await rewritten(
+      'import rateLimit from "express-rate-limit";\nrateLimit({ limit: 5, constructor: 1, handler: (req, res, next, options) => res.send(options.toString) });\n',
+    );
+    expect(byHand.map(({ message }: { message: string }) => message)).toEqual([
+      "`constructor`: Floodgate has no such option. Remove it, or see the page.",
+      "`onLimited` gets (req, res, decision), and neither `next` nor the options. Rewrite what uses them.",
+    ]);
   });
 
   it("names several limits after their variables and routes, so that they are told apart", async () => {

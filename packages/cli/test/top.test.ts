@@ -134,6 +134,30 @@ describe("top", () => {
     expect(JSON.parse(out).limits[0]).toMatchObject({ name: "posts", keys: 2, limited: 0 });
   });
 
+  it("skips foreign values of limits that are defined in code", async () => {
+    await traffic();
+    await redis.lpush("floodgate:{x}:elsewhere:blocks", "foreign");
+    await redis.lpush("floodgate:{x}:elsewhere:fw-60000", "foreign");
+    const { code, out } = await command("top", "--once", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out).limits).toContainEqual({ name: "elsewhere", inCode: true, keys: 1, limited: 0, blocked: 0 });
+  });
+
+  it("shows control characters of hostile keys as replacement characters", async () => {
+    await redis.set("floodgate:{\u001b[2Jann\n}:evil\u001b[31m:fw-60000", "1");
+    const { code, out } = await command("top", "--once");
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining("1 key in Redis\n") });
+    expect(out).toMatch(/evil\ufffd\[31m \(in code\) {2}\ufffd\[2Jann\ufffd {2}open/);
+  });
+
+  it("says what a user of Redis without SCAN needs", async () => {
+    await redis.acl("SETUSER", "weak", "on", ">p", "~*", "+@all", "-scan");
+    const weak = ["--redis", url.replace("redis://", "redis://weak:p@")];
+    const expected = { code: 2, out: "", err: expect.stringContaining("Allow it: ACL SETUSER <user> +scan") };
+    expect(await floodgate(["top", "--once", ...weak])).toEqual(expected);
+    expect(await floodgate(["rules", ...weak])).toEqual(expected);
+  });
+
   it("goes on until it is interrupted", async () => {
     await traffic();
     const running = startFloodgate(["top", "--every", "10ms", "--json", "--file", file, "--redis", url]);
@@ -168,6 +192,11 @@ test("rules and top see the keys of all nodes of a Cluster", async () => {
     for (let i = 0; i < 20; i++) await limiter.consume(i);
     const { out } = await floodgate(["rules", "--json", "--cluster", "--redis", `redis://${host}:${port}`]);
     expect(JSON.parse(out).limitsInCode).toEqual([{ name: "spread", keys: 20 }]);
+    // One node has only some of the keys.
+    for (const [name, ...args] of [["rules"], ["top", "--once"]] as const) {
+      const { code, err } = await floodgate([name, ...args, "--redis", `redis://${host}:${port}`]);
+      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("Add --cluster.") });
+    }
   } finally {
     client.disconnect();
     await nodes.stop();

@@ -42,6 +42,7 @@ export function addInit(program: Command, io: Io): void {
 const firstPreset = presets[0] as Preset;
 
 async function init(io: Io, file: string, options: InitOptions): Promise<void> {
+  if (file === "-" || file === "") throw new Failure("usage", "init writes a file. Name it: floodgate init limits.yaml.");
   if (options.force !== true && existsSync(file)) {
     throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
   }

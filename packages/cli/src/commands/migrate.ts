@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
@@ -37,19 +37,25 @@ async function migrateFile(io: Io, peer: string, file: string, options: MigrateO
   // Loaded here, because other commands need no parser.
   const { migrate } = await import("../migrate/index.js");
   const migration = migrate(library, name, text);
-  if (options.write === true && migration.code !== text) await write(file, migration.code);
-  if (options.json === true) io.out(json({ library, file: name, written: options.write === true, ...migration }));
-  else io.out(textOf(io, library, name, migration, options.write === true));
+  const isWritten = options.write === true && migration.code !== text;
+  if (isWritten) await write(file, text, migration.code);
+  if (options.json === true) io.out(json({ library, file: name, written: isWritten, ...migration }));
+  else if (migration.calls.length > 0 || migration.byHand.length > 0) io.out(textOf(io, library, name, migration, isWritten));
   if (migration.byHand.length > 0) {
     throw new Failure("refused", `${count(migration.byHand.length, "thing")} in ${name} to do by hand.`);
   }
   if (migration.calls.length === 0) throw new Failure("refused", `${name} imports ${library}, but calls nothing of it.`);
 }
 
-async function write(file: string, code: string): Promise<void> {
+async function write(file: string, text: string, code: string): Promise<void> {
   try {
+    // Other bytes than those of the text would be lost.
+    if (!(await readFile(file)).equals(Buffer.from(text))) {
+      throw new Failure("refused", `${file} is not UTF-8 text, or has changed meanwhile. Save it as UTF-8, and try again.`);
+    }
     await writeFile(file, code);
   } catch (cause) {
+    if (cause instanceof Failure) throw cause;
     throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
   }
 }
@@ -65,7 +71,8 @@ function textOf(io: Io, library: Library, name: string, { calls, byHand, notes, 
   const remarks = (title: string, list: Migration["byHand"]): string[] =>
     list.length === 0 ? [] : [[title, ...list.map(({ line, column, message }) => `  ${name}:${line}:${column}: ${message}`)].join("\n")];
   parts.push(...remarks("To do by hand:", byHand), ...remarks("Notes:", notes));
-  const next = isWritten ? `${name} is changed. ` : "Nothing is changed yet: add --write. ";
+  const isChanged = calls.some(({ before, after }) => before !== after);
+  const next = isWritten ? `${name} is changed. ` : isChanged ? "Nothing is changed yet: add --write. " : "Nothing can be rewritten. ";
   parts.push(
     `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: docs/migrating/from-${library.replace("@", "").replace("/", "-")}.md`,
   );

@@ -1,7 +1,6 @@
-import { FloodgateError } from "@floodgate/core";
 import type { Command } from "commander";
 import type { Io } from "../io.js";
-import { readKeyState } from "../key-state.js";
+import { readKeyState, undefinedIfForeign } from "../key-state.js";
 import { examples } from "../options.js";
 import { foreignText, keyStateJson, keyStateText } from "../output/status.js";
 import { json } from "../output/terminal.js";
@@ -21,6 +20,7 @@ export function addReset(program: Command, io: Io): void {
 /** Changes the state of a key, and shows it before and after. */
 export function change(io: Io, options: TargetOptions, make: (target: Target) => unknown): Promise<void> {
   return withTarget(io, options, async (target) => {
+    // Reset must delete a foreign value rather than fail.
     const before = await readKeyState(target, options.plan).catch(undefinedIfForeign);
     await make(target);
     const after = await readKeyState(target, options.plan);
@@ -31,9 +31,4 @@ export function change(io: Io, options: TargetOptions, make: (target: Target) =>
       io.out(`Before: ${was}\nAfter: ${keyStateText(io, target, after)}`);
     }
   });
-}
-
-/** If the key holds a foreign value, reset must delete it rather than fail. */
-function undefinedIfForeign(error: unknown): undefined {
-  if (!(error instanceof FloodgateError) || error.code !== "FLOODGATE_FOREIGN_VALUE") throw error;
 }

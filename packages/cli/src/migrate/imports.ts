@@ -1,3 +1,4 @@
+import { entryOf } from "./nodes.js";
 import type { PeerRules, Rewriting } from "./rewriting.js";
 import { type Binding, end, type Import, start } from "./source.js";
 
@@ -41,7 +42,7 @@ export function rewriteImports(rewriting: Rewriting, rules: PeerRules): void {
 function isKept(rewriting: Rewriting, rules: PeerRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
   const { source } = rewriting;
   const uses = source.uses(local).filter((use) => !(start(statement.node) <= start(use) && end(use) <= end(statement.node)));
-  const renamed = rules.types?.[exported];
+  const renamed = entryOf(rules.types ?? {}, exported);
   if (renamed !== undefined) {
     for (const use of uses) source.replace(use, renamed);
     ours.add(statement.isRequire ? renamed : `type ${renamed}`);

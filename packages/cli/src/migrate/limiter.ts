@@ -1,5 +1,5 @@
 import type { Node } from "@babel/types";
-import { propertyName, walk } from "./nodes.js";
+import { entryOf, propertyName, walk } from "./nodes.js";
 import type { Rewriting } from "./rewriting.js";
 import type { Call } from "./source.js";
 import { end, start } from "./source.js";
@@ -50,7 +50,7 @@ export function renameResult({ source }: Rewriting, { parent }: Use, names: Read
   let isKnown = true;
   for (const property of parent.id.properties) {
     if (property.type !== "ObjectProperty" || property.key.type !== "Identifier") return false;
-    const ours = names[property.key.name];
+    const ours = entryOf(names, property.key.name);
     if (ours === undefined) isKnown = false;
     else if (ours === property.key.name) continue;
     else if (property.shorthand) source.edits.overwrite(start(property), end(property), `${ours}: ${source.text(property.value)}`);

@@ -2,6 +2,7 @@ import type { Node } from "@babel/types";
 import {
   bare,
   constantOf,
+  entryOf,
   type FunctionNode,
   isConstantObject,
   isFunction,
@@ -152,7 +153,7 @@ export function inlineOptions(source: Source, node: FunctionNode, index: number,
   let others = references(node.body, name).length;
   walk(node.body, (inner) => {
     const property = propertyName(inner);
-    const value = property === undefined ? undefined : values[property];
+    const value = property === undefined ? undefined : entryOf(values, property);
     if (value === undefined || (inner.type !== "MemberExpression" && inner.type !== "OptionalMemberExpression")) return;
     if (inner.object.type !== "Identifier" || inner.object.name !== name) return;
     members.push([inner, value]);

@@ -1,5 +1,10 @@
 import type { Expression, Node, ObjectExpression } from "@babel/types";
 
+/** The entry of a name that a file says. `constructor` and the like have none. */
+export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined;
+}
+
 /** Visits a node and all nodes in it, parents first. */
 export function walk(node: Node, visit: (node: Node, parent: Node | undefined) => void, parent?: Node): void {
   visit(node, parent);

@@ -1,5 +1,5 @@
 import type { Node } from "@babel/types";
-import { bare, isFunction } from "./nodes.js";
+import { bare, entryOf, isFunction } from "./nodes.js";
 import { nameOf, Options, type Property } from "./options.js";
 import { type Call, end, type Import, type Source, start } from "./source.js";
 import { nameFrom } from "./write.js";
@@ -82,7 +82,7 @@ export class Rewriting {
     const { properties, hasSpread } = options.unknown();
     for (const property of properties) {
       const name = nameOf(property) ?? this.source.text(property.key);
-      this.source.handle(property, `\`${name}\`: ${whatTo[name] ?? "Floodgate has no such option. Remove it, or see the page."}`);
+      this.source.handle(property, `\`${name}\`: ${entryOf(whatTo, name) ?? "Floodgate has no such option. Remove it, or see the page."}`);
     }
     if (hasSpread) this.source.handle(options.object, "Options that are spread into this object are not rewritten.");
     options.finish();

@@ -44,6 +44,7 @@ export class Source {
   readonly notes: Remark[] = [];
   readonly code: string;
   readonly #file: File;
+  readonly #uses = new Map<string, readonly Node[]>();
   readonly #replaced: [from: number, to: number][] = [];
 
   /** @throws Failure if the file cannot be parsed. */
@@ -137,9 +138,11 @@ export class Source {
       : undefined;
   }
 
-  /** How often a name is used, besides where it is imported. */
-  uses(name: string): Node[] {
-    return references(this.program, name);
+  /** Where a name is used, and where it is imported. */
+  uses(name: string): readonly Node[] {
+    const uses = this.#uses.get(name) ?? references(this.program, name);
+    this.#uses.set(name, uses);
+    return uses;
   }
 
   /** The initial value of a constant. */

@@ -1,6 +1,9 @@
 import type { Io } from "../io.js";
 
-/** A text that is drawn over the one before it. It is cut to the terminal, because a line that wraps could not be drawn over. */
+/**
+ * A text that is drawn over the one before it. The terminal cuts lines that are too long, whatever the width of their characters: a line
+ * that wraps could not be drawn over.
+ */
 export class LiveText {
   readonly #io: Io;
   #height = 0;
@@ -10,11 +13,10 @@ export class LiveText {
   }
 
   draw(text: string): void {
-    const { rows = 24, columns = 80 } = process.stdout;
-    const lines = text.split("\n");
-    const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => line.slice(0, columns - 1));
+    const { rows = 24 } = process.stdout;
+    const shown = text.split("\n").slice(0, Math.max(1, rows - 1));
     this.clear();
-    this.#io.out(`${shown.join("\n")}\n`);
+    this.#io.out(`${wrapOff}${shown.join("\n")}${wrapOn}\n`);
     this.#height = shown.length;
   }
 
@@ -23,3 +25,6 @@ export class LiveText {
     this.#height = 0;
   }
 }
+
+const wrapOff = "\u001b[?7l";
+const wrapOn = "\u001b[?7h";

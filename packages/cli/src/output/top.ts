@@ -5,8 +5,8 @@ import { table } from "./table.js";
 
 /** The limits, and the first `rows` keys. */
 export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: number): string {
-  const total = keys.length.toLocaleString("en");
-  const counted = more ? `the first ${total} keys in Redis were looked at (--sample)` : `${total} keys in Redis`;
+  const total = `${keys.length.toLocaleString("en")} ${keys.length === 1 ? "key" : "keys"}`;
+  const counted = more ? `the first ${total} in Redis were looked at (--sample)` : `${total} in Redis`;
   const summaries = limits.map(({ name, inCode, keys, limited, blocked }) => [
     nameText(name, inCode),
     `${keys}`,
