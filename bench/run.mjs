@@ -10,6 +10,7 @@ import { environment } from "./lib/report.mjs";
 import { memory } from "./memory.mjs";
 import { observability } from "./observability.mjs";
 import { redis } from "./redis.mjs";
+import { redisLeases } from "./redis-leases.mjs";
 import { redisScript } from "./redis-script.mjs";
 import { release } from "./release.mjs";
 import { rules } from "./rules.mjs";
@@ -30,6 +31,7 @@ Parts (all of them but release by default):
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
   redis-script   the server's time of one decision alone, of each algorithm, against a script of TIME, GET and SET
+  leases         one hot key in Redis with leases against INCR, and fifty stores in four processes on one key
   accuracy       how many requests a sliding window counter decides otherwise than the exact log
   simulate       lines a second of floodgate simulate, beside awk and goaccess, and peak memory
   release        CPU time of decisions and requests, beside those of the release before (the newest tag), or of --base
@@ -65,6 +67,7 @@ const parts = {
   observability,
   redis,
   "redis-script": redisScript,
+  leases: redisLeases,
   accuracy,
   simulate,
   release,
@@ -138,6 +141,7 @@ if (wanted) {
     gateway: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 4), connections: Number(connections) },
     redis: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1), inFlight, only, beside },
     "redis-script": { rounds: Number(rounds ?? 40) },
+    leases: { rounds: Number(rounds ?? 5), seconds: Number(seconds ?? 1) },
     accuracy: { log },
     simulate: { lines: Number(lines) },
     release: { base, rounds: Number(rounds ?? 7), processes: Number(processes), only },

@@ -1,0 +1,100 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { createLimiter, fixedWindow } from "@floodgate/core";
+import { redisStore } from "@floodgate/store-redis";
+import { startRedis } from "@floodgate/test-servers";
+import { median, progress, table } from "./lib/report.mjs";
+
+const { Redis } = createRequire(import.meta.url)("ioredis");
+
+const inFlight = 64;
+const [processes, stores, limit] = [4, 50, 5_000];
+
+/** One hot key with leases against INCR, and fifty stores in four processes on one key. */
+export async function redisLeases({ rounds, seconds }) {
+  const server = await startRedis();
+  try {
+    return `${await oneKey(server.port, rounds, seconds)}\n\n${await manyStores(server, seconds + 4)}`;
+  } finally {
+    await server.stop();
+  }
+}
+
+async function oneKey(port, rounds, seconds) {
+  const redis = new Redis(port);
+  const policy = fixedWindow({ limit: 1_000_000_000, window: "1h" });
+  const limiterOf = (lease) => createLimiter({ name: `hot ${lease}`, policy, store: redisStore(redis, { lease }), timeoutMs: 5000 });
+  const [asking, leasing] = [limiterOf(false), limiterOf(true)];
+  const subjects = {
+    INCR: () => redis.incr("bench:hot"),
+    "each decision in Redis": () => asking.consume("hot"),
+    "with leases": () => leasing.consume("hot"),
+  };
+  const names = Object.keys(subjects);
+  const rates = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    progress(`redis-leases: round ${round} of ${rounds}`);
+    for (const name of names) {
+      const rate = await rateOf(subjects[name], seconds);
+      if (round > 0) rates[name].push(rate);
+    }
+  }
+  progress("");
+  redis.disconnect();
+  const rows = names.map((name) => [
+    name,
+    Math.round(median(rates[name])).toLocaleString("en"),
+    median(rates[name].map((rate, i) => rate / rates.INCR[i])).toFixed(1),
+  ]);
+  return table(`One hot key, ${inFlight} in flight, ${rounds} rounds of ${seconds} s, medians`, ["subject", "a second", "x INCR"], rows);
+}
+
+/** Operations a second. */
+async function rateOf(operate, seconds) {
+  const end = performance.now() + seconds * 1000;
+  const started = performance.now();
+  let done = 0;
+  const worker = async () => {
+    while (performance.now() < end) {
+      await operate();
+      // What is decided at once must not keep the event loop from reading what arrives.
+      if (++done % 1000 === 0) await new Promise(setImmediate);
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return (done * 1000) / (performance.now() - started);
+}
+
+async function manyStores(server, seconds) {
+  progress("redis-leases: fifty stores");
+  const child = fileURLToPath(new URL("redis-leases-child.mjs", import.meta.url));
+  const share = (i) => Math.floor(stores / processes) + (i < stores % processes ? 1 : 0);
+  const answers = Array.from({ length: processes }, async (_, i) => {
+    const worker = fork(child, [String(server.port), String(share(i)), String(limit), String(seconds)]);
+    const [answer] = await once(worker, "message");
+    return answer;
+  });
+  const windows = new Map();
+  let asked = 0;
+  for (const { admitted, requests } of await Promise.all(answers)) {
+    asked += requests;
+    for (const [window, count] of admitted) windows.set(window, (windows.get(window) ?? 0) + count);
+  }
+  progress("");
+  // The first and the last window are not whole.
+  const whole = [...windows]
+    .sort(([a], [b]) => a - b)
+    .slice(1, -1)
+    .map(([, count]) => count);
+  const { cmdstat_evalsha: runs = "" } = await server.info("commandstats");
+  const rows = [
+    ["windows", whole.length],
+    ["admitted, least and most of a window", `${Math.min(...whole)} to ${Math.max(...whole)}`],
+    ["of the limit, least", `${((100 * Math.min(...whole)) / limit).toFixed(1)} %`],
+    ["requests", asked],
+    ["runs of the script since the start", /calls=(\d+)/.exec(runs)?.[1] ?? "?"],
+  ];
+  return table(`${stores} stores in ${processes} processes on one key, ${limit} a second each window`, ["", ""], rows);
+}
