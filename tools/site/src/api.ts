@@ -76,7 +76,9 @@ export async function writeApi(folder: string): Promise<void> {
   await app.generateOutputs(project);
   for (const { name, page } of entries) {
     const file = join(folder, `${page}.md`);
-    writeFileSync(file, readFileSync(file, "utf8").replace(/^# .*/, `# ${name}`));
+    // Links to inherited methods with several signatures lead nowhere.
+    const text = readFileSync(file, "utf8").replace(/^# .*/, `# ${name}`);
+    writeFileSync(file, text.replace(/^#+ Inherited from\n\n.*\n+/gm, ""));
   }
   writeFileSync(join(folder, "index.md"), index(entries));
 }
