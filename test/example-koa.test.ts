@@ -15,14 +15,15 @@ test("the Koa example limits logins, slow work, and everything else", { timeout:
     }
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? "no address";
 
-    const login = async (password: string): Promise<number> => {
-      const body = JSON.stringify({ user: "ada", password });
+    const login = async (password: string, user: unknown = "ada"): Promise<number> => {
+      const body = JSON.stringify({ user, password });
       const { status } = await fetch(`${url}/login`, { method: "POST", headers: { "content-type": "application/json" }, body });
       return status;
     };
     const statuses = [];
     for (const password of ["1234", "open sesame", "qwerty", "letmein", "open sesame"]) statuses.push(await login(password));
     expect(statuses).toEqual([401, 200, 401, 401, 429]);
+    expect(await login("1234", { toString: 1 })).toBe(400);
 
     const slow = await Promise.all([fetch(`${url}/slow`), fetch(`${url}/slow`)]);
     expect(await Promise.all(slow.map((response) => response.json()))).toEqual([{ done: true }, { done: true }]);

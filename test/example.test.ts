@@ -36,6 +36,9 @@ test("the demo shows a burst turn into 429, and goes on serving", { timeout: 30_
     const statuses = [];
     for (let i = 0; i < 4; i++) statuses.push((await fetch(`${url}/login`, login)).status);
     expect(statuses).toEqual([401, 401, 401, 429]);
+    for (const user of ['{"toString":1}', `${"[".repeat(20_000)}${"]".repeat(20_000)}`]) {
+      expect((await fetch(`${url}/login`, { ...login, body: `{"user":${user}}` })).status).toBe(400);
+    }
   });
 });
 

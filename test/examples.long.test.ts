@@ -58,6 +58,7 @@ describe("an example that is copied out of the repository", { timeout: 120_000 }
         fetch(`${url}/login`, { method: "POST", headers: { "content-type": "application/json" }, ...(body && { body }) });
       expect((await login("{")).status).toBe(400);
       expect((await login('{"password":1}')).status).toBe(400);
+      expect((await login('{"user":{"toString":1}}')).status).toBe(400);
       expect((await login('{"user":"ada"}')).status).toBe(401);
     } finally {
       process.kill(-(child.pid as number));

@@ -29,6 +29,11 @@ function importsOf(example: string): { file: string; specifier: string }[] {
 /** They run in this repository only, and say so. */
 const ofThisRepository = ["gateway/demo.mjs", "redis/find-redis.mjs", "rules/find-redis.mjs"];
 
+it("the examples with Redis look for it in the same way", () => {
+  const [one, other] = ["redis", "rules"].map((example) => readFileSync(join(folder, example, "find-redis.mjs"), "utf8"));
+  expect(one).toBe(other);
+});
+
 describe.each(examples)("the example %s", (example) => {
   const { dependencies = {}, devDependencies = {} } = packageFile(`examples/${example}`);
   const needed = { ...dependencies, ...devDependencies };

@@ -43,7 +43,10 @@ export function sqliteStore(path, { clock, busyMs = 1000 } = {}) {
   const database = openDatabase(path);
   database.exec(`PRAGMA busy_timeout = ${Number(busyMs)}`);
 
-  /** One atomic step: nobody else writes between its reading and its writing. The time is read inside, so that steps of several processes are in the order of their times. */
+  /**
+   * One atomic step: nobody else writes between its reading and its writing. It reads the time inside, so that the steps of several
+   * processes are in the order of their times.
+   */
   function step(work) {
     database.exec("BEGIN IMMEDIATE");
     try {

@@ -12,9 +12,10 @@
  *                                              a = half_of_1
  *                                            end
  *
- * A template is written as ordinary Lua: at the start of a line, with one `return` or none, in its last line. A call is a statement on a line of its own:
- * `f(x)`, `a, b = f(x)` or `local a, b = f(x)`. Templates call each other, but not themselves. A parameter or local variable of a
- * template may not have the name of anything outside, which its caller could no longer see. What breaks these rules throws.
+ * A template is an ordinary Lua function that begins at the start of a line. Its only `return`, if it has one, is its last line. A call is a
+ * statement on a line of its own: `f(x)`, `a, b = f(x)` or `local a, b = f(x)`. Templates may call each other, but not themselves. Their
+ * parameters and local variables must not have the names of variables outside: these would be hidden where the body is inlined. Lua that
+ * breaks these rules throws.
  */
 export class Templates {
   readonly #templates = new Map<string, Template>();
@@ -31,10 +32,6 @@ export class Templates {
     for (const [, declared = ""] of rest.matchAll(/^local ([\w, ]+?)(?: =|$)/gm))
       for (const name of namesIn(declared)) this.#outside.add(name);
     return rest;
-  }
-
-  has(name: string): boolean {
-    return this.#templates.has(name);
   }
 
   /** A template as a function expression, in which all calls are inlined. */

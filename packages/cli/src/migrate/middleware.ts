@@ -1,16 +1,5 @@
 import type { Node } from "@babel/types";
-import {
-  bare,
-  constantOf,
-  entryOf,
-  type FunctionNode,
-  isConstantObject,
-  isFunction,
-  parameterName,
-  propertyName,
-  references,
-  walk,
-} from "./nodes.js";
+import { bare, constantOf, entryOf, type FunctionNode, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
 import type { Options, Property } from "./options.js";
 import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
 import { end, type Source, start } from "./source.js";
@@ -19,14 +8,14 @@ import { durationCode } from "./write.js";
 // Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
 
 /** A duration as our code; undefined if the file does not say how long it is. */
-export function windowCode(source: Source, property: Property): string | undefined {
+function windowCode(source: Source, property: Property): string | undefined {
   const ms = constantOf(valueIn(property));
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
   return property.type === "ObjectProperty" ? source.text(property.value) : undefined;
 }
 
 /** `windowMs` and the like. A duration that is not constant stays: a number of milliseconds that is a multiple of 1000 is a duration of ours. */
-export function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number): string {
+function rewriteWindow(source: Source, options: Options, property: Property | undefined, defaultMs: number): string {
   if (property === undefined) {
     const code = durationCode(defaultMs);
     options.add(`window: ${code}`);
@@ -112,7 +101,7 @@ export function functionOf(source: Source, node: Node): FunctionNode | undefined
 }
 
 /** Parameters that a function gets no more: removed if it does not use them. @returns whether it uses none of them. */
-export function dropParameters(source: Source, node: FunctionNode, from: number): boolean {
+function dropParameters(source: Source, node: FunctionNode, from: number): boolean {
   const dropped = node.params.slice(from);
   if (dropped.length === 0) return true;
   for (const parameter of dropped) {
@@ -138,11 +127,6 @@ export function rewriteRequestFunction(source: Source, options: Options, propert
 export function messageCode(source: Source, property: Property): string | undefined {
   if (isFunctionProperty(property) || property.type === "ObjectMethod") return undefined;
   return source.text(property.value);
-}
-
-export function isConstantMessage(property: Property): boolean {
-  const value = valueIn(property);
-  return constantOf(value) !== undefined || isConstantObject(value);
 }
 
 /** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */

@@ -1,4 +1,4 @@
-import type { Expression, Node, ObjectExpression } from "@babel/types";
+import type { Expression, Node } from "@babel/types";
 
 /** The entry of a name that a file says. `constructor` and the like have none. */
 export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
@@ -59,19 +59,6 @@ function arithmetic(operator: string, left: unknown, right: unknown): number | u
   if (operator === "+") return left + right;
   if (operator === "-") return left - right;
   return operator === "/" ? left / right : undefined;
-}
-
-/** Whether an object consists of constants, so that it means the same wherever it stands. */
-export function isConstantObject(node: Node): node is ObjectExpression {
-  return (
-    node.type === "ObjectExpression" &&
-    node.properties.every(
-      (property) =>
-        property.type === "ObjectProperty" &&
-        !property.computed &&
-        (constantOf(property.value) !== undefined || isConstantObject(property.value)),
-    )
-  );
 }
 
 export type FunctionNode = Extract<Node, { type: "ArrowFunctionExpression" | "FunctionExpression" | "ObjectMethod" }>;
