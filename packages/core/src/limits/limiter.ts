@@ -188,7 +188,7 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   }
 
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
-    const cost = options?.cost === undefined ? 1 : checkCost(options.cost);
+    const cost = options === undefined ? 1 : checkedCost(options);
     const text = this.keyText(checkConsumedKey(key));
     const listener = heard(this.onEvent);
     if (listener === undefined) return this.#promised(this.guard.consume(this.limit, text, cost));
@@ -267,6 +267,14 @@ class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
 /** Blocks a key of a name by hand. @throws FloodgateError `FLOODGATE_INVALID_DURATION` if the duration is invalid. */
 export function block(store: Store, name: string, key: string, duration: Duration): void | PromiseLike<void> {
   return andThen<Blocked, void>(store.block(name, key, parseDuration(duration), "block"), () => undefined);
+}
+
+/** `consume(key, 5)`, as other libraries take it, must not take one unit. */
+function checkedCost(options: { cost?: number }): number {
+  if (options?.cost !== undefined) return checkCost(options.cost);
+  const example = `limiter.consume(key, { cost: ${typeof options === "number" ? options : 2} })`;
+  checkOptions("consume", options, ["cost"], example);
+  return 1;
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */

@@ -74,7 +74,7 @@ function checkClaim({ where, scope, name, meaning, at }: StoreClaim): void {
   if (known === undefined || known === meaning) return;
   throw new FloodgateError(
     "FLOODGATE_NAME_TAKEN",
-    `${where}: the name ${shown(name)} already stands for ${otherOf(known, meaning)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix); where it takes the place of the other, close() that first.`,
+    `${where}: the name ${shown(name)} already stands for ${otherOf(known, meaning)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
     { at: [...(at ?? []), "name"] },
   );
 }

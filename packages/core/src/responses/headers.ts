@@ -150,8 +150,18 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   if (option === undefined) return writers.standard;
   if (option === false) return undefined;
   const formats = Object.keys(writers) as HeaderFormat[];
-  if (!Array.isArray(option)) return writers[oneOf(where, "headers", option, formats)];
-  const [draft, legacy] = option.map((format) => oneOf(where, "headers", format, formats));
+  const formatOf = (given: unknown) => {
+    if (given === true || /^draft-([89]|1\d)$/.test(String(given))) {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `${where}: \`headers\` has no format ${shown(given)}. Write headers: "standard", which is the default and the newest draft.`,
+        { at: ["headers"] },
+      );
+    }
+    return oneOf(where, "headers", given, formats);
+  };
+  if (!Array.isArray(option)) return writers[formatOf(option)];
+  const [draft, legacy] = option.map(formatOf);
   if (option.length !== 2 || draft === undefined || draft === "legacy" || legacy !== "legacy") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",

@@ -205,8 +205,9 @@ function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): Flo
   const near = typeof key === "string" ? nearest(key, [...known, ...own.map((name) => secretMark + name)]) : undefined;
   const isBuiltInSecret = typeof key === "string" && key.startsWith(secretMark) && builtIn.includes(key.slice(secretMark.length));
   const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
+  const isName = near === undefined && typeof key === "string" && /^[a-z]\w{0,40}$/i.test(key);
   return new FloodgateError(
     "FLOODGATE_UNKNOWN_KEY",
-    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`.`,
+    `${where}: \`key\` must be a function of the request, a name or a tuple of names (${known.join(", ")}, header:<name>, descriptor:<name>, secret:<name>), but was ${shown(key)}.${near === undefined ? hint : ` Did you mean ${shown(near)}?`} Define your own names in \`keys\`${isName ? `: keys: { ${key}: (req) => req.user?.id }` : ""}.`,
   );
 }

@@ -1,4 +1,5 @@
 import { FloodgateError, shown } from "./errors.js";
+import { duration as written } from "./foreign-options.js";
 
 /** `"250ms"`, `"1s"`, `"15m"`, `"1h"`, `"1d"`: a whole number and a unit. */
 export type DurationText = `${bigint}${"ms" | "s" | "m" | "h" | "d"}`;
@@ -24,13 +25,17 @@ const maxDays = Math.floor(maxDurationMs / unitMs.d);
 export function parseDuration(duration: number | string, option = "duration"): number {
   const ms = typeof duration === "string" ? parseText(duration) : duration;
   const isWhole = typeof ms === "number" && Number.isInteger(ms) && ms >= 1 && ms <= maxDurationMs;
-  const isUnclear = isWhole && ms === duration && ms % 1000 !== 0;
+  const isUnclear = (isWhole && ms === duration && ms % 1000 !== 0) || (typeof duration === "string" && /^[1-9]\d{0,9}$/.test(duration));
   if (isWhole && !isUnclear) return ms;
   const what =
     typeof ms === "number" && ms > maxDurationMs
       ? `a duration of at most ${maxDays}d`
       : "a duration: a whole number with a unit (ms, s, m, h, d), or a number of milliseconds that is a multiple of 1000";
-  const example = isUnclear ? `"${ms}s", or "${ms}ms" if that is meant` : '"15m"';
+  const example = isUnclear
+    ? `"${duration}s", or "${duration}ms" if that is meant`
+    : typeof duration === "string" && ms === undefined
+      ? written(duration, 1, '"15m"')
+      : '"15m"';
   throw new FloodgateError(
     "FLOODGATE_INVALID_DURATION",
     `\`${option}\` must be ${what}, but was ${shown(duration)}. Write ${option}: ${example}.`,

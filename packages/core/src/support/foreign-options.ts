@@ -51,7 +51,7 @@ function msOf(value: unknown, unitMs: number): number | undefined {
 }
 
 /** The value as one of our durations, or `usual` if it cannot be read. */
-function duration(value: unknown, unitMs: number, usual: string): string {
+export function duration(value: unknown, unitMs: number, usual: string): string {
   const ms = msOf(value, unitMs);
   return ms === undefined ? usual : durationText(ms);
 }
@@ -118,6 +118,18 @@ const event = 'onEvent: (event) => { if (event.type === "limited") console.log(e
 const gaveBack = "refundWhen: (status) => status ";
 const keyOf = "key: (req) => req.user.id, a function of the request, or a name such as";
 
+/** The policy that an algorithm's name stands for, however it is written. */
+function policyOf(algorithm: unknown, given: Given): string {
+  const word = typeof algorithm === "string" ? algorithm.toLowerCase() : "";
+  if (word.includes("token")) return 'policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" })';
+  if (word.includes("leaky")) return leaky;
+  if (word.includes("fixed")) return `policy: fixedWindow({ ${limitAndWindow(given)} })`;
+  if (word.includes("log")) return `policy: slidingWindowLog({ ${limitAndWindow(given)} })`;
+  if (word.includes("gcra")) return `policy: gcra({ ${limitAndWindow(given)} })`;
+  return counted(algorithm, given);
+}
+
+const leaky = 'policy: leakyBucket({ capacity: 10, leak: 5, every: "1s" })';
 const limit: readonly Answer[] = [
   [
     "limit",
@@ -127,11 +139,14 @@ const limit: readonly Answer[] = [
         : `limit: ${count(value, 100)}`,
   ],
   ["capacity", (value) => `capacity: ${count(value, 20)}`],
+  ["after", (value) => `after: ${count(value, 10)}`],
+  ["cost", (value) => `cost: ${count(value, 1)}`],
   ["policy", counted],
 ];
 const window = (unitOf: (value: unknown, given: Given) => number): readonly Answer[] => [
   ["window", (value, given) => `window: ${duration(value, unitOf(value, given), `"15m"`)}`],
   ["every", (value, given) => `every: ${duration(value, unitOf(value, given), `"1s"`)}`],
+  ["within", (value, given) => `within: ${duration(value, unitOf(value, given), `"1m"`)}`],
   ["policy", counted],
 ];
 const milliseconds = window(() => 1);
@@ -151,6 +166,12 @@ const message: readonly Answer[] = [
 ];
 const handler: readonly Answer[] = [["onLimited", answer]];
 const exempt: readonly Answer[] = [["exempt", addresses]];
+const proxy: readonly Answer[] = [
+  [
+    "clientIp",
+    (value) => (Array.isArray(value) ? 'clientIp: { trustedProxies: ["10.0.0.0/8"] }' : `clientIp: { trustedHops: ${count(value, 1)} }`),
+  ],
+];
 const headerSwitch =
   (off: unknown): Answer[1] =>
   (value) =>
@@ -159,7 +180,7 @@ const deny: readonly Answer[] = [
   ["denyCache", "denyCache: true, which is the default"],
   ["store", "Leave it out: redisStore has such a cache, which is on unless you write denyCache: false"],
 ];
-const queue: readonly Answer[] = [["policy", 'policy: leakyBucket({ capacity: 10, leak: 5, every: "1s" })']];
+const queue: readonly Answer[] = [["policy", leaky]];
 const passOnError: readonly Answer[] = [
   ["onStoreError", (value) => `onStoreError: ${value === false ? `"deny"` : `"allow", which is the default`}`],
 ];
@@ -191,9 +212,10 @@ const table: ReadonlyMap<string, readonly Answer[]> = new Map(
     binding: store,
     // rate-limiter-flexible
     points: limit,
-    duration: window(unitOfDuration),
+    duration: [["for", (value) => `for: ${duration(value, 1000, `"1h"`)}`], ...window(unitOfDuration)],
     keyPrefix: name,
     blockDuration: [
+      ["for", (value) => `for: ${duration(value, 1000, `"1h"`)}`],
       ["ban", ban(1000)],
       ["policy", (value) => `Block the key when it is rejected: limiter.block(key, ${duration(value, 1000, `"1h"`)})`],
     ],
@@ -254,6 +276,12 @@ const table: ReadonlyMap<string, readonly Answer[]> = new Map(
     interval: milliseconds,
     tokensPerInterval: [["refill", (value) => `refill: ${count(value, 10)}`], ...limit],
     bucketSize: limit,
+    // Settings of frameworks.
+    trustProxy: proxy,
+    trustedHops: proxy,
+    trustedProxies: proxy,
+    // Words of rules files.
+    algorithm: [["policy", policyOf]],
     // Options of rateLimit that were given to a rule.
     body: message,
     onLimited: handler,

@@ -91,3 +91,12 @@ it("a decision says how many units of its limit are used", () => {
   limiter.settle("other", charged, 5);
   expect(limiter.peek("other")).toMatchObject({ used: 3, remaining: 0 });
 });
+
+it("a cost that is not in an object is refused, not taken for one unit", () => {
+  const limiter = limiterOn(simpleStore());
+  expect(() => limiter.consume("user:42", 3 as never)).toThrow("Write limiter.consume(key, { cost: 3 }).");
+  expect(() => limiter.consume("user:42", { points: 3 } as never)).toThrow("consume has no option `points`. Write cost: 3.");
+  expect(() => limiter.consume("user:42", null as never)).toThrow("consume takes an object of options");
+  expect(limiter.consume("user:42", {}).remaining).toBe(2);
+  expect(limiter.consume("user:42", { cost: undefined } as never).remaining).toBe(1);
+});

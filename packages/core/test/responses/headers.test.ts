@@ -22,6 +22,10 @@ const write = (option: HeadersOption | undefined, decisions: Decision[]): Record
   return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
 };
 
+test.each([true, "draft-8", "draft-11", ["draft-8", "legacy"]])("%j names no format, and the error says which one is meant", (option) => {
+  expect(() => headerWriter("rateLimit", option as never)).toThrow('Write headers: "standard", which is the default');
+});
+
 test("a structured-field parser reads back every name and number of the standard headers", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyName, anyPolicy, fc.integer({ min: 1, max: 2e6 })), { minLength: 1, maxLength: 4 }), (limits) => {

@@ -38,6 +38,9 @@ const peers: Record<string, [options: object, advice: string][]> = {
     ],
     [{ onLimitReached: () => {} }, "Write onEvent: "],
     [{ standardHeaders: true }, 'Write headers: "standard", which is the default.'],
+    [{ algorithm: "token-bucket" }, 'Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }).'],
+    [{ limit: 5, window: "1m", algorithm: "fixedWindow" }, 'Write policy: fixedWindow({ limit: 5, window: "1m" }).'],
+    [{ trustProxy: 1 }, "Write clientIp: { trustedHops: 1 }."],
     [{ standardHeaders: "draft-8" }, 'Write headers: "standard", which is the default.'],
     [{ standardHeaders: "draft-7", legacyHeaders: false }, 'no options `standardHeaders` and `legacyHeaders`. Write headers: "draft-7".'],
     [{ standardHeaders: "draft-6" }, 'Write headers: "draft-6".'],
@@ -146,6 +149,14 @@ describe("an option of another library", () => {
     expect(messageOf(() => leakyBucket({ max: 5 } as never))).toContain("Write capacity: 5.");
     expect(messageOf(() => checkOptions("memoryStore", { max: 5, ttl: 1 }, ["maxKeys"], ""))).toContain("Write maxKeys: 5.");
     expect(messageOf(() => checkOptions("redisStore", { keyPrefix: "app" }, ["prefix"], ""))).toContain('Write prefix: "app".');
+  });
+
+  it("is answered in a ban by the ban's own options", () => {
+    const where = ["after", "within", "for"];
+    const refused = (options: object) => messageOf(() => checkOptions("rateLimit: ban", options, where, ""));
+    expect(refused({ duration: "1h" })).toContain('Write for: "1h".');
+    expect(refused({ blockDuration: 60 })).toContain('Write for: "1m".');
+    expect(refused({ windowMs: 60_000, max: 5 })).toContain('Write within: "1m". It has no option `max` either. Write after: 5.');
   });
 
   it("is said to be one of rateLimit where it can only be given there", () => {
