@@ -26,7 +26,7 @@ describe("floodgate migrate", () => {
 + rateLimit({ window: "1m", limit: 5, headers: "legacy" })
 
 Nothing is changed yet: add --write. Then: npm install @floodgate/express
-What changes for clients: docs/migrating/from-express-rate-limit.md
+What changes for clients: node_modules/@floodgate/core/docs/migrating/from-express-rate-limit.md
 `,
     });
     expect(readFileSync(file, "utf8")).toBe(code);

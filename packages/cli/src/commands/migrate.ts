@@ -74,7 +74,7 @@ function textOf(io: Io, library: Library, name: string, { calls, byHand, notes, 
   const isChanged = calls.some(({ before, after }) => before !== after);
   const next = isWritten ? `${name} is changed. ` : isChanged ? "Nothing is changed yet: add --write. " : "Nothing can be rewritten. ";
   parts.push(
-    `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: docs/migrating/from-${library.replace("@", "").replace("/", "-")}.md`,
+    `${next}Then: npm install ${packages.join(" ")}\nWhat changes for clients: node_modules/@floodgate/core/docs/migrating/from-${library.replace("@", "").replace("/", "-")}.md`,
   );
   return `${sanitizeLines(parts.join("\n\n"))}\n`;
 }
