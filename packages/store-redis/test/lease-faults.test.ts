@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import {
   createLimiter,
   fixedWindow,
@@ -8,10 +9,12 @@ import {
   tokenBucket,
 } from "@floodgate/core";
 import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodgate/test-servers";
+import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type RedisStore, redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
+import { actions, LeaseWorld } from "./lease-world.js";
 import { patienceMs } from "./patient-store.js";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -101,5 +104,83 @@ describe.each(policies)("a lease of a %s through a broken connection", (_, polic
     await givenBack;
     expect(await runsOf(server)).toBeGreaterThan(runs);
     expect(await charged(policy)).toBe(40);
+  });
+});
+
+describe("three processes with leases, whose connections break", () => {
+  /** Faults that end by themselves: a lost reply whose command is sent again, late replies, late commands, and a server that hangs. */
+  const faults: readonly (() => Promise<void>)[] = [
+    async () => {
+      proxy.replies.mode = "drop";
+      await wait(5);
+      proxy.cut();
+      proxy.replies.mode = "pass";
+    },
+    async () => {
+      proxy.replies.mode = "hold";
+      await wait(10);
+      proxy.replies.mode = "pass";
+    },
+    async () => {
+      proxy.requests.mode = "hold";
+      await wait(10);
+      proxy.cut();
+      proxy.requests.mode = "pass";
+    },
+    async () => {
+      server.pause();
+      await wait(10);
+      server.resume();
+    },
+  ];
+
+  async function serverUs(): Promise<number> {
+    const [seconds, us] = (await direct.time()) as [number, number];
+    return Number(seconds) * 1_000_000 + Number(us);
+  }
+
+  it.each<[string, Policy]>([
+    ["fixed window", fixedWindow({ limit: 80, window: "500ms" })],
+    ["token bucket", tokenBucket({ capacity: 80, refill: 80, every: "500ms" })],
+    ["log", slidingWindowLog({ limit: 80, window: "500ms" })],
+    ["counter", slidingWindowCounter({ limit: 80, window: "500ms" })],
+  ])("never spend more than a %s allows", async (_, policy) => {
+    const clients = Array.from({ length: 3 }, () => new Redis(proxy.port));
+    for (const client of clients) client.on("error", () => undefined);
+    await fc.assert(
+      fc.asyncProperty(fc.noShrink(actions), fc.infiniteStream(fc.nat(3)), async (steps, which) => {
+        const world = new LeaseWorld(clients, `broken-${prefixes++}`, [policy, fixedWindow({ limit: 90, window: "700ms" })], patienceMs);
+        for (const step of steps) {
+          // A refund that is sent again gives back twice.
+          if (step.do === "refund") continue;
+          const healed = step.do === "fault" || step.do === "give-back" ? faults[which.next().value as number]?.() : undefined;
+          await world.act(step, serverUs);
+          if (step.do === "give-back") await healed;
+        }
+        world.check();
+        world.close();
+      }),
+      { numRuns: 8 },
+    );
+    for (const client of clients) client.disconnect();
+  });
+});
+
+describe("leases of a Redis that has died", () => {
+  it("are given back in vain, by the store and by close, as often as you like", async () => {
+    const mortal = await startRedis();
+    const redis = new Redis(mortal.port);
+    redis.on("error", () => undefined);
+    const store = redisStore(redis, { lease: { lifeMs: 10_000 } });
+    const limiter = limiterOn(store, fixedWindow({ limit: 1000, window: "1h" }), 200);
+    for (let i = 0; i < 40; i++) await limiter.consume("hot");
+    await limiter.keyState("hot");
+    await mortal.stop();
+    limiter.close();
+    limiter.close();
+    await store.giveBack();
+    await store.giveBack();
+    redis.disconnect();
+    await store.giveBack();
   });
 });
