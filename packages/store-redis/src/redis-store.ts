@@ -142,8 +142,7 @@ class SharedStore implements RedisStore {
       tellRejected(checks, rejected);
       return rejected;
     }
-    if (leases)
-      for (const { known, key, look } of keyed) if (known.lease !== undefined && !look) this.#leases.fetch(known.lease, key, timeoutMs);
+    if (leases) this.#leases.fetchAll(keyed, timeoutMs);
     return consumeAll(this.#lanes, keyed, timeoutMs);
   }
 

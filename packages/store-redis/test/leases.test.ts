@@ -232,6 +232,25 @@ describe("a lease", () => {
   });
 });
 
+describe("a lease under several limits", () => {
+  it.each<[string, { readonly policy: Policy; readonly lease?: boolean; readonly key: (i: number) => string }]>([
+    ["whose other key is asked for rarely", { policy: minutely, key: (i) => `user ${i}` }],
+    ["whose other limit never leases", { policy: minutely, lease: false, key: () => "all" }],
+    ["whose other limit is a queue", { policy: leakyBucket({ capacity: 1000, leak: 1, every: "1m" }), key: () => "all" }],
+  ])("is not taken for requests %s, because they could never spend it", async (_, { policy, lease, key }) => {
+    const store = leasing();
+    const [one, other] = [limiterOn(store, minutely), limiterOn(store, policy, { name: "other", ...(lease === false && { lease }) })];
+    for (let i = 0; i < 60; i++) {
+      await consumeAll([
+        { limiter: one, key: "hot" },
+        { limiter: other, key: key(i) },
+      ]);
+    }
+    expect(await charged(one)).toBe(60);
+    expect(await redis.keys(`${prefix}:*:leases`)).toEqual([]);
+  });
+});
+
 describe("the option `lease`", () => {
   it("of a limit works without that of the store, and switches that of the store off", async () => {
     const off = limiterOn(leasing(), minutely, { lease: false });

@@ -42,6 +42,15 @@ export class KeyLease {
     return this.grants.length === 0 && this.fetch === undefined;
   }
 
+  get #perLife(): number {
+    return Math.max(this.units, this.unitsBefore);
+  }
+
+  /** As last counted. */
+  get isHot(): boolean {
+    return this.#perLife >= hotUnits;
+  }
+
   /** Counts what a request asks for. */
   count(cost: number, nowMs: number, lifeMs: number): void {
     const ageMs = nowMs - this.sinceMs;
@@ -67,8 +76,8 @@ export class KeyLease {
   /** The units to fetch now; 0 if there are enough, or none are needed. */
   want(nowMs: number, lifeMs: number): number {
     if (this.fetch !== undefined) return 0;
-    const perLife = Math.max(this.units, this.unitsBefore);
-    if (perLife < hotUnits) return 0;
+    if (!this.isHot) return 0;
+    const perLife = this.#perLife;
     const restMs = this.restUntilMs - nowMs;
     if (restMs > 0 && restMs <= lifeMs) return 0;
     let useful = 0;

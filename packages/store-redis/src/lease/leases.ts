@@ -90,6 +90,13 @@ export class Leases {
     this.#renew(table, key, table.of(key, ms), ms, timeoutMs);
   }
 
+  /** Fetches units of all limits of a request in the background, if all keys are hot. Otherwise no such request could spend them. */
+  fetchAll(checks: readonly KeyedCheck[], timeoutMs: number): void {
+    const { ms } = this.#now();
+    const hot = checks.every(({ known, key, look }) => known.lease !== undefined && !look && known.lease.of(key, ms).isHot);
+    if (hot) for (const { known, key } of checks) this.fetch(known.lease as LeaseTable, key, timeoutMs);
+  }
+
   #renew(table: LeaseTable, key: string, lease: KeyLease, nowMs: number, timeoutMs: number): void {
     const want = lease.want(nowMs, table.lifeMs);
     if (want === 0) return;
