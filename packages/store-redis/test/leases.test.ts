@@ -5,12 +5,14 @@ import {
   type Limiter,
   leakyBucket,
   type Policy,
+  slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
 import type { RedisServer } from "@floodgate/test-servers";
+import * as fc from "fast-check";
 import type { Redis } from "ioredis";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import { type RedisStore, type RedisStoreOptions, redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { patienceMs } from "./patient-store.js";
@@ -56,6 +58,29 @@ async function charged(limiter: Limiter<"async">, key = "hot"): Promise<number> 
 }
 
 const minutely = fixedWindow({ limit: 1000, window: "1m" });
+
+test("the numbers of leased decisions are whole and within the limit, whatever the traffic and the clock", async () => {
+  const step = fc.record({ cost: fc.integer({ min: 1, max: 12 }), afterMs: fc.integer({ min: -20, max: 30 }) });
+  const policies = [
+    slidingWindowCounter({ limit: 19, window: "7ms" }),
+    fixedWindow({ limit: 40, window: "20ms" }),
+    slidingWindowLog({ limit: 30, window: "9ms" }),
+  ];
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...policies), fc.array(step, { minLength: 4, maxLength: 25 }), async (policy, steps) => {
+      const limiter = limiterOn(leasing(), policy, { name: `numbers ${runs++}` });
+      for (const { cost, afterMs } of steps) {
+        nowMs += afterMs;
+        const { limit, remaining, retryAfterMs, resetAfterMs } = await limiter.consume("hot", { cost });
+        expect(remaining).toBeGreaterThanOrEqual(0);
+        expect(remaining).toBeLessThanOrEqual(limit);
+        expect([remaining, retryAfterMs, resetAfterMs].every(Number.isSafeInteger)).toBe(true);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
 
 describe("a lease", () => {
   it("spends units of a hot key without asking Redis, and gives back the others", async () => {

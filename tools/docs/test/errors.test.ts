@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { documents, repository } from "@floodgate/docs";
 import { expect, it } from "vitest";
 
-/** Environment variables of the command line, which begin in the same way. */
-const variables = ["FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
+/** Environment variables of the command line and of the tests, which begin in the same way. */
+const variables = ["FLOODGATE_ALL_RUNS", "FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
 
 const all = documents();
 const page = all.find(({ file }) => file === "docs/errors.md");

@@ -246,6 +246,9 @@ function decisionOf(grant: Grant, { known }: LeaseTable, cost: number, remaining
   const { limit } = known;
   const { charge, resetAfterMs, sentMs } = grant;
   const resetMs = Math.max(1, resetAfterMs - Math.floor(now.ms - sentMs));
-  const made = decision(limit, limit.policy.quota, true, remaining, 0, resetMs, 0, cost, charge.atMs);
+  const { quota } = limit.policy;
+  // Units of an earlier window may be left, while Redis has begun the next one.
+  const left = Math.max(0, Math.min(remaining, quota - cost));
+  const made = decision(limit, quota, true, left, 0, resetMs, 0, cost, charge.atMs);
   return inState(made, charge.state as number);
 }
