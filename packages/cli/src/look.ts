@@ -39,11 +39,14 @@ export interface SeenKey {
   readonly name: string;
   readonly inCode: boolean;
   readonly key: string;
-  /** `limited`: the next request is rejected, under every plan. `some plans`: only under some of the rule's plans. */
-  readonly state: "blocked" | "limited" | "some plans" | "open";
+  /**
+   * `limited`: the next request is rejected, under every plan. `some plans`: only under some of the rule's plans. `unknown`: of a limit in
+   * code, whose policy is not known.
+   */
+  readonly state: "blocked" | "limited" | "some plans" | "unknown" | "open";
   /** Under the rule's own policy. Undefined for a limit in code. */
   readonly count: { readonly used: number; readonly limit: number } | undefined;
-  /** The wait until the next request of cost 1 passes, under the plan that has to wait longest. */
+  /** The wait until the next request of cost 1 passes, under the plan that has to wait longest. 0 if it is not known. */
   readonly retryAfterMs: number;
 }
 
@@ -100,14 +103,14 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
 async function lookAtLimitInCode(store: Store, name: string, key: string): Promise<SeenKey> {
   const decision = await Promise.resolve(store.peek(createLimit(name, anyPolicy), key, timeoutMs)).catch(undefinedIfForeign);
   const block = decision && blockOf(decision);
-  const state = block === undefined ? "open" : "blocked";
+  const state = block === undefined ? "unknown" : "blocked";
   return { name, inCode: true, key, state, count: undefined, retryAfterMs: block?.leftMs ?? 0 };
 }
 
 /** The policy of a limit in code is not known here. Its blocks are the same under every policy. */
 const anyPolicy = fixedWindow({ limit: 1, window: "1m" });
 
-const severity: Readonly<Record<SeenKey["state"], number>> = { blocked: 3, limited: 2, "some plans": 1, open: 0 };
+const severity: Readonly<Record<SeenKey["state"], number>> = { blocked: 4, limited: 3, "some plans": 2, unknown: 1, open: 0 };
 
 function bySeverity(one: SeenKey, other: SeenKey): number {
   const share = ({ count }: SeenKey): number => (count === undefined ? 0 : count.used / count.limit);

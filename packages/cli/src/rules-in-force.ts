@@ -6,7 +6,7 @@ import { type AnyRedis, redisStore } from "@floodgate/store-redis";
 import type { Command } from "commander";
 import { appOptions, type CliRequest, cliReader } from "./app.js";
 import type { Io } from "./io.js";
-import { noRules, readText, validRules } from "./load-rules.js";
+import { readText, validRules } from "./load-rules.js";
 import { matching, type RedisOptions, redisOptions } from "./options.js";
 
 /** Far longer than a working Redis takes, even a distant one. */
@@ -49,13 +49,6 @@ export async function findRules(io: Io, { file, rulesKey }: RulesOptions, redis:
 export async function fileRulesOf(io: Io, file: string): Promise<LoadedRules> {
   const { text, name } = await readText(io, file);
   return { set: validRules(io, text, name), name };
-}
-
-/** As `findRules`. @throws Failure if there are none. */
-export async function loadRules(io: Io, options: RulesOptions, redis: RulesRedis): Promise<LoadedRules> {
-  const found = await findRules(io, options, redis);
-  if (found === undefined) throw noRules(options.rulesKey);
-  return found;
 }
 
 /** Rules made ready, with what the command line cannot know simulated. */

@@ -1,15 +1,17 @@
 import type { Limiter, LimiterKey, Store } from "@floodgate/core";
 import type { CompiledRule, PlainRule, RuleSet } from "@floodgate/core/rules";
+import type { RulesRedis } from "@floodgate/rules";
 import { parsePolicy } from "@floodgate/simulator";
 import type { Command } from "commander";
 import { type CliRequest, keySecret, noteUnknownPlan } from "./app.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
+import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { withRedis } from "./redis.js";
-import { bindRules, loadRules, type RulesOptions, rulesOptions } from "./rules-in-force.js";
+import { bindRules, findRules, type RulesOptions, rulesOptions } from "./rules-in-force.js";
 
 /** The options of `status` and `reset`. */
 export interface TargetOptions extends RulesOptions, KeyOptions {
@@ -46,7 +48,7 @@ export interface Target {
  */
 export function withTarget(io: Io, options: TargetOptions, use: (target: Target) => Promise<void>): Promise<void> {
   return withRedis(options, async (redis) => {
-    const set = options.policy === undefined ? (await loadRules(io, options, redis)).set : limitInCode(options, options.policy);
+    const set = options.policy === undefined ? await rulesOf(io, options, redis) : limitInCode(options, options.policy);
     const plainRule = set.rules.find(({ name }) => name === options.rule);
     if (plainRule === undefined) throw noSuchRule(options.rule, set);
     const { all, limiters, store } = bindRules(set, redis, options);
@@ -59,6 +61,14 @@ export function withTarget(io: Io, options: TargetOptions, use: (target: Target)
     }
     await use({ rule, key, keyText: limiter.keyText(key), store, limiter });
   });
+}
+
+const ifInCode = "If the limit is defined in code, say its policy: --policy 'fixed-window 5/15m'.";
+
+async function rulesOf(io: Io, options: TargetOptions, redis: RulesRedis): Promise<RuleSet> {
+  const found = await findRules(io, options, redis);
+  if (found === undefined) throw new Failure("refused", `${noRules(options.rulesKey).message} ${ifInCode}`);
+  return found.set;
 }
 
 /** A limit that is defined in code, as a rule. Its key has the parts that are given; without any it is "global". */
@@ -75,8 +85,5 @@ const digest = /^secret:[\da-f]{64}$/;
 function noSuchRule(name: string, { rules }: RuleSet): Failure {
   const known = rules.map((rule) => rule.name);
   const list = `${known.slice(0, 20).join(", ")}${known.length > 20 ? ", ..." : ""}`;
-  return new Failure(
-    "usage",
-    `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules are ${list}. If the limit is defined in code, say its policy: --policy 'fixed-window 5/15m'.`,
-  );
+  return new Failure("usage", `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules are ${list}. ${ifInCode}`);
 }

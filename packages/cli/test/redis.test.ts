@@ -70,6 +70,14 @@ describe("rules in Redis", () => {
     expect(await command("pull")).toMatchObject({ code: 1, err: expect.stringContaining("there are no rules under floodgate:rules") });
   });
 
+  it("are missing where all limits are in code, and status says what to write", async () => {
+    const { code, err } = await command("status", "--rule", "api", "--key", "42");
+    expect({ code, err }).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("If the limit is defined in code, say its policy: --policy"),
+    });
+  });
+
   it("are checked by status, and their problems printed", async () => {
     await server.command("SELECT", 1);
     await server.command("HSET", "floodgate:rules", "version", 1, "rules", "rules:\n  - { name: a, limit: -1, window: 1m }\n");

@@ -96,7 +96,7 @@ describe("top", () => {
       "  limit  key  state  used  next allowed",
       expect.stringMatching(/^ {2}in code \(in code\) {2}eve {2}blocked {2}\? {2}in (2h|1h 59m)/),
       expect.stringMatching(/^ {2}posts {2}ann {2}some plans {2}1 of 1 {2}in /),
-      "  in code (in code)  }%7D:{a}  open  ?  now",
+      "  in code (in code)  }%7D:{a}  ?  ?  ?",
       "",
     ]);
   });
@@ -147,7 +147,7 @@ describe("top", () => {
     await redis.set("floodgate:{\u001b[2Jann\n}:evil\u001b[31m:fw-60000", "1");
     const { code, out } = await command("top", "--once");
     expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining("1 key in Redis\n") });
-    expect(out).toMatch(/evil\ufffd\[31m \(in code\) {2}\ufffd\[2Jann\ufffd {2}open/);
+    expect(out).toMatch(/evil\ufffd\[31m \(in code\) {2}\ufffd\[2Jann\ufffd {2}\? {2}/);
   });
 
   it("says what a user of Redis without SCAN needs", async () => {

@@ -13,7 +13,9 @@ export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: numbe
     inCode ? "?" : `${limited}`,
     `${blocked}`,
   ]);
-  const shown = keys.slice(0, rows).map((key) => [nameText(key.name, key.inCode), key.key, key.state, countText(key), waitUntilText(key)]);
+  const shown = keys
+    .slice(0, rows)
+    .map((key) => [nameText(key.name, key.inCode), key.key, key.state === "unknown" ? "?" : key.state, countText(key), waitUntilText(key)]);
   const heading = paint(io, "bold", `${localTime(atMs)}, ${counted}`);
   if (limits.length === 0) return `${heading}\n`;
   const first = table(io, ["limit", "keys", "limited", "blocked"], summaries);
@@ -29,6 +31,7 @@ function countText({ count }: SeenKey): string {
 }
 
 function waitUntilText({ retryAfterMs, state }: SeenKey): string {
+  if (state === "unknown") return "?";
   if (state === "open") return "now";
   return retryAfterMs === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(retryAfterMs)}`;
 }
