@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
-// The first load of our line beside that of express-rate-limit, in CPU time, by turns in processes of their own. The goal is 1.2 times;
-// a busy machine gets more.
+// Compares the CPU time of loading @floodgate/express and express-rate-limit for the first time. They take turns, each in a new process. The
+// goal is 1.2 times as long. The test allows more, because other programs share the machine.
 
 const allowed = 1.6;
 const rounds = 25;

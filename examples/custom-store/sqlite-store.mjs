@@ -30,7 +30,7 @@ const schema = `
 /** The objects that stand for the data of a file: stores of one file are one store. */
 const scopes = new Map();
 
-/** After so many writes, old rows are deleted. A clock that was wrong for less than an hour loses nothing. */
+/** Old rows are deleted after this many writes. A clock that was wrong for less than an hour loses nothing. */
 const writesBetweenSweeps = 1000;
 const keptMs = 3_600_000;
 

@@ -28,7 +28,7 @@ export interface Look {
 
 export interface LimitSummary {
   readonly name: string;
-  /** Whether no rule has its name: then an app defines it in its code, and only blocks can be told. */
+  /** Whether no rule has this name. Then an app defines the limit in its code, and only its blocks are known. */
   readonly inCode: boolean;
   readonly keys: number;
   readonly limited: number;
@@ -50,7 +50,7 @@ export interface SeenKey {
   readonly retryAfterMs: number;
 }
 
-/** Looks at the keys in Redis once. The rules are read anew each time, because they may change. */
+/** Looks at the keys in Redis once. Each look reads the rules, because they may change. */
 export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOptions): Promise<Look> {
   const loaded = await findRules(io, options, redis);
   const { all, store } =

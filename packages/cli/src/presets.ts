@@ -59,7 +59,7 @@ export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: 
   const heading = [
     `# The limits of this app. Check them with: floodgate check ${file}`,
     `# Try them on an access log with: floodgate simulate access.log --rules ${file}`,
-    `# Load them with: rateLimit({ rules: await fileRules("${file}") })`,
+    `# Load them with: rateLimit({ rules: await fileRules(${JSON.stringify(file)}) })`,
     ...appKeys.map((key) => `# The app must say what the key \`${key}\` is: keys: { ${key}: (req) => req.${key}?.id }`),
   ];
   const bodies = rules.map(({ preset, limit, window }) => {

@@ -49,7 +49,8 @@ describe("init", () => {
     const { code } = await answered(file, [
       ["What do you want to limit?", `${down} ${enter}`],
       ["per-ip: how many requests", enter],
-      ["login: how many requests", `3 / h${enter}`],
+      ["login: how many requests", `3/0m${enter}`],
+      ["No limit can be that", `\u007f\u007f\u007f\u007f3 / h${enter}`],
       ["shadow mode", `n`],
     ]);
     expect(code).toBe(0);
@@ -95,6 +96,7 @@ describe("init", () => {
     [["init", path("a.yaml")], "this is not a terminal. Write --yes, or --preset per-ip,login."],
     [["init", path("a.yaml"), "--preset", "per-ipp"], 'There is no preset "per-ipp". The presets are per-ip, login'],
     [["init", "-", "--yes"], "init writes a file. Name it: floodgate init limits.yaml."],
+    [["init", "a\nb.yaml", "--yes"], "the file's name has control characters."],
     [["init", path("a.yaml"), "--shadow"], "--shadow is for --preset or --yes"],
   ])("refuses %j", async (args, advice) => {
     expect(await floodgate(args)).toMatchObject({ code: 64, err: expect.stringContaining(advice) });

@@ -1,5 +1,5 @@
 -- The last part of the general script: reads the policies, runs the steps and builds the reply. A consume alone has a script of its own,
--- lean.lua. Calls of templates (values.lua) are inlined; the other functions here are functions.
+-- lean.lua. Calls of templates (values.lua) are inlined. The functions of this file are no templates.
 --
 -- KEYS     the keys of the states, in the order of the steps; then the keys of the blocks, in the same order
 -- ARGV[4]  the number of keys. As many keys of blocks follow, in the same order; on a Cluster none do, and their names are derived: a script

@@ -33,7 +33,7 @@ function named(pattern: string): OutputOptions {
   return { entryFileNames: pattern, chunkFileNames: pattern };
 }
 
-/** Answers the files that it wrote. */
+/** Returns the names of the files that it wrote. */
 async function bundle({ path }: Package, entries: readonly string[], output: OutputOptions): Promise<string[]> {
   const source = join(path, "src");
   const build = await rolldown({

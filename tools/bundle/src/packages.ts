@@ -14,7 +14,7 @@ export interface Package {
   readonly entries: readonly string[];
   /** Files of `dist` that are run: a command, or a worker thread. */
   readonly programs: readonly string[];
-  /** Whether other bundlers get ES modules, of which they take what an app uses. */
+  /** Whether there are ES modules for the bundlers of apps, which take only what an app uses. */
   readonly modules: boolean;
 }
 

@@ -68,7 +68,7 @@ function optionsOf(checker: ts.TypeChecker, parameter: ts.Symbol): Option[] {
   }));
 }
 
-/** The properties of what may be given, if that is an object of ours; of functions and stores there are none. */
+/** The properties of a value that may be given, if our packages declare it as an object. Functions and stores have none. */
 function propertiesOf(checker: ts.TypeChecker, given: ts.Symbol): ts.Symbol[] {
   const type = checker.getNonNullableType(checker.getTypeOfSymbol(given));
   const kinds = type.isUnion() ? type.types : [type];

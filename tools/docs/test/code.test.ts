@@ -36,7 +36,7 @@ beforeAll(async () => {
     const name = path.split("/").at(-1) ?? "";
     const page = pages.find(({ modules }) => modules.some((module) => module.name === name));
     const block = page?.modules.find((module) => module.name === name)?.block;
-    // What has no type is no mistake in JavaScript.
+    // JavaScript needs no types.
     if (page === undefined || block === undefined || (name.endsWith("js") && code?.startsWith("70"))) continue;
     errors.set(page.file, [...(errors.get(page.file) ?? []), `${page.file}:${block.line + Number(at) - 1}: ${text}`]);
   }

@@ -50,7 +50,7 @@ export class Page {
 
 let count = 0;
 
-/** Runs the code of a module, each time anew. */
+/** Runs code as a module. Each call runs a new one. */
 export async function load<Exports>(code: string): Promise<Exports> {
   const { code: plain } = await transform(code, {
     loader: "ts",

@@ -13,7 +13,7 @@ export function pageOf(file: string): string | undefined {
   return file === "examples/README.md" ? "examples/index.md" : undefined;
 }
 
-/** The page that shows a file of the repository which is no document. */
+/** The page that shows a file that is not a document. */
 export function pageOfFile(file: string): string {
   // VitePress leaves out folders whose names begin with a dot.
   return `files/${file.replace(/(?<=^|\/)\./g, "").replace(/\.md$/, "")}.md`;

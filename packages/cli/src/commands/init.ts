@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
+import { type Duration, slidingWindowCounter } from "@floodgate/core";
 import { parseRules } from "@floodgate/rules";
 import { type Command, InvalidArgumentError } from "commander";
 import { Failure } from "../failure.js";
@@ -43,6 +44,8 @@ const firstPreset = presets[0] as Preset;
 
 async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (file === "-" || file === "") throw new Failure("usage", "init writes a file. Name it: floodgate init limits.yaml.");
+  if (sanitize(file) !== file)
+    throw new Failure("usage", "the file's name has control characters. Write another: floodgate init limits.yaml.");
   if (options.force !== true && existsSync(file)) {
     throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
   }
@@ -50,7 +53,7 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (chosen === undefined && options.shadow === true)
     throw new Failure("usage", "--shadow is for --preset or --yes. Leave it out: init asks.");
   const wanted = chosen === undefined ? await ask(io) : { rules: chosen.map(asOffered), isShadow: options.shadow === true };
-  const text = rulesFile(sanitize(file), wanted.rules, wanted.isShadow);
+  const text = rulesFile(file, wanted.rules, wanted.isShadow);
   const { rules } = parseRules(text, file);
   try {
     await writeFile(file, text, { flag: options.force === true ? "w" : "wx" });
@@ -58,14 +61,14 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
     throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
   }
   if (options.json === true) io.out(json({ file, rules }));
-  else io.out(`${validRulesText(file, rules)}Next: floodgate check ${sanitize(file)} --request "POST /login" --ip 203.0.113.9\n`);
+  else io.out(`${validRulesText(file, rules)}Next: floodgate check ${file} --request "POST /login" --ip 203.0.113.9\n`);
 }
 
 function asOffered(preset: Preset): ChosenRule {
   return { preset, limit: preset.limit, window: preset.window };
 }
 
-/** Asks on the terminal. The questions go to standard error, as everything that is no result. */
+/** Asks on the terminal. The questions go to standard error, because standard output is for results. */
 async function ask(io: Io): Promise<Wanted> {
   if (io.errTerminal === undefined) {
     throw new Failure("usage", "init asks questions, and this is not a terminal. Write --yes, or --preset per-ip,login.");
@@ -93,10 +96,9 @@ async function ask(io: Io): Promise<Wanted> {
       message: `${preset.name}: how many requests in which time?`,
       placeholder: offered,
       defaultValue: offered,
-      validate: (value) => (value === undefined || value === "" || rate.test(value) ? undefined : "Write a number and a duration: 100/1m"),
+      validate: (value = "") => (value === "" ? undefined : problemOf(value)),
     });
-    const [, limit, window] = rate.exec(answered(answer)) as unknown as [string, string, string];
-    rules.push({ preset, limit: Number(limit), window: /^\d/.test(window) ? window : `1${window}` });
+    rules.push({ preset, ...(rateOf(answered(answer)) as Rate) });
   }
   const isShadow = answered(
     await confirm({ ...streams, message: "Only count and report at first (shadow mode)? Nothing is rejected then.", initialValue: true }),
@@ -104,7 +106,25 @@ async function ask(io: Io): Promise<Wanted> {
   return { rules, isShadow };
 }
 
-const rate = /^\s*([1-9]\d{0,8})\s*\/\s*(\d{0,8}(?:ms|s|m|h|d))\s*$/;
+type Rate = Pick<ChosenRule, "limit" | "window">;
+
+/** `100/1m`, or `100/m`. Undefined if the text is another. */
+function rateOf(text: string): Rate | undefined {
+  const [, limit, count, unit] = /^\s*(\d{1,9})\s*\/\s*(\d{0,8})(ms|s|m|h|d)\s*$/.exec(text) ?? [];
+  return limit === undefined ? undefined : { limit: Number(limit), window: `${count === "" ? 1 : count}${unit}` };
+}
+
+/** What is wrong with an answer. Undefined if it can stand in a rule. */
+function problemOf(text: string): string | undefined {
+  const rate = rateOf(text);
+  if (rate === undefined || rate.limit === 0) return "Write a number and a duration: 100/1m";
+  try {
+    slidingWindowCounter({ limit: rate.limit, window: rate.window as Duration });
+    return undefined;
+  } catch {
+    return "No limit can be that. Write a duration above zero, such as 100/1m";
+  }
+}
 
 function presetNames(list: string): readonly Preset[] {
   const names = new Set(list.split(",").map((name) => name.trim()));

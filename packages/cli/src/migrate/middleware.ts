@@ -100,7 +100,7 @@ export function functionOf(source: Source, node: Node): FunctionNode | undefined
   return found;
 }
 
-/** Parameters that a function gets no more: removed if it does not use them. @returns whether it uses none of them. */
+/** Removes the parameters from an index on. @returns false if the function uses one of them; then they stay. */
 function dropParameters(source: Source, node: FunctionNode, from: number): boolean {
   const dropped = node.params.slice(from);
   if (dropped.length === 0) return true;

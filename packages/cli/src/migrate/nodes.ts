@@ -1,6 +1,6 @@
 import type { Expression, Node } from "@babel/types";
 
-/** The entry of a name that a file says. `constructor` and the like have none. */
+/** An entry by a name from the file. Undefined for names that every object has, such as `constructor`. */
 export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
@@ -30,7 +30,7 @@ export function bare(node: Node): Node {
   return isWrapped ? bare(node.expression) : node;
 }
 
-/** The value of a constant: literals, and arithmetic of numbers such as `15 * 60 * 1000`. Undefined if the file does not say it. */
+/** The value of a constant: literals, and arithmetic of numbers such as `15 * 60 * 1000`. Undefined for any other expression. */
 export function constantOf(node: Node): string | number | boolean | null | undefined {
   const inner = bare(node);
   switch (inner.type) {

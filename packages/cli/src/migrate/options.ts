@@ -47,7 +47,7 @@ export class Options {
     this.#added.push(code);
   }
 
-  /** The options that were never taken, and what is no option. */
+  /** The options that were never taken, and whether another object is spread into this one. */
   unknown(): { readonly properties: readonly Property[]; readonly hasSpread: boolean } {
     return {
       properties: this.#properties.filter((property) => !this.#known.has(nameOf(property) ?? "")),

@@ -45,7 +45,7 @@ export class Rewriting {
     this.needed.set(from, names.add(name));
   }
 
-  /** Says that a part of the file no longer needs what it refers to. */
+  /** Notes that a part of the file no longer needs the imports that it uses. */
   done(node: Node): void {
     for (const { bindings } of this.imports) {
       for (const { local } of bindings) {
@@ -77,7 +77,7 @@ export class Rewriting {
     return undefined;
   }
 
-  /** Leaves the options by hand that nobody has taken. */
+  /** Reports the options that were never taken, and writes the others. */
   finish(options: Options, whatTo: Readonly<Record<string, string>>): void {
     const { properties, hasSpread } = options.unknown();
     for (const property of properties) {

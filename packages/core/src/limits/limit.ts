@@ -23,7 +23,7 @@ export function whyNoLease(policy: Policy): string | undefined {
   return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
 }
 
-/** Checks the option `lease` of a limit. @throws FloodgateError if it is no boolean, or true although units of a policy cannot be leased. */
+/** Checks the option `lease` of a limit. @throws FloodgateError if it is not a boolean, or is true for a policy whose units cannot be leased. */
 export function checkLease(where: string, lease: unknown, policies: readonly Policy[]): boolean | undefined {
   if (lease === undefined || lease === false) return lease;
   if (lease !== true) {
