@@ -24,14 +24,16 @@ if (task === "exit") {
   await lease();
   redis.disconnect();
 } else {
-  // Reports the oldest charge that was spent, until the parent process disconnects.
+  // Once it spends leased units, reports how old the oldest of them was, until the parent process disconnects.
   let oldestMs = 0;
   let spent = 0;
-  process.on("message", () => process.send({ oldestMs, spent }));
+  process.on("message", () => process.send(oldestMs));
   process.on("disconnect", () => process.exit());
-  await lease();
-  process.send("started");
-  for (;;) {
+  for (let started = false; ; ) {
+    if (!started && spent > 0) {
+      started = true;
+      process.send("started");
+    }
     for (let i = 0; i < 50; i++) {
       // The clock of Redis too, because it is on this machine.
       const nowMs = Date.now();

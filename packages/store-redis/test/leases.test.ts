@@ -257,6 +257,30 @@ describe("a lease", () => {
   });
 });
 
+describe("a rejection while units are leased", () => {
+  it.each([
+    ["a fixed window", fixedWindow({ limit: 60, window: "1h" })],
+    ["a token bucket", tokenBucket({ capacity: 60, refill: 1, every: "1d" })],
+    ["a log", slidingWindowLog({ limit: 60, window: "1h" })],
+  ])("of %s is not repeated here once they were given back, and elsewhere for a life at most", async (_, policy) => {
+    const [store, other] = [leasing(), leasing()];
+    const [here, there] = [limiterOn(store, policy), limiterOn(other, policy)];
+    await consume(here, 20);
+    const left = 60 - (await charged(here));
+    expect(left).toBeLessThan(40);
+    await there.consume("hot", { cost: left });
+    // Rejected by Redis, and kept by both deny caches.
+    for (const limiter of [here, there]) expect((await limiter.consume("hot", { cost: 30 })).allowed).toBe(false);
+    expect((await there.consume("hot")).allowed).toBe(false);
+    await store.giveBack();
+    const unused = 40 - left;
+    expect((await here.consume("hot", { cost: unused - 1 })).allowed).toBe(true);
+    nowMs += 101;
+    expect((await there.consume("hot")).allowed).toBe(true);
+    expect((await there.consume("hot")).allowed).toBe(false);
+  });
+});
+
 describe("a lease under several limits", () => {
   it.each<[string, { readonly policy: Policy; readonly lease?: boolean; readonly key: (i: number) => string }]>([
     ["whose other key is asked for rarely", { policy: minutely, key: (i) => `user ${i}` }],
