@@ -18,6 +18,7 @@ Parts (all of them by default):
 
 Options:
   --only <text>    faults whose name contains this
+  --lease          faults with leases: processes spend units that they have charged ahead
   --minutes <m>    how long to soak (default 10)
   --decisions <n>  how many hostile things to try (default 10000000)
   --targets <n>    how many targets to try (default 500000)
@@ -26,6 +27,7 @@ Options:
 
 interface Options {
   readonly only: string;
+  readonly lease: boolean;
   readonly minutes: number;
   readonly decisions: number;
   readonly targets: number;
@@ -34,9 +36,9 @@ interface Options {
 
 /** Each part returns what is wrong, in words. */
 const parts: Readonly<Record<string, (options: Options) => Promise<readonly string[]>>> = {
-  async faults({ only }) {
+  async faults({ only, lease }) {
     const reports = new Map<string, Report>();
-    for (const { name, fault, onStoreError } of trials) if (name.includes(only)) reports.set(name, await run(fault, onStoreError));
+    for (const { name, fault, onStoreError } of trials) if (name.includes(only)) reports.set(name, await run(fault, onStoreError, lease));
     console.log(`${table(reports)}\n`);
     return [...reports].flatMap(([name, { problems }]) => problems.map((problem) => `${name}: ${problem}`));
   },
@@ -86,6 +88,7 @@ function readOptions(): Options & { readonly chosen: readonly string[]; readonly
     allowPositionals: true,
     options: {
       only: { type: "string", default: "" },
+      lease: { type: "boolean", default: false },
       minutes: { type: "string", default: "10" },
       decisions: { type: "string", default: "10000000" },
       targets: { type: "string", default: "500000" },
@@ -93,7 +96,7 @@ function readOptions(): Options & { readonly chosen: readonly string[]; readonly
       help: { type: "boolean", default: false },
     },
   });
-  const { only, help } = values;
+  const { only, lease, help } = values;
   const numbers = {
     minutes: Number(values.minutes),
     decisions: Number(values.decisions),
@@ -102,7 +105,7 @@ function readOptions(): Options & { readonly chosen: readonly string[]; readonly
   };
   for (const part of positionals) if (!Object.hasOwn(parts, part)) throw new Error(`No part is called "${part}".`);
   for (const [name, value] of Object.entries(numbers)) if (!(value > 0)) throw new Error(`--${name} takes a number above 0.`);
-  return { ...numbers, only, help, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
+  return { ...numbers, only, lease, help, chosen: positionals.length > 0 ? positionals : Object.keys(parts) };
 }
 
 let options: ReturnType<typeof readOptions> | undefined;

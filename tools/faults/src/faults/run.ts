@@ -19,16 +19,17 @@ export interface Report {
 }
 
 /** Puts a steady load on Express, Koa and Hono apps, lets Redis fail and recover, and checks every request. */
-export async function run(fault: Fault, onStoreError: OnStoreErrorName): Promise<Report> {
+export async function run(fault: Fault, onStoreError: OnStoreErrorName, lease = false): Promise<Report> {
   const unhandled: string[] = [];
   const onUnhandled = (reason: unknown): void => void unhandled.push(`unhandled rejection: ${reason}`);
   process.on("unhandledRejection", onUnhandled);
   const stopwatch = new Stopwatch(timeoutMs);
   const scene = await fault.start();
-  const stage = await Stage.setUp(scene.clients, onStoreError, stopwatch);
+  const stage = await Stage.setUp(scene.clients, onStoreError, stopwatch, lease);
   const play = new Play(fault, scene, stage, onStoreError);
   try {
     const recoveryMs = await play.perform();
+    await stage.giveBack();
     const { decisions, lost, wrong, untrue } = play.load;
     const late = stopwatch.late === 0 ? [] : [`${stopwatch.late} decisions later than ${timeoutMs} ms`];
     return {

@@ -1,5 +1,5 @@
 import type { Server } from "node:http";
-import { redisStore } from "@floodgate/store-redis";
+import { type RedisStore, redisStore } from "@floodgate/store-redis";
 import { appOf, close, type Framework, listen } from "../apps.js";
 import type { Client } from "./clients.js";
 import { type OnStoreErrorName, oneLimit, onStoreError, twoLimits } from "./limits.js";
@@ -19,11 +19,13 @@ export interface Place {
 export class Stage {
   readonly apps: Place[] = [];
   readonly #servers: Server[] = [];
+  readonly #stores: RedisStore[] = [];
 
-  static async setUp(clients: readonly Client[], whenStoreFails: OnStoreErrorName, stopwatch: Stopwatch): Promise<Stage> {
+  static async setUp(clients: readonly Client[], whenStoreFails: OnStoreErrorName, stopwatch: Stopwatch, lease: boolean): Promise<Stage> {
     const stage = new Stage();
     for (const { library, redis } of clients) {
-      const store = redisStore(redis);
+      const store = redisStore(redis, { lease });
+      stage.#stores.push(store);
       const witness = new Witness();
       const limits = { store, timeoutMs, onStoreError: onStoreError(whenStoreFails), onEvent: witness.onEvent };
       const add = async (framework: Framework, rules: typeof oneLimit): Promise<void> => {
@@ -37,6 +39,11 @@ export class Stage {
       await add("Hono", twoLimits);
     }
     return stage;
+  }
+
+  /** Gives back the units of leases. */
+  async giveBack(): Promise<void> {
+    await Promise.all(this.#stores.map((store) => store.giveBack()));
   }
 
   tearDown(): void {
