@@ -8,7 +8,8 @@ export interface Column {
 
 /** Formats rows in aligned columns. */
 export function table(paint: Paint, columns: readonly Column[], rows: readonly (readonly string[])[], indent = "  "): string {
-  const widths = columns.map(({ heading }, i) => Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  // Not Math.max(...), which cannot take a hundred thousand rows.
+  const widths = columns.map(({ heading }, i) => rows.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), heading.length));
   const line = (cells: readonly string[]): string =>
     columns
       .map(({ isNumber }, i) => {
