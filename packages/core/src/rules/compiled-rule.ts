@@ -390,7 +390,8 @@ function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Poli
     );
   }
   if (limit === undefined || window === undefined) {
-    const given = limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither";
+    const given =
+      limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither `limit` nor `window`";
     throw new FloodgateError(
       "FLOODGATE_MISSING_LIMIT",
       `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
