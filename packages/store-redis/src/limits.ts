@@ -55,6 +55,11 @@ export class KnownLimits {
     }
   }
 
+  /** Invalidates the deny caches of a key under all limits that share its count: those that lease have their own. */
+  forgetState(suffix: string, key: string, done: Promise<unknown>): void {
+    for (const [id, denied] of this.#denied) if (id.startsWith(`${suffix} `)) denied.deref()?.forget(key, done);
+  }
+
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
     const lifeMs = lifeOf(limit, this.#leaseMs);

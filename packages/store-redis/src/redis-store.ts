@@ -189,7 +189,7 @@ class SharedStore implements RedisStore {
 
   /** Invalidates the deny cache of a key. */
   #forgetting<T>(known: KnownLimit, key: string, done: Promise<T>): Promise<T> {
-    known.denied?.forget(key, done);
+    this.#limits.forgetState(known.suffix, key, done);
     return done;
   }
 

@@ -281,6 +281,15 @@ describe("a rejection while units are leased", () => {
   });
 });
 
+it("a reset under a limit that leases ends the cached rejections of one that does not", async () => {
+  const store = leasing({ lease: false });
+  const [leased, other] = [limiterOn(store, minutely, { lease: true }), limiterOn(store, minutely)];
+  await other.consume("hot", { cost: 1000 });
+  expect((await other.consume("hot")).allowed).toBe(false);
+  await leased.reset("hot");
+  expect((await other.consume("hot")).allowed).toBe(true);
+});
+
 describe("a lease under several limits", () => {
   it.each<[string, { readonly policy: Policy; readonly lease?: boolean; readonly key: (i: number) => string }]>([
     ["whose other key is asked for rarely", { policy: minutely, key: (i) => `user ${i}` }],
