@@ -163,7 +163,12 @@ test.each<[string, unknown, string, RegExp]>([
     "FLOODGATE_INVALID_OPTION",
     /`skip` must be a function, but was true/,
   ],
-  ["unknown headers", { limit: 1, window: "1m", headers: "draft-9" }, "FLOODGATE_INVALID_OPTION", /has no format "draft-9". Write headers: "standard"/],
+  [
+    "unknown headers",
+    { limit: 1, window: "1m", headers: "draft-9" },
+    "FLOODGATE_INVALID_OPTION",
+    /has no format "draft-9". Write headers: "standard"/,
+  ],
   [
     "a regular expression as match",
     { rules: [{ ...rule, match: /^\/posts/ }] },
