@@ -1,7 +1,7 @@
 import { type Grant, isOver, type Moment } from "./grant.js";
 
-/** A key is hot if so many units were asked for in one life. */
-const hotUnits = 10;
+/** A key is hot if it had so many requests in one life. Units do not count here: one large request makes no key hot. */
+const hotRequests = 10;
 /** The most units of the first grant. Later ones may be twice as large as the one before. */
 const firstUnits = 32;
 /** The least units that are worth a grant. */
@@ -25,9 +25,11 @@ export class KeyLease {
   fetch: Fetch | undefined;
   /** No fetch before this time. */
   restUntilMs: number = Number.NEGATIVE_INFINITY;
-  /** The units asked for since `sinceMs`, which is at most a life ago, and in the life before. */
+  /** The units and the requests since `sinceMs`, which is at most a life ago, and in the life before. */
   units = 0;
   unitsBefore = 0;
+  requests = 0;
+  requestsBefore = 0;
   sinceMs: number;
   /** What remains for this process as last seen: in Redis, and here. */
   remaining = 0;
@@ -48,18 +50,22 @@ export class KeyLease {
 
   /** As last counted. */
   get isHot(): boolean {
-    return this.#perLife >= hotUnits;
+    return Math.max(this.requests, this.requestsBefore) >= hotRequests;
   }
 
   /** Counts what a request asks for. */
   count(cost: number, nowMs: number, lifeMs: number): void {
     const ageMs = nowMs - this.sinceMs;
     if (ageMs >= lifeMs || ageMs < 0) {
-      this.unitsBefore = ageMs >= 0 && ageMs < 2 * lifeMs ? this.units : 0;
+      const isRecent = ageMs >= 0 && ageMs < 2 * lifeMs;
+      this.unitsBefore = isRecent ? this.units : 0;
+      this.requestsBefore = isRecent ? this.requests : 0;
       this.units = 0;
+      this.requests = 0;
       this.sinceMs = nowMs;
     }
     this.units += cost;
+    this.requests++;
   }
 
   /** The oldest grant that has `cost` units to spend. */

@@ -184,7 +184,7 @@ export class World {
     const now = { ms: this.nowMs, wallMs: this.nowMs };
     const lease = this.leaseOf(i);
     // The key is hot whatever this run has made of it.
-    Object.assign(lease, { units: 0, unitsBefore: 10, sinceMs: this.nowMs, wanted: 10 });
+    Object.assign(lease, { units: 0, unitsBefore: 10, requests: 0, requestsBefore: 10, sinceMs: this.nowMs, wanted: 10 });
     const grant = lease.find(1, now);
     if (grant !== undefined) {
       lease.spend(grant, 1);
