@@ -10,5 +10,5 @@ storeConformance({ describe, it }, { name: "the store of the documentation", mak
 it("the documentation shows the store that is tested", () => {
   const page = readFileSync(join(__dirname, "../../../docs/writing-a-store.md"), "utf8");
   const source = readFileSync(join(__dirname, "simple-store.ts"), "utf8");
-  expect(/```ts\n([\s\S]*?)```/.exec(page)?.[1]).toBe(source);
+  expect(/```ts\n\/\/ simple-store\.ts\n([\s\S]*?)```/.exec(page)?.[1]).toBe(source);
 });

@@ -22,8 +22,9 @@ afterAll(async () => {
 it("round trips to Redis, their decisions, and rejections without one are measured", async () => {
   const store = redisStore(redis, { denyCache: { maxAgeMs: timeoutMs } });
   const limiter = createLimiter({ name: "api", policy: fixedWindow({ limit: 3, window: "365d" }), store, timeoutMs });
-  // The store then knows the server's clock, and the server the script.
+  // The store then knows the server's clock, and the server both scripts: that of one decision, and that of everything else.
   await limiter.consume("first");
+  await limiter.peek("first");
   const exporters = startExporters();
   await Promise.all(Array.from({ length: 5 }, () => limiter.consume("hot")));
   expect((await limiter.consume("hot")).allowed).toBe(false);

@@ -69,6 +69,7 @@ export class LeaseWorld {
   #blocked: { readonly atMs: number; readonly by: number } | undefined;
   /** Locally spent units, to make sure that leases were in use. */
   leased = 0;
+  readonly #charges = new Set<string>();
 
   constructor(clients: readonly AnyRedis[], prefix: string, policies: readonly Policy[], timeoutMs: number) {
     this.#policies = policies;
@@ -156,7 +157,10 @@ export class LeaseWorld {
       if (by === process || nowMs >= blockedMs + lifeMs)
         throw new Error(`A block of ${blockedMs} by ${by} let ${process} pass at ${nowMs}.`);
     }
-    if (atMs !== nowMs) this.leased += decision.cost;
+    // Only the units of a lease have one charge together.
+    const charge = `${limiter} ${state}`;
+    if (this.#charges.has(charge)) this.leased += decision.cost;
+    this.#charges.add(charge);
     if (limiter === 0 && state < this.#resetUs) return;
     this.#spent.push({ limiter, process, decision, atMs, units: decision.cost });
   }

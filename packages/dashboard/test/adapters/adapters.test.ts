@@ -213,9 +213,11 @@ describe.each(apps)("on %s", (_, start) => {
     for (let i = 0; i < 5; i++) await ask(port, "/");
     const stream = await openEvents(port, `${root}/data/live`);
     const counts = { allowed: 3, limited: 2 };
-    // The second in which the last request was sent must end first.
+    // Requests are counted when their second has ended; units are at once.
     let tick = (await stream.next()) as Tick;
-    while (!tick.changed.totals?.some(({ rule, units }) => rule === name && units.asked >= 5)) tick = (await stream.next()) as Tick;
+    while (!tick.changed.totals?.some(({ rule, counts: seen }) => rule === name && seen.limited === counts.limited)) {
+      tick = (await stream.next()) as Tick;
+    }
     stream.close();
     const overview: Overview = JSON.parse((await ask(port, `${root}/data/overview`)).text);
     expect(overview.totals.find(({ rule }) => rule === name)).toEqual({ rule: name, counts, units: { asked: 5, charged: 3 }, bans: 0 });
