@@ -151,7 +151,7 @@ export function headerWriter(where: string, option: HeadersOption | undefined): 
   if (option === false) return undefined;
   const formats = Object.keys(writers) as HeaderFormat[];
   const formatOf = (given: unknown) => {
-    if (given === true || /^draft-([89]|1\d)$/.test(String(given))) {
+    if (given === true || (typeof given === "string" && /^draft-([89]|1\d)$/.test(given))) {
       throw new FloodgateError(
         "FLOODGATE_INVALID_OPTION",
         `${where}: \`headers\` has no format ${shown(given)}. Write headers: "standard", which is the default and the newest draft.`,

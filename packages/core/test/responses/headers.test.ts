@@ -22,6 +22,13 @@ const write = (option: HeadersOption | undefined, decisions: Decision[]): Record
   return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
 };
 
+test.each([Object.create(null), Symbol("draft-8"), [Object.create(null), "legacy"]].map((option) => [option]))(
+  "a value that has no text is refused like any other",
+  (option) => {
+    expect(() => headerWriter("rateLimit", option as never)).toThrow("`headers` must be one of");
+  },
+);
+
 test.each([true, "draft-8", "draft-11", ["draft-8", "legacy"]])("%j names no format, and the error says which one is meant", (option) => {
   expect(() => headerWriter("rateLimit", option as never)).toThrow('Write headers: "standard", which is the default');
 });

@@ -36,17 +36,17 @@ const makers: readonly Maker[] = [
   { make: (duration) => parseDuration(duration), words: ["duration"] },
   { make: memoryStore, words: ["maxKeys", "clock", "onEvent"] },
   { make: (redis) => redisStore(redis), words: ["status", "isReady", "isCluster", "evalsha", "sendCommand"] },
-  { make: (options) => redisStore(client, options), words: ["prefix", "clock", "denyCache"] },
+  { make: (options) => redisStore(client, options), words: ["prefix", "clock", "denyCache", "lease"] },
   {
     make: createLimiter,
-    words: ["name", "policy", "store", "timeoutMs", "onStoreError", "onEvent"],
+    words: ["name", "policy", "store", "timeoutMs", "onStoreError", "lease", "onEvent"],
     needs: { name: "api", policy: { algorithm: "fixed-window", limit: 1, window: 1000 }, store: redisStore(client) },
   },
   ...[expressLimit, koaLimit, honoLimit].map((make) => ({
     make,
     words: [
       ...["name", "limit", "window", "policy", "rules", "key", "keys", "onMissingKey", "cost", "store", "skip", "mode", "headers"],
-      ...["plans", "plan", "costs", "settle", "exempt", "ban"],
+      ...["plans", "plan", "costs", "settle", "exempt", "ban", "lease"],
       ...["onLimited", "onStoreError", "timeoutMs", "refundWhen", "clientIp", "ipv6Prefix", "decisionName", "onEvent"],
     ],
     needs: { limit: 1, window: "1s", store: redisStore(client) },
