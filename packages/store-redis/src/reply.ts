@@ -43,7 +43,7 @@ export class Reply {
     this.#list = list;
     this.#serverUs = wholeOf(list[0]);
     this.serverMs = Math.floor(this.#serverUs / 1000);
-    if (!(this.#serverUs >= 0)) throw new MalformedReply(expected("the server's time", 0, list[0]));
+    if (!isWithin(this.#serverUs, largest)) throw new MalformedReply(expected("the server's time", 0, list[0]));
     this.nowMs = clockMs ?? this.serverMs;
     this.sentMs = sentMs;
     this.receivedMs = receivedMs;
