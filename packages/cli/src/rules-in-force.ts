@@ -37,7 +37,7 @@ export interface LoadedRules {
 }
 
 /**
- * Reads the rules. Undefined if there are none in Redis.
+ * Reads the rules. Undefined if Redis has no rules.
  * @throws Failure if they have problems, or the file cannot be read.
  */
 export async function findRules(io: Io, { file, rulesKey }: RulesOptions, redis: RulesRedis): Promise<LoadedRules | undefined> {

@@ -129,6 +129,31 @@ export function messageCode(source: Source, property: Property): string | undefi
   return source.text(property.value);
 }
 
+/** What a library answers with, as its options say. */
+export interface GivenAnswer {
+  readonly message: Property | undefined;
+  readonly statusCode: Property | undefined;
+  readonly handler: Property | undefined;
+  /** 429 by default. */
+  readonly status: ReturnType<typeof constantOf>;
+  /** The code of the message; undefined if it is a function. */
+  readonly text: string | undefined;
+}
+
+const defaultMessage = JSON.stringify("Too many requests, please try again later.");
+
+/** Takes `message`, `statusCode` and `handler`, which several libraries have. */
+export function takeAnswer(source: Source, options: Options): GivenAnswer {
+  const [message, statusCode, handler] = [options.take("message"), options.take("statusCode"), options.take("handler")];
+  return {
+    message,
+    statusCode,
+    handler,
+    status: statusCode === undefined ? 429 : constantOf(valueIn(statusCode)),
+    text: message === undefined ? defaultMessage : messageCode(source, message),
+  };
+}
+
 /** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */
 export function inlineOptions(source: Source, node: FunctionNode, index: number, values: Readonly<Record<string, string>>): boolean {
   const name = parameterName(node, index);

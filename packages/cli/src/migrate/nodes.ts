@@ -67,7 +67,7 @@ export function isFunction(node: Node): node is FunctionNode {
   return node.type === "ArrowFunctionExpression" || node.type === "FunctionExpression" || node.type === "ObjectMethod";
 }
 
-/** The name of a parameter; undefined if there is none, or if it is a pattern. */
+/** The name of a parameter; undefined if it is missing or a pattern. */
 export function parameterName(node: FunctionNode, index: number): string | undefined {
   const parameter = node.params[index];
   return parameter?.type === "Identifier" ? parameter.name : undefined;

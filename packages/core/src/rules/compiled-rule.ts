@@ -11,7 +11,7 @@ import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
 import { Ban } from "./ban.js";
-import { type Costs, checkReachable, checkRuleCost, namedCost } from "./cost.js";
+import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
@@ -353,21 +353,6 @@ export class CompiledRule<Req> {
       `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
-}
-
-function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): number | CostFunction<Req> {
-  if (typeof cost === "function") return cost as CostFunction<Req>;
-  return typeof cost === "string" ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
-}
-
-function settleOf<Req>(where: string, settle: unknown, costs: Costs<Req>): CostFunction<Req> | undefined {
-  if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
-  if (typeof settle === "string") return namedCost(where, "settle", settle, costs);
-  throw new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,
-    { at: ["settle"] },
-  );
 }
 
 function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Policy | ((request: Req) => unknown) {

@@ -42,3 +42,20 @@ export function checkRuleCost(where: string, cost: unknown): number {
     { at: ["cost"] },
   );
 }
+
+/** The cost of a rule: a number, or a function of the request. */
+export function costOf<Req>(where: string, cost: unknown, costs: Costs<Req>): number | CostFunction<Req> {
+  if (typeof cost === "function") return cost as CostFunction<Req>;
+  return typeof cost === "string" ? namedCost(where, "cost", cost, costs) : checkRuleCost(where, cost);
+}
+
+/** What a request has really cost: a function of the request. */
+export function settleOf<Req>(where: string, settle: unknown, costs: Costs<Req>): CostFunction<Req> | undefined {
+  if (settle === undefined || typeof settle === "function") return settle as CostFunction<Req> | undefined;
+  if (typeof settle === "string") return namedCost(where, "settle", settle, costs);
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`settle\` must be a function or the name of one of \`costs\`, but was ${shown(settle)}. Write settle: (req) => req.tokensUsed.`,
+    { at: ["settle"] },
+  );
+}

@@ -61,7 +61,7 @@ export function pageAnswer(title: string): Answer {
   return { status: 200, headers: pageHeaders(nonce), body };
 }
 
-/** A browser module; undefined if there is none of that name. */
+/** A browser module; undefined for an unknown name. */
 export function moduleAnswer(file: string): Answer | undefined {
   const code = assets().modules.get(file);
   return code === undefined ? undefined : { status: 200, headers: headersFor("text/javascript; charset=utf-8"), body: code };

@@ -14,7 +14,7 @@ import {
 } from "../contract.js";
 
 // What stands in Redis may be of a broken process, of another version, or of an attacker. Nothing of it is taken over as it is: each reader
-// answers a value of its type and of bounded size, or throws. A number that is none counts as 0.
+// answers a value of its type and of bounded size, or throws. What is not a number counts as 0.
 
 type Read<T> = (value: unknown) => T;
 

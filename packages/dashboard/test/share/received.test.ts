@@ -78,7 +78,7 @@ it("any report is shown as figures of bounded size, or left out", () => {
       const shown = overview(report);
       const text = JSON.stringify(shown);
       expect(text.length).toBeLessThan(1_000_000);
-      // A number that is none is null in JSON.
+      // JSON writes null for NaN and Infinity.
       expect(text).not.toContain("null");
       for (const { counts } of shown.totals) for (const count of Object.values(counts)) expect(count).toBeGreaterThan(0);
       for (const { count, error } of shown.top.byRequests.keys) expect(count).toBeGreaterThanOrEqual(error);

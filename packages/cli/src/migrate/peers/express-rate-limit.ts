@@ -4,11 +4,11 @@ import {
   functionOf,
   inlineOptions,
   isMemberOf,
-  messageCode,
   rewriteKeyFunction,
   rewriteLimit,
   rewriteRefunds,
   rewriteRequestFunction,
+  takeAnswer,
 } from "../middleware.js";
 import { argument, bare, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
 import type { Options } from "../options.js";
@@ -23,8 +23,6 @@ export const rules: PeerRules = {
   types: { RateLimitRequestHandler: "RateLimitMiddleware" },
   rewrite,
 };
-
-const defaultMessage = JSON.stringify("Too many requests, please try again later.");
 
 const whatTo: Readonly<Record<string, string>> = {
   logger: "Write `onEvent: (event) => ...`, which gets decisions, warnings and store errors.",
@@ -77,11 +75,7 @@ function decisionName({ source }: Rewriting, options: Options): string {
 /** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
 function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
-  const message = options.take("message");
-  const statusCode = options.take("statusCode");
-  const handler = options.take("handler");
-  const status = statusCode === undefined ? 429 : constantOf(valueIn(statusCode));
-  const text = message === undefined ? defaultMessage : messageCode(source, message);
+  const { message, statusCode, handler, status, text } = takeAnswer(source, options);
   if (handler !== undefined) {
     const value = functionOf(source, valueIn(handler));
     options.rename(handler, "onLimited");

@@ -2,11 +2,11 @@ import { headersOf } from "../headers.js";
 import {
   functionOf,
   inlineOptions,
-  messageCode,
   rewriteKeyFunction,
   rewriteLimit,
   rewriteRefunds,
   rewriteRequestFunction,
+  takeAnswer,
 } from "../middleware.js";
 import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
 import type { Options } from "../options.js";
@@ -20,8 +20,6 @@ export const rules: PeerRules = {
   builds: "rateLimit",
   rewrite,
 };
-
-const defaultMessage = JSON.stringify("Too many requests, please try again later.");
 
 const whatTo: Readonly<Record<string, string>> = {
   binding: "Floodgate does not ask Cloudflare's rate limit binding. Its own memory store works on Workers, one for each isolate.",
@@ -57,11 +55,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
 /** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
 function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
-  const message = options.take("message");
-  const statusCode = options.take("statusCode");
-  const handler = options.take("handler");
-  const status = statusCode === undefined ? 429 : constantOf(valueIn(statusCode));
-  const text = message === undefined ? defaultMessage : messageCode(source, message);
+  const { message, statusCode, handler, status, text } = takeAnswer(source, options);
   if (handler !== undefined) {
     const value = functionOf(source, valueIn(handler));
     options.rename(handler, "onLimited");
