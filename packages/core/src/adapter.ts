@@ -28,16 +28,16 @@ export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
-export { decisionOf } from "./requests/meeting.js";
+export { decisionOf } from "./requests/request-context.js";
 
 // Responses
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { Waiting } from "./middleware/waiting.js";
+export { Waiting } from "./responses/held-requests.js";
 
 // Events
-export { ignoresAllowed } from "./limits/listeners.js";
+export { ignoresAllowed } from "./events/listeners.js";
 
 // Support
 export { functionOrNothing } from "./support/options.js";

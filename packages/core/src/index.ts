@@ -13,14 +13,14 @@ export { type Duration, parseDuration } from "./support/duration.js";
 
 // Limiters and decisions
 export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limits/limiter.js";
-export type { CombinedDecision, Decision } from "./limits/decision.js";
+export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
-export type { KeyState, PolicyState } from "./limits/inspection.js";
+export type { KeyState, PolicyState } from "./decide/inspection.js";
 export type { StateView } from "./algorithms/state-view.js";
 
 // Stores
-export type { Store } from "./stores/store.js";
-export type { OnStoreError } from "./stores/failure-options.js";
+export type { Store } from "./decide/store.js";
+export type { OnStoreError } from "./failure/failure-options.js";
 
 // Rules and options of `rateLimit`
 export type { Rule } from "./rules/rule.js";
@@ -34,5 +34,5 @@ export type { HeadersOption } from "./responses/headers.js";
 
 // Errors and events
 export { type ErrorCode, FloodgateError } from "./support/errors.js";
-export type { DecisionEvent, EventListener, FloodgateEvent } from "./limits/events.js";
-export { observe } from "./limits/listeners.js";
+export type { DecisionEvent, EventListener, FloodgateEvent } from "./events/events.js";
+export { observe } from "./events/listeners.js";

@@ -12,8 +12,8 @@ export type { OptionDescription, OptionDescriptions } from "./algorithms/options
 export { algorithms, describePolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
 export { holdEverybody } from "./requests/everybody.js";
-export { listenerOf, tellAll } from "./limits/listeners.js";
-export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./limits/events.js";
+export { listenerOf, tellAll } from "./events/listeners.js";
+export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events/events.js";
 
 // What rules do with a request, beside a middleware
 export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";

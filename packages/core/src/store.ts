@@ -12,9 +12,9 @@ export {
   type Mode,
   type Store,
   scopeOf,
-} from "./stores/store.js";
-export { createLimit, type Limit, whyNoLease } from "./limits/limit.js";
-export { type Decision, mostRestrictive } from "./limits/decision.js";
+} from "./decide/store.js";
+export { createLimit, type Limit, whyNoLease } from "./decide/limit.js";
+export { type Decision, mostRestrictive } from "./decide/decision.js";
 export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
@@ -22,7 +22,7 @@ export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorit
 export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
 
 // Several limits in one atomic step
-export { type DecideOne, decideAll, passesAll } from "./limits/all-or-nothing.js";
+export { type DecideOne, decideAll, passesAll } from "./decide/all-or-nothing.js";
 
 // Blocks and bans
 export {
@@ -34,25 +34,25 @@ export {
   blocksOf,
   isBlocked,
   liftBanIn,
-} from "./limits/blocks.js";
+} from "./decide/blocks.js";
 
 // Inspection
-export { inspectIn } from "./limits/inspection.js";
+export { inspectIn } from "./decide/inspection.js";
 
 // Charges: what refunds and settlements need
-export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./limits/charge.js";
+export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
-export { Deadlines, latestMs, msLeft, type Waiter } from "./stores/deadlines.js";
-export { runningMs } from "./stores/running-clock.js";
+export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
+export { runningMs } from "./failure/running-clock.js";
 
 // Failures and events
-export { failedIn } from "./stores/breakers.js";
-export type { BreakerState } from "./limits/events.js";
-export type { FailureOptions } from "./stores/failure-options.js";
-export type { EvictionEvent } from "./limits/events.js";
-export { heard, listenerOf } from "./limits/listeners.js";
+export { failedIn } from "./failure/breakers.js";
+export type { BreakerState } from "./events/events.js";
+export type { FailureOptions } from "./failure/failure-options.js";
+export type { EvictionEvent } from "./events/events.js";
+export { heard, listenerOf } from "./events/listeners.js";
 
 // Options
 export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";

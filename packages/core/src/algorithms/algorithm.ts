@@ -1,5 +1,5 @@
 import { FloodgateError } from "../support/errors.js";
-import { type DecisionUnder, MadeDecision } from "./made-decision.js";
+import { type DecisionUnder, MadeDecision } from "./decision.js";
 import type { OptionDescriptions } from "./options.js";
 import type { StateView } from "./state-view.js";
 

@@ -11,7 +11,7 @@ import {
   type PolicyBase,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import type { DecisionUnder } from "./made-decision.js";
+import type { DecisionUnder } from "./decision.js";
 import { limitOption, windowOption } from "./options.js";
 import { emptyView, type WindowView } from "./state-view.js";
 

@@ -1,5 +1,5 @@
-import type { Guard } from "../stores/guard.js";
-import { LocalFallback } from "../stores/local-fallback.js";
+import type { Guard } from "../decide/guard.js";
+import { LocalFallback } from "../failure/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**

@@ -1,9 +1,9 @@
-import { type Mode, type Store, scopeOf } from "../stores/store.js";
+import { ChargeRecord } from "../decide/charge-record.js";
+import type { Limit } from "../decide/limit.js";
+import { type Mode, type Store, scopeOf } from "../decide/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
 import { secretText } from "../support/options.js";
-import { ChargeRecord } from "./charge-record.js";
-import type { Limit } from "./limit.js";
 import { settleCharge } from "./settle.js";
 
 /** Signs receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */

@@ -1,11 +1,11 @@
-import { type Mode, type Store, scopeOf } from "../stores/store.js";
+import { type ChargeRecord, chargeOf } from "../decide/charge-record.js";
+import type { Decision } from "../decide/decision.js";
+import type { Limit } from "../decide/limit.js";
+import { type Mode, type Store, scopeOf } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
+import { heard } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
-import { type ChargeRecord, chargeOf } from "./charge-record.js";
-import type { Decision } from "./decision.js";
-import type { EventListener } from "./events.js";
-import type { Limit } from "./limit.js";
-import { heard } from "./listeners.js";
 
 /**
  * Refunds a decision's charge, once, and emits the event. Returns the units given back.

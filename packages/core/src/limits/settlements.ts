@@ -1,9 +1,9 @@
-import type { Mode, Store } from "../stores/store.js";
+import type { Decision } from "../decide/decision.js";
+import type { Limit } from "../decide/limit.js";
+import type { Mode, Store } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen } from "../support/promises.js";
-import type { Decision } from "./decision.js";
-import type { EventListener } from "./events.js";
-import type { Limit } from "./limit.js";
 import type { Receipts } from "./receipt.js";
 import { checkCharge, checkRealCost, giveBack, refunded, settle, settled } from "./settle.js";
 

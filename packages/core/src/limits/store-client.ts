@@ -1,5 +1,5 @@
-import type { Guard } from "../stores/guard.js";
-import type { EventListener } from "./events.js";
+import type { Guard } from "../decide/guard.js";
+import type { EventListener } from "../events/events.js";
 import type { Receipts } from "./receipt.js";
 
 /** How a limiter or a middleware uses its store, and who listens. */

@@ -1,5 +1,5 @@
-import type { Decision } from "../limits/decision.js";
-import { heard } from "../limits/listeners.js";
+import type { Decision } from "../decide/decision.js";
+import { heard } from "../events/listeners.js";
 import { giveBack, settle } from "../limits/settle.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { CostFunction } from "../requests/functions.js";

@@ -1,12 +1,12 @@
-import { blockedDecision, isBlocked } from "../limits/blocks.js";
-import type { Decision } from "../limits/decision.js";
-import { heard } from "../limits/listeners.js";
+import { blockedDecision, isBlocked } from "../decide/blocks.js";
+import type { Decision } from "../decide/decision.js";
+import type { Blocked } from "../decide/store.js";
+import { isZero } from "../decide/zero-limits.js";
+import { heard } from "../events/listeners.js";
+import { msUntil } from "../failure/deadlines.js";
 import type { StoreClient } from "../limits/store-client.js";
 import type { Ban } from "../rules/ban.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import { msUntil } from "../stores/deadlines.js";
-import type { Blocked } from "../stores/store.js";
-import { isZero } from "../stores/zero-limit.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 
 /**

@@ -1,6 +1,6 @@
 import type { Limiter } from "../limits/limiter.js";
+import type { Waiting } from "../responses/held-requests.js";
 import type { RateLimit } from "./rate-limit.js";
-import type { Waiting } from "./waiting.js";
 
 /** The members of a middleware. */
 export interface RateLimitControls {

@@ -1,6 +1,6 @@
-import { type Decision, mostRestrictive } from "../limits/decision.js";
+import { type Decision, mostRestrictive } from "../decide/decision.js";
 import type { Descriptor } from "../requests/descriptor.js";
-import type { Meeting } from "../requests/meeting.js";
+import type { Meeting } from "../requests/request-context.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import type { DescriptorIndex } from "../rules/descriptor-index.js";
 import { abandon, isPromise, type Promised } from "../support/promises.js";

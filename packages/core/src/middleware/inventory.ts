@@ -1,11 +1,11 @@
 import type { Policy } from "../algorithms/registry.js";
-import type { BreakerState } from "../limits/events.js";
+import { type Store, scopeOf } from "../decide/store.js";
+import type { BreakerState } from "../events/events.js";
+import { breakerState } from "../failure/breakers.js";
 import { type Limiter, openLimiters } from "../limits/limiter.js";
 import type { CompiledRule } from "../rules/compiled-rule.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { type RuleWords, wordsOf } from "../rules/words.js";
-import { breakerState } from "../stores/breakers.js";
-import { type Store, scopeOf } from "../stores/store.js";
 import { openMiddlewares } from "./rate-limit.js";
 
 /** A limiter of `createLimiter`, or a rule of a middleware. */

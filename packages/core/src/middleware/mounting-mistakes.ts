@@ -1,7 +1,7 @@
-import type { EventListener } from "../limits/events.js";
-import { emitWarning } from "../limits/listeners.js";
-import type { Meeting } from "../requests/meeting.js";
-import type { Check } from "../stores/store.js";
+import type { Check } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
+import { emitWarning } from "../events/listeners.js";
+import type { Meeting } from "../requests/request-context.js";
 import { shown } from "../support/errors.js";
 
 // Mistakes in how an app mounts its middlewares. They show only in traffic, so they are warnings.

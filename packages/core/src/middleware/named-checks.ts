@@ -1,9 +1,9 @@
-import type { Decision } from "../limits/decision.js";
+import type { Decision } from "../decide/decision.js";
+import type { Check } from "../decide/store.js";
 import type { Key } from "../limits/key.js";
 import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
 import type { Version } from "../rules/active-rules.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
-import type { Check } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
 

@@ -1,4 +1,4 @@
-import type { Decision } from "../limits/decision.js";
+import type { Decision } from "../decide/decision.js";
 import type { Body } from "../responses/body.js";
 import type { Header } from "../responses/headers.js";
 import type { Afterwards } from "./afterwards.js";

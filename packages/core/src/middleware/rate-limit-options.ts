@@ -1,10 +1,10 @@
-import type { EventListener } from "../limits/events.js";
+import type { Store } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
+import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
 import type { ReceiptSecret } from "../limits/receipt.js";
 import type { HeadersOption } from "../responses/headers.js";
 import { limitWords } from "../rules/rule.js";
 import type { RulesOptions } from "../rules/rules-options.js";
-import { type FailureOptions, failureOptionNames } from "../stores/failure-options.js";
-import type { Store } from "../stores/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";

@@ -1,5 +1,5 @@
-import type { EventListener } from "../limits/events.js";
-import { emitWarning } from "../limits/listeners.js";
+import type { EventListener } from "../events/events.js";
+import { emitWarning } from "../events/listeners.js";
 import { FloodgateError } from "../support/errors.js";
 import { warnOnce } from "../support/warn.js";
 import type { RequestReader } from "./request-reader.js";

@@ -1,4 +1,4 @@
-import type { Decision } from "../limits/decision.js";
+import type { Decision } from "../decide/decision.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /** The body of a response. */

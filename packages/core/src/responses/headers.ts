@@ -1,5 +1,5 @@
-import { type Decision, moreRestrictive } from "../limits/decision.js";
-import type { Meeting } from "../requests/meeting.js";
+import { type Decision, moreRestrictive } from "../decide/decision.js";
+import type { Meeting } from "../requests/request-context.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 

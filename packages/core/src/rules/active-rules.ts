@@ -1,8 +1,8 @@
+import type { Store } from "../decide/store.js";
+import { isZero } from "../decide/zero-limits.js";
 import type { Limiter } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
 import type { StoreClient } from "../limits/store-client.js";
-import type { Store } from "../stores/store.js";
-import { isZero } from "../stores/zero-limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";

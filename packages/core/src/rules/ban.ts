@@ -1,7 +1,7 @@
 import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
-import type { Decision } from "../limits/decision.js";
-import { createLimit, type Limit } from "../limits/limit.js";
-import type { Blocked, Store } from "../stores/store.js";
+import type { Decision } from "../decide/decision.js";
+import { createLimit, type Limit } from "../decide/limit.js";
+import type { Blocked, Store } from "../decide/store.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
 import { checkOptions, wholeNumber } from "../support/options.js";

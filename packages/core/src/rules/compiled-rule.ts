@@ -1,12 +1,12 @@
 import { factoryName, toPolicy } from "../algorithms/policy.js";
 import type { Policy } from "../algorithms/registry.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
+import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
+import type { Check } from "../decide/store.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
-import { checkLease, checkName, createLimit, type Limit } from "../limits/limit.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
-import { isWholeIpv6, type Meeting, noClientIp } from "../requests/meeting.js";
-import type { Check } from "../stores/store.js";
+import { isWholeIpv6, type Meeting, noClientIp } from "../requests/request-context.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";

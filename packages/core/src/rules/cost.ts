@@ -1,4 +1,4 @@
-import type { Limit } from "../limits/limit.js";
+import type { Limit } from "../decide/limit.js";
 import type { CostFunction } from "../requests/functions.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";

@@ -1,4 +1,4 @@
-import { Meeting } from "../requests/meeting.js";
+import { Meeting } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { CompiledRules, rulesWithDefaults } from "./compile.js";

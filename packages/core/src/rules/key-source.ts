@@ -1,7 +1,7 @@
 import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../limits/key.js";
 import { entryValue } from "../requests/descriptor.js";
 import type { KeyFunction } from "../requests/functions.js";
-import { type Meeting, noRoute, type RouteOf } from "../requests/meeting.js";
+import { type Meeting, noRoute, type RouteOf } from "../requests/request-context.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { isHeaderName, nearest } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";

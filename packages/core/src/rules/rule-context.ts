@@ -1,5 +1,5 @@
-import type { EventListener, WarningCode } from "../limits/events.js";
-import { emitWarning, listenerOf } from "../limits/listeners.js";
+import type { EventListener, WarningCode } from "../events/events.js";
+import { emitWarning, listenerOf } from "../events/listeners.js";
 import { ipv6PrefixOption } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { FloodgateError, shown } from "../support/errors.js";

@@ -1,13 +1,13 @@
 import type { Policy } from "../algorithms/registry.js";
-import type { Decision } from "../limits/decision.js";
-import type { EventListener } from "../limits/events.js";
-import { type KeyState, keyStateOf } from "../limits/inspection.js";
+import type { Decision } from "../decide/decision.js";
+import { type KeyState, keyStateOf } from "../decide/inspection.js";
+import type { Limit } from "../decide/limit.js";
+import type { Inspection, Store } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
 import type { Key, LimiterKey } from "../limits/key.js";
-import type { Limit } from "../limits/limit.js";
 import { BoundLimiter, block, type Limiter } from "../limits/limiter.js";
 import type { Receipts } from "../limits/receipt.js";
 import { Settlements } from "../limits/settlements.js";
-import type { Inspection, Store } from "../stores/store.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { allOf, andThen, isPromise } from "../support/promises.js";

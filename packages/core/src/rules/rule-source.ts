@@ -1,4 +1,4 @@
-import type { RulesEvent } from "../limits/events.js";
+import type { RulesEvent } from "../events/events.js";
 import type { Exempt } from "./exempt.js";
 import type { PlainRule } from "./rule.js";
 

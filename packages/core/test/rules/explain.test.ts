@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
-import type { Decision } from "../../src/limits/decision.js";
+import type { Decision } from "../../src/decide/decision.js";
 import { type Explanation, type PlainRule, RuleExplainer, type RuleSet } from "../../src/rules.js";
 import type { Check, Store } from "../../src/store.js";
 

@@ -1,9 +1,9 @@
 import type { StateView } from "../algorithms/state-view.js";
-import type { Charge } from "../limits/charge.js";
-import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
+import type { Charge } from "./charge.js";
+import type { Decision } from "./decision.js";
+import type { Limit } from "./limit.js";
 
 /** Whether a store returns values or promises. Its limiters do the same. */
 export type Mode = "sync" | "async";

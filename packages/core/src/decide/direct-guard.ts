@@ -1,11 +1,11 @@
-import { chargedAll } from "../limits/all-or-nothing.js";
-import type { Charge } from "../limits/charge.js";
-import { charged, owned } from "../limits/charge-record.js";
-import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
+import { chargedAll } from "./all-or-nothing.js";
+import type { Charge } from "./charge.js";
+import { charged, owned } from "./charge-record.js";
+import type { Decision } from "./decision.js";
 import type { Guard } from "./guard.js";
+import type { Limit } from "./limit.js";
 import { type Blocked, type BlockKind, type Check, type Inspection, type Store, scopeOf } from "./store.js";
-import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "./zero-limit.js";
+import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "./zero-limits.js";
 
 /**
  * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.

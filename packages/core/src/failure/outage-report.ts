@@ -1,5 +1,5 @@
-import type { BreakerState, EventListener } from "../limits/events.js";
-import { listenerOf, tellAll } from "../limits/listeners.js";
+import type { BreakerState, EventListener } from "../events/events.js";
+import { listenerOf, tellAll } from "../events/listeners.js";
 import { reasonOf } from "../support/errors.js";
 import { steadyMs } from "../support/runtime.js";
 import { warn } from "../support/warn.js";

@@ -1,4 +1,4 @@
-import type { LocalFallback } from "./local-fallback.js";
+import type { LocalFallback } from "../failure/local-fallback.js";
 import type { Mode, Store } from "./store.js";
 
 /** How limiters and middlewares call a store: with a deadline, a circuit breaker and a fallback, or directly. */

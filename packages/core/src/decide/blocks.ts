@@ -1,10 +1,10 @@
 import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
-import { MadeDecision } from "../algorithms/made-decision.js";
+import { MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { emptyView } from "../algorithms/state-view.js";
-import type { Blocked, BlockKind, Until } from "../stores/store.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
+import type { Blocked, BlockKind, Until } from "./store.js";
 
 /** A rejection because the key is blocked or banned. */
 class BlockedDecision extends MadeDecision<Policy> {

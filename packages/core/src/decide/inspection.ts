@@ -1,11 +1,11 @@
 import type { Cells } from "../algorithms/algorithm.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { StateView } from "../algorithms/state-view.js";
-import type { Inspection, Until } from "../stores/store.js";
 import { blockCells, blockedDecision, blockedMs, blocksIn } from "./blocks.js";
 import { owned } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
+import type { Inspection, Until } from "./store.js";
 
 /** What a limiter knows of a key: its state under each policy, and its block and ban. */
 export interface KeyState {

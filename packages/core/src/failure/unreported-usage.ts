@@ -1,7 +1,7 @@
-import { asCharge, type Charge } from "../limits/charge.js";
-import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
-import type { DeadlineStore } from "./store.js";
+import { asCharge, type Charge } from "../decide/charge.js";
+import type { Decision } from "../decide/decision.js";
+import type { Limit } from "../decide/limit.js";
+import type { DeadlineStore } from "../decide/store.js";
 
 /** Maximum number of keys with unreported usage; the oldest are dropped. */
 const maxKeys = 100_000;

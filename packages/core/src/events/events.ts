@@ -1,4 +1,4 @@
-import type { Decision } from "./decision.js";
+import type { Decision } from "../decide/decision.js";
 
 /** The state of a circuit breaker. `closed`: the store is used. `open`: it is not. `half-open`: one request probes it. */
 export type BreakerState = "closed" | "open" | "half-open";

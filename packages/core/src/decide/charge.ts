@@ -1,5 +1,5 @@
 import type { Cells } from "../algorithms/algorithm.js";
-import { MadeDecision } from "../algorithms/made-decision.js";
+import { MadeDecision } from "../algorithms/decision.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 

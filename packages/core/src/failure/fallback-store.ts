@@ -1,11 +1,11 @@
 import { decision } from "../algorithms/algorithm.js";
 import { algorithmOf } from "../algorithms/registry.js";
-import { restated } from "../limits/charge.js";
-import type { ChargeRecord } from "../limits/charge-record.js";
-import type { Decision } from "../limits/decision.js";
-import type { Limit } from "../limits/limit.js";
+import { restated } from "../decide/charge.js";
+import type { ChargeRecord } from "../decide/charge-record.js";
+import type { Decision } from "../decide/decision.js";
+import type { Limit } from "../decide/limit.js";
+import type { Check, DeadlineStore, Store } from "../decide/store.js";
 import type { Breakers } from "./breakers.js";
-import type { Check, DeadlineStore, Store } from "./store.js";
 
 /** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
 export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock" | "keyState"> {

@@ -1,10 +1,10 @@
 import { decision } from "../algorithms/algorithm.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
 import { emptyView } from "../algorithms/state-view.js";
-import { restated } from "../limits/charge.js";
-import type { Decision } from "../limits/decision.js";
-import { createLimit, type Limit } from "../limits/limit.js";
 import { andThen, type Promised } from "../support/promises.js";
+import { restated } from "./charge.js";
+import type { Decision } from "./decision.js";
+import { createLimit, type Limit } from "./limit.js";
 import type { Check, Inspection, Store } from "./store.js";
 
 /** Whether the limit of a check is 0, a kill switch: it rejects every request without asking the store. */

@@ -1,21 +1,10 @@
-import { chargedAll } from "../limits/all-or-nothing.js";
-import type { Charge } from "../limits/charge.js";
-import { ChargeRecord, charged, chargeOf, owned } from "../limits/charge-record.js";
-import type { Decision } from "../limits/decision.js";
-import type { EventListener } from "../limits/events.js";
-import type { Limit } from "../limits/limit.js";
-import { heard, listenerOf } from "../limits/listeners.js";
-import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise, runInBackground } from "../support/promises.js";
-import type { Circuit } from "./breaker.js";
-import { type Breakers, breakersOf } from "./breakers.js";
-import { Deadlines, latestMs, msUntil } from "./deadlines.js";
-import { DirectGuard } from "./direct-guard.js";
-import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
-import { type FallbackStore, NoFallback } from "./fallback-store.js";
-import type { Guard } from "./guard.js";
-import { LocalFallback } from "./local-fallback.js";
-import { runningMs } from "./running-clock.js";
+import { chargedAll } from "../decide/all-or-nothing.js";
+import type { Charge } from "../decide/charge.js";
+import { ChargeRecord, charged, chargeOf, owned } from "../decide/charge-record.js";
+import type { Decision } from "../decide/decision.js";
+import { DirectGuard } from "../decide/direct-guard.js";
+import type { Guard } from "../decide/guard.js";
+import type { Limit } from "../decide/limit.js";
 import {
   type Answer,
   type Blocked,
@@ -27,8 +16,19 @@ import {
   type Mode,
   type Store,
   scopeOf,
-} from "./store.js";
-import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "./zero-limit.js";
+} from "../decide/store.js";
+import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "../decide/zero-limits.js";
+import type { EventListener } from "../events/events.js";
+import { heard, listenerOf } from "../events/listeners.js";
+import { FloodgateError, shown } from "../support/errors.js";
+import { andThen, isPromise, runInBackground } from "../support/promises.js";
+import type { Circuit } from "./breaker.js";
+import { type Breakers, breakersOf } from "./breakers.js";
+import { Deadlines, latestMs, msUntil } from "./deadlines.js";
+import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
+import { type FallbackStore, NoFallback } from "./fallback-store.js";
+import { LocalFallback } from "./local-fallback.js";
+import { runningMs } from "./running-clock.js";
 
 /**
  * Calls a store with a deadline and a circuit breaker. If the store fails, or does not answer within `timeoutMs`, the fallback decides.

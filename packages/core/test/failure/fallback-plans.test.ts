@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { kinds } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { createLimit } from "../../src/limits/limit.js";
-import { guardStore } from "../../src/stores/store-guard.js";
+import { createLimit } from "../../src/decide/limit.js";
+import { guardStore } from "../../src/failure/store-guard.js";
 import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.js";
 
 useFallback();

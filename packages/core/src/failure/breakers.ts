@@ -1,7 +1,7 @@
-import type { BreakerState, EventListener } from "../limits/events.js";
+import { type Check, type Store, scopeOf } from "../decide/store.js";
+import type { BreakerState, EventListener } from "../events/events.js";
 import { Breaker, type Circuit } from "./breaker.js";
 import { OutageReport } from "./outage-report.js";
-import { type Check, type Store, scopeOf } from "./store.js";
 
 /** If there are more parts, those that work are forgotten: the servers of a Cluster may change their addresses for ever. */
 const mostParts = 100;

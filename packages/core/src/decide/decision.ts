@@ -1,4 +1,4 @@
-import type { DecisionUnder } from "../algorithms/made-decision.js";
+import type { DecisionUnder } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */

@@ -1,4 +1,4 @@
-import type { BreakerState } from "../limits/events.js";
+import type { BreakerState } from "../events/events.js";
 import { steadyMs } from "../support/runtime.js";
 import type { OutageReport } from "./outage-report.js";
 

@@ -1,6 +1,6 @@
+import { checkStore, isRedisClient, type Store, scopeOf } from "../decide/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, nearest, wholeNumber } from "../support/options.js";
-import { checkStore, isRedisClient, type Store, scopeOf } from "./store.js";
 
 /** A store in this process that decides while the main store is down. */
 export interface Fallback {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Breaker } from "../../src/failure/breaker.js";
+import { breakersOf } from "../../src/failure/breakers.js";
+import { OutageReport } from "../../src/failure/outage-report.js";
 import type { FloodgateEvent, Store } from "../../src/index.js";
-import { Breaker } from "../../src/stores/breaker.js";
-import { breakersOf } from "../../src/stores/breakers.js";
-import { OutageReport } from "../../src/stores/outage-report.js";
 
 const timeoutMs = 100;
 /** The longest back-off before a probe. */

@@ -1,4 +1,4 @@
-import type { Decision } from "../limits/decision.js";
+import type { Decision } from "../decide/decision.js";
 import type { Key } from "../limits/key.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, ipKey, parseIp } from "../support/ip.js";

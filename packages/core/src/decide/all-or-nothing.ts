@@ -1,8 +1,8 @@
-import type { Check, Mode, Store } from "../stores/store.js";
 import { restated } from "./charge.js";
 import { charged, owned } from "./charge-record.js";
 import { type CombinedDecision, type Decision, mostRestrictive } from "./decision.js";
 import type { Limit } from "./limit.js";
+import type { Check, Mode, Store } from "./store.js";
 
 /** Whether a request passes several limits: each of them allows it. Shadow limits reject nothing. */
 export function passesAll(checks: readonly Pick<Check, "shadow">[], decisions: readonly Pick<Decision, "allowed">[]): boolean {

@@ -1,9 +1,9 @@
-import { type ChargeParts, MadeDecision } from "../algorithms/made-decision.js";
-import type { Mode, Store } from "../stores/store.js";
-import type { LocalUsage } from "../stores/unreported-usage.js";
+import { type ChargeParts, MadeDecision } from "../algorithms/decision.js";
+import type { LocalUsage } from "../failure/unreported-usage.js";
 import type { Charge, ReceiptMark } from "./charge.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
+import type { Mode, Store } from "./store.js";
 
 /** `undefined` while the charge can be settled. With `fault` the store failed, and may or may not have settled it. */
 type Fate = undefined | "settled" | { readonly fault: unknown };

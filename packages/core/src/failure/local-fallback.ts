@@ -1,13 +1,13 @@
 import { shareOf } from "../algorithms/registry.js";
-import { isCharged, passesAll } from "../limits/all-or-nothing.js";
-import { restated } from "../limits/charge.js";
-import { type ChargeRecord, chargedLocally } from "../limits/charge-record.js";
-import type { Decision } from "../limits/decision.js";
-import { createLimit, type Limit } from "../limits/limit.js";
+import { isCharged, passesAll } from "../decide/all-or-nothing.js";
+import { restated } from "../decide/charge.js";
+import { type ChargeRecord, chargedLocally } from "../decide/charge-record.js";
+import type { Decision } from "../decide/decision.js";
+import { createLimit, type Limit } from "../decide/limit.js";
+import { type Check, type DeadlineStore, type Store, scopeOf } from "../decide/store.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
 import { type FallbackStore, unitsOf } from "./fallback-store.js";
-import { type Check, type DeadlineStore, type Store, scopeOf } from "./store.js";
 import { UnreportedUsage } from "./unreported-usage.js";
 
 /**

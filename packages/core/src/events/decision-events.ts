@@ -1,6 +1,6 @@
+import { hasCharge } from "../decide/charge-record.js";
+import type { Decision } from "../decide/decision.js";
 import { steadyMs } from "../support/runtime.js";
-import { hasCharge } from "./charge-record.js";
-import type { Decision } from "./decision.js";
 import type { DecisionEvent, EventListener } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
 

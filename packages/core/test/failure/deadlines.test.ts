@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Waiter } from "../../src/stores/deadlines.js";
+import type { Waiter } from "../../src/failure/deadlines.js";
 import { FakeLoop } from "./fake-loop.js";
 
 let loop: FakeLoop;
@@ -9,8 +9,8 @@ let loop: FakeLoop;
 async function loaded(hasImmediates: boolean) {
   vi.stubGlobal("setImmediate", hasImmediates ? (run: () => void) => loop.immediately(run) : undefined);
   vi.resetModules();
-  const { Deadlines, latestMs, msLeft, msUntil } = await import("../../src/stores/deadlines.js");
-  const { runningMs } = await import("../../src/stores/running-clock.js");
+  const { Deadlines, latestMs, msLeft, msUntil } = await import("../../src/failure/deadlines.js");
+  const { runningMs } = await import("../../src/failure/running-clock.js");
   vi.unstubAllGlobals();
   const waiter = (timeoutMs: number, expire: () => void = () => undefined): Waiter & { deadlineMs: number } => {
     return { deadlineMs: runningMs() + timeoutMs, latestMs: latestMs(timeoutMs), place: -1, expire };
