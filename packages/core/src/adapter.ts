@@ -22,6 +22,7 @@ export type { Afterwards, RefundWhen } from "./middleware/afterwards.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests
+export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
 export { mostHops, trustsEverybody } from "./requests/everybody.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";

@@ -1,5 +1,6 @@
 import type { Decision } from "@floodgate/core";
 import {
+  foreignRequest,
   functionOrNothing,
   type HeaderTarget,
   isPromise,
@@ -78,11 +79,16 @@ export function rateLimit<
     else whenEnded(response, waiting.hold(delayMs, next));
   };
 
+  let isExpress = false;
   const middleware = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void => {
     let outcome: ReturnType<typeof limit.decide>;
     try {
+      if (!isExpress && typeof request.app?.get !== "function") throw foreignRequest("a request of Express", request);
+      isExpress = true;
       outcome = limit.decide(request as Req);
     } catch (error) {
+      // Koa passes none, and Hono's and Koa's is the second parameter.
+      if (typeof next !== "function") throw error;
       next(error);
       return;
     }

@@ -61,10 +61,16 @@ export const expressReader: RequestReader<ExpressRequest> = {
         `Express's \`trust proxy\` is ${settingText(trust)}, so the client IP is the left-most forwarded address, which anyone can forge. Write app.set("trust proxy", 1) for one proxy in front, or the addresses of your proxies: app.set("trust proxy", "loopback, 10.0.0.0/8"). Or give rateLimit a \`clientIp\`.`,
       );
     }
-    return request.ip;
+    if (!isInFastify(request)) return request.ip;
+    // Without `trustProxy`, Fastify sets no list, and its address is the socket's.
+    if ((request as { readonly ips?: unknown }).ips === undefined) return request.socket.remoteAddress;
+    throw new FloodgateError(
+      "FLOODGATE_FORGEABLE_CLIENT_IP",
+      'The client IP is Fastify\'s here, by its `trustProxy`, and rateLimit cannot see whom that trusts: with `trustProxy: true` it is the left-most forwarded address, which anyone can forge. Give rateLimit a `clientIp`: clientIp: { trustedHops: 1 } for one proxy in front, or the addresses of your proxies: clientIp: { trustedProxies: ["10.0.0.0/8"] }.',
+    );
   },
   // If the app replaces `req.ip`, it handles proxies itself.
-  trustsProxy: (request) => Boolean(request.app.get("trust proxy")) || !isOwnIp(request),
+  trustsProxy: (request) => !isInFastify(request) && (Boolean(request.app.get("trust proxy")) || !isOwnIp(request)),
   // Only the route's own pattern, because the mount path of a router contains values of parameters.
   route(request) {
     const path: unknown = request.route?.path;
@@ -75,6 +81,11 @@ export const expressReader: RequestReader<ExpressRequest> = {
 /** Whether `req.ip` is Express's own. */
 function isOwnIp(request: ExpressRequest): boolean {
   return prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip");
+}
+
+/** Whether @fastify/express has replaced `req.ip` and `req.ips`. Express's own setting has no effect then. */
+function isInFastify(request: ExpressRequest): boolean {
+  return Object.hasOwn(request, "ips") && Object.hasOwn(request, "ip");
 }
 
 const forgeable = new WeakMap<object, boolean>();

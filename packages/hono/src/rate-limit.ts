@@ -1,6 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import {
   clientClosedRequest,
+  foreignRequest,
   functionOrNothing,
   type Header,
   isPromise,
@@ -82,7 +83,10 @@ export function rateLimit<
     return sent === undefined ? answered : whenAnswered(c, answered, sent);
   };
 
+  let isHono = false;
   const middleware = (c: Context, next: Next): Answer => {
+    if (!isHono && c.req?.raw === undefined) throw foreignRequest("a context of Hono", c);
+    isHono = true;
     const outcome = limit.decide(c);
     return isPromise(outcome) ? Promise.resolve(outcome).then((later) => apply(c, next, later)) : apply(c, next, outcome);
   };

@@ -73,7 +73,8 @@ export const koaReader: RequestReader<KoaContext> = {
   remoteAddress: (ctx) => ctx.req.socket.remoteAddress,
   clientIp(ctx) {
     const { proxy, maxIpsCount } = ctx.app;
-    if (proxy && !(maxIpsCount > 0 && maxIpsCount <= mostHops)) {
+    // Koa counts with slice(-maxIpsCount), which takes 0.5 as 0: all addresses.
+    if (proxy && !(maxIpsCount >= 1 && maxIpsCount <= mostHops)) {
       const setting = maxIpsCount > 0 ? `with an \`app.maxIpsCount\` of ${maxIpsCount}` : "without `app.maxIpsCount`";
       throw new FloodgateError(
         "FLOODGATE_FORGEABLE_CLIENT_IP",

@@ -1,6 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import {
   clientClosedRequest,
+  foreignRequest,
   functionOrNothing,
   isPromise,
   type Outcome,
@@ -66,7 +67,10 @@ export function rateLimit<
     return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
   };
 
+  let isKoa = false;
   const middleware = (ctx: Ctx, next: Next): unknown => {
+    if (!isKoa && (ctx.app === undefined || ctx.req === undefined)) throw foreignRequest("a context of Koa", ctx);
+    isKoa = true;
     const outcome = limit.decide(ctx);
     return isPromise(outcome) ? outcome.then((later) => apply(ctx, next, later)) : apply(ctx, next, outcome);
   };

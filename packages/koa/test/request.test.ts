@@ -58,20 +58,24 @@ describe.each(versions)("the client in %s", (_, koa) => {
     });
   });
 
-  it.each([{}, { maxIpsCount: 0 }, { maxIpsCount: 1000 }, { maxIpsCount: Number.POSITIVE_INFINITY }, { proxyIpHeader: "X-Real-IP" }])(
-    "is an error if app.proxy is true with %o: the message says what to set",
-    async (settings) => {
-      const { app } = appOf(koa);
-      const messages: string[] = [];
-      app.on("error", (error: Error) => messages.push(error.message));
-      Object.assign(app, { proxy: true }, settings);
-      app.use(rateLimit({ policy })).use(ok);
-      await serving(app, async (ask) => {
-        expect(await statuses(ask, "/", "/")).toEqual([500, 500]);
-        expect(messages[0]).toMatch(/left-most forwarded address, which anyone can forge.*proxy: true, maxIpsCount: 1/);
-      });
-    },
-  );
+  it.each([
+    {},
+    { maxIpsCount: 0 },
+    { maxIpsCount: 0.5 },
+    { maxIpsCount: 1000 },
+    { maxIpsCount: Number.POSITIVE_INFINITY },
+    { proxyIpHeader: "X-Real-IP" },
+  ])("is an error if app.proxy is true with %o: the message says what to set", async (settings) => {
+    const { app } = appOf(koa);
+    const messages: string[] = [];
+    app.on("error", (error: Error) => messages.push(error.message));
+    Object.assign(app, { proxy: true }, settings);
+    app.use(rateLimit({ policy })).use(ok);
+    await serving(app, async (ask) => {
+      expect(await statuses(ask, "/", "/")).toEqual([500, 500]);
+      expect(messages[0]).toMatch(/left-most forwarded address, which anyone can forge.*proxy: true, maxIpsCount: 1/);
+    });
+  });
 
   it("can be a user from the parsed body", async () => {
     const { app } = appOf(koa);

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from "fastify";
-import { expect, it } from "vitest";
-import { exchange, times } from "./exchange.js";
+import { times } from "./exchange.js";
 import { holdClock, pageTest } from "./harness.js";
-import { load, Page } from "./page.js";
+import { Page } from "./page.js";
 
 holdClock();
 
@@ -25,15 +24,3 @@ pageTest(
     return app.routing;
   },
 );
-
-it("with @fastify/middie alone, every request fails, as the page says", async () => {
-  const { app } = await load<{ app: FastifyInstance }>(`import middie from "@fastify/middie";
-    import { rateLimit } from "@floodgate/express";
-    import Fastify from "fastify";
-    export const app = Fastify();
-    await app.register(middie);
-    app.use(rateLimit({ limit: 3, window: "15m" }));
-    app.get("/", async () => "Hello");`);
-  await app.ready();
-  expect((await exchange(app.routing, [{}])).map(({ status }) => status)).toEqual([500]);
-});

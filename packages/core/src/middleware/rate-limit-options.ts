@@ -2,6 +2,7 @@ import type { Store } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
 import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
 import type { ReceiptSecret } from "../limits/receipt.js";
+import { requestName } from "../requests/foreign-request.js";
 import type { HeadersOption } from "../responses/headers.js";
 import { limitWords } from "../rules/rule.js";
 import type { RulesOptions } from "../rules/rules-options.js";
@@ -56,6 +57,13 @@ const words = [
  * @param own the adapter's own options, which the adapter checks itself.
  */
 export function checkRateLimitOptions<Req>(where: string, options: RateLimitOptions<Req, string>, own: readonly string[]): void {
+  const request = requestName(options);
+  if (request !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where} takes an object of options, but was given ${request}. Call it when the app is set up: app.use(${where}({ limit: 100, window: "1m" })).`,
+    );
+  }
   if (typeof options === "object" && options !== null && "match" in options) {
     throw new FloodgateError(
       "FLOODGATE_UNKNOWN_OPTION",
