@@ -23,7 +23,8 @@ export function send(response: ServerResponse, answer: Answer, close: boolean): 
   const headers = headersOf(answer);
   // Node chooses the header otherwise, and ends the connection if the client asked for it.
   if (close) headers["Connection"] = "close";
-  response.writeHead(answer.status, headers).end(answer.body.text);
+  // Without a reason, Node would send the one of an upstream's answer that could not be sent.
+  response.writeHead(answer.status, STATUS_CODES[answer.status], headers).end(answer.body.text);
 }
 
 /** Sends an answer on a connection that is not Node's any more (or not yet): it has asked for an upgrade, or sent no valid request. */

@@ -1,14 +1,16 @@
-import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
 import { type Answer, problem, send } from "./answer.js";
-import { codeOf, failureAnswer, UpstreamTimeout } from "./failure.js";
+import { codeOf, failureAnswer, InvalidAnswer, UpstreamTimeout } from "./failure.js";
 import type { ClientMessage } from "./message.js";
 import { responseHead } from "./response-head.js";
-import { hasBody, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
+import { hasBody, limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
 
 /** Requests with these methods and no body may be sent again: twice is the same as once (RFC 9110 §9.2.2). */
 const idempotent = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+type Information = Pick<InformationEvent, "statusCode" | "headers">;
 
 /** One request on its way to the upstream and back. httpxy sends it and pipes its body; here is what it leaves to us. */
 export class Exchange implements UpstreamUser {
@@ -64,15 +66,26 @@ export class Exchange implements UpstreamUser {
     useConnection(socket, this, proxy);
     const { maxBodyBytes } = proxy.settings;
     if (request.url === "*") upstreamRequest.path = "*";
-    if (request.httpVersion === "1.1") upstreamRequest.on("information", (info) => this.#onInformation(info));
-    if (request.headers["transfer-encoding"] !== undefined) {
-      request.once("end", () => upstreamRequest.addTrailers(trailersOf(request)));
-      if (maxBodyBytes !== undefined) this.#limitBody(maxBodyBytes);
-    }
+    limitInformation(upstreamRequest);
+    upstreamRequest.on("information", (info) => this.#onInformation(info));
+    upstreamRequest.once("upgrade", (_response, socket) => {
+      socket.destroy();
+      this.#fail(new InvalidAnswer("101 to a request that asked for no upgrade"));
+    });
+    // Trailers end here: an upstream may take them for headers, which rules have not seen.
+    if (maxBodyBytes !== undefined && request.headers["transfer-encoding"] !== undefined) this.#limitBody(maxBodyBytes);
     if (this.#expects) {
       upstreamRequest.setHeader("Expect", "100-continue");
       upstreamRequest.flushHeaders();
     }
+  }
+
+  /** The upstream answers a WebSocket handshake without an upgrade. */
+  takeOver(upstreamRequest: ClientRequest, upstreamResponse: IncomingMessage): void {
+    this.#request.exchange = this;
+    this.#upstreamRequest = upstreamRequest;
+    useConnection(upstreamRequest.socket as Socket, this, this.#proxy);
+    this.onUpstreamResponse(upstreamResponse);
   }
 
   onUpstreamResponse(upstreamResponse: IncomingMessage): void {
@@ -86,6 +99,8 @@ export class Exchange implements UpstreamUser {
     const head = responseHead(upstreamResponse, this.#limits, hasChunks, proxy.settings.via);
     if (proxy.draining) head.push("Connection", "close");
     try {
+      if (upstreamResponse.httpVersionMajor !== 1) throw new InvalidAnswer(`HTTP/${upstreamResponse.httpVersion}`);
+      if (status < 200) throw new InvalidAnswer(`the status ${status}`);
       response.writeHead(status, upstreamResponse.statusMessage, head);
     } catch (error) {
       this.#upstreamRequest?.destroy();
@@ -166,9 +181,19 @@ export class Exchange implements UpstreamUser {
     );
   }
 
-  #onInformation({ statusCode, headers }: { statusCode: number; headers: NodeJS.Dict<string | string[]> }): void {
-    const response = this.#response;
+  #onInformation(info: Information): void {
+    const { request, response } = this.#parts;
     if (response.headersSent || response.destroyed) return;
+    if (request.httpVersion === "1.0") return;
+    if (response.socket === null) {
+      // Other responses go before it. Node would put a 1xx that waits with this one after its head.
+      response.once("socket", () => this.#inform(info));
+    } else this.#inform(info);
+  }
+
+  #inform({ statusCode, headers }: Information): void {
+    const response = this.#response;
+    if (response.headersSent) return;
     if (statusCode === 100) {
       if (!this.#expects) return;
       this.#expects = false;
@@ -236,7 +261,7 @@ function tooLarge(most: number): Answer {
   return problem(413, `The body may have at most ${most} bytes.`);
 }
 
-/** The trailers of a message as pairs. Those that change framing, routing or limits are dropped. */
+/** The trailers of a response as pairs. Those that change framing, cookies or limits are dropped. */
 function trailersOf({ rawTrailers }: IncomingMessage): [string, string][] {
   const left: [string, string][] = [];
   for (let i = 0; i < rawTrailers.length; i += 2) {

@@ -10,11 +10,16 @@ export class UpstreamTimeout extends Error {
   }
 }
 
+/** The upstream's answer is valid HTTP, but none to the request. */
+export class InvalidAnswer extends Error {}
+
 /** What the client is told if the upstream fails. Addresses and details of the network stay in the log. */
 export function failureAnswer(error: unknown): Answer {
   if (error instanceof UpstreamTimeout) return problem(504, error.message);
   const code = codeOf(error);
-  if (code.startsWith("HPE_") || code === "ERR_INVALID_CHAR") return problem(502, "The upstream's answer is not valid HTTP.");
+  // Node's parser refuses to read it, or its writer to pass it on.
+  if (error instanceof InvalidAnswer || /^(?:HPE_|ERR_HTTP_|ERR_INVALID_)/.test(code))
+    return problem(502, "The upstream's answer is not valid HTTP.");
   if (unreachable.has(code)) return problem(502, "The upstream cannot be reached.");
   if (code === "ETIMEDOUT") return problem(504, "The upstream did not accept a connection in time.");
   if (/CERT|TLS|SSL/.test(code)) return problem(502, "The upstream's certificate is not valid, or it does not speak TLS.");

@@ -1,8 +1,9 @@
-import { IncomingMessage } from "node:http";
+import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
 import type { Peer, Trust } from "../service/trust.js";
 import type { Exchange } from "./exchange.js";
+import type { RequestHeaders } from "./request-headers.js";
 import type { Tunnel } from "./tunnel.js";
 
 /** A client's request. */
@@ -13,36 +14,28 @@ export class ClientMessage extends IncomingMessage {
   tunnel?: Tunnel;
 }
 
-/** A client's request, as rules see it. */
+/** A client's request as the upstream gets it. Rules see the same, so that no client is counted by a header that does not arrive. */
 export class ProxiedRequest implements GatewayRequest {
   readonly method: string;
   readonly target: string;
   readonly host: string | undefined;
   readonly remoteAddress: string | undefined;
+  readonly clientIp: string | undefined;
   readonly fromTrustedPeer: boolean;
-  readonly #headers: IncomingMessage["headers"];
-  readonly #trust: Trust;
-  readonly #peer: Peer;
-  /** Null until it is asked for. */
-  #clientIp: string | undefined | null = null;
+  readonly headers: IncomingHttpHeaders;
 
-  constructor(request: IncomingMessage, peer: Peer, trust: Trust) {
+  /** @param upgrade the protocol to upgrade to. */
+  constructor(request: IncomingMessage, peer: Peer, trust: Trust, headers: RequestHeaders, upgrade?: string) {
     this.method = request.method as string;
     this.target = request.url as string;
-    this.#headers = request.headers;
     this.host = request.headers.host;
     this.remoteAddress = peer.remoteAddress;
     this.fromTrustedPeer = peer.isTrusted;
-    this.#peer = peer;
-    this.#trust = trust;
-  }
-
-  get clientIp(): string | undefined {
-    if (this.#clientIp === null) this.#clientIp = this.#trust.clientIp(this.#peer, (name) => this.header(name));
-    return this.#clientIp;
+    this.clientIp = trust.clientIp(peer, (name) => nodeHeader(request, name));
+    this.headers = headers.of(this, request.headers, upgrade);
   }
 
   header(lowerCaseName: string): string | undefined {
-    return nodeHeader({ headers: this.#headers }, lowerCaseName);
+    return nodeHeader(this, lowerCaseName);
   }
 }

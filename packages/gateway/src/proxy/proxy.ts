@@ -32,7 +32,7 @@ interface Visit {
   /** Calls `left` once the client has its answer, or has left. */
   onLeft(left: () => void): void;
   /** Called once the limits have let it through. Returns what passes it on. */
-  begin(asked: ProxiedRequest, outcome: Outcome): () => void;
+  begin(outcome: Outcome): () => void;
 }
 
 /** The way of a request: refuse what is dangerous, ask the limits, hold it if they say so, pass it on. */
@@ -103,13 +103,14 @@ class ReverseProxy {
       send(response, refused, true);
       return;
     }
-    this.#decide(new ProxiedRequest(request, connection.peer, this.#service.trust), connection, {
+    const asked = new ProxiedRequest(request, connection.peer, this.#service.trust, this.#headers);
+    this.#decide(asked, connection, {
       answer: (answer) => send(response, answer, this.#service.draining),
       onLeft: (left) => whenEnded(response, left),
-      begin: (asked, outcome) => {
+      begin: (outcome) => {
         if (outcome.sent !== undefined) whenEnded(response, outcome.sent);
         return () => {
-          request.headers = this.#headers.of(asked, request.headers);
+          request.headers = asked.headers;
           connection.exchange = new Exchange(this.#upstream, request, response, outcome.headers, expects);
           connection.exchange.start();
         };
@@ -136,13 +137,14 @@ class ReverseProxy {
       sendOnSocket(socket, refused);
       return;
     }
-    this.#decide(new ProxiedRequest(request, connection.peer, this.#service.trust), connection, {
+    const asked = new ProxiedRequest(request, connection.peer, this.#service.trust, this.#headers, "websocket");
+    this.#decide(asked, connection, {
       answer: (answer) => sendOnSocket(socket, answer),
       onLeft: (left) => socket.once("close", left),
-      begin: (asked, outcome) => {
+      begin: (outcome) => {
         const tunnel = new Tunnel(this.#upstream, request, socket, outcome);
         return () => {
-          request.headers = this.#headers.of(asked, request.headers, "websocket");
+          request.headers = asked.headers;
           tunnel.start(head);
         };
       },
@@ -160,7 +162,7 @@ class ReverseProxy {
         answer(outcome);
         return;
       }
-      const start = visit.begin(asked, outcome);
+      const start = visit.begin(outcome);
       const pass = (): void => {
         connection.pending--;
         start();

@@ -29,10 +29,15 @@ const fromTrustedOnly = [
 /** A framework that believes one of these handles another method than the one that rules have matched. */
 const methodOverrides = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/** Headers of the framing. `Connection` may not name them. */
-const framing = new Set(["connection", "content-length", "host", "transfer-encoding"]);
+/** Other servers make one name of `X_User`, `X.User` and `X-User` (CGI, WSGI, PHP), so nginx drops the first two, and so does the gateway. */
+const ambiguous = /[^a-z\d-]/;
+
+/** `Connection` may not name these: the framing, and what a trusted peer says of its client. */
+const kept = new Set(["connection", "content-length", "forwarded", "host", "transfer-encoding", "x-real-ip"]);
 
 export interface RequestHeaderOptions {
+  /** The header in which trusted peers say the client's address. */
+  readonly clientIpHeader: string;
   /** Whether a client may say another method in a header. */
   readonly methodOverride: boolean;
   /** The name of this gateway in `Via`; undefined for no `Via`. */
@@ -44,9 +49,10 @@ export class RequestHeaders {
   readonly #dropped: Readonly<Record<"trusted" | "untrusted", ReadonlySet<string>>>;
   readonly #via: string | undefined;
 
-  constructor({ methodOverride, via }: RequestHeaderOptions) {
+  constructor({ clientIpHeader, methodOverride, via }: RequestHeaderOptions) {
     const always = [...hopByHop, ...(methodOverride ? [] : methodOverrides)];
-    this.#dropped = { trusted: new Set(always), untrusted: new Set([...always, ...fromTrustedOnly]) };
+    const untrusted = [...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()];
+    this.#dropped = { trusted: new Set(always), untrusted: new Set(untrusted) };
     this.#via = via;
   }
 
@@ -59,10 +65,8 @@ export class RequestHeaders {
     const named = namedIn(headers.connection);
     const sent: IncomingHttpHeaders = {};
     for (const name in headers) {
-      if (dropped.has(name) || named?.has(name)) continue;
+      if (dropped.has(name) || named?.has(name) || ambiguous.test(name)) continue;
       if (!fromTrustedPeer && name.startsWith("x-forwarded-")) continue;
-      // CGI and WSGI read `X_Forwarded_For` as `X-Forwarded-For`.
-      if (name.includes("_") && isDisguised(name, dropped)) continue;
       sent[name] = headers[name];
     }
     this.#forward(request, sent);
@@ -70,8 +74,6 @@ export class RequestHeaders {
       sent["te"] = "trailers";
       sent.connection = "keep-alive, te";
     }
-    // Node refuses to announce trailers of a message that is not chunked.
-    if (headers.trailer !== undefined && headers["transfer-encoding"] !== undefined) sent.trailer = headers.trailer;
     if (upgrade !== undefined) {
       sent.connection = "Upgrade";
       sent.upgrade = upgrade;
@@ -99,17 +101,12 @@ function append(headers: IncomingHttpHeaders, name: string, item: string): void 
   headers[name] = before === undefined ? item : `${before}, ${item}`;
 }
 
-/** The headers that `Connection` names. Returns undefined if it names only the usual ones. */
+/** The headers that `Connection` names, which end here (RFC 9110 §7.6.1). Returns undefined if it names only the usual ones. */
 export function namedIn(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || /^(?:keep-alive|close|upgrade)$/i.test(connection)) return undefined;
   const names = connection
     .toLowerCase()
     .split(",")
     .map((name) => name.trim());
-  return new Set(names.filter((name) => !framing.has(name)));
-}
-
-function isDisguised(name: string, dropped: ReadonlySet<string>): boolean {
-  const real = name.replaceAll("_", "-");
-  return dropped.has(real) || framing.has(real) || real.startsWith("x-forwarded-") || fromTrustedOnly.includes(real);
+  return new Set(names.filter((name) => !kept.has(name) && !name.startsWith("x-forwarded-")));
 }

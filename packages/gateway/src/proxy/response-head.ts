@@ -25,7 +25,7 @@ export function responseHead(upstream: IncomingMessage, limits: readonly Header[
   const { rawHeaders, statusCode: status } = upstream;
   const all: string[] = [];
   let ours = limits;
-  let named: ReadonlySet<string> | undefined;
+  let connection: string | undefined;
   let chunked = false;
   let trailer: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -33,7 +33,7 @@ export function responseHead(upstream: IncomingMessage, limits: readonly Header[
     const value = rawHeaders[i + 1] as string;
     const lower = name.toLowerCase();
     if (hopByHop.has(lower)) {
-      if (lower === "connection") named = namedIn(value) ?? named;
+      if (lower === "connection") connection = connection === undefined ? value : `${connection},${value}`;
       else if (lower === "transfer-encoding") chunked = true;
       else if (lower === "trailer") trailer = value;
       continue;
@@ -58,6 +58,7 @@ export function responseHead(upstream: IncomingMessage, limits: readonly Header[
   if (trailer !== undefined && chunked && mayChunk) all.push("Trailer", trailer);
   if (status === 205) all.push("Content-Length", "0");
   if (via !== undefined) all.push("Via", `1.1 ${via}`);
+  const named = namedIn(connection);
   return named === undefined ? all : without(all, named);
 }
 

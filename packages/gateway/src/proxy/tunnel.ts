@@ -1,11 +1,12 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
+import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { clientClosedRequest, type Outcome } from "@floodgate/core/adapter";
 import { sendOnSocket } from "./answer.js";
+import { Exchange } from "./exchange.js";
 import { failureAnswer, UpstreamTimeout } from "./failure.js";
 import type { ClientMessage } from "./message.js";
 import { upgradeHead } from "./response-head.js";
-import { type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
+import { limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
 
 /** A WebSocket: its handshake, then two connections that httpxy joins. */
 export class Tunnel implements UpstreamUser {
@@ -37,15 +38,14 @@ export class Tunnel implements UpstreamUser {
   /** httpxy is about to send the handshake. Listeners that are added here run before its own. */
   onUpstreamRequest(upstreamRequest: ClientRequest): void {
     this.#upstreamRequest = upstreamRequest;
-    upstreamRequest.once("socket", (socket) => useConnection(socket, this, this.#proxy));
-    upstreamRequest.once("upgrade", (response, upstreamSocket) => this.#onUpgrade(response, upstreamSocket as Socket));
-    upstreamRequest.once("response", (response) => {
-      // httpxy needs it for the framing, and removes what concerns one connection only.
-      const coding = response.headers["transfer-encoding"];
-      response.headers = this.#headersOf(response);
-      if (coding !== undefined) response.headers["transfer-encoding"] = coding;
-      this.#answered(response.statusCode as number);
+    limitInformation(upstreamRequest);
+    upstreamRequest.once("socket", (socket) => {
+      useConnection(socket, this, this.#proxy);
+      // httpxy would write an ordinary answer as it came, checked by nobody.
+      upstreamRequest.removeAllListeners("response");
+      upstreamRequest.once("response", (response) => this.#onResponse(upstreamRequest, response));
     });
+    upstreamRequest.once("upgrade", (response, upstreamSocket) => this.#onUpgrade(response, upstreamSocket as Socket));
   }
 
   onError(error: Error): void {
@@ -65,8 +65,24 @@ export class Tunnel implements UpstreamUser {
     this.#upstreamRequest?.destroy(new UpstreamTimeout(isConnecting ? "connect" : "answer"));
   }
 
+  /** The upstream refuses the upgrade. Node writes its answer like that to any request, and then the connection ends. */
+  #onResponse(upstreamRequest: ClientRequest, upstreamResponse: IncomingMessage): void {
+    if (this.#socket.destroyed) {
+      upstreamResponse.destroy();
+      return;
+    }
+    const response = new ServerResponse(this.#request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(this.#socket);
+    response.once("finish", () => this.#socket.destroySoon());
+    const exchange = new Exchange(this.#proxy, this.#request, response, this.#outcome.headers, false);
+    exchange.takeOver(upstreamRequest, upstreamResponse);
+    this.#answered(response.statusCode);
+  }
+
   #onUpgrade(response: IncomingMessage, upstreamSocket: Socket): void {
-    response.headers = { ...this.#headersOf(response), connection: "Upgrade", upgrade: "websocket" };
+    const headers = upgradeHead(response, this.#outcome.headers, this.#proxy.settings.via);
+    response.headers = { ...headers, connection: "Upgrade", upgrade: "websocket" };
     this.#isOpen = true;
     this.#answered(101);
     const socket = this.#socket;
@@ -75,10 +91,6 @@ export class Tunnel implements UpstreamUser {
     upstreamSocket.once("close", () => socket.destroySoon());
     // After httpxy has removed the timeout of the handshake. Both directions pass this connection.
     process.nextTick(() => upstreamSocket.setTimeout(this.#proxy.settings.tunnelTimeoutMs));
-  }
-
-  #headersOf(response: IncomingMessage): IncomingMessage["headers"] {
-    return upgradeHead(response, this.#outcome.headers, this.#proxy.settings.via);
   }
 
   #answered(status: number): void {

@@ -1,10 +1,10 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { ProxyServer } from "httpxy";
 import type { Settings } from "../config/settings.js";
 import { SampledLog } from "../log/sampled-log.js";
 import type { Service } from "../service/service.js";
-import { reasonOf } from "./failure.js";
+import { codeOf, InvalidAnswer, reasonOf } from "./failure.js";
 import type { ClientMessage } from "./message.js";
 import { type Upstream, upstreamOf } from "./upstream.js";
 
@@ -75,11 +75,37 @@ const users = new WeakMap<Socket, UpstreamUser>();
  * Begins to use a connection to the upstream: from now on its timeouts are this user's. The connection has one listener for all of its users.
  */
 export function useConnection(socket: Socket, user: UpstreamUser, { settings, upstream }: UpstreamProxy): void {
-  if (!users.has(socket)) socket.on("timeout", () => users.get(socket)?.onUpstreamTimeout());
+  if (!users.has(socket)) {
+    socket.on("timeout", () => users.get(socket)?.onUpstreamTimeout());
+    leaveFailuresToReading(socket);
+  }
   users.set(socket, user);
   const { upstreamConnectTimeoutMs, upstreamTimeoutMs } = settings;
   socket.setTimeout(socket.connecting ? upstreamConnectTimeoutMs : upstreamTimeoutMs);
   if (socket.connecting) socket.once(upstream.isTls ? "secureConnect" : "connect", () => socket.setTimeout(upstreamTimeoutMs));
+}
+
+/**
+ * An upstream may answer (413) and close in the middle of a body. Then a write fails before the answer has been read, and Node would destroy
+ * the connection with it. Reading finds the answer, or the same failure.
+ */
+function leaveFailuresToReading(socket: Socket): void {
+  const { _write: write, _writev: writev } = socket;
+  const later = (done: (error?: Error | null) => void) => (error?: Error | null) => {
+    if (!/^(?:EPIPE|ECONNRESET)$/.test(codeOf(error))) done(error);
+  };
+  socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, later(done));
+  socket._writev = (chunks, done) => writev?.call(socket, chunks, later(done));
+}
+
+const mostInformation = 100;
+
+/** Each 1xx restarts the upstream's time. A request may wait for long while the upstream says that it still works (102), but not for ever. */
+export function limitInformation(upstreamRequest: ClientRequest): void {
+  let many = 0;
+  upstreamRequest.on("information", () => {
+    if (++many > mostInformation) upstreamRequest.destroy(new InvalidAnswer(`more than ${mostInformation} answers 1xx`));
+  });
 }
 
 /** Whether a request has a body. Without a length and chunks it has none (RFC 9112 §6.3). */

@@ -95,6 +95,23 @@ describe("headers of a request", () => {
     expect(seen).not.toHaveProperty("x_http_method_override");
   });
 
+  it("counts by the headers that arrive", async () => {
+    const rules =
+      "rules: [{ name: key, key: 'header:x-api-key', onMissingKey: ip, policy: { algorithm: fixed-window, limit: 3, window: 365d } }]";
+    const { port } = await startGateway(await echo(), rules);
+    const arrived: unknown[] = [];
+    for (const [i, header] of ["Connection: close, X-Api-Key\r\nX-Api-Key", "X_Api_Key", "X.Api.Key", "X-Api_Key"].entries()) {
+      for (const n of [1, 2, 3]) {
+        const connection = await rawConnection(port, `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${header}: ${i}${n}\r\n\r\n`);
+        const [, status, body = ""] = /^HTTP\/1\.1 (\d+) [\s\S]*\r\n\r\n(.*)$/.exec(await connection.closed()) ?? [];
+        arrived.push(status);
+        expect(body).not.toMatch(/api/);
+      }
+    }
+    // None of them has a key for the upstream, so all are one address.
+    expect(arrived).toEqual(["200", "200", "200", ...Array(9).fill("429")]);
+  });
+
   it("passes the client's host on, or the upstream's own", async () => {
     const port = await echo();
     const kept = await startGateway(port);
@@ -221,23 +238,41 @@ describe("headers of a response", () => {
     expect(text).not.toMatch(/transfer-encoding/i);
   });
 
-  it("passes hints (103) and the trailers on", async () => {
+  it("passes hints (103) and the trailers of responses on, but no trailers of requests, which no rule has seen", async () => {
     const upstream = await startUpstream(async (request, response) => {
       for await (const _ of request);
       response.writeEarlyHints({ link: "</a.css>; rel=preload" });
       response.writeHead(200, { Trailer: "X-Sum, Content-Length" });
       response.write("a");
-      response.addTrailers({ "X-Sum": `${request.trailers["x-in"]}` });
+      response.addTrailers({ "X-Sum": JSON.stringify([request.headers.trailer, request.trailers]) });
       response.end();
     });
     const gateway = await startGateway(upstream.port);
     const connection = await rawConnection(
       gateway.port,
-      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-In\r\nTE: trailers\r\n\r\n1\r\na\r\n0\r\nX-In: 5\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-In\r\nTE: trailers\r\n\r\n1\r\na\r\n0\r\nX-In: 5\r\nX-Real-IP: 1.1.1.1\r\nX-User: ann\r\n\r\n",
     );
-    const text = await connection.until(/X-Sum: 5\r\n\r\n$/);
+    const text = await connection.until(/X-Sum: .*\r\n\r\n$/);
     expect(text).toMatch(/^HTTP\/1\.1 103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
-    expect(text).toContain("\r\n1\r\na\r\n0\r\nX-Sum: 5\r\n\r\n");
+    expect(text).toContain("\r\n1\r\na\r\n0\r\nX-Sum: [null,{}]\r\n\r\n");
+  });
+
+  it("sends no 1xx in the middle of another response", async () => {
+    const waiting: ServerResponse[] = [];
+    const upstream = await startUpstream((request, response) => {
+      if (request.url === "/slow") waiting.push(response);
+      else {
+        response.writeProcessing();
+        response.end("b");
+        setImmediate(() => waiting[0]?.end("a"));
+      }
+    });
+    const gateway = await startGateway(upstream.port);
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+    const connection = await rawConnection(gateway.port, get("/slow") + get("/fast"));
+    const text = await connection.until(/\r\n\r\nb$/);
+    expect(text).toMatch(/\r\n\r\naHTTP\/1\.1 200 OK\r\n/);
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(2);
   });
 
   it("drops the announcement of trailers where none can follow", async () => {

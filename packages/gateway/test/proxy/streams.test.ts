@@ -131,6 +131,25 @@ describe("bodies", () => {
     await client.until(/too large[\s\S]*413[\s\S]*too large/);
   });
 
+  it("of an answer arrive, although the upstream closes in the middle of the request", async () => {
+    const port = await startRaw((socket) =>
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large");
+        // Unread bytes make a reset of it.
+        socket.destroySoon();
+      }),
+    );
+    const gateway = await startGateway(port);
+    for (let i = 0; i < 20; i++) {
+      const client = await rawConnection(
+        gateway.port,
+        `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000000\r\n\r\n${"x".repeat(4_000_000)}`,
+      );
+      expect(await client.until(/\r\n\r\n[\s\S]+/)).toMatch(/^HTTP\/1\.1 413 [\s\S]*too large$/);
+      client.socket.destroy();
+    }
+  });
+
   it("above maxBodyBytes are refused, with a length and with chunks", async () => {
     let ended = 0;
     const upstream = await startUpstream(async (incoming, response) => {
@@ -231,6 +250,22 @@ describe("an upstream that fails", () => {
     expect(await problems(ask(closing.url))).toEqual([502, "The upstream closed the connection before it answered."]);
     const nonsense = await startGateway(await startRaw((socket) => socket.once("data", () => socket.end("hello\r\n\r\n"))));
     expect(await problems(ask(nonsense.url))).toEqual([502, "The upstream's answer is not valid HTTP."]);
+  });
+
+  it.each([
+    ["a reason with a control character", "HTTP/1.1 200 a\x01b\r\nContent-Length: 0\r\n\r\n"],
+    ["101 to an ordinary request", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
+    ["101 without an upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
+    ["a status below 100", "HTTP/1.1 099 Less\r\nContent-Length: 0\r\n\r\n"],
+    ["another version of HTTP", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"],
+    ["1xx without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(101)],
+  ])("is answered 502 if it answers %s, also to a WebSocket", async (name, answer) => {
+    const gateway = await startGateway(await startRaw((socket) => socket.once("data", () => socket.write(answer, "latin1"))));
+    expect(await problems(ask(gateway.url))).toEqual([502, "The upstream's answer is not valid HTTP."]);
+    if (name.startsWith("101 to")) return;
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    const socket = await rawConnection(gateway.port, `GET / HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n`);
+    expect(await socket.closed()).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
   });
 
   it("is answered 502 if its framing is ambiguous", async () => {
