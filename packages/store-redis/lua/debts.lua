@@ -9,9 +9,9 @@ local function window_change_of(reserved, cost)
   return max(63 - largest, min(cost - reserved, largest - 63))
 end
 
--- The most units that may be missing if `amount` are added every `every` ms.
-local function most_missing(amount, every)
-  return min(floor(deepest / every) * amount, deepest)
+-- The most parts that a bucket of `most` units, of `parts` each, may lack if `amount` units are added every `every` ms.
+local function most_missing(most, amount, every, parts)
+  return min((most + max(most, floor(longest_debt / every) * amount)) * parts, deepest)
 end
 
 -- A sliding counter's count after a change (negative: a refund): see core's sliding-window-counter.ts.

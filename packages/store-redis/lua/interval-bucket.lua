@@ -18,10 +18,14 @@ local function load(key)
   -- Ignore values that no charge can have written.
   if found == layout and its_most >= 1 and its_most <= deepest and its_fastest >= 1 and its_fastest <= deepest then
     local rest = takes(its_most - its_tokens, its_fastest)
-    if rest > 0 and rest <= deepest then
+    local depth = most_missing(its_most, its_fastest, everyMs, 1)
+    if rest > 0 and its_most - its_tokens <= depth then
       stored, last, most, fastest = its_tokens, its_last, its_most, its_fastest
       local since = now - last
-      if now < last + rest then end_ms = last + rest end
+      -- Whether another plan can have these numbers: see core's shared.ts.
+      local its_span = takes(most, fastest)
+      local own_span = takes(capacity, refill)
+      if its_span <= max(own_span, longest_debt) and now < last + rest then end_ms = last + rest end
       if since < 0 then
         local span = takes(max(most, capacity), max(fastest, refill))
         if -since > span then end_ms = nil end
@@ -77,7 +81,7 @@ local function settle(key, charged_at, reserved, cost)
     if more then
       -- Refill up to now before adding the debt. Otherwise overflow of a full bucket under a faster plan would pay it.
       stored, last = min(stored + count * refill, most), last + count * everyMs
-      local depth = most_missing(fastest, everyMs)
+      local depth = most_missing(most, fastest, everyMs, 1)
       change = change_of(reserved, cost)
       change = -max(min(change, depth - (most - stored)), 0)
     else

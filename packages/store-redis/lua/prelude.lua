@@ -51,5 +51,8 @@ local first = birth_size + 1
 -- longer counts: then the next charge begins a new state.
 local check, origin
 
--- Bounds of settlements, as in core's debt.ts: the largest exact integer, and the deepest debt of a log or a bucket.
-local largest, deepest = 9007199254740991, 4503599627370496
+-- Bounds of settlements, as in core's debt.ts: the largest exact integer, the deepest debt of a log or a bucket, and the
+-- milliseconds in which a bucket pays off its largest debt.
+local largest, deepest, longest_debt = 9007199254740991, 4503599627370496, 315360000000
+-- The longest block: the longest duration.
+local longest_block = 1125899906842624

@@ -56,36 +56,34 @@ local function shared_takes(most, amount, parts)
   return takes
 end
 
--- The deepest debt, in parts.
+-- The most parts that a state may lack.
 local function shared_deepest(most, amount)
-  local depth = deepest
-  local own = is_own(most, amount)
-  if not own then
-    local every = unit * divisor
-    local common = divisor_of(most, amount, every)
-    if amount % common ~= 0 then
-      depth = most_missing(amount, every)
-    end
-  end
+  local parts = shared_unit(most, amount)
+  local depth = most_missing(most, amount, unit * divisor, parts)
   return depth
 end
 
 -- The milliseconds until the missing parts have flowed in; nil if nothing is missing or the numbers cannot be valid.
 local function shared_rest(most, amount, missing)
   local rest
-  local own = is_own(most, amount)
-  if missing > 0 and missing <= deepest then
-    if own then
-      rest = ceil(missing / flow)
-    elseif most >= 1 and amount >= 1 and amount <= deepest then
-      local parts = shared_unit(most, amount)
-      if most * parts <= deepest then
-        rest = shared_takes(most, amount, missing)
-        if rest > deepest then rest = nil end
-      end
+  if missing > 0 and most >= 1 and most <= deepest and amount >= 1 and amount <= deepest then
+    local depth = shared_deepest(most, amount)
+    if missing <= depth then
+      rest = shared_takes(most, amount, missing)
     end
   end
   return rest
+end
+
+-- Whether another plan can have these numbers: see core's shared.ts.
+local function is_credible(most, amount)
+  local credible = is_own(most, amount)
+  if not credible then
+    local parts = shared_unit(most, amount)
+    local span = shared_takes(most, amount, most * parts)
+    credible = span <= max(ceil(quota * unit / flow), longest_debt)
+  end
+  return credible
 end
 
 -- The quota and amount of a state after this plan's charge.

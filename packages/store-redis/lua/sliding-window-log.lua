@@ -77,6 +77,8 @@ local function open(key)
       else
         newest, total = unpack(fields, call('GETRANGE', key, '-14', '-1'))
       end
+      -- Only a corrupted log drops more than it holds, or more than a number holds exactly.
+      if base > total or total > largest then to, origin = 0, nil end
     end
   end
   return to, from, base, newest, total

@@ -17,7 +17,8 @@ local function load(key)
     if rest then
       stored, time, most, amount = was, at, its_most, its_amount
       local since = now - time
-      if now < time + rest then end_ms = time + rest end
+      local credible = is_credible(most, amount)
+      if credible and now < time + rest then end_ms = time + rest end
       if since < 0 then
         local span = shared_span(most, amount)
         if -since > span then end_ms = nil end

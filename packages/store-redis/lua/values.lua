@@ -17,11 +17,19 @@ local function write(key, value, reset_ms)
   call('SET', key, birth .. value, 'PX', reset_ms + longer_ms)
 end
 
+-- The start and the end of a block as numbers; zeros if `block` cannot have written them.
+local function block_times(from_text, until_text)
+  local from_ms, until_ms = tonumber(from_text), tonumber(until_text)
+  if not from_ms or from_ms > until_ms or until_ms > deepest or until_ms - from_ms > longest_block then from_ms, until_ms = 0, 0 end
+  return from_ms, until_ms
+end
+
 -- A block's value is four numbers: the start and the end of the block, then of the ban; zeros are none.
 local function times_of(value)
-  local block_start, block_end, ban_start, ban_end = match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
-  if not block_start then block_start, block_end, ban_start, ban_end = 0, 0, 0, 0 end
-  return tonumber(block_start), tonumber(block_end), tonumber(ban_start), tonumber(ban_end)
+  local block_from, block_until, ban_from, ban_until = match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  local block_start, block_end = block_times(block_from, block_until)
+  local ban_start, ban_end = block_times(ban_from, ban_until)
+  return block_start, block_end, ban_start, ban_end
 end
 
 -- A block that begins more than its own length ahead of the clock is void, as in core's blocks.ts.

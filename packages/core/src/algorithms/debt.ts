@@ -1,9 +1,12 @@
 /** The largest debt, in units of a log or parts of a bucket. With an instant or a quota added it stays below 2^53. */
 export const deepest: number = 2 ** 52;
 
-/** The largest number of missing units if `amount` arrive every `everyMs`: all have arrived within 2^52 ms. */
-export function mostMissing(amount: number, everyMs: number): number {
-  return Math.min(Math.floor(deepest / everyMs) * amount, deepest);
+/** Ten years. A bucket pays off its largest debt in this time, or in its span if that is longer. */
+export const longestDebtMs = 315_360_000_000;
+
+/** The most parts that a bucket of `quota` units, of `parts` each, may lack if `amount` units arrive every `everyMs`. */
+export function mostMissing(quota: number, amount: number, everyMs: number, parts = 1): number {
+  return Math.min((quota + Math.max(quota, Math.floor(longestDebtMs / everyMs) * amount)) * parts, deepest);
 }
 
 /** The change of a settlement, clamped to 2^52 units either way. So the result stays exact when a client of Redis sends it. */

@@ -1,5 +1,5 @@
 import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
-import { changeOf, given, mostMissing } from "./debt.js";
+import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
 import { emptyView } from "./state-view.js";
 
 /** The numbers of a bucket with intervals. */
@@ -20,12 +20,12 @@ function takesMs(tokens: number, refill: number, everyMs: number): number {
   return Math.ceil(tokens / refill) * everyMs;
 }
 
-/** When the state's own bucket is full. -Infinity without a state, or if the state is too far ahead of the clock. */
-function endOf({ capacity, refill, everyMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
+/** When the state's own bucket is full. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead of the clock. */
+function endOf({ capacity, refill, everyMs, spanMs }: IntervalPolicy, cells: Cells, at: number, nowMs: number): number {
   const most = cells[at + CAPACITY] as number;
   const fastest = cells[at + REFILL] as number;
   const aheadMs = (cells[at + LAST] as number) - nowMs;
-  if (most === 0) return Number.NEGATIVE_INFINITY;
+  if (most === 0 || takesMs(most, fastest, everyMs) > Math.max(spanMs, longestDebtMs)) return Number.NEGATIVE_INFINITY;
   if (aheadMs > 0 && aheadMs > takesMs(Math.max(most, capacity), Math.max(fastest, refill), everyMs)) return Number.NEGATIVE_INFINITY;
   return (cells[at + LAST] as number) + takesMs(most - (cells[at + TOKENS] as number), fastest, everyMs);
 }
@@ -91,7 +91,7 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
       const count = refills(policy, cells, at, nowMs);
       const tokens = Math.min((cells[at + TOKENS] as number) + count * refill, cells[at + CAPACITY] as number);
       const missing = (cells[at + CAPACITY] as number) - tokens;
-      const room = mostMissing(cells[at + REFILL] as number, everyMs) - missing;
+      const room = mostMissing(cells[at + CAPACITY] as number, cells[at + REFILL] as number, everyMs) - missing;
       const units = Math.max(Math.min(changeOf(reserved, cost), room), 0);
       if (units === 0) return 0;
       cells[at + TOKENS] = tokens - units;

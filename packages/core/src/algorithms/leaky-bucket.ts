@@ -5,7 +5,20 @@ import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type Po
 import { changeOf } from "./debt.js";
 import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
-import { AMOUNT, LEVEL as BACKLOG, bucketCells, deepestAt, flowed, note, QUOTA, spanAt, TIME, takesAt, unitAt } from "./shared.js";
+import {
+  AMOUNT,
+  LEVEL as BACKLOG,
+  bucketCells,
+  deepestAt,
+  flowed,
+  isCredible,
+  note,
+  QUOTA,
+  spanAt,
+  TIME,
+  takesAt,
+  unitAt,
+} from "./shared.js";
 import { emptyView } from "./state-view.js";
 
 /** A first-in-first-out queue that drains at a constant rate. It delays requests, and rejects them when it is full. */
@@ -71,9 +84,9 @@ export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
  * there is a debt. Then the queue of that plan is full until the excess has drained.
  */
 
-/** When the state's own queue is empty. -Infinity without a state, or if the state is too far ahead of the clock. */
+/** When the state's own queue is empty. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead of the clock. */
 function endOf(policy: LeakyBucketPolicy, cells: Cells, at: number, nowMs: number): number {
-  if (cells[at + QUOTA] === 0) return Number.NEGATIVE_INFINITY;
+  if (cells[at + QUOTA] === 0 || !isCredible(policy, cells, at)) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
   if (time > nowMs && time - nowMs > spanAt(policy, cells, at)) return Number.NEGATIVE_INFINITY;
   return time + takesAt(policy, cells, at, cells[at + BACKLOG] as number);

@@ -1,5 +1,5 @@
 import type { Cells } from "./algorithm.js";
-import { deepest, mostMissing } from "./debt.js";
+import { longestDebtMs, mostMissing } from "./debt.js";
 import { divisorOf, type Rate, rescale, takesMs } from "./rate.js";
 
 /*
@@ -55,6 +55,14 @@ export function flowed({ unit, flow }: Plan, parts: number, time: number, nowMs:
   return nowMs > time ? rescale((nowMs - time) * flow, unit, parts) : 0;
 }
 
+/**
+ * Whether another plan can have the numbers of a state: it takes ten years to fill at most, or as long as this plan. So no stored number
+ * makes a key wait for longer.
+ */
+export function isCredible(plan: Plan, cells: Cells, at: number): boolean {
+  return isOwn(plan, cells, at) || takesAt(plan, cells, at, fullAt(plan, cells, at)) <= Math.max(plan.spanMs, longestDebtMs);
+}
+
 /** How far ahead of the clock a state may be when this plan charges it: the span of a plan with the largest numbers. */
 export function spanAt(plan: Plan, cells: Cells, at: number): number {
   const quota = Math.max(cells[at + QUOTA] as number, plan.quota);
@@ -64,11 +72,9 @@ export function spanAt(plan: Plan, cells: Cells, at: number): number {
   return takesMs(quota * (everyMs / divisor), amount, everyMs, divisor);
 }
 
-/** The largest number of missing parts for which the time until they are paid off is exact. */
+/** The most parts that a state may lack. */
 export function deepestAt(plan: Plan, cells: Cells, at: number): number {
-  const amount = cells[at + AMOUNT] as number;
-  if (isOwn(plan, cells, at) || amount % divisorAt(plan, cells, at) === 0) return deepest;
-  return mostMissing(amount, plan.unit * plan.divisor);
+  return mostMissing(cells[at + QUOTA] as number, cells[at + AMOUNT] as number, plan.unit * plan.divisor, unitAt(plan, cells, at));
 }
 
 /** Stores the numbers of a plan that charges: the largest of each, or the plan's own if it begins the state. */

@@ -8,6 +8,7 @@ import {
   fastestFlow,
   flowed,
   fullAt,
+  isCredible,
   LEVEL,
   note,
   QUOTA,
@@ -21,9 +22,9 @@ import { emptyView } from "./state-view.js";
 /** The policy of a smooth bucket. In debt, the level of the state is negative. */
 type SmoothPolicy = PolicyBase & Rate;
 
-/** When the state's own bucket is full. -Infinity without a state, or if the state is too far ahead of the clock. */
+/** When the state's own bucket is full. -Infinity without a state, if no plan can have its numbers, or if it is too far ahead of the clock. */
 function endOf(policy: SmoothPolicy, cells: Cells, at: number, nowMs: number): number {
-  if (cells[at + QUOTA] === 0) return Number.NEGATIVE_INFINITY;
+  if (cells[at + QUOTA] === 0 || !isCredible(policy, cells, at)) return Number.NEGATIVE_INFINITY;
   const time = cells[at + TIME] as number;
   if (time > nowMs && time - nowMs > spanAt(policy, cells, at)) return Number.NEGATIVE_INFINITY;
   return time + takesAt(policy, cells, at, fullAt(policy, cells, at) - (cells[at + LEVEL] as number));

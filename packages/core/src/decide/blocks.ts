@@ -2,6 +2,7 @@ import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js
 import { MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { emptyView } from "../algorithms/state-view.js";
+import { maxDurationMs } from "../support/duration.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 import type { Blocked, BlockKind, Until } from "./store.js";
@@ -79,11 +80,15 @@ export function blocksIn(cells: Cells, at: number, nowMs: number): { readonly bl
   return { block: untilOf(at + BLOCK), ban: untilOf(at + BAN) };
 }
 
-/** The time left of a block or ban; 0 if it began further ahead of the clock than its own length, because the clock was wrong then. */
+/**
+ * The time left of a block or ban; 0 if it is longer than any duration, or began further ahead of the clock than its own length: then the
+ * clock was wrong.
+ */
 function leftIn(cells: Cells, from: number, nowMs: number): number {
   const startMs = cells[from] as number;
   const endMs = cells[from + 1] as number;
-  return endMs <= nowMs || startMs - nowMs > endMs - startMs ? 0 : endMs - nowMs;
+  const lengthMs = endMs - startMs;
+  return endMs <= nowMs || lengthMs > maxDurationMs || startMs - nowMs > lengthMs ? 0 : endMs - nowMs;
 }
 
 /**

@@ -10,7 +10,7 @@ export type Duration = number | DurationText;
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Longer than any real use, and short enough that a time plus two durations stays exact. */
-const maxDurationMs = 2 ** 50;
+export const maxDurationMs: number = 2 ** 50;
 const maxDays = Math.floor(maxDurationMs / unitMs.d);
 
 /**
