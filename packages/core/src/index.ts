@@ -25,6 +25,7 @@ export type { OnStoreError } from "./failure/failure-options.js";
 // Rules and options of `rateLimit`
 export type { Rule } from "./rules/rule.js";
 export type { RuleSource } from "./rules/rule-source.js";
+export { clientKey } from "./requests/request-options.js";
 export type { KeyFunction } from "./requests/functions.js";
 export type { CostFunction } from "./requests/functions.js";
 export type { PlanOptions } from "./rules/plans.js";

@@ -75,7 +75,7 @@ describe.each(Object.entries(adapters))("the middleware for %s", (ours, { rateLi
       it(`names ${framework} and what to import when it is mounted there, ${kind}`, async () => {
         expect(await errorOf(framework, rateLimit({ ...limit, ...more }))).toMatchObject({
           code: "FLOODGATE_FOREIGN_REQUEST",
-          message: `This rateLimit takes ${takes}, but was given ${given}. Import rateLimit from "${module}".`,
+          message: `This rateLimit takes ${takes}, but was given ${given}. Write import { rateLimit } from "${module}".`,
         });
       });
     }

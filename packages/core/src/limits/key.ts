@@ -1,6 +1,6 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { sha256 } from "../support/hash.js";
-import { ipKey } from "../support/ip.js";
+import { ipKey, parseIp } from "../support/ip.js";
 
 export type KeyPart = string | number | bigint | boolean;
 
@@ -107,6 +107,12 @@ export function namedMissingKeyText({ missingKeyIp: ip }: MissingKeyIp, ipv6Pref
 export function namedAddress(ip: string, ipv6Prefix: number): string | undefined {
   const suffix = `/${ipv6Prefix}`;
   return ipKey(ip.includes(":") && ip.endsWith(suffix) ? ip.slice(0, -suffix.length) : ip, ipv6Prefix);
+}
+
+/** Whether a key or part is a client's IPv6 address on the internet, written so long that it is no text of the app's own, such as "12::34". */
+export function isClientIpv6(part: unknown): boolean {
+  if (typeof part !== "string" || part.split(":", 4).length < 4) return false;
+  return ((parseIp(part)?.[0] ?? 0) & 0xe000) === 0x2000;
 }
 
 function bounded(text: string): string {

@@ -8,7 +8,7 @@ import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.
 import { type Answer, type Blocked, type Check, checkStore, type Inspection, type Mode, type Store, scopeOf } from "../decide/store.js";
 import { emitDecisions } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
-import { heard, listenerOf } from "../events/listeners.js";
+import { emitWarning, heard, listenerOf } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
 import { guardStore } from "../failure/store-guard.js";
 import { type Duration, parseDuration } from "../support/duration.js";
@@ -17,7 +17,7 @@ import { checkOptions, functionOrNothing } from "../support/options.js";
 import { andThen, isPromise, type Promised } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 import { WeakList } from "../support/weak-list.js";
-import { encodeKey, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
+import { encodeKey, isClientIpv6, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { claimNames, meaningOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 import { Settlements } from "./settlements.js";
@@ -150,6 +150,30 @@ function plainKeyText(key: LimiterKey): string {
   return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);
 }
 
+/** How many keys a limiter looks at for addresses: a mistake shows early. */
+const mostLooks = 1000;
+
+/** `plainKeyText` of a limiter, which warns once if keys are IPv6 addresses. */
+function watchedKeyText(name: string, onEvent: EventListener | undefined): (key: LimiterKey) => string {
+  let looksLeft = mostLooks;
+  return (key) => {
+    if (looksLeft > 0) {
+      looksLeft--;
+      const address = [key].flat().find(isClientIpv6);
+      if (address !== undefined) {
+        looksLeft = 0;
+        emitWarning(
+          listenerOf(onEvent),
+          "FLOODGATE_KEY_PER_ADDRESS",
+          `The limiter ${shown(name)} was given the IPv6 address ${shown(address)} as a key. One client has 2^64 addresses or more, so this limits nobody. Write limiter.consume(clientKey(ip)): that is the client's network.`,
+          `FLOODGATE_KEY_PER_ADDRESS ${name}`,
+        );
+      }
+    }
+    return plainKeyText(key);
+  };
+}
+
 /** A limit bound to a store: a limiter but for the name, which somebody else has claimed. */
 export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   readonly store: Store<M>;
@@ -250,7 +274,7 @@ class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
     receipts: Receipts | undefined,
     giveNameBack: () => void,
   ) {
-    super(store, guard, limit, onEvent, plainKeyText, receipts);
+    super(store, guard, limit, onEvent, watchedKeyText(limit.name, onEvent), receipts);
     this.#leave = () => guard.close();
     this.#giveNameBack = giveNameBack;
     openLimiters.add(this);
@@ -299,7 +323,7 @@ export interface LimiterCheck<M extends Mode> {
  * `timeoutMs` and `onStoreError` apply.
  *
  *     const { allowed, decision } = consumeAll([
- *       { limiter: perIp, key: ip },
+ *       { limiter: perIp, key: clientKey(ip) },
  *       { limiter: perUser, key: userId, cost: 3 },
  *     ]);
  *

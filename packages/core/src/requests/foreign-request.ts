@@ -1,9 +1,10 @@
 import { FloodgateError, shown } from "../support/errors.js";
+import { importOf } from "../support/foreign-options.js";
 
 type Shape = Readonly<Record<string, unknown>>;
 type Kind = readonly [is: (value: Shape) => unknown, name: string, advice: string];
 
-const adapter = (name: string): string => `Import rateLimit from "@floodgate/${name}".`;
+const adapter = (name: string): string => `Write ${importOf("rateLimit", `@floodgate/${name}`)}.`;
 const limiter = "call consume(clientKey(address)) of a limiter of createLimiter";
 
 /** What frameworks pass to a middleware, each told by a property that no other has. */

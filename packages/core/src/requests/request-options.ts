@@ -1,4 +1,5 @@
-import { FloodgateError } from "../support/errors.js";
+import { namedAddress } from "../limits/key.js";
+import { FloodgateError, shown } from "../support/errors.js";
 import { wholeNumber } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
 import { type ClientIpOption, clientIpResolver } from "./client-ip.js";
@@ -44,5 +45,22 @@ export function ipv6PrefixOption(where: string, option: number | undefined): num
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
     `${where}: \`ipv6Prefix\` must be 1 to 128 bits, but was ${prefix}. Write ipv6Prefix: 56.`,
+  );
+}
+
+/**
+ * The key of a client's address for a limiter, as middlewares count it: IPv4 in one notation, IPv6 as the network of the client, who has
+ * 2^64 addresses or more.
+ *
+ *     limiter.consume(clientKey(request.ip));
+ *
+ * @throws FloodgateError `FLOODGATE_NO_CLIENT_IP` unless it is given an address: all clients without one would share a limit.
+ */
+export function clientKey(ip: string | undefined, options?: { readonly ipv6Prefix?: number }): string {
+  const key = typeof ip === "string" ? namedAddress(ip, ipv6PrefixOption("clientKey", options?.ipv6Prefix)) : undefined;
+  if (key !== undefined) return key;
+  throw new FloodgateError(
+    "FLOODGATE_NO_CLIENT_IP",
+    `clientKey takes an IP address, but was given ${shown(ip)}. Write clientKey(request.ip), or decide before the call what a request without an address gets.`,
   );
 }

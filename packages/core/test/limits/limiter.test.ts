@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { consumeAll, createLimiter, fixedWindow, type Policy, type Store } from "../../src/index.js";
+import { clientKey, consumeAll, createLimiter, type FloodgateEvent, fixedWindow, type Policy, type Store } from "../../src/index.js";
 
 // The clock stands still, so that no window ends within a test.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
@@ -99,4 +99,73 @@ it("a cost that is not in an object is refused, not taken for one unit", () => {
   expect(() => limiter.consume("user:42", null as never)).toThrow("consume takes an object of options");
   expect(limiter.consume("user:42", {}).remaining).toBe(2);
   expect(limiter.consume("user:42", { cost: undefined } as never).remaining).toBe(1);
+});
+
+describe("clientKey", () => {
+  it("is the key of a middleware: one for an IPv4 address, one for the network of an IPv6 address, and for that network itself", () => {
+    for (const ip of ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1:443"]) expect(clientKey(ip)).toBe("192.0.2.1");
+    for (const ip of ["2001:db8:0:1ff::1", "[2001:DB8:0:101:ffff::]:443", "2001:db8:0:100::/56"]) {
+      expect(clientKey(ip)).toBe("2001:db8:0:100::/56");
+    }
+    expect(clientKey("2001:db8:0:1ff::1", { ipv6Prefix: 64 })).toBe("2001:db8:0:1ff::/64");
+  });
+
+  it("limits a client that has a whole network of addresses", () => {
+    const limiter = limiterOn(simpleStore());
+    const passed = Array.from({ length: 1000 }, (_, i) => limiter.consume(clientKey(`2001:db8::${i.toString(16)}`)).allowed);
+    expect(passed.filter(Boolean)).toHaveLength(3);
+  });
+
+  it.each([undefined, "", "unknown", "192.0.2.1, 192.0.2.2", 42])("is an error for %j, which is no address", (ip) => {
+    expect(() => clientKey(ip as string)).toThrow(expect.objectContaining({ code: "FLOODGATE_NO_CLIENT_IP" }));
+  });
+
+  it("takes a prefix of 1 to 128 bits", () => {
+    for (const ipv6Prefix of [0, 129, 1.5, Number.NaN]) expect(() => clientKey("::1", { ipv6Prefix })).toThrow(/`ipv6Prefix` must be/);
+  });
+});
+
+describe("an IPv6 address as a key", () => {
+  const warned = (use: (limiter: ReturnType<typeof limiterOn>) => void): string[] => {
+    const events: FloodgateEvent[] = [];
+    use(createLimiter({ name: "api", policy, store: simpleStore(), onEvent: (event) => void events.push(event) }));
+    return events.flatMap((event) => (event.type === "warning" ? [`${event.code}: ${event.message}`] : []));
+  };
+  const address = "2001:db8:1:2:3:4:5:6";
+
+  it("is warned of once, alone, in a tuple and among several limits", () => {
+    for (const key of [address, [address, "login"], "[2001:db8::1]:443", "2001:db8::1"]) {
+      const told = warned((limiter) => {
+        for (let i = 0; i < 3; i++) limiter.consume(key);
+      });
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatch(/^FLOODGATE_KEY_PER_ADDRESS: The limiter "api" .*2001:db8.* Write limiter.consume\(clientKey\(ip\)\)/);
+    }
+    expect(warned((limiter) => void consumeAll([{ limiter, key: address }]))).toHaveLength(1);
+  });
+
+  it("is told on the console, once, while nobody listens", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    try {
+      const limiter = createLimiter({ name: "heard by nobody", policy, store: simpleStore() });
+      for (let i = 0; i < 3; i++) limiter.consume(address);
+      expect(warn.mock.calls).toEqual([[expect.stringContaining("FLOODGATE_KEY_PER_ADDRESS")]]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it.each([
+    clientKey(address),
+    [clientKey(address), "login"],
+    "192.0.2.1",
+    "::ffff:192.0.2.1",
+    "user:42:a:b",
+    "2345::7",
+    "12::34:56",
+    "urn:isbn:0451450523",
+    42,
+  ])("is not seen in %j", (key) => {
+    expect(warned((limiter) => void limiter.consume(key))).toEqual([]);
+  });
 });
