@@ -24,13 +24,6 @@ describe.each(manifests.map((manifest) => [manifest.name, manifest]))("%s", (_, 
   it("lets bundlers drop what an app does not use: only a command does anything when it is loaded", () => {
     expect(manifest.sideEffects).toEqual(manifest.bin === undefined ? false : Object.values(manifest.bin));
   });
-
-  it("publishes its exports but for the sources", () => {
-    const exports = JSON.parse(JSON.stringify(manifest.exports));
-    for (const target of Object.values<Record<string, string>>(exports)) delete target["@floodgate/source"];
-    expect(manifest.publishConfig.exports).toEqual(exports);
-    expect(JSON.stringify(Object.keys(exports))).toBe(JSON.stringify(Object.keys(manifest.publishConfig.exports)));
-  });
 });
 
 it("all packages have one version, and Changesets keep it one", () => {

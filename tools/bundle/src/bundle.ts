@@ -8,6 +8,7 @@ import type { Package } from "./packages.js";
  *
  * - `<entry>.js`: CommonJS, flat. What several entry points need is in `shared.js`, so that each class and each state exists once.
  * - `<entry>.mjs`: what `import` loads in Node. It re-exports `<entry>.js`: there is one copy, whichever way it is loaded.
+ * - `<entry>.d.mts`: its types.
  * - `module/<entry>.mjs`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`).
  *
  * Names stay readable in stack traces: nothing is minified. The source maps refer to `src`, which is published too.
@@ -21,7 +22,9 @@ export async function bundlePackage(bundled: Package): Promise<void> {
   };
   const common = await bundle(bundled, [...bundled.entries, ...bundled.programs], { dir: dist, format: "cjs", ...named("[name].js") });
   for (const file of common) written.add(file);
-  for (const entry of bundled.entries) write(`${entry}.mjs`, `export * from "./${entry}.js";\n`);
+  for (const entry of bundled.entries) {
+    for (const end of ["mjs", "d.mts"]) write(`${entry}.${end}`, `export * from "./${entry}.js";\n`);
+  }
   if (bundled.modules) {
     const options = { dir: join(dist, "module"), format: "es", ...named("[name].mjs") } as const;
     for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
