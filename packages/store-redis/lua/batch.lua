@@ -94,6 +94,7 @@ else
 end
 
 local function note_block(number, value)
+  check_permission(value)
   if type(value) ~= 'string' then return end
   blocks = blocks or {}
   blocks[number] = value

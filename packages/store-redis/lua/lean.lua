@@ -14,6 +14,7 @@ check = 1
 local left_ms = 0
 -- A value of another type is no block. While a Cluster slot moves, the block may be on the other node: then the key is not blocked here.
 local block = redis.pcall('GET', KEYS[2] or gsub(key, ':[^:]*$', ':blocks'))
+check_permission(block)
 if block and type(block) == 'string' then
   left_ms = blocked_ms(block)
 end

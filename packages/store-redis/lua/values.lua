@@ -32,6 +32,12 @@ local function times_of(value)
   return block_start, block_end, ban_start, ban_end
 end
 
+-- Fails if a reply says that the user may not run a command. Other errors mean that there is no block.
+local function check_permission(reply)
+  local problem = type(reply) == 'table' and reply.err
+  if problem and (match(problem, 'The user executing') or match(problem, 'ACL failure')) then error(problem, 0) end
+end
+
 -- A block that begins more than its own length ahead of the clock is void, as in core's blocks.ts.
 local function left_of(from_ms, until_ms)
   local left_ms = until_ms - now

@@ -32,6 +32,26 @@ export function stepFault(text: string, key: string): FloodgateError {
   return new FloodgateError("FLOODGATE_STORE_FAULT", `Redis could not decide for the key ${JSON.stringify(key)}: ${oneLine(text)}`);
 }
 
+/** Whether Redis says that its user lacks a permission, but not which one. */
+export function isNameless(text: string): boolean {
+  return text.includes("The user executing the script");
+}
+
+/**
+ * The Redis user lacks permissions.
+ * @param missing the commands that it may not run; all of them if it may not use the key; empty if the server does not say.
+ */
+export function forbidden(missing: readonly string[], all: readonly string[], key: string): FloodgateError {
+  const isKey = missing.length === all.length;
+  const what = missing.length === 0 ? "one of the commands of its scripts, or use the key" : isKey ? "use the key" : missing.join(", ");
+  const names = missing.length === 0 ? all : missing;
+  const advice = isKey ? "~<prefix>:*" : names.map((name) => `+${name.toLowerCase()}`).join(" ");
+  return new FloodgateError(
+    "FLOODGATE_STORE_FAULT",
+    `Redis could not decide: its user may not ${missing.length === 0 || !isKey ? "run " : ""}${what}${isKey || missing.length === 0 ? ` ${JSON.stringify(key)}` : ""}. Allow it: ACL SETUSER <user> ${advice}. docs/redis.md lists all that the user needs.`,
+  );
+}
+
 /** A server's message on one line, at most 300 characters. */
 function oneLine(text: string): string {
   return (text.length > 300 ? `${text.slice(0, 297)}...` : text).replace(/\s+/g, " ");

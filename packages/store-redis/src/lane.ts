@@ -1,8 +1,9 @@
 import { type Clock, Deadlines, heard, msLeft, runningMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
-import { fault, stepFault } from "./faults.js";
+import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
+import { commands, permissions } from "./script.js";
 import { ServerClock } from "./server-clock.js";
 import type { Queue, Step } from "./steps.js";
 
@@ -233,7 +234,17 @@ export class Lane implements Queue {
       return;
     }
     this.#serverClock.forget();
-    this.#fail(batch.steps, fault(cause));
+    if (cause instanceof Error && isNameless(cause.message)) this.#forbidden(batch.steps);
+    else this.#fail(batch.steps, fault(cause));
+  }
+
+  /** Fails steps for which the user of Redis lacks a permission. Asks first which one. */
+  #forbidden(steps: readonly Step[]): void {
+    const key = (steps[0] as Step).redisKey;
+    const [answer] = this.#client.send([{ command: "EVAL", args: [permissions.source, "1", key, ...commands], firstKey: key }]);
+    (answer as Promise<unknown>)
+      .catch(() => [])
+      .then((missing) => this.#fail(steps, forbidden(Array.isArray(missing) ? missing.map(String) : [], commands, key)));
   }
 
   #fail(steps: readonly Step[], error: unknown): void {
@@ -253,10 +264,13 @@ export class Lane implements Queue {
     } else {
       for (const step of batch.steps) step.read(reply);
       reply.end();
+      const denied = batch.steps.filter(({ problem = "" }) => isNameless(problem));
       for (const step of batch.steps) {
+        if (denied.includes(step)) continue;
         step.settle(reply);
         this.#deadlines.delete(step);
       }
+      if (denied.length > 0) this.#forbidden(denied);
     }
     this.answeredMs = receivedMs;
     this.#serverClock.learn(reply.serverMs, sent.atMs, receivedMs);

@@ -109,7 +109,8 @@ class SharedStore implements RedisStore {
 
   constructor(client: RedisClient, prefix: string, scope: object, { clock, denyCache, leaseMs }: CheckedOptions) {
     this.scope = scope;
-    this.sharedAs = `redis ${prefix}`;
+    const { database, keyPrefix } = client.place;
+    this.sharedAs = `redis${database === 0 ? "" : ` database ${database}`} ${keyPrefix}${prefix}`;
     this.#prefix = `${prefix}:`;
     this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
     this.#limits = new KnownLimits(denyCache, leaseMs);

@@ -27,6 +27,19 @@ export function leanScript(number: number): Script {
 /** The script of several steps, or of one step that is not a consume. */
 export const general: Script = scriptOf(generalSource());
 
+/** The commands of the scripts, in the order of the alphabet. A restricted user needs each of them. */
+export const commands: readonly string[] = [
+  ...new Set([...general.source.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name as string)),
+].sort();
+
+/** Returns those of the commands in ARGV that the user may not run on a key. Servers before Redis 7 do not say. */
+export const permissions: Script = scriptOf(`local missing = {}
+for i = 1, #ARGV do
+if redis.acl_check_cmd and not redis.acl_check_cmd(ARGV[i], KEYS[1]) then missing[#missing + 1] = ARGV[i] end
+end
+return missing
+`);
+
 function leanSource(twin: Twin): string {
   const { templates, prelude, constants } = partsOf(twin);
   return `${prelude}${namesOf(twin, (i) => `ARGV[${i + 5}]`)}${constants}${templates.inline(lua("lean"))}`;

@@ -100,6 +100,11 @@ export abstract class Step<T = unknown> implements Waiter {
     this.#problem = reply.takeWrong();
   }
 
+  /** The problem that was read, if only this step failed. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
   /** Settles the promise with what was read, unless it has timed out. */
   settle(reply: Reply): void {
     if (this.settled) return;

@@ -1,6 +1,7 @@
 import { createLimiter, type Decision, fixedWindow, type Limiter, tokenBucket } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
-import type { Redis } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
+import { createClient } from "redis";
 import { afterEach, describe, expect, it } from "vitest";
 import { redisStore } from "../src/index.js";
 import { patienceMs } from "./patient-store.js";
@@ -19,9 +20,9 @@ afterEach(() => {
 });
 
 /** A limiter on its own client, as in another process: it shares nothing with the other limiters of this test. */
-function elsewhere(options: { name?: string; prefix?: string; receiptSecret?: string } = {}): Limiter<"async"> {
+function elsewhere(options: { name?: string; prefix?: string; receiptSecret?: string; client?: RedisOptions } = {}): Limiter<"async"> {
   const { name = "jobs", prefix = "floodgate", receiptSecret = sharedSecret } = options;
-  const client = redis.duplicate();
+  const client = redis.duplicate(options.client);
   clients.push(client);
   const store = redisStore(client, { prefix });
   return createLimiter({ name, policy, store, timeoutMs: patienceMs, receiptSecret });
@@ -65,6 +66,24 @@ describe("a receipt", () => {
     for (const other of others) expect(() => other.refund(key, receipt)).toThrow(invalid);
     expect(() => elsewhere().refund("another key", receipt)).toThrow(invalid);
     expect((await here.peek(key)).remaining).toBe(6);
+  });
+
+  it("is rejected where the client has another database or keyPrefix, so it is redeemed once a server", async () => {
+    const here = elsewhere();
+    const key = freshKey();
+    const receipt = here.receipt(await here.consume(key, { cost: 4 }));
+    const { port } = redis.options;
+    const nodeRedis = (database: number): Limiter<"async"> => {
+      const client = createClient({ url: `redis://127.0.0.1:${port}/${database}` });
+      return createLimiter({ name: "jobs", policy, store: redisStore(client), receiptSecret: sharedSecret });
+    };
+    const others = [elsewhere({ client: { db: 1 } }), elsewhere({ client: { keyPrefix: "app:" } }), nodeRedis(1)];
+    for (const other of others) expect(() => other.settle(key, receipt, 9)).toThrow(invalid);
+    // The same keys, whichever library and option writes them.
+    expect(nodeRedis(0).store.sharedAs).toBe(here.store.sharedAs);
+    const prefixed = elsewhere({ client: { keyPrefix: "app:" } });
+    const issued = prefixed.receipt(await prefixed.consume(key, { cost: 4 }));
+    expect(await elsewhere({ prefix: "app:floodgate" }).settle(key, issued, 1)).toBe(-3);
   });
 
   it("refunds nothing after the key was reset, whatever was charged since", async () => {

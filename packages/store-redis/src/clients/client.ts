@@ -9,6 +9,8 @@ export interface Run {
 
 /** What the store needs from a client library. The client belongs to the user: it is never closed or reconfigured. */
 export interface RedisClient {
+  /** The number of its database and what it writes before each key: processes with the same ones have the same keys. */
+  readonly place: { readonly database: number; readonly keyPrefix: string };
   /** Whether all keys of a run must be in one slot. */
   readonly isCluster: boolean;
   /** Whether a command is sent at once. A command in the library's offline queue may be sent long after its deadline. */

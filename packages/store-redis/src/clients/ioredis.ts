@@ -4,6 +4,7 @@ import type { RedisClient, Run } from "./client.js";
 /** The used part of ioredis's `Redis` (5 and 6), with an address or Sentinels. */
 export interface Ioredis {
   readonly status: string;
+  readonly options?: { readonly db?: number | undefined; readonly keyPrefix?: string | Buffer | undefined };
   connect(): Promise<unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of two major versions
   evalsha(...args: any[]): Promise<unknown>;
@@ -15,7 +16,7 @@ export interface Ioredis {
 export interface IoredisCluster extends Ioredis {
   readonly isCluster: boolean;
   readonly slots: readonly (readonly string[])[];
-  readonly options: { readonly keyPrefix?: string | Buffer };
+  readonly options: { readonly keyPrefix?: string | Buffer | undefined };
   // biome-ignore lint/suspicious/noExplicitAny: as above
   pipeline(...args: any[]): { exec(): Promise<unknown>; evalsha(...args: any[]): unknown; eval(...args: any[]): unknown };
 }
@@ -26,6 +27,11 @@ export class IoredisClient implements RedisClient {
 
   constructor(redis: Ioredis) {
     this.#redis = redis;
+  }
+
+  get place(): RedisClient["place"] {
+    const { db = 0, keyPrefix = "" } = this.#redis.options ?? {};
+    return { database: Number(db), keyPrefix: String(keyPrefix) };
   }
 
   get isReady(): boolean {
@@ -57,6 +63,10 @@ export class IoredisClusterClient implements RedisClient {
   constructor(cluster: IoredisCluster) {
     this.#cluster = cluster;
     this.#prefix = String(cluster.options.keyPrefix ?? "");
+  }
+
+  get place(): RedisClient["place"] {
+    return { database: 0, keyPrefix: this.#prefix };
   }
 
   get isReady(): boolean {

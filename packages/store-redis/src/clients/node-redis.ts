@@ -5,6 +5,7 @@ import type { RedisClient, Run } from "./client.js";
 export interface NodeRedis {
   readonly isOpen: boolean;
   readonly isReady: boolean;
+  readonly options?: { readonly database?: number | undefined } | undefined;
   sendCommand(args: string[]): Promise<unknown>;
 }
 
@@ -13,6 +14,7 @@ export interface NodeRedisSentinel {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   getSentinelNode(): unknown;
+  readonly options?: undefined;
   sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
 }
 
@@ -31,6 +33,10 @@ export class NodeRedisClient implements RedisClient {
   constructor(redis: NodeRedis | NodeRedisSentinel) {
     this.#redis = redis;
     this.#send = "getSentinelNode" in redis ? (command) => redis.sendCommand(false, command) : (command) => redis.sendCommand(command);
+  }
+
+  get place(): RedisClient["place"] {
+    return { database: this.#redis.options?.database ?? 0, keyPrefix: "" };
   }
 
   get isReady(): boolean {
@@ -56,6 +62,7 @@ export class NodeRedisClient implements RedisClient {
 
 export class NodeRedisClusterClient implements RedisClient {
   readonly isCluster = true;
+  readonly place = { database: 0, keyPrefix: "" };
   readonly #cluster: NodeRedisCluster;
 
   constructor(cluster: NodeRedisCluster) {
