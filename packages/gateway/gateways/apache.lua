@@ -8,6 +8,11 @@ local timeout_seconds = 0.25
 local fail_open = true
 -- The request headers that your rules read.
 local rule_headers = { "X-Api-Key" }
+-- Headers that only you may set. Some apps believe them, so the client's own are dropped.
+local dropped = {
+  "X-User", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override",
+  "X-Original-URL", "X-Rewrite-URL",
+}
 
 -- LuaScope thread: each thread of Apache keeps a connection.
 local kept
@@ -63,7 +68,9 @@ local function exchange(text, deadline)
     local name, value = line:match("^([^:%s]+):%s*(.-)%s*$")
     if name then answer.headers[name:lower()] = value end
   end
-  if answer.status ~= 204 then answer.body = receive(assert(tonumber(answer.headers["content-length"]), "no length")) end
+  local length = answer.status == 204 and 0 or assert(tonumber(answer.headers["content-length"]), "no length")
+  -- LuaSocket says "closed" to who reads nothing of a connection that ends.
+  if length > 0 then answer.body = receive(length) end
   if (answer.headers["connection"] or ""):lower() == "close" then close() end
   return answer
 end
@@ -82,8 +89,26 @@ local function ask(r)
   if not done then return nil, tostring(answer) end
   -- A limit, or a request that the decision server refuses, which a client may have made so.
   local denied = answer.headers["x-floodgate-status"] or (answer.headers["content-type"] or ""):find("^application/problem%+json")
-  if (answer.status >= 200 and answer.status < 300) or denied then return answer end
+  if (answer.status >= 200 and answer.status < 300) or (answer.status >= 400 and answer.status < 500) or denied then return answer end
   return nil, "status " .. answer.status
+end
+
+-- Rules count by the headers that the app gets, so what it must not get goes first.
+local function clean(r)
+  for _, name in ipairs(dropped) do r.headers_in[name] = nil end
+  -- CGI, WSGI and PHP take X_Api_Key for X-Api-Key.
+  for name in pairs(r:headers_in_table()) do
+    if name:find("[^%w-]") then r.headers_in[name] = nil end
+  end
+  -- mod_proxy drops the headers that Connection names.
+  local connection = r.headers_in["Connection"]
+  if connection then
+    local words = {}
+    for word in connection:lower():gmatch("[^%s,]+") do
+      if word == "close" or word == "keep-alive" or word == "upgrade" then words[#words + 1] = word end
+    end
+    r.headers_in["Connection"] = table.concat(words, ", ")
+  end
 end
 
 local function is_limit_header(name)
@@ -94,6 +119,7 @@ end
 function floodgate(r)
   -- A request that Apache makes itself (an error page, an index) was counted already.
   if not r.is_initial_req then return apache2.DECLINED end
+  clean(r)
   local answer, why = ask(r)
   if not answer then
     r:err("The decision server did not answer: " .. why)
@@ -105,7 +131,7 @@ function floodgate(r)
   end
   if answer.status < 300 then return apache2.DECLINED end
   r.status = answer.status
-  r.content_type = answer.headers["content-type"]
+  r.content_type = answer.headers["content-type"] or "text/plain"
   r:puts(answer.body)
   return apache2.DONE
 end

@@ -3,7 +3,7 @@
 --   http-request lua.floodgate open x-api-key,x-user
 --
 -- The first word says what happens if the decision server does not answer: open (the request passes) or closed (503). The second one is the
--- list of the request headers that the decision server gets, or none.
+-- list of the request headers that the decision server gets, or the word none.
 
 local url = "http://floodgate/ask/haproxy"
 -- The address after "bind" in "listen floodgate".
@@ -20,25 +20,32 @@ local function question(txn, rule_headers)
     ["x-forwarded-for"] = { txn.f:src() },
   }
   if sent["host"] then headers["x-forwarded-host"] = { sent["host"][0] } end
-  for name in rule_headers:lower():gmatch("[^,]+") do
-    -- HAProxy counts from 0, Lua from 1.
-    -- Each line by itself: the app may read one of two lines, so the decision server must see that there are two.
-    for i = 0, sent[name] and #sent[name] or -1 do
-      headers[name] = headers[name] or {}
-      headers[name][i + 1] = sent[name][i]
-    end
+  for name in rule_headers:gmatch("[^,]+") do
+    -- HAProxy counts from 0. Two lines tell that the app may read another one than the rules. HAProxy's Lua client has no room for all.
+    if sent[name] then headers[name] = { sent[name][0], sent[name][1] } end
   end
   return headers
 end
 
--- The answer, or nil if there is none. The decision server marks what it denies: a limit describes a problem, and a request that it refuses,
--- which a client may have made so, has a status.
+-- Rules count by the headers that the app gets, and a proxy in front of the app drops those that Connection names.
+local function clean_connection(txn)
+  local lines = txn.http:req_get_headers()["connection"]
+  if not lines then return end
+  local upgrades = false
+  for i = 0, #lines do upgrades = upgrades or lines[i]:lower():find("upgrade", 1, true) end
+  txn.http:req_del_header("Connection")
+  if upgrades then txn.http:req_add_header("Connection", "upgrade") end
+end
+
+-- The answer, or nil if the decision server is silent: an error on the way to it or in it. All else that is no answer is the client's doing.
 local function ask(txn, rule_headers)
   local asked, answer = pcall(function()
     return core.httpclient():get({ url = url, dst = address, headers = question(txn, rule_headers), timeout = last_resort_ms })
   end)
-  if not asked or not answer or not answer.headers then return nil end
-  if answer.status >= 200 and answer.status < 300 then return answer end
+  -- The question has no room in HAProxy's buffer.
+  if not asked then return { status = 431, headers = {} } end
+  if not answer or not answer.headers then return nil end
+  if (answer.status >= 200 and answer.status < 300) or (answer.status >= 400 and answer.status < 500) then return answer end
   local kind = answer.headers["content-type"]
   if answer.headers["x-floodgate-status"] or (kind and kind[0]:find("^application/problem%+json")) then return answer end
   return nil
@@ -63,7 +70,8 @@ local function for_client(name)
 end
 
 core.register_action("floodgate", { "http-req" }, function(txn, on_failure, rule_headers)
-  local answer = ask(txn, rule_headers)
+  clean_connection(txn)
+  local answer = ask(txn, rule_headers == "none" and "" or rule_headers:lower())
   if answer == nil then
     complain(on_failure)
     if on_failure == "closed" then txn:done(txn:reply({ status = 503 })) end

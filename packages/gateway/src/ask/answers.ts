@@ -61,17 +61,21 @@ export function refuse(response: ServerResponse, status: number, denies: boolean
   response.end(reason);
 }
 
-/** Denies a request that Node's parser refuses, or has no response for. Closes the connection. */
+/**
+ * How long we read and drop what a gateway still sends after a denial, in milliseconds. If we closed at once, the gateway would get a reset
+ * in place of the answer, and let the request pass.
+ */
+const dropMs = 5000;
+
+/** Denies a request that Node's parser refuses, or has no response for. Closes the connection. Node calls it again for all that follows. */
 export function denyRaw(socket: Socket, status: number): void {
+  if (!socket.writable) return;
   // After CONNECT, Node listens no more, and the error of a client that resets its connection would end the process.
   socket.on("error", ignore);
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
   socket.end(`HTTP/1.1 403 Forbidden\r\n${statusHeader}: ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
-  // A client that never closes would keep the connection.
-  socket.once("finish", () => socket.destroy());
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), dropMs);
+  socket.once("close", () => clearTimeout(timer));
 }
 
 function ignore(): void {}

@@ -21,6 +21,9 @@ const keepAliveTimeout = 65 * 60_000;
 /** Gateways pass their clients' headers on, and allow more of them than Node does. */
 const maxHeaderSize = 65_536;
 
+/** Reading more lines than these costs too much. */
+const maxHeaderLines = 1000;
+
 /** Starts the server that gateways ask. Undefined if no preset is enabled. */
 export const startAsk: StartPart = Object.assign(
   async (service: Service): Promise<Part | undefined> => {
@@ -43,8 +46,8 @@ export function askServer(service: Service): Server {
     { keepAliveTimeout, maxHeaderSize, headersTimeout: 10_000, requestTimeout: 60_000, keepAlive: true },
     (message, response) => ask.handle(message, response),
   );
-  // Node drops what is above the limit without a word, and with it what the gateway appended.
-  server.maxHeadersCount = 0;
+  // Node drops what is above the limit without a word, and with it what the gateway appended. So `handle` refuses a request that reaches it.
+  server.maxHeadersCount = maxHeaderLines + 1;
   server.on("connection", (socket: Socket) => ask.connect(socket));
   server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Socket) =>
     denyRaw(socket, code === "HPE_HEADER_OVERFLOW" ? 431 : 400),
@@ -94,6 +97,10 @@ class Ask {
         peer: peer.remoteAddress ?? "unix",
       });
       refuse(response, 403, true, "This peer may not ask. Add its address to trustedPeers.\n", true);
+      return;
+    }
+    if (message.rawHeaders.length > 2 * maxHeaderLines) {
+      refuse(response, 431, true, `A request may have ${maxHeaderLines} header lines.\n`, false);
       return;
     }
     const asked = this.#paths.find(message.url as string);

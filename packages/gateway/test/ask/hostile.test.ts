@@ -51,6 +51,13 @@ describe("What a client may have caused is denied with 403, because gateways let
     ["a control character in a header", [...original, "X-User: a\x01b"], "nginx", "400"],
     ["a header line that is none", [...original, "no header"], "nginx", "400"],
     ["headers that are too large", [...original, `X-User: ${"x".repeat(70_000)}`], "nginx", "431"],
+    [
+      "headers that are far too large, so that the gateway is still sending them",
+      [...original, `X-User: ${"x".repeat(4_000_000)}`],
+      "nginx",
+      "431",
+    ],
+    ["more lines than are worth reading", [...original, ...Array.from({ length: 1000 }, () => "a: b")], "nginx", "431"],
     ["two lengths", [...original, "Content-Length: 1", "Content-Length: 2"], "nginx", "400"],
   ])("%s", async (_, lines, preset, status) => {
     const rules = [few(9, { key: ["header:x-user", "tenant"], onMissingKey: "error" })];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** What the app received. */
@@ -8,8 +8,8 @@ export interface Received {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** How many lines each header had, by its name in lower case. */
-  readonly lines: Readonly<Record<string, number>>;
+  /** The lines of each header, by the name that CGI, WSGI and PHP give it, after a proxy has obeyed `Connection`: `X_API_KEY`. */
+  readonly lines: Readonly<Record<string, readonly string[]>>;
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -20,16 +20,15 @@ export class App {
   #received: Received[] = [];
 
   constructor() {
-    this.#server = createServer(async (req, res) => {
+    this.#server = createServer({ maxHeaderSize: 4_000_000 }, async (req, res) => {
       const hash = createHash("sha256");
       let bytes = 0;
       for await (const chunk of req) {
         hash.update(chunk);
         bytes += chunk.length;
       }
-      const { method = "", url = "", headers, headersDistinct } = req;
-      const lines = Object.fromEntries(Object.entries(headersDistinct).map(([name, values = []]) => [name, values.length]));
-      const received: Received = { method, url, headers, lines, bytes, sha256: hash.digest("hex") };
+      const { method = "", url = "", headers } = req;
+      const received: Received = { method, url, headers, lines: linesOf(req), bytes, sha256: hash.digest("hex") };
       this.#received.push(received);
       res.statusCode = Number(/^\/status\/(\d+)/.exec(url)?.[1] ?? 200);
       res.setHeader("X-App", "yes");
@@ -57,4 +56,16 @@ export class App {
     this.#server.closeAllConnections();
     this.#server.close();
   }
+}
+
+function linesOf({ rawHeaders, headers }: IncomingMessage): Record<string, string[]> {
+  const lines: Record<string, string[]> = {};
+  const dropped = (headers.connection ?? "").toLowerCase().split(/[\s,]+/);
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (dropped.includes(name.toLowerCase())) continue;
+    const known = name.replace(/[^A-Za-z0-9]/g, "_").toUpperCase();
+    lines[known] = [...(lines[known] ?? []), rawHeaders[i + 1] as string];
+  }
+  return lines;
 }

@@ -1,5 +1,9 @@
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 
 export interface Sent {
   readonly method?: string;
@@ -53,5 +57,24 @@ export class Client {
     const counts: Record<number, number> = {};
     for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
     return counts;
+  }
+
+  /**
+   * Sends requests as they are written, over many connections, in turn until they are `count`. Returns how many got each status; 0 stands for
+   * no response.
+   */
+  attack(requests: readonly string[], count = requests.length, connections = 64): Promise<Record<number, number>> {
+    return new Promise((resolve, reject) => {
+      const workerData = { port: this.#port, address: this.address, requests, count, connections };
+      new Worker(join(__dirname, "attacker.mjs"), { workerData }).on("message", resolve).on("error", reject);
+    });
+  }
+
+  /** Sends a request as it is written, and closes the connection after so many milliseconds without waiting for the response. */
+  async leave(request: string, afterMs: number): Promise<void> {
+    const socket = connect({ port: this.#port, host: "127.0.0.1", localAddress: this.address }).on("error", () => undefined);
+    await new Promise((resolve) => socket.write(request, resolve));
+    await setTimeout(afterMs);
+    socket.destroy();
   }
 }

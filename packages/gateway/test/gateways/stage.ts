@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startProxy, type WebServer } from "@floodgate/test-servers";
+import { startProxy, type TcpProxy, type WebServer } from "@floodgate/test-servers";
 import { type Running, type Settings, serve } from "../../src/index.js";
 import { App } from "./app.js";
 
@@ -15,9 +15,10 @@ export interface Neighbours {
 /** A gateway, started with the config of its page. */
 export interface GatewayUnderTest {
   readonly name: string;
-  /** Makes sure that it is installed. */
-  install(): Promise<unknown>;
-  start(neighbours: Neighbours, onFailure: "open" | "closed"): Promise<WebServer>;
+  /** Makes sure that it is installed, and says its version. */
+  version(): Promise<string>;
+  /** @param raised whether it takes larger requests than by default. */
+  start(neighbours: Neighbours, onFailure: "open" | "closed", raised: boolean): Promise<WebServer>;
   /** Whether the body of a 429 is the decision server's. nginx makes its own. */
   readonly passesBody: boolean;
   /** What a client gets if the decision server does not answer, and the gateway fails closed. */
@@ -32,8 +33,10 @@ export const pageDeadlineMs = 250;
 /** A deadline that a busy machine keeps, for tests that count. */
 export const longDeadlineMs = 15_000;
 
-/** Each limit is 5. A window of 365 days does not end in a test. */
-const policy = "policy: { algorithm: fixed-window, limit: 5, window: 365d }";
+export const limit = 5;
+
+/** A window of 365 days does not end in a test. */
+const policy = `policy: { algorithm: fixed-window, limit: ${limit}, window: 365d }`;
 const rules = `rules:
   - { name: by-ip, match: { path: "/ip/*" }, key: ip, ${policy} }
   - { name: by-key, match: { path: "/key/*" }, key: "header:x-api-key", ${policy} }
@@ -41,6 +44,7 @@ const rules = `rules:
   - { name: by-user, match: { path: "/user/*" }, key: user, ${policy} }
   - { name: by-path, match: { path: "/paths/:id/edit" }, key: ip, ${policy} }
   - { name: by-method, match: { method: POST, path: /posts }, key: ip, ${policy} }
+  - { name: anywhere, match: { header: { host: anywhere.example } }, key: ip, ${policy} }
   - { name: reads, match: { method: GET, path: /reads }, key: ip, ${policy} }
 `;
 
@@ -56,8 +60,8 @@ export class Stage {
     this.#stops.push(() => this.app.stop());
   }
 
-  /** Starts a decision server. Gateways reach it at the port. */
-  async decisionServer(settings: Partial<Settings> = {}): Promise<Awaited<ReturnType<typeof startProxy>>> {
+  /** Starts a decision server. Gateways reach it at its own port, or at that of a network that can fail. */
+  async decisionServer(settings: Partial<Settings> = {}): Promise<{ readonly port: number; readonly network: TcpProxy }> {
     const running: Running = await serve({
       rules: join(this.#dir, "limits.yaml"),
       listen: "127.0.0.1:0",
@@ -71,17 +75,24 @@ export class Stage {
       timeoutMs: longDeadlineMs,
       ...settings,
     });
-    const network = await startProxy(Number(running.addresses["listen"]?.split(":").pop()));
+    const port = Number(running.addresses["listen"]?.split(":").pop());
+    const network = await startProxy(port);
     this.#stops.push(() => {
       network.stop();
       return running.close();
     });
-    return network;
+    return { port, network };
   }
 
   /** Starts a gateway. It is stopped with the stage. */
-  async gateway(gateway: GatewayUnderTest, ask: number, onFailure: "open" | "closed", deadlineMs: number): Promise<WebServer> {
-    const server = await gateway.start({ ask, app: this.app.port, deadlineMs }, onFailure);
+  async gateway(
+    gateway: GatewayUnderTest,
+    ask: number,
+    onFailure: "open" | "closed",
+    deadlineMs: number,
+    raised = false,
+  ): Promise<WebServer> {
+    const server = await gateway.start({ ask, app: this.app.port, deadlineMs }, onFailure, raised);
     this.#stops.push(() => server.stop());
     return server;
   }

@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
-import { Agent } from "node:http";
+import { Agent, type OutgoingHttpHeaders } from "node:http";
 import type { TcpProxy, WebServer } from "@floodgate/test-servers";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { dear, exhaustedClient, numbersOfLines, raw, sizes } from "./attacks.js";
 import { Client } from "./client.js";
-import { type GatewayUnderTest, longDeadlineMs, pageDeadlineMs, Stage } from "./stage.js";
-
-const limit = 5;
+import { type GatewayUnderTest, limit, longDeadlineMs, pageDeadlineMs, Stage } from "./stage.js";
 
 /** Headers by which gateways and apps tell each other what a client is or wants. A client that sends them must gain nothing. */
 function forged(i: number): Record<string, string> {
@@ -21,28 +20,35 @@ function forged(i: number): Record<string, string> {
     "X-Rewrite-URL": path,
     "X-Original-Method": "OPTIONS",
     "X-Forwarded-Method": "OPTIONS",
+    "X-HTTP-Method": "OPTIONS",
     "X-HTTP-Method-Override": "OPTIONS",
+    "X-Method-Override": "OPTIONS",
     "X-Forwarded-Host": `host-${i}.example`,
     "X-Floodgate-Status": "200",
     "X-User": `user-${i}`,
   };
 }
 
+/** Those that frameworks believe, as CGI and WSGI name them. */
+const believed = /^(FORWARDED|X_FORWARDED_(FOR|HOST)|X_REAL_IP|X_USER|X_ORIGINAL_URL|X_REWRITE_URL|X_HTTP_METHOD.*|X_METHOD_OVERRIDE)$/;
+
 /** Asks a gateway to drop the headers in which it says what is asked. */
 const hopByHop = Object.keys(forged(0)).join(", ");
 
 /** What each gateway that asks the decision server must do, with the config of its page. */
-export function describeGateway(gateway: GatewayUnderTest): void {
-  describe(gateway.name, async () => {
-    await gateway.install();
+export function describeGateway(gateway: GatewayUnderTest, version: string): void {
+  describe(`${gateway.name} ${version}`, () => {
     const stage = new Stage();
     const { app } = stage;
     let network: TcpProxy;
     let server: WebServer;
+    let direct: WebServer;
 
     beforeAll(async () => {
       await stage.start();
-      network = await stage.decisionServer();
+      const deciding = await stage.decisionServer();
+      network = deciding.network;
+      direct = await stage.gateway(gateway, deciding.port, "open", longDeadlineMs);
       server = await stage.gateway(gateway, network.port, "open", longDeadlineMs);
     });
     afterAll(() => stage.stop());
@@ -126,14 +132,51 @@ export function describeGateway(gateway: GatewayUnderTest): void {
         ).toEqual({ 200: limit, 429: 7 });
       });
 
-      it("that a rule counts by does not send the app another one than it is counted by", async () => {
-        await client().burst(
-          6,
-          () => "/key/1",
-          (i) => ({ headers: { "X-Api-Key": i % 2 === 0 ? [`${i}`, "own"] : ["own", `${i}`] } }),
-        );
-        // Of two lines, the app might read the other one.
-        for (const { lines } of app.take()) expect(lines["x-api-key"]).toBe(1);
+      it("sends the app none that frameworks believe, in no writing", async () => {
+        const writings = [(name: string) => name, (name: string) => name.replaceAll("-", "_"), (name: string) => name.replaceAll("-", ".")];
+        for (const write of writings) {
+          const headers = Object.fromEntries(Object.entries(forged(7)).map(([name, value]) => [write(name), value]));
+          await client().send("/free", { headers });
+        }
+        const values = new Set(Object.values(forged(7)));
+        const received = app.take();
+        expect(received).toHaveLength(writings.length);
+        for (const { lines } of received) {
+          const arrived = Object.entries(lines).filter(([name]) => believed.test(name));
+          expect(arrived.filter(([, sent]) => sent.length > 1 || values.has(sent[0] as string) || sent[0]?.includes("203.0.113"))).toEqual(
+            [],
+          );
+        }
+      });
+
+      it("sends the app no other key than it is counted by", async () => {
+        const one = client();
+        const disguises: ((i: number) => OutgoingHttpHeaders)[] = [
+          () => ({ "X-Api-Key": "own" }),
+          (i) => ({ "X-Api-Key": [`${i}`, "own"] }),
+          (i) => ({ "X-Api-Key": ["own", `${i}`] }),
+          (i) => ({ "X-Api-Key": `${i}`, X_Api_Key: "own" }),
+          (i) => ({ X_Api_Key: "own", "X-Api-Key": `${i}` }),
+          (i) => ({ "X-Api-Key": `${i}`, "X.Api.Key": "own" }),
+          () => ({ X_Api_Key: "own" }),
+          () => ({ "X-Api-Key": "own", Connection: "close, X-Api-Key" }),
+          (i) => ({ "X-Api-Key": `${i}`, Connection: "close, X-Api-Key" }),
+          (i) => ({ "X-Api-Key": `${i}`, Connection: ["close", "x-foo,,\tX-API-KEY"] }),
+        ];
+        for (let i = 0; i < 20 * disguises.length; i++) {
+          await one.send("/key/1", { headers: disguises[i % disguises.length]?.(i) as OutgoingHttpHeaders });
+        }
+        const arrived: Record<string, number> = {};
+        for (const { lines } of app.take()) {
+          const keys = (lines["X_API_KEY"] ?? ["by address"]).join(" and ");
+          arrived[keys] = (arrived[keys] ?? 0) + 1;
+        }
+        expect(Object.entries(arrived).filter(([keys, count]) => count > limit || keys.includes(" and "))).toEqual([]);
+      });
+
+      it("whose header is named none is counted", async () => {
+        const counts = await client().attack([raw("/", "None: a")], 12);
+        expect(counts).toEqual({ 200: limit, 429: 7 });
       });
 
       it("is denied if the decision server refuses to decide, although the gateway fails open", async () => {
@@ -159,6 +202,31 @@ export function describeGateway(gateway: GatewayUnderTest): void {
           (i) => ({ headers: { ...forged(i), Connection: `close, ${hopByHop}` } }),
         );
         expect(counts).toEqual({ 200: limit, 429: 7 });
+      });
+    });
+
+    describe("an exhausted client", () => {
+      const exhausted = async (): Promise<Client> => {
+        const one = await exhaustedClient(direct.port);
+        app.take();
+        return one;
+      };
+      afterEach(async () => {
+        expect(app.take()).toEqual([]);
+        expect(await (await exhausted()).attack([raw("/")])).toEqual({ 429: 1 });
+      });
+
+      it.each(["X-Api-Key: a", "None: a"])("passes with no number of header lines: %s", async (line) => {
+        await (await exhausted()).attack(numbersOfLines.map((count) => raw("/", ...Array.from({ length: count }, () => line))));
+      });
+
+      it("passes with no size of query and key", async () => {
+        await (await exhausted()).attack(sizes.map((bytes) => dear.queryAndKey(bytes)));
+      });
+
+      it("passes nothing by leaving early", async () => {
+        const one = await exhausted();
+        for (let i = 0; i < 100; i++) await one.leave(raw("/"), i % 5);
       });
     });
 
