@@ -1,11 +1,28 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** Tests that start servers and processes, which must be stopped even if a test is killed: only a process of their own sees to that. */
-const withProcesses = ["store-redis", "rules", "cli", "dashboard", "metrics", "gateway"].map(
-  (name) => `packages/${name}/test/**/*.test.ts`,
-);
+/** Whether a test starts a server or another process, or measures memory, by itself or by a helper. */
+function startsProcesses(file: string): boolean {
+  const code = readFileSync(file, "utf8");
+  const helpers = [...code.matchAll(/^(?:import|\}) .*from "(\.[^"]+)\.js"/gm)].map(([, path = ""]) => join(dirname(file), `${path}.ts`));
+  return (
+    /test-servers|node:child_process|memoryUsage/.test(file + code) ||
+    helpers.some((helper) => !helper.includes("/src/") && startsProcesses(helper))
+  );
+}
+
+/** All folders of tests. */
+const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));
+
+/** They have processes of their own: these stop what was started even if a test is killed. */
+const withProcesses = [...folders, "test"]
+  .filter((folder) => existsSync(join(import.meta.dirname, folder)))
+  .flatMap((folder) =>
+    readdirSync(join(import.meta.dirname, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+  )
+  .filter((file) => file.endsWith(".test.ts") && startsProcesses(join(import.meta.dirname, file)));
 
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = ["dashboard", "simulator"].map((name) => `packages/${name}/test/page/**/*.test.ts`);
@@ -17,7 +34,10 @@ const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faul
 const thorough =
   process.env["FLOODGATE_QUICK"] === "1" ? ["hand-over", "eviction-model", "constant-time"].map((name) => `**/${name}.test.ts`) : [];
 
-/** In CI, a test with real servers and processes may run once more, because the machine may stall. The report names it. */
+/** Failures and a summary. `npm run test:watch` shows more. */
+const reporters = process.env["CI"] === undefined ? ["minimal"] : ["minimal", "github-actions"];
+
+/** In CI, a test with real servers or processes may run once more, because the machine may stall. The report names it. */
 const retry = process.env["CI"] === undefined ? 0 : 1;
 
 /** Each test runs across midnight. */
@@ -27,6 +47,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
   test: {
+    reporters,
     // More than there are cores: many tests wait for servers.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // A machine that is busy with other things must not fail a test.
@@ -40,7 +61,7 @@ export default defineConfig({
           name: "threads",
           pool: "threads",
           setupFiles,
-          include: ["packages/*/test/**/*.test.ts"],
+          include: ["packages/*/test/**/*.test.ts", "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
           exclude: [...withProcesses, ...inBrowsers, ...inLongRuns, ...thorough],
         },
       },
@@ -51,7 +72,7 @@ export default defineConfig({
           pool: "forks",
           retry,
           setupFiles,
-          include: [...withProcesses, "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
+          include: withProcesses,
           exclude: [...inBrowsers, ...inLongRuns],
         },
       },

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
-const packages = join(import.meta.dirname, "..", "packages");
+const root = join(import.meta.dirname, "..");
+const packages = join(root, "packages");
 
 /** Which of our packages each may know, and by which entry points. A new package gets its line here. */
 const mayKnow: Record<string, readonly string[]> = {
@@ -76,17 +77,25 @@ describe("the entry points of core", () => {
   });
 });
 
-it("no files of core import each other in a circle, types included", () => {
-  const source = join(packages, "core", "src");
-  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-  const graph = new Map(files.map((file) => [file, importedFiles(source, file)]));
-  expect(files.filter((file) => reaches(graph, file))).toEqual([]);
-});
+it.each(["packages", "tools"].flatMap((kind) => readdirSync(join(root, kind)).map((name) => `${kind}/${name}`)))(
+  "no files of %s import each other in a circle, types and tests included",
+  (folder) => {
+    const files = ["src", "test", "grafana"].flatMap((part) => sourcesIn(join(root, folder, part)));
+    const graph = new Map(files.map((file) => [file, importedFiles(file)]));
+    expect(files.filter((file) => reaches(graph, file)).map((file) => relative(root, file))).toEqual([]);
+  },
+);
 
-/** The files of the same folder that one imports. */
-function importedFiles(folder: string, file: string): string[] {
-  const code = readFileSync(join(folder, file), "utf8");
-  return [...code.matchAll(/\bfrom "(\.[^"]+)\.js"/g)].map(([, path = ""]) => join(dirname(file), `${path}.ts`));
+function sourcesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return files.filter((file) => /\.ts$/.test(file)).map((file) => join(folder, file));
+}
+
+/** The files that one imports by their paths. */
+function importedFiles(file: string): string[] {
+  const code = readFileSync(file, "utf8");
+  return [...code.matchAll(/^(?:import|export|\}) .*"(\.[^"]+)\.js";$/gm)].map(([, path = ""]) => join(dirname(file), `${path}.ts`));
 }
 
 /** Whether a file imports itself by way of others. */

@@ -14,6 +14,9 @@ import { parseList } from "structured-headers";
 import supertest from "supertest";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
+import { expectWarnings } from "../../../test/expected-warnings.js";
+
+expectWarnings("FLOODGATE_STORE_DOWN");
 
 // The clock stands still, so that no window ends within a test.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));

@@ -7,6 +7,7 @@ export {
   flagOf,
   type HeadersSetting,
   type LogLevel,
+  type Resolved,
   type Setting,
   type Settings,
   settingsOf,
@@ -14,6 +15,6 @@ export {
   variableOf,
 } from "./config/settings.js";
 export type { Kind } from "./config/kinds.js";
-export { type Resolved, resolveSettings, type Sources } from "./config/resolve.js";
+export { resolveSettings, type Sources } from "./config/resolve.js";
 export { type Problem, SettingsError } from "./config/problems.js";
 export { printSettings } from "./config/print.js";

@@ -1,5 +1,3 @@
-import type { KoaContext } from "./context.js";
-
 /** A mount of koa-mount that the request is in. */
 interface Mount {
   /** All prefixes up to this one. */
@@ -20,7 +18,12 @@ interface Place {
 
 const place: unique symbol = Symbol("floodgate.place");
 
-interface FollowedContext extends KoaContext {
+/** What koa-mount and routers change of a context. */
+interface FollowedContext {
+  readonly app: { readonly context?: object };
+  readonly request: { [name: string]: unknown };
+  path: string;
+  readonly mountPath?: string;
   [place]?: Place;
 }
 
@@ -40,11 +43,11 @@ export function mountedAt(ctx: FollowedContext): string | undefined {
     followed.add(context);
     if (!Object.hasOwn(context, "path") && !("mountPath" in context)) follow(context);
   }
-  return typeof ctx["mountPath"] === "string" ? undefined : "";
+  return typeof ctx.mountPath === "string" ? undefined : "";
 }
 
 /** Whether a request of this app has entered a mount whose path ends in a slash. */
-export function hasSlashMount({ app: { context } }: KoaContext): boolean {
+export function hasSlashMount({ app: { context } }: FollowedContext): boolean {
   return context !== undefined && withSlashMounts.has(context);
 }
 

@@ -1,1 +1,2 @@
-export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./memory-store.js";
+export { type MemoryStoreOptions, memoryStore } from "./memory-store.js";
+export type { MemoryStore } from "./slab-store.js";

@@ -1,14 +1,6 @@
-import { type EventListener, FloodgateError, type Store } from "@floodgate/core";
+import { type EventListener, FloodgateError } from "@floodgate/core";
 import { type Clock, checkOptions, functionOrNothing, wholeMsClock, wholeNumber } from "@floodgate/core/store";
-import { SlabStore } from "./slab-store.js";
-
-/** A store in this process, which answers at once. */
-export interface MemoryStore extends Store<"sync"> {
-  /** Number of keys in memory, including expired ones that were not removed yet. */
-  readonly size: number;
-  /** Number of live keys that a full store has evicted. Expired keys do not count. */
-  readonly evictions: number;
-}
+import { type MemoryStore, SlabStore } from "./slab-store.js";
 
 export interface MemoryStoreOptions {
   /**

@@ -1,4 +1,4 @@
-import type { Decision, EventListener } from "@floodgate/core";
+import type { Decision, EventListener, Store } from "@floodgate/core";
 import {
   type Blocked,
   type BlockKind,
@@ -24,9 +24,16 @@ import {
 import { Evictions } from "./evictions.js";
 import { KeyTable, type Use } from "./key-table.js";
 import type { Kind } from "./kinds.js";
-import type { MemoryStore } from "./memory-store.js";
 import type { Slots } from "./slots.js";
 import { classOf } from "./use-lists.js";
+
+/** A store in this process, which answers at once. */
+export interface MemoryStore extends Store<"sync"> {
+  /** Number of keys in memory, including expired ones that were not removed yet. */
+  readonly size: number;
+  /** Number of live keys that a full store has evicted. Expired keys do not count. */
+  readonly evictions: number;
+}
 
 /** Looked up once: an export of another package is read through a getter. */
 const stateOf: typeof inState = inState;

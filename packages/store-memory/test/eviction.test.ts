@@ -11,7 +11,7 @@ import {
 import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type MemoryStore, memoryStore } from "../src/memory-store.js";
+import { type MemoryStore, memoryStore } from "../src/index.js";
 
 const startMs = 1_789_948_800_000;
 

@@ -2,10 +2,16 @@ import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
 import { general, leanScript } from "./script.js";
-import type { Step } from "./steps.js";
+
+/** A step that writes its keys and arguments to a batch. */
+interface Writing {
+  /** The index of its first key in the batch, from 1. */
+  firstKey: number;
+  write(batch: Batch): void;
+}
 
 /** Steps that one run of a script executes. lua/prelude.lua, lua/batch.lua and lua/lean.lua describe the arguments. */
-export class Batch {
+export class Batch<Step extends Writing = Writing> {
   readonly steps: readonly Step[];
   readonly keys: string[] = [];
   /** The key of the block for each of the keys. */

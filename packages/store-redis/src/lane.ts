@@ -168,7 +168,7 @@ export class Lane implements Queue {
       if (this.#waiting.length > 0) this.#schedule();
     };
     answers.forEach((answer, i) => {
-      const batch = batches[i] as Batch;
+      const batch = batches[i] as Batch<Step>;
       answer
         .then(
           (reply) => this.#read(batch, reply, sent),
@@ -197,7 +197,7 @@ export class Lane implements Queue {
    * A server without the script has done nothing, so it gets the source. While it moves a slot to another server it may say TRYAGAIN, and has
    * done nothing either. After any other error, the outcome is unknown.
    */
-  #refused(batch: Batch, error: unknown, first: Moment): void | Promise<void> {
+  #refused(batch: Batch<Step>, error: unknown, first: Moment): void | Promise<void> {
     const reason = error instanceof Error ? /^NOSCRIPT|^TRYAGAIN|\bWRONGTYPE\b/.exec(error.message)?.[0] : undefined;
     tellRoundTrip(batch, first, reason !== undefined);
     if (reason === undefined || reason === "WRONGTYPE") {
@@ -227,7 +227,7 @@ export class Lane implements Queue {
    * Fails a batch. A key of another type is an error of a lean script, which has one step. After another error, the next reply may come from
    * another server with another clock.
    */
-  #lost(batch: Batch, cause: unknown): void {
+  #lost(batch: Batch<Step>, cause: unknown): void {
     const [step] = batch.steps as [Step];
     if (batch.isLean && cause instanceof Error && cause.message.includes("WRONGTYPE")) {
       this.#fail(batch.steps, stepFault(cause.message, step.redisKey));
@@ -255,7 +255,7 @@ export class Lane implements Queue {
   }
 
   /** @throws MalformedReply and accepts nothing of that reply. */
-  #read(batch: Batch, list: unknown, sent: Moment): void {
+  #read(batch: Batch<Step>, list: unknown, sent: Moment): void {
     const receivedMs = performance.now();
     tellRoundTrip(batch, sent, true);
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
@@ -280,7 +280,7 @@ export class Lane implements Queue {
    * Requeues the steps that still wait, after a run that charged nothing: it was too late by the server's clock, because the estimate of that
    * clock was wrong or missing, or the server said TRYAGAIN. Extends their deadlines by the time in which the event loop was blocked.
    */
-  #again(batch: Batch, stoodMs: number): void {
+  #again(batch: Batch<Step>, stoodMs: number): void {
     for (const step of batch.steps) {
       if (step.settled) continue;
       step.deadlineMs += stoodMs;
@@ -302,7 +302,7 @@ function leastLeft(round: readonly Step[], nowMs: number): number {
 }
 
 /** Tells observers of a command that was sent, and whether it was answered. */
-function tellRoundTrip({ steps }: Batch, { atMs }: Moment, ok: boolean): void {
+function tellRoundTrip({ steps }: Batch<Step>, { atMs }: Moment, ok: boolean): void {
   heard()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - atMs, ok });
 }
 

@@ -16,7 +16,7 @@ export interface KnownLimit {
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
-  readonly lease: LeaseTable | undefined;
+  readonly lease: LeaseTable<KnownLimit> | undefined;
 }
 
 /** Prepares limits, and memoises them. */
@@ -63,7 +63,7 @@ export class KnownLimits {
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
     const lifeMs = lifeOf(limit, this.#leaseMs);
-    const known: KnownLimit & { lease: LeaseTable | undefined } = {
+    const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
       policy: argumentsOf(limit.policy),
       suffix,

@@ -194,8 +194,8 @@ describe.each<[string, Policy]>([
   it("when its debt is paid off, to the millisecond", async () => {
     await server.command("FLUSHALL");
     const limiter = createLimiter({ name, policy, store: redisStore(redis), timeoutMs });
-    const decision = await limiter.consume("k", { cost: 3 });
-    if ((await limiter.settle("k", decision, 4000)) === 0) return;
+    // On a slow machine, a charge may have left its window before it is settled.
+    while ((await limiter.settle("k", await limiter.consume("k", { cost: 3 }), 4000)) === 0);
     const { atMs, resetAfterMs } = await limiter.peek("k");
     const expiryMs = await expiryOf((await names())[0] ?? "none");
     if (expiryMs !== -2) expectAt(expiryMs, atMs + resetAfterMs);

@@ -1,21 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { Connection } from "./connection.js";
-import type { RedisServer } from "./redis-server.js";
+import type { Reply, Word } from "./resp.js";
 import { until } from "./until.js";
+
+/** The server as a monitor needs it. */
+interface Server {
+  readonly port: number;
+  command(...words: readonly Word[]): Promise<Reply>;
+}
 
 /** The commands that a server executes, as MONITOR writes them: `1790000000.000000 [0 127.0.0.1:40000] "get" "key"`. */
 export class Monitor {
-  readonly #server: RedisServer;
+  readonly #server: Server;
   readonly #connection: Connection;
   readonly #lines: string[];
 
-  private constructor(server: RedisServer, connection: Connection, lines: string[]) {
+  private constructor(server: Server, connection: Connection, lines: string[]) {
     this.#server = server;
     this.#connection = connection;
     this.#lines = lines;
   }
 
-  static async start(server: RedisServer): Promise<Monitor> {
+  static async start(server: Server): Promise<Monitor> {
     const lines: string[] = [];
     const connection = new Connection(server.port, (line) => lines.push(String(line)));
     await connection.command("MONITOR");

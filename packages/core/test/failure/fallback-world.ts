@@ -2,6 +2,7 @@ import { afterEach, beforeEach, vi } from "vitest";
 import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, type Store } from "../../src/index.js";
+import { expectWarnings } from "../../../../test/expected-warnings.js";
 
 export const policy = fixedWindow({ limit: 12, window: "1h" });
 export const timeoutMs = 50;
@@ -29,6 +30,7 @@ export function replaceStore(other: FaultyStore): void {
 
 /** Gives each test its own stores and a manual clock. */
 export function useFallback(): void {
+  expectWarnings("FLOODGATE_STORE_DOWN", "FLOODGATE_STORE_BACK");
   beforeEach(() => {
     vi.useFakeTimers();
     vi.setSystemTime(startMs);

@@ -1,7 +1,6 @@
 import { isUnix } from "./address.js";
 import type { Problem } from "./problems.js";
-import type { Resolved } from "./resolve.js";
-import { type Command, flagOf, type Settings, table } from "./settings.js";
+import { type Command, flagOf, type Resolved, type Settings, table } from "./settings.js";
 
 /** Mistakes that several settings make together. Each value is right by itself. */
 export function conflicts(command: Command, { settings, origins }: Resolved): Problem[] {

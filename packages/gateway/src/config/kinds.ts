@@ -164,3 +164,23 @@ function asPairs(text: string): unknown {
   });
   return parts.includes(undefined) ? text : Object.fromEntries(parts as [string, string][]);
 }
+
+/** The commands that have settings. */
+export type Command = "serve" | "gateway";
+
+/** A setting that a config file, an environment variable and, unless it is secret, a flag can give. */
+export interface Setting<T> {
+  readonly kind: Kind<Exclude<T, undefined>>;
+  /** The command that has it. Default: both. */
+  readonly only?: Command;
+  readonly group: "Rules" | "Store" | "Requests" | "Answers" | "Decision server" | "Proxy" | "Admin and logs";
+  /** Undefined: it has no value unless it is given. A function: it depends on the command. */
+  readonly default: T | ((command: Command) => T);
+  readonly description: string;
+  /** A value as a flag writes it, for error messages. */
+  readonly example: string;
+  /** The flag's name if it is not the setting's own. */
+  readonly flag?: string;
+  /** A secret has no flag, because all users of a machine see the arguments of processes. It is never printed. */
+  readonly secret?: true;
+}

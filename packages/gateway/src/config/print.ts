@@ -1,5 +1,5 @@
 import { Document, type Pair, type Scalar } from "yaml";
-import type { Resolved } from "./resolve.js";
+import type { Resolved } from "./settings.js";
 import { type Command, type Settings, settingsOf, variableOf } from "./settings.js";
 
 /**

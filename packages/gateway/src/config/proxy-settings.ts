@@ -1,5 +1,4 @@
-import { file, flag, type Kind, milliseconds, text, upstreamUrl, whole } from "./kinds.js";
-import type { Setting } from "./settings.js";
+import { file, flag, type Kind, milliseconds, type Setting, text, upstreamUrl, whole } from "./kinds.js";
 
 /** The settings of the reverse proxy. */
 export interface ProxySettings {

@@ -4,7 +4,7 @@ import { readYaml } from "@floodgate/rules";
 import { isUnix } from "./address.js";
 import { conflicts } from "./conflicts.js";
 import { type Problem, SettingsError, shownValue, yamlOf } from "./problems.js";
-import { type Command, defaultOf, flagOf, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
+import { type Command, defaultOf, flagOf, type Resolved, type Setting, type Settings, settingsOf, table, variableOf } from "./settings.js";
 
 /** The places that settings come from. Flags win over environment variables, over the file, over defaults. */
 export interface Sources {
@@ -14,14 +14,6 @@ export interface Sources {
   readonly file?: { readonly path: string; readonly text: string };
   /** Settings given in code. They win over all others. */
   readonly code?: Readonly<Record<string, unknown>>;
-}
-
-/** Complete settings, and where each came from: `"--listen"`, `"FLOODGATE_LISTEN"`, `"floodgate.yaml:3"`, `"default"`. */
-export interface Resolved {
-  readonly settings: Settings;
-  readonly origins: Readonly<Record<keyof Settings, string>>;
-  /** Probable mistakes. */
-  readonly notes: readonly string[];
 }
 
 /** A value that a source gives. */

@@ -1,10 +1,25 @@
 import { z } from "zod";
 import { type PresetName, presetNames } from "../ask/presets.js";
-import { address, choice, choices, file, flag, type Kind, milliseconds, orFalse, pairs, peers, redisUrl, text, whole } from "./kinds.js";
+import {
+  address,
+  type Command,
+  choice,
+  choices,
+  file,
+  flag,
+  type Kind,
+  milliseconds,
+  orFalse,
+  pairs,
+  peers,
+  redisUrl,
+  type Setting,
+  text,
+  whole,
+} from "./kinds.js";
 import { type ProxySettings, proxyTable } from "./proxy-settings.js";
 
-/** The commands that have settings. */
-export type Command = "serve" | "gateway";
+export type { Command, Setting };
 
 /** All settings of both commands, checked and complete. `table` describes them. */
 export interface Settings extends ProxySettings {
@@ -53,6 +68,14 @@ export interface Settings extends ProxySettings {
   readonly logLimited: number;
 }
 
+/** Complete settings, and where each came from: `"--listen"`, `"FLOODGATE_LISTEN"`, `"floodgate.yaml:3"`, `"default"`. */
+export interface Resolved {
+  readonly settings: Settings;
+  readonly origins: Readonly<Record<keyof Settings, string>>;
+  /** Probable mistakes. */
+  readonly notes: readonly string[];
+}
+
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
 /** The formats of rate limit headers, as `rateLimit` takes them. */
@@ -63,23 +86,6 @@ export type HeadersSetting =
   | "legacy"
   | readonly ["standard" | "draft-7" | "draft-6", "legacy"]
   | false;
-
-/** A setting that a config file, an environment variable and, unless it is secret, a flag can give. */
-export interface Setting<T> {
-  readonly kind: Kind<Exclude<T, undefined>>;
-  /** The command that has it. Default: both. */
-  readonly only?: Command;
-  readonly group: "Rules" | "Store" | "Requests" | "Answers" | "Decision server" | "Proxy" | "Admin and logs";
-  /** Undefined: it has no value unless it is given. A function: it depends on the command. */
-  readonly default: T | ((command: Command) => T);
-  readonly description: string;
-  /** A value as a flag writes it, for error messages. */
-  readonly example: string;
-  /** The flag's name if it is not the setting's own. */
-  readonly flag?: string;
-  /** A secret has no flag, because all users of a machine see the arguments of processes. It is never printed. */
-  readonly secret?: true;
-}
 
 const headerWords = ["standard", "draft-7", "draft-6", "legacy"] as const;
 

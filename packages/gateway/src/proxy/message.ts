@@ -1,17 +1,21 @@
-import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { type ClientRequest, type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { nodeHeader } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
 import type { Peer, Trust } from "../service/trust.js";
-import type { Exchange } from "./exchange.js";
 import type { RequestHeaders } from "./request-headers.js";
-import type { Tunnel } from "./tunnel.js";
+
+/** Hears what becomes of a request at the upstream: an exchange, or a tunnel. */
+interface UpstreamListener {
+  onUpstreamRequest(upstreamRequest: ClientRequest): void;
+  onError(error: Error): void;
+}
 
 /** A client's request. */
 export class ClientMessage extends IncomingMessage {
   /** Undefined until the request is passed on. */
-  exchange?: Exchange;
+  exchange?: UpstreamListener & { onUpstreamResponse(upstreamResponse: IncomingMessage): void };
   /** Undefined unless the request has asked for a WebSocket, and is passed on. */
-  tunnel?: Tunnel;
+  tunnel?: UpstreamListener;
 }
 
 /** A client's request as the upstream gets it. Rules see the same, so that no client is counted by a header that does not arrive. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ProxiedRequest } from "./message.js";
+import type { GatewayRequest } from "../service/request.js";
 
 /** Headers that concern one connection only (RFC 9110 §7.6.1), and those that the gateway writes itself. `host` and the length stay. */
 const hopByHop = [
@@ -59,7 +59,7 @@ export class RequestHeaders {
   /**
    * @param upgrade the protocol to upgrade to.
    */
-  of(request: ProxiedRequest, headers: IncomingHttpHeaders, upgrade?: string): IncomingHttpHeaders {
+  of(request: GatewayRequest, headers: IncomingHttpHeaders, upgrade?: string): IncomingHttpHeaders {
     const { fromTrustedPeer } = request;
     const dropped = this.#dropped[fromTrustedPeer ? "trusted" : "untrusted"];
     const named = namedIn(headers.connection);
@@ -81,7 +81,7 @@ export class RequestHeaders {
     return sent;
   }
 
-  #forward(request: ProxiedRequest, sent: IncomingHttpHeaders): void {
+  #forward(request: GatewayRequest, sent: IncomingHttpHeaders): void {
     const { remoteAddress, host } = request;
     const peer = remoteAddress?.startsWith("::ffff:") && remoteAddress.includes(".") ? remoteAddress.slice(7) : remoteAddress;
     // A peer on a Unix socket has no address.

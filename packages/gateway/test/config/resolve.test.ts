@@ -4,7 +4,8 @@ import { describe, expect, it, test } from "vitest";
 import { stringify } from "yaml";
 import { printSettings } from "../../src/config/print.js";
 import { SettingsError } from "../../src/config/problems.js";
-import { type Resolved, resolveSettings, type Sources } from "../../src/config/resolve.js";
+import { resolveSettings, type Sources } from "../../src/config/resolve.js";
+import type { Resolved } from "../../src/config/settings.js";
 import { type Command, type Settings, settingsOf, table, variableOf } from "../../src/config/settings.js";
 
 const upstream = "http://127.0.0.1:3000";

@@ -1,13 +1,13 @@
 import { type Limit, whyNoLease } from "@floodgate/core/store";
-import type { KnownLimit } from "../limits.js";
 import { KeyLease } from "./key-lease.js";
 
 /** The most keys that are counted before the oldest counts are dropped. */
 const mostKeys = 10_000;
 
 /** The leases of a limit by key, and how hot its keys are. Keys that were not asked for in the last life are forgotten. */
-export class LeaseTable {
-  readonly known: KnownLimit;
+export class LeaseTable<Known> {
+  /** The limit, as its steps need it. */
+  readonly known: Known;
   readonly lifeMs: number;
   /** Keys with grants or a fetch. */
   readonly held: Map<string, KeyLease> = new Map();
@@ -16,7 +16,7 @@ export class LeaseTable {
   #earlier = new Map<string, KeyLease>();
   #turnedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(known: KnownLimit, lifeMs: number) {
+  constructor(known: Known, lifeMs: number) {
     this.known = known;
     this.lifeMs = lifeMs;
   }

@@ -5,7 +5,9 @@ import { type KeyedCheck, Settle } from "../steps.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
 import type { Fetch, KeyLease } from "./key-lease.js";
 import { type Debit, LeaseStep } from "./lease-step.js";
-import type { LeaseTable } from "./lease-table.js";
+import type { LeaseTable as TableOf } from "./lease-table.js";
+
+type LeaseTable = TableOf<KnownLimit>;
 
 export interface LeasesOptions {
   readonly clock: Clock | undefined;

@@ -4,10 +4,15 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fixedWindow } from "@floodgate/core";
 import { exchange, type Sent } from "./exchange.js";
-import { type Framework, frameworks, type Limit } from "./framework.js";
+import { express4, express5 } from "./express.js";
+import type { Framework, Limit } from "./framework.js";
+import { hono } from "./hono.js";
+import { koa, koaRouter } from "./koa.js";
 import { file, type Handler, type Level, limitedHandlers, randomPlan } from "./plan.js";
 import { Random } from "./random.js";
 import { mutated, plainPath } from "./targets.js";
+
+const frameworks: readonly Framework[] = [express4, express5, koa, koaRouter, ...hono];
 
 /** Targets per app. */
 const targetsOfAnApp = 100;

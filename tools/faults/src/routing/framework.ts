@@ -1,9 +1,6 @@
 import type { RequestListener } from "node:http";
 import type { Rule } from "@floodgate/core";
 import type { RateLimitOptions } from "@floodgate/core/adapter";
-import { express4, express5 } from "./express.js";
-import { hono } from "./hono.js";
-import { koa, koaRouter } from "./koa.js";
 import type { Abilities, Level } from "./plan.js";
 
 /** Rules that work with every framework. */
@@ -28,5 +25,3 @@ export interface Framework {
   /** Undefined if the framework cannot build such an app. */
   build(plan: Level, parts: Parts): RequestListener | undefined;
 }
-
-export const frameworks: readonly Framework[] = [express4, express5, koa, koaRouter, ...hono];
