@@ -1,17 +1,20 @@
 import type { Limiter, LimiterKey, Store } from "@floodgate/core";
 import type { CompiledRule, PlainRule, RuleSet } from "@floodgate/core/rules";
-import type { RulesRedis } from "@floodgate/rules";
+import { formatDuration } from "@floodgate/core/rules";
 import { parsePolicy } from "@floodgate/simulator";
 import type { Command } from "commander";
+import type { Cluster, Redis } from "ioredis";
 import { type CliRequest, keySecret, noteUnknownPlan } from "./app.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
+import { readKeyState, undefinedIfForeign } from "./key-state.js";
 import { countedKey, hasSecretKey, type KeyOptions } from "./keys.js";
 import { noRules } from "./load-rules.js";
 import { collect, ipv6PrefixOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 import { withRedis } from "./redis.js";
 import { bindRules, findRules, type RulesOptions, rulesOptions } from "./rules-in-force.js";
+import { storedKeys } from "./stored-keys.js";
 
 /** The options of `status` and `reset`. */
 export interface TargetOptions extends RulesOptions, KeyOptions {
@@ -50,7 +53,7 @@ export function withTarget(io: Io, options: TargetOptions, use: (target: Target)
   return withRedis(options, async (redis) => {
     const set = options.policy === undefined ? await rulesOf(io, options, redis) : limitInCode(options, options.policy);
     const plainRule = set.rules.find(({ name }) => name === options.rule);
-    if (plainRule === undefined) throw noSuchRule(options.rule, set);
+    if (plainRule === undefined) throw noSuchRule(options.rule, set, await ifInCode(redis, options));
     const { all, limiters, store } = bindRules(set, redis, options);
     const rule = all.find(({ name }) => name === options.rule) as CompiledRule<CliRequest>;
     noteUnknownPlan(io, options.plan, [plainRule]);
@@ -59,15 +62,62 @@ export function withTarget(io: Io, options: TargetOptions, use: (target: Target)
     if (hasSecretKey(plainRule) && keySecret().keySecret === undefined && options.key?.some((text) => digest.test(text)) !== true) {
       io.err("floodgate: FLOODGATE_KEY_SECRET is not set, so the key's plain digest is looked up. Set it if the app has a `keySecret`.\n");
     }
-    await use({ rule, key, keyText: limiter.keyText(key), store, limiter });
+    const target = { rule, key, keyText: limiter.keyText(key), store, limiter };
+    await refuseOtherPolicies(redis, options, target);
+    await use(target);
   });
 }
 
-const ifInCode = "If the limit is defined in code, say its policy: --policy 'fixed-window 5/15m'.";
+/** @throws Failure if Redis holds nothing of the key under this policy, but something under another: then the policy is probably wrong. */
+async function refuseOtherPolicies(redis: Redis | Cluster, options: TargetOptions, target: Target): Promise<void> {
+  const { rule, keyText } = target;
+  const { policy } = options;
+  const state = await readKeyState(target, undefined).catch(undefinedIfForeign);
+  if (state === undefined || state.plans.some(({ used }) => used > 0)) return;
+  const known = state.plans.map(({ decision }) => decision.policy.stateKind);
+  const held = (await heldKinds(redis, options)).filter(({ key }) => key === keyText).map(({ kind }) => kind);
+  if (held.length === 0 || held.some((kind) => known.includes(kind))) return;
+  const given = policy === undefined ? `the policy of this rule (${known.map(kindText).join(", ")})` : `--policy ${JSON.stringify(policy)}`;
+  throw new Failure(
+    "refused",
+    `Redis holds nothing of ${JSON.stringify(rule.name)} and key ${JSON.stringify(keyText)} under ${given}, but it holds a count of ${held.map(kindText).join(" and of ")}, which may still limit the key. Nothing was changed. Write the policy that the app has: ${held.map((kind) => `--policy '${policyExample(kind)}'`).join(" or ")}.`,
+  );
+}
 
-async function rulesOf(io: Io, options: TargetOptions, redis: RulesRedis): Promise<RuleSet> {
+/** The kinds of the counts of a limit in Redis. Empty if the user of Redis may not look. */
+async function heldKinds(redis: Redis | Cluster, { prefix, rule }: TargetOptions): Promise<{ key: string; kind: string }[]> {
+  const { keys } = await storedKeys(redis, prefix, Number.POSITIVE_INFINITY, rule).catch(() => ({ keys: [] }));
+  return keys.flatMap(({ key, name, stateKind }) => (name === rule && stateKind !== undefined ? [{ key, kind: stateKind }] : []));
+}
+
+/** A kind of state in words: `fixed-window of 1m`. */
+function kindText(kind: string): string {
+  const [name, ms, parts] = partsOf(kind);
+  return `${name} of ${formatDuration(ms)}${parts === undefined ? "" : ` in ${parts} parts`}`;
+}
+
+/** What to write for `--policy`, with a place for the limit. */
+function policyExample(kind: string): string {
+  const [name, ms, parts] = partsOf(kind);
+  const numbers = /^token|^leaky/.test(name) ? "<capacity> <units>" : "<limit>";
+  return `${name.replace(" smooth", "")} ${numbers}/${ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`}${parts === undefined ? "" : ` buckets=${parts}`}`;
+}
+
+function partsOf(kind: string): [name: string, ms: number, parts: string | undefined] {
+  const [, name = "", ms, parts] = /^(.*?) (\d+)(?: (\d+))?$/.exec(kind) ?? [];
+  return [name, Number(ms), parts === "1" ? undefined : parts];
+}
+
+/** What to write for a limit in code. Its counts in Redis tell the algorithm and the times of its policy. */
+async function ifInCode(redis: Redis | Cluster, options: TargetOptions): Promise<string> {
+  const held = await heldKinds(redis, options);
+  const examples = held.length === 0 ? ["fixed-window 5/15m"] : [...new Set(held.map(({ kind }) => policyExample(kind)))];
+  return `If the limit is defined in code, say its policy: ${examples.map((example) => `--policy '${example}'`).join(" or ")}.`;
+}
+
+async function rulesOf(io: Io, options: TargetOptions, redis: Redis | Cluster): Promise<RuleSet> {
   const found = await findRules(io, options, redis);
-  if (found === undefined) throw new Failure("refused", `${noRules(options.rulesKey).message} ${ifInCode}`);
+  if (found === undefined) throw new Failure("refused", `${noRules(options.rulesKey).message} ${await ifInCode(redis, options)}`);
   return found.set;
 }
 
@@ -82,7 +132,7 @@ function limitInCode({ rule: name, key: texts = [], ip }: TargetOptions, policyT
 /** The digest of a secret key, as events show it. */
 const digest = /^secret:[\da-f]{64}$/;
 
-function noSuchRule(name: string, { rules }: RuleSet): Failure {
+function noSuchRule(name: string, { rules }: RuleSet, ifInCode: string): Failure {
   const known = rules.map((rule) => rule.name);
   const list = `${known.slice(0, 20).join(", ")}${known.length > 20 ? ", ..." : ""}`;
   return new Failure("usage", `there is no rule ${JSON.stringify(name)}.${didYouMean(name, known)} The rules are ${list}. ${ifInCode}`);

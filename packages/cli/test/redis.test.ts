@@ -1,4 +1,13 @@
-import { createLimiter, fixedWindow, type Key } from "@floodgate/core";
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Key,
+  leakyBucket,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { encodeKey } from "@floodgate/core/store";
 import { rateLimit } from "@floodgate/express";
 import { fileRules } from "@floodgate/rules";
@@ -147,6 +156,41 @@ describe("a blocked key", () => {
     await foreign();
     expect(JSON.parse((await reset(...ask, "--json")).out)).toMatchObject({ before: null, after: { key: "43" } });
     expect(await status(...ask)).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ["fixed-window of 15m", "fixed-window <limit>/900s", fixedWindow({ limit: 3, window: "15m" })],
+    [
+      "sliding-window-counter of 1m in 6 parts",
+      "sliding-window-counter <limit>/60s buckets=6",
+      slidingWindowCounter({ limit: 3, window: "1m", buckets: 6 }),
+    ],
+    ["sliding-window-log of 1m", "sliding-window-log <limit>/60s", slidingWindowLog({ limit: 3, window: "1m" })],
+    ["token-bucket smooth of 10m", "token-bucket <capacity> <units>/600s", tokenBucket({ capacity: 3, refill: 1, every: "10m" })],
+    [
+      "token-bucket interval of 10m",
+      "token-bucket interval <capacity> <units>/600s",
+      tokenBucket({ capacity: 3, refill: 1, every: "10m", style: "interval" }),
+    ],
+    ["leaky-bucket of 1d", "leaky-bucket <capacity> <units>/86400s", leakyBucket({ capacity: 3, leak: 1, every: "1d" })],
+    ["gcra of 1h", "gcra <limit>/3600s", gcra({ limit: 3, window: "1h" })],
+  ])("is not shown, reset or blocked under a policy that it is not counted by: %s", async (kind, advice, policy) => {
+    const redis = new Redis(url);
+    const limiter = createLimiter({ name: `in code ${kind}`, policy, store: redisStore(redis, { denyCache: false }), timeoutMs: 10_000 });
+    for (let i = 0; i < 4; i++) await limiter.consume("ann");
+    const unsaid = await status("--rule", limiter.name, "--key", "ann");
+    expect(unsaid.err).toContain(`If the limit is defined in code, say its policy: --policy '${advice}'.`);
+    const ask = ["--rule", limiter.name, "--key", "ann", "--policy", "fixed-window 3/7m"];
+    for (const answer of [await status(...ask), await reset(...ask), await block(...ask, "--for", "1h")]) {
+      expect(answer).toMatchObject({ code: 1, out: "" });
+      expect(answer.err).toContain(`it holds a count of ${kind}, which may still limit the key. Nothing was changed.`);
+      expect(answer.err).toContain(`--policy '${advice}'`);
+    }
+    expect((await limiter.peek("ann")).remaining).toBe(0);
+    const right = ["--rule", limiter.name, "--key", "ann", "--policy", advice.replace("<units>", "1").replace(/<\w+>/, "3")];
+    expect(await reset(...right)).toMatchObject({ code: 0 });
+    expect((await limiter.peek("ann")).remaining).toBe(3);
+    redis.disconnect();
   });
 
   it.each<{ key: Key }>([{ key: ["a2", "b"] }, { key: "(a2,b)" }])("is given as it is printed: $key", async ({ key }) => {

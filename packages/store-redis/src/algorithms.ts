@@ -43,6 +43,6 @@ function textOf(value: number | boolean | undefined): string {
 }
 
 /** A policy's `stateKind` as it appears in keys, its words cut to initials: `swc-60000-1`. Unique for each kind. */
-export function kindOf({ stateKind }: Policy): string {
+export function kindOf({ stateKind }: Pick<Policy, "stateKind">): string {
   return stateKind.replace(/([a-z])[a-z]*-?/g, "$1").replaceAll(" ", "-");
 }

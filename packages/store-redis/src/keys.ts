@@ -41,7 +41,14 @@ export interface StoredKey {
   readonly name: string;
   /** `state`: what the key has used. `block`: until when it is turned away. */
   readonly holds: "state" | "block";
+  /** The `stateKind` of the policies that share the state; undefined for a block. */
+  readonly stateKind: string | undefined;
 }
+
+/** The beginnings of all kinds of state, and how they begin in a key. */
+const kinds = ["fixed-window", "sliding-window-counter", "sliding-window-log", "token-bucket smooth", "token-bucket interval"]
+  .concat("leaky-bucket", "gcra")
+  .map((stateKind) => [stateKind, `${kindOf({ stateKind })}-`] as const);
 
 /**
  * Reads a Redis key of a store, for tools that list what Redis holds. Returns undefined for keys that are not a limit's state or block.
@@ -54,10 +61,15 @@ export function parseStoredKey(prefix: string, redisKey: string): StoredKey | un
   const at = text.lastIndexOf(":");
   if (end < 0 || at < end + 2) return undefined;
   const kind = text.slice(at + 1);
-  const holds = kind === "blocks" ? "block" : "state";
-  if (holds === "state" && !/^[a-z]{1,3}(-[a-z])?(-\d+)+$/.test(kind)) return undefined;
+  const [stateKind, begins = ""] = kinds.find(([, begins]) => kind.startsWith(begins)) ?? [];
+  if (kind !== "blocks" && (stateKind === undefined || !/^\d+(-\d+)*$/.test(kind.slice(begins.length)))) return undefined;
   const tag = text.slice(0, end);
-  return { key: tag === "%00" ? "" : unescaped(tag), name: text.slice(end + 2, at), holds };
+  return {
+    key: tag === "%00" ? "" : unescaped(tag),
+    name: text.slice(end + 2, at),
+    holds: kind === "blocks" ? "block" : "state",
+    stateKind: stateKind && `${stateKind} ${kind.slice(begins.length).replaceAll("-", " ")}`,
+  };
 }
 
 function unescaped(tag: string): string {

@@ -70,8 +70,8 @@ describe("a Redis key", () => {
       fc.property(text, name, policy, (key, name, policy) => {
         const tagged = `my:app:${hashTag(key)}`;
         const state = tagged + keySuffix(name, policy);
-        expect(parseStoredKey("my:app", state)).toEqual({ key, name, holds: "state" });
-        expect(parseStoredKey("my:app", tagged + blockSuffix(name))).toEqual({ key, name, holds: "block" });
+        expect(parseStoredKey("my:app", state)).toEqual({ key, name, holds: "state", stateKind: policy.stateKind });
+        expect(parseStoredKey("my:app", tagged + blockSuffix(name))).toEqual({ key, name, holds: "block", stateKind: undefined });
         expect(parseStoredKey("my:app", markOf(state, "0a1b"))).toBeUndefined();
         expect(parseStoredKey("my", state)).toBeUndefined();
       }),
