@@ -55,14 +55,23 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** The first name that an object of a valid JSON text has twice. Parsers disagree on which of the two counts. */
+/** No body of the API is deeper than a few levels. */
+const mostLevels = 64;
+
+/**
+ * The first name that an object of a valid JSON text has twice. Parsers disagree on which of the two counts.
+ * @throws Problem 400 if objects and lists are nested too deeply for code that descends into them.
+ */
 export function duplicateName(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   const colon = /\s*:/y;
   for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g)) {
-    if (token === "{") objects.push(new Set());
-    else if (token === "[") objects.push(undefined);
-    else if (token === "}" || token === "]") objects.pop();
+    if (token === "{" || token === "[") {
+      objects.push(token === "{" ? new Set() : undefined);
+      if (objects.length <= mostLevels) continue;
+      throw new Problem(400, "too-deep", `The body has objects and lists in more than ${mostLevels} levels. Send fewer.`);
+    }
+    if (token === "}" || token === "]") objects.pop();
     else {
       const names = objects.at(-1);
       colon.lastIndex = index + token.length;

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { atEnd, startGateway } from "../proxy/support.js";
 import { type FuzzRequest, misbehaviour, request } from "./answers.js";
-import { inParallel, inPieces, mutate, Random, seed, talk } from "./wire.js";
+import { inParallel, inPieces, mutate, Random, seed, talk, watchDeaths } from "./wire.js";
 
 /** About a minute. */
 const runs = 6000;
@@ -17,19 +17,8 @@ const timeouts = {
   tunnelTimeoutMs: 300,
 };
 
-/** Errors that would have ended the process. */
-const deaths: unknown[] = [];
-const die = (error: unknown): void => void deaths.push(error);
-
-beforeAll(() => {
-  process.on("uncaughtException", die);
-  process.on("unhandledRejection", die);
-});
-
-afterAll(() => {
-  process.off("uncaughtException", die);
-  process.off("unhandledRejection", die);
-});
+const { deaths, stop } = watchDeaths();
+afterAll(stop);
 
 /** The random choices of a run, the same each time. */
 const choices = (run: number, salt: number): Random => new Random(seed + run * 7 + salt);

@@ -122,7 +122,18 @@ export interface Talk {
 export async function talk(
   port: number,
   pieces: readonly string[],
-  { methods, isEnough, longestMs }: { methods: readonly string[]; isEnough(answers: readonly ReadAnswer[]): boolean; longestMs: number },
+  {
+    methods,
+    isEnough,
+    longestMs,
+    quietMs,
+  }: {
+    methods: readonly string[];
+    isEnough(answers: readonly ReadAnswer[]): boolean;
+    longestMs: number;
+    /** After so long without an answer, this side says that it sends no more. */
+    quietMs?: number;
+  },
 ): Promise<Talk> {
   const socket = connect(port, "127.0.0.1");
   socket.setEncoding("latin1");
@@ -135,6 +146,7 @@ export async function talk(
       hangs = true;
       socket.destroy();
     }, longestMs);
+    const quiet = quietMs === undefined ? undefined : setTimeout(() => socket.end(), quietMs);
     const left = [...pieces];
     const sendNext = (): void => {
       const piece = left.shift();
@@ -144,6 +156,7 @@ export async function talk(
     };
     socket.on("connect", sendNext);
     socket.on("data", (data: string) => {
+      quiet?.refresh();
       text += data;
       try {
         const answers = readAnswers(text, methods, false);
@@ -156,6 +169,7 @@ export async function talk(
     socket.on("end", () => socket.destroy());
     socket.on("close", () => {
       clearTimeout(timer);
+      clearTimeout(quiet);
       done();
     });
   });
@@ -219,6 +233,14 @@ export function inPieces(random: Random, text: string): string[] {
     at = end;
   }
   return pieces;
+}
+
+/** Collects errors that would have ended the process. */
+export function watchDeaths(): { readonly deaths: unknown[]; stop(): void } {
+  const deaths: unknown[] = [];
+  const die = (error: unknown): void => void deaths.push(error);
+  process.on("uncaughtException", die).on("unhandledRejection", die);
+  return { deaths, stop: () => void process.off("uncaughtException", die).off("unhandledRejection", die) };
 }
 
 /** Runs tasks with numbers below `runs`, a few at a time. */
