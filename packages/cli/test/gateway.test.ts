@@ -47,6 +47,72 @@ describe("serve and gateway refuse, with the exit code of wrong arguments,", () 
   });
 });
 
+describe("messages are in the words of flags and rules files:", () => {
+  const rule = (more: string): string => folder.write("rule.yaml", `rules:\n  - { name: a, ${more} }\n`);
+  const gateway = (rules: string, ...more: string[]): string[] => [
+    "gateway",
+    "--upstream",
+    "http://h",
+    "--rules",
+    rules,
+    ...nowhere,
+    ...more,
+  ];
+  it.each<[string, () => string[], string]>([
+    [
+      "a key without a source",
+      () => gateway(rule("key: user, limit: 1, window: 1m")),
+      "Define your own names by flags: --key user=header:x-user.",
+    ],
+    [
+      "plans without a source",
+      () => gateway(rule("key: ip, limit: 1, window: 1m, plans: { pro: { limit: 9 } }")),
+      "Say where the name of a plan comes from: --plan header:x-plan.",
+    ],
+    [
+      "a named cost",
+      () => gateway(rule("key: ip, limit: 1, window: 1m, cost: tokens")),
+      "only an app can define such a name. Write a number.",
+    ],
+    ["a named settlement", () => gateway(rule("key: ip, limit: 1, window: 1m, settle: tokens")), "only an app can define such a name."],
+    [
+      "numbers that are too large",
+      () => gateway(rule("key: ip, limit: 1000000, window: 365d")),
+      "rules[0]: these numbers need exact arithmetic",
+    ],
+    [
+      "a limit that is too large",
+      () => gateway(rule("key: ip, policy: { algorithm: gcra, limit: 1e20, window: 1m }")),
+      "rules[0]: `limit` must be",
+    ],
+    [
+      "a name that is there",
+      () => gateway(rule("key: ip, limit: 1, window: 1m"), "--key", "ip=header:x"),
+      '--key cannot define "ip" anew.',
+    ],
+    [
+      "a file",
+      () => gateway(rule("key: ip, limit: 1, window: 1m"), "--secret-file", "/none"),
+      "floodgate: --secret-file: /none cannot be used: it does not exist.",
+    ],
+    [
+      "an address",
+      () => gateway(rule("key: ip, limit: 1, window: 1m"), "--admin", "unix:/none/a"),
+      "floodgate: --admin: cannot listen on unix:/none/a: ",
+    ],
+    [
+      "peers",
+      () => gateway(rule("key: ip, limit: 1, window: 1m"), "--trusted-peers", "10.0.0.0/99"),
+      "--trusted-peers: an entry must be an address",
+    ],
+  ])("%s", async (_, args, message) => {
+    const { code, err } = await floodgate(args());
+    expect(code).not.toBe(0);
+    expect(err).toContain(message);
+    expect(err).not.toMatch(/=>|\breq\b|middleware|function|tuple|[a-z]Window|`[a-z]+[A-Z]\w+`/);
+  });
+});
+
 test("several mistakes in rules are printed one a line, and counted", async () => {
   const rules = folder.write("wrong.yaml", "rules:\n  - { name: a, limt: 1, window: 1m }\n  - { name: b, limit: 1, windw: 1m }\n");
   const { code, err } = await floodgate(["serve", "--rules", rules, ...nowhere]);

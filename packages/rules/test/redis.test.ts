@@ -200,7 +200,7 @@ describe.each(names)("rules in Redis, with failures: %s", (name) => {
     await pushRules(client, key, limited(7));
     await becomes(rules, 7);
     expect(user.reports).toEqual([
-      `${key}:2:27: rules[0]: slidingWindowCounter: \`limit\` must be a whole number of at least 1, but was -1. Write limit: 100.`,
+      `${key}:2:27: rules[0]: \`limit\` must be a whole number of at least 1, but was -1. Write limit: 100.`,
       expect.stringMatching(/this Redis key holds no rules/),
       "reloaded",
     ]);

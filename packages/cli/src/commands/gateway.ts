@@ -88,13 +88,21 @@ async function start(io: Io, command: Command, name: Name, options: OwnOptions &
   const stopped = stopSignal();
   // Loaded here, because other commands need none of the servers.
   const { serve, gateway } = await import("@floodgate/gateway");
-  const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved.settings, error));
+  const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved, error));
   await stopped;
   await running.close();
 }
 
-/** @throws Failure if the rules are missing or have several mistakes; then all are printed before. Else the error itself. */
-function refuse(io: Io, { rules }: Settings, error: unknown): never {
+/**
+ * @throws Failure if the rules are missing or have several mistakes; then all are printed before. Else the error itself. It names a setting
+ * as it was given: `--listen`, not `listen`.
+ */
+function refuse(io: Io, { settings: { rules }, origins }: Resolved, error: unknown): never {
+  if (error instanceof FloodgateError) {
+    error.message = error.message.replace(/^`(\w+)`/, (shown, name: keyof Settings) =>
+      /^(?:--|FLOODGATE_)/.test(origins[name] ?? "") ? origins[name] : shown,
+    );
+  }
   if (rules !== undefined && error instanceof FloodgateError && error.code === "FLOODGATE_RULES_UNAVAILABLE") {
     throw new Failure("usage", error.message, { cause: error });
   }

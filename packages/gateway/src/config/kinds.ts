@@ -1,6 +1,6 @@
 import { TrustedProxies } from "@floodgate/core/adapter";
 import { z } from "zod";
-import { parseAddress } from "./address.js";
+import { isUnix, parseAddress } from "./address.js";
 import { parseRedisUrl } from "./redis-url.js";
 
 /** What kind of value a setting has: how it is checked, and how it is written as a flag or an environment variable. */
@@ -82,6 +82,7 @@ export function peers(): Kind<readonly string[]> {
       return undefined;
     } catch (error) {
       return (error as Error).message
+        .replace(/^`trustedPeers\[\d+\]`/, "an entry")
         .replace('"uniquelocal"', '"uniquelocal", "unix"')
         .replace(", or trustedHops: 1 if their addresses are not known but their number is", "");
     }
@@ -132,8 +133,18 @@ function isHostAndPort(text: string): boolean {
 
 /** The URL of an HTTP server, or its Unix socket. */
 export function upstreamUrl(): Kind<string> {
+  const reason = (value: string): string | undefined => {
+    if (isUnix(value)) return undefined;
+    const { search, hash, username, password } = new URL(value);
+    if (search !== "" || hash !== "") return "it has a query or a fragment, which no request could keep. Remove it.";
+    return username === "" && password === "" ? undefined : "it holds a user or a password, which is not sent. Remove it.";
+  };
   return {
-    ...text("a URL: http://host:port, https://host or unix:/path", "url", /^(?:https?:\/\/|unix:)\S+$/),
+    ...text("a URL: http://host:port, https://host or unix:/path", "url"),
+    schema: z
+      .string()
+      .refine((text) => (isUnix(text) ? text.length > "unix:".length : /^https?:\/\/\S+$/.test(text) && URL.canParse(text))),
+    reason,
     meant: (given) => (isHostAndPort(given) ? `http://${given}` : undefined),
   };
 }

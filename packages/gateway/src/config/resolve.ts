@@ -175,7 +175,8 @@ class Resolver {
       return;
     }
     // A URL may hold a password.
-    const given = secret === true || name === "redis" ? "is not" : `was ${shownValue(text ?? value)}`;
+    const isSecret = secret === true || name === "redis" || `${text ?? value}`.includes("@");
+    const given = isSecret ? "is not" : `was ${shownValue(text ?? value)}`;
     const meant = typeof value === "string" || typeof value === "number" ? kind.meant?.(`${value}`) : undefined;
     this.#problems.push({
       message: `${prefix}${subject} must be ${kind.what}, but ${given}. Write ${meant === undefined ? write : write.replace(example, () => meant)}.`,

@@ -3,6 +3,7 @@ import type { DecisionEvent, FloodgateEvent } from "@floodgate/core";
 import { maskKey } from "@floodgate/core/rules";
 import type { Logger } from "pino";
 import type { Settings } from "../config/settings.js";
+import { inOwnWords } from "../service/limit.js";
 import { Capped } from "./capped.js";
 
 /** Logs the events of a limit. A flood of limited requests makes few lines. */
@@ -42,7 +43,10 @@ export class EventLog {
         log.info({ source: event.source, version: event.version }, "The rules were reloaded.");
         break;
       case "rules-refused":
-        log.error({ source: event.source }, `New rules were refused. The previous rules stay in force:\n${reasonOf(event.error)}`);
+        log.error(
+          { source: event.source },
+          `New rules were refused. The previous rules stay in force:\n${inOwnWords(reasonOf(event.error))}`,
+        );
         break;
       case "warning":
         log.warn({ code: event.code }, event.code === "FLOODGATE_MISSING_PROXY_SETTING" ? untrustedProxy(event.message) : event.message);

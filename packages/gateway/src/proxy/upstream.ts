@@ -25,7 +25,7 @@ type Target = Extract<ProxyServerOptions["target"], { hostname?: string }>;
 const idleMs = 60_000;
 
 /**
- * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the URL cannot be used, or the file of certificates cannot be read.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if the file of certificates cannot be read.
  */
 export function upstreamOf(settings: Settings): Upstream {
   const { upstream = "", preserveHost, upstreamMaxConnections: maxSockets = Number.POSITIVE_INFINITY } = settings;
@@ -51,15 +51,7 @@ export function upstreamOf(settings: Settings): Upstream {
 
 function targetOf(upstream: string): Target {
   if (isUnix(upstream)) return { protocol: "http:", hostname: "localhost", socketPath: upstream.slice("unix:".length) };
-  let url: URL;
-  try {
-    url = new URL(upstream);
-  } catch (cause) {
-    throw invalid(upstream, "it is not a URL", cause);
-  }
-  const { protocol, hostname, port, pathname, search, hash, username, password } = url;
-  if (search !== "" || hash !== "") throw invalid(upstream, "it has a query or a fragment, which no request could keep");
-  if (username !== "" || password !== "") throw invalid(upstream, "it holds a user or a password, which is not sent");
+  const { protocol, hostname, port, pathname } = new URL(upstream);
   const prefix = pathname.replace(/\/+$/, "");
   return {
     protocol,
@@ -86,12 +78,4 @@ function tlsOf(
       { cause },
     );
   }
-}
-
-function invalid(upstream: string, reason: string, cause?: unknown): FloodgateError {
-  return new FloodgateError(
-    "FLOODGATE_INVALID_OPTION",
-    `\`upstream\`: ${JSON.stringify(upstream)} cannot be used: ${reason}. Write --upstream http://127.0.0.1:3000.`,
-    { cause },
-  );
 }

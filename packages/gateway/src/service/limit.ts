@@ -1,4 +1,4 @@
-import type { Limiter, RuleSource, Store } from "@floodgate/core";
+import { FloodgateError, type Limiter, type RuleSource, type Store } from "@floodgate/core";
 import {
   type DescriptorsOutcome,
   type NamedCheck,
@@ -31,6 +31,21 @@ const unavailable: Outcome = {
   body: reducedCapacity([], 1),
 };
 
+/** What core advises to write in JavaScript, and what to write here. */
+const advice: readonly (readonly [RegExp, string])[] = [
+  [/a function of the request, a name or a tuple of names/g, "a name or a list of names"],
+  [/ Define your own names in `keys`.*$/gm, " Define your own names by flags: --key user=header:x-user."],
+  [/ Give the middleware a `plan`: .*$/gm, " Say where the name of a plan comes from: --plan header:x-plan."],
+  [/, which `costs` does not define\. .*$/gm, ", but only an app can define such a name. Write a number. Or let the app ask the JSON API."],
+  [/floodgate: `keys` cannot/g, "--key cannot"],
+  [/: floodgate: rules\[/g, ": rules["],
+];
+
+/** A message of core in the words of the settings. */
+export function inOwnWords(message: string): string {
+  return advice.reduce((text, [words, own]) => text.replace(words, own), message);
+}
+
 /** Refuses rules by throwing a FloodgateError with the path of the rule in `at`. */
 export type RulesCheck = (rules: RuleSet) => void;
 
@@ -60,7 +75,12 @@ export class PendingLimit implements GatewayLimit {
       check(set);
       return () => undefined;
     };
-    this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
+    try {
+      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
+    } catch (error) {
+      if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
+      throw error;
+    }
     this.#leave = rules.subscribe({ prepare });
   }
 

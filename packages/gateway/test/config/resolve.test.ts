@@ -161,7 +161,7 @@ describe("a mistake is named with its place, what was given and what to write", 
     ["listen: 'http://a:1'", "must be host:port"],
     ["onStoreError: alow", 'must be one of allow, deny, memory, but was "alow"'],
     ["trustedPeers: 10.0.0.0/8", "must be a list of addresses"],
-    ["trustedPeers: [10.0.0.0/99]", '`trustedPeers[0]` must be an address, a range, or one of "loopback"'],
+    ["trustedPeers: [unix, 10.0.0.0/99]", '`trustedPeers`: an entry must be an address, a range, or one of "loopback"'],
     ["trustedPeers: [loopbak]", 'Did you mean "loopback"?'],
     ["trustedPeers: [0.0.0.0/0]", "trusts everyone, so that any client could choose its address"],
     ["trustedPeers: [0.0.0.0/1, 128.0.0.0/1]", "together trust everyone"],
@@ -194,6 +194,24 @@ describe("a mistake is named with its place, what was given and what to write", 
     expect(problem).toContain("Set FLOODGATE_REDIS");
     expect(problem).not.toContain("hunter2");
   });
+
+  it.each(["http://user:hunter2@app:3000", "ftp://user:hunter2@app", "http://:hunter2@", "user:hunter2@app"])(
+    "a password in the URL of the upstream (%s), which is shown nowhere",
+    (url) => {
+      const sources: Sources[] = [
+        { flags: { ...rules, upstream: url } },
+        { flags: rules, env: { FLOODGATE_UPSTREAM: url } },
+        { flags: rules, file: { path: "f.yaml", text: stringify({ upstream: url }) } },
+        { code: { ...rules, upstream: url } },
+      ];
+      for (const source of sources) {
+        const problems = problemsOf("gateway", source);
+        expect(problems).toHaveLength(1);
+        expect(problems[0]).toMatch(/upstream|UPSTREAM/);
+        expect(problems[0]).not.toContain("hunter2");
+      }
+    },
+  );
 
   it("settings that contradict each other", () => {
     expect(problemsOf("gateway", {})).toEqual([

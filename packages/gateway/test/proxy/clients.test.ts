@@ -129,7 +129,7 @@ describe("the upstream", () => {
   });
 
   it.each([
-    ["http://:1", "it is not a URL"],
+    ["http://:1", "must be a URL"],
     ["http://a/?b", "it has a query or a fragment"],
     ["http://u:p@a/", "it holds a user or a password"],
   ])("%s is refused at the start", async (upstream, reason) => {
