@@ -22,6 +22,7 @@ const mayKnow: Record<string, readonly string[]> = {
     ...["core", "core/store", "core/adapter", "core/rules", "store-memory", "store-redis", "rules"],
     ...["metrics", "metrics/prometheus", "dashboard", "dashboard/hono"],
   ],
+  migrate: [],
   cli: [
     "core",
     "core/store",
@@ -29,6 +30,7 @@ const mayKnow: Record<string, readonly string[]> = {
     "core/rules",
     "rules",
     "simulator",
+    // Loaded if it is installed.
     "gateway",
     "gateway/settings",
     "store-memory",

@@ -77,10 +77,9 @@ const papers: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/metrics": ["grafana/floodgate.json", "prometheus/alerts.yaml"],
 };
 
-/** Bundles that no user imports: a worker thread, and what one command alone loads. */
+/** Bundles that no user imports: a worker thread. */
 const programs: Readonly<Record<string, readonly string[]>> = {
   "@floodgate/rules": ["dist/parse-worker.js"],
-  "@floodgate/cli": ["dist/migrate.js"],
 };
 
 describe("the tarballs", { timeout: 30_000 }, () => {
@@ -236,6 +235,37 @@ describe("the one line", { timeout: 60_000 }, () => {
       });`,
     );
     await run(bin("jest"), ["--ci"]);
+  });
+});
+
+describe("the command line alone", { timeout: 60_000 }, () => {
+  const alone = join(temp, "alone");
+  const floodgate = (...args: string[]) => run(process.execPath, ["node_modules/@floodgate/cli/dist/main.js", ...args], alone);
+
+  beforeAll(async () => {
+    mkdirSync(alone);
+    const files = Object.fromEntries(names.map((name) => [name, `file:${tarball(name)}`]));
+    const manifest = { private: true, dependencies: { "@floodgate/cli": files["@floodgate/cli"] }, overrides: files };
+    writeFileSync(
+      join(alone, "package.json"),
+      JSON.stringify({ ...manifest, overrides: { ...files, "@floodgate/cli": "$@floodgate/cli" } }),
+    );
+    await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], alone);
+  }, 180_000);
+
+  it("brings no parser, no server and no exporter", () => {
+    const { packages } = JSON.parse(readFileSync(join(alone, "package-lock.json"), "utf8"));
+    const brought = Object.keys(packages).map((place) => place.replace(/^.*node_modules\//, ""));
+    const heavy = ["@babel/parser", "@grpc/grpc-js", "@floodgate/gateway", "hono", "httpxy", "pino", "prom-client", "protobufjs"];
+    expect(brought.filter((name) => heavy.includes(name))).toEqual([]);
+    expect(brought.length).toBeLessThan(40);
+  });
+
+  it("shows its help, and says what serve, gateway and migrate need", async () => {
+    expect(await floodgate("--help")).toContain("serve");
+    expect(await floodgate("serve", "--help")).toContain("npx -p @floodgate/cli -p @floodgate/gateway floodgate serve");
+    await expect(floodgate("gateway", "--rules", "limits.yaml")).rejects.toThrow("gateway needs the package @floodgate/gateway.");
+    await expect(floodgate("migrate", "koa-ratelimit", "a.js")).rejects.toThrow("Run npx @floodgate/migrate koa-ratelimit a.js");
   });
 });
 

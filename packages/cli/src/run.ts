@@ -5,9 +5,8 @@ import { Command, CommanderError } from "commander";
 import { addBlock, addUnblock } from "./commands/block.js";
 import { addCheck } from "./commands/check.js";
 import { addCompletion } from "./commands/completion.js";
-import { addGateway, addServe } from "./commands/gateway.js";
+import { addGateways, addMigrate } from "./commands/gateway.js";
 import { addInit } from "./commands/init.js";
-import { addMigrate } from "./commands/migrate.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
@@ -27,6 +26,8 @@ import { sanitize, sanitizeLines } from "./output/terminal.js";
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
   try {
+    await addGateways(program, io, args);
+    addMigrate(program);
     await addCompletion(program, args);
     await program.parseAsync(args, { from: "user" });
     return exitCodes.ok;
@@ -39,22 +40,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 }
 
 /** In the order of the help. */
-const commands = [
-  addInit,
-  addCheck,
-  addSimulate,
-  addPush,
-  addPull,
-  addRules,
-  addTop,
-  addStatus,
-  addReset,
-  addBlock,
-  addUnblock,
-  addServe,
-  addGateway,
-  addMigrate,
-];
+const commands = [addInit, addCheck, addSimulate, addPush, addPull, addRules, addTop, addStatus, addReset, addBlock, addUnblock];
 
 /** Throws a CommanderError where commander would exit the process. */
 function createProgram(io: Io): Command {

@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
@@ -141,4 +143,18 @@ test("--help shows the defaults of the command, and no flag of the other one", a
   const gateway = (await floodgate(["gateway", "--help"])).out.replaceAll(/\s+/g, " ");
   expect(gateway).toContain("where requests arrive: host:port or unix:/path (default: 127.0.0.1:8080)");
   expect(gateway).not.toContain("--presets");
+});
+
+test("migrate says where it is", async () => {
+  expect(await floodgate(["migrate", "express-rate-limit", "a.js", "--write"])).toMatchObject({
+    code: 64,
+    err: "floodgate: migrate is a package of its own. Run npx @floodgate/migrate express-rate-limit a.js --write\n",
+  });
+});
+
+test("the flags of serve and gateway are loaded only for them", async () => {
+  expect((await floodgate(["help", "serve"])).out).toContain("--trusted-peers");
+  expect((await floodgate(["--help"])).out).toContain("serve");
+  const script = `require(${JSON.stringify(join(__dirname, "../dist/index.js"))}); console.log(Object.keys(require.cache).filter((file) => /gateway/.test(file)).length)`;
+  expect(execFileSync(process.execPath, ["-e", script], { encoding: "utf8" })).toBe("0\n");
 });

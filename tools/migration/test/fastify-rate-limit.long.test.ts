@@ -9,7 +9,7 @@ const login = { method: "POST", path: "/login", headers: { "x-user": "ann" } };
 
 pageTest(
   new Page("fastify-rate-limit"),
-  "@fastify/rate-limit",
+  undefined,
   [
     { heading: "With Express middleware", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
     {

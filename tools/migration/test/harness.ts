@@ -1,5 +1,4 @@
-import { Readable } from "node:stream";
-import { run } from "@floodgate/cli";
+import { type Library, type Migration, migrate } from "@floodgate/migrate";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type App, exchange, type Reply, type Request, shown } from "./exchange.js";
 import { type Block, load, type Page } from "./page.js";
@@ -17,32 +16,11 @@ export function holdClock(): void {
   });
 }
 
-export interface Migrated {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly byHand: readonly { readonly line: number; readonly message: string }[];
-  readonly notes: readonly { readonly line: number; readonly message: string }[];
-}
-
-/** Rewrites code with `floodgate migrate`. */
-export async function migrated(library: string, code: string): Promise<Migrated> {
-  let out = "";
-  let err = "";
-  const exitCode = await run(["migrate", library, "-", "--json"], {
-    out: (text) => {
-      out += text;
-    },
-    err: (text) => {
-      err += text;
-    },
-    readInput: async () => code,
-    input: Readable.from([]),
-    isTerminal: false,
-    errTerminal: undefined,
-    hasColors: false,
-  });
-  if (out === "") throw new Error(err);
-  return { exitCode, ...JSON.parse(out) };
+/** Rewrites code with `migrate`. */
+function migrated(library: Library, code: string): Migration {
+  const migration = migrate(library, "app.ts", code);
+  if (migration === undefined) throw new Error(`The code does not use ${library}.`);
+  return migration;
 }
 
 /** Redis has a clock of its own. Nobody waits for the edge of such a window. */
@@ -69,7 +47,7 @@ export interface Example {
 /** Tests that both sides of a page's examples do what the page says. `npx vitest run <file> --update` writes what it shows. */
 export function pageTest(
   page: Page,
-  library: string,
+  library: Library | undefined,
   examples: readonly Example[],
   appOf: (module: never) => App | Promise<App> = ({ app }) => app,
 ): void {
@@ -80,7 +58,7 @@ export function pageTest(
       const { heading, statuses, hidesReplies, isByHand, mask = (text) => text } = example;
       const before = page.code(heading, "before").text;
       const { info, text: written } = page.code(heading, "after");
-      const after = isByHand === true ? written : await rewritten(before);
+      const after = isByHand === true || library === undefined ? written : rewritten(library, before);
       const [theirs, ours] = [await replies(example, before), await replies(example, after)];
       expect(ours.map(({ status }) => status)).toEqual(statuses ?? theirs.map(({ status }) => status));
       expect(theirs.map(({ status }) => status)).toEqual(ours.map(({ status }) => status));
@@ -93,8 +71,8 @@ export function pageTest(
       await expect(page.with(blocks)).toMatchFileSnapshot(page.path);
     });
 
-    async function rewritten(code: string): Promise<string> {
-      const { byHand, code: after } = await migrated(library, code);
+    function rewritten(from: Library, code: string): string {
+      const { byHand, code: after } = migrated(from, code);
       expect(byHand).toEqual([]);
       return after;
     }

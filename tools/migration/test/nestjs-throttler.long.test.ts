@@ -9,7 +9,7 @@ const login = { method: "POST", path: "/login" };
 
 pageTest(
   new Page("nestjs-throttler"),
-  "@nestjs/throttler",
+  undefined,
   [
     { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
     { heading: "A guard", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200], isByHand: true },

@@ -9,7 +9,7 @@ const login = (password: string) => ({ method: "POST", path: "/login", json: { u
 const ann = { headers: { "x-user": "ann" } };
 const bob = { path: "/search", headers: { "x-user": "bob" } };
 
-pageTest(new Page("rate-limiter-flexible"), "rate-limiter-flexible", [
+pageTest(new Page("rate-limiter-flexible"), undefined, [
   { heading: "A middleware", requests: [...times(5, ann), {}], statuses: [200, 200, 200, 429, 429, 200], isByHand: true },
   {
     heading: "Wrong passwords",

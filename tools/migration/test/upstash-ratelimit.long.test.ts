@@ -1,10 +1,9 @@
 import { startRedis } from "@floodgate/test-servers";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
-import { expect, it } from "vitest";
-import { exchange, times } from "./exchange.js";
-import { migrated, pageTest, withLongWindows } from "./harness.js";
-import { load, Page } from "./page.js";
+import { times } from "./exchange.js";
+import { pageTest } from "./harness.js";
+import { Page } from "./page.js";
 import { startBridge } from "./rest-bridge.js";
 
 /** A redis-server, and Upstash's REST protocol in front of it. */
@@ -25,10 +24,9 @@ async function startUpstash() {
 const chat = { path: "/chat" };
 const common = { isByHand: true, hidesReplies: true, redis: startUpstash } as const;
 
-const page = new Page("upstash-ratelimit");
 pageTest(
-  page,
-  "@upstash/ratelimit",
+  new Page("upstash-ratelimit"),
+  undefined,
   [
     {
       heading: "A middleware",
@@ -45,25 +43,3 @@ pageTest(
   ],
   ({ app }: { app: Hono }) => getRequestListener(app.fetch),
 );
-
-it("what the command writes decides the same, with a client for TCP", async () => {
-  const { code, byHand } = await migrated("@upstash/ratelimit", page.code("A limiter", "before").text);
-  expect(byHand.map(({ message }) => message.slice(0, 36))).toEqual(["`redisStore` needs a client for TCP:"]);
-  const byPerson = code.replace("@upstash/redis", "ioredis").replace(/new Redis\(\{.*?\}\)/, "new Redis(process.env.REDIS_URL)");
-  const redis = await startRedis();
-  process.env["REDIS_URL"] = `redis://127.0.0.1:${redis.port}`;
-  const module = await load<{ app: Hono; redis: { disconnect(): void } }>(`${withLongWindows(byPerson)}export { redis };`);
-  try {
-    const replies = await exchange(getRequestListener(module.app.fetch), [...times(3, chat), { method: "POST", path: "/reset" }, chat]);
-    expect(replies.map(({ status, body }) => `${status} ${body}`)).toEqual([
-      '200 {"left":6}',
-      '200 {"left":2}',
-      '429 {"left":2}',
-      "200 ",
-      '200 {"left":6}',
-    ]);
-  } finally {
-    module.redis.disconnect();
-    await redis.stop();
-  }
-});

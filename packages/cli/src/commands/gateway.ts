@@ -1,17 +1,5 @@
 import { FloodgateError } from "@floodgate/core";
-import {
-  defaultOf,
-  flagOf,
-  type Command as Name,
-  printSettings,
-  type Resolved,
-  resolveSettings,
-  type Settings,
-  SettingsError,
-  type Sources,
-  settingsOf,
-  table,
-} from "@floodgate/gateway/settings";
+import type { Command as Name, Resolved, Settings, Sources } from "@floodgate/gateway/settings";
 import { RulesError } from "@floodgate/rules";
 import { type Command, Option } from "commander";
 import { Failure } from "../failure.js";
@@ -26,29 +14,62 @@ interface OwnOptions {
   readonly printConfig?: true;
 }
 
-export function addServe(program: Command, io: Io): void {
-  const command = program.command("serve").description("Decide for gateways: nginx, Caddy, Traefik, HAProxy, Apache and Envoy ask it.");
-  addSettings(command, io, "serve");
-  examples(
-    command,
+/** The settings are those of a package that the command line does without. */
+type Gateway = typeof import("@floodgate/gateway/settings");
+
+const descriptions: Readonly<Record<Name, string>> = {
+  serve: "Decide for gateways: nginx, Caddy, Traefik, HAProxy, Apache and Envoy ask it.",
+  gateway: "Pass requests on to a server, and limit them: a reverse proxy.",
+};
+
+const shown: Readonly<Record<Name, readonly [string, ...string[]]>> = {
+  serve: [
     "serve --rules limits.yaml",
     "serve --rules limits.yaml --redis redis://127.0.0.1:6379 --key user=header:x-user",
     "serve --config floodgate.yaml --print-config",
-  );
-}
-
-export function addGateway(program: Command, io: Io): void {
-  const command = program.command("gateway").description("Pass requests on to a server, and limit them: a reverse proxy.");
-  addSettings(command, io, "gateway");
-  examples(
-    command,
+  ],
+  gateway: [
     "gateway --rules limits.yaml --upstream http://127.0.0.1:3000",
     "gateway --rules limits.yaml --upstream http://127.0.0.1:3000 --listen :80 --trusted-peers loopback,10.0.0.0/8",
-  );
+  ],
+};
+
+/** Adds `serve` and `gateway`. Their flags are added if the arguments name one of them and @floodgate/gateway is installed. */
+export async function addGateways(program: Command, io: Io, args: readonly string[]): Promise<void> {
+  for (const name of ["serve", "gateway"] as const) {
+    const command = program.command(name).description(descriptions[name]);
+    const gateway = args.includes(name) ? await installed() : undefined;
+    if (gateway !== undefined) {
+      addSettings(command, io, name, gateway);
+      examples(command, ...shown[name]);
+      continue;
+    }
+    command
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .addHelpText("after", `\n${missing(name)}`)
+      .action(() => {
+        throw new Failure("usage", missing(name));
+      });
+  }
+}
+
+function missing(name: Name): string {
+  return `${name} needs the package @floodgate/gateway. Run npm install @floodgate/gateway where @floodgate/cli is installed (--global if that is), or run npx -p @floodgate/cli -p @floodgate/gateway floodgate ${name}.`;
+}
+
+async function installed(): Promise<Gateway | undefined> {
+  try {
+    return await import("@floodgate/gateway/settings");
+  } catch (error) {
+    if (/^(ERR_)?MODULE_NOT_FOUND$/.test((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
 }
 
 /** Adds a flag for each setting of a command. */
-function addSettings(command: Command, io: Io, name: Name): void {
+function addSettings(command: Command, io: Io, name: Name, gateway: Gateway): void {
+  const { settingsOf, defaultOf, flagOf } = gateway;
   command.option("-c, --config <file>", "read settings from this file (YAML or JSON); flags and environment variables win over it");
   for (const [setting, row] of settingsOf(name)) {
     const { kind, description, secret } = row;
@@ -60,13 +81,13 @@ function addSettings(command: Command, io: Io, name: Name): void {
     const option = new Option(written, isOn ? `do not ${description}` : `${description}${defaultWords(byDefault)}`);
     command.addOption(kind.repeats === true ? option.argParser(collect) : option);
   }
-  for (const setting of othersOf(name)) command.addOption(new Option(`${flagOf(setting)} [value]`).hideHelp());
+  for (const setting of othersOf(gateway, name)) command.addOption(new Option(`${flagOf(setting)} [value]`).hideHelp());
   command.option("--print-config", "print the settings and where each comes from, and exit");
-  command.action((options: OwnOptions & Readonly<Record<string, string>>) => start(io, command, name, options));
+  command.action((options: OwnOptions & Readonly<Record<string, string>>) => start(io, command, name, gateway, options));
 }
 
 /** The settings of the other command only. */
-function othersOf(name: Name): (keyof Settings)[] {
+function othersOf({ settingsOf, table }: Gateway, name: Name): (keyof Settings)[] {
   const own = settingsOf(name).map(([setting]) => setting);
   return (Object.keys(table) as (keyof Settings)[]).filter((setting) => !own.includes(setting));
 }
@@ -78,15 +99,20 @@ function defaultWords(value: unknown): string {
   return ` (default: ${value})`;
 }
 
-async function start(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<void> {
-  const resolved = checkedSettings(io, name, await sourcesOf(io, command, name, options));
+async function start(
+  io: Io,
+  command: Command,
+  name: Name,
+  settings: Gateway,
+  options: OwnOptions & Readonly<Record<string, string>>,
+): Promise<void> {
+  const resolved = checkedSettings(io, name, settings, await sourcesOf(io, command, name, settings, options));
   for (const note of resolved.notes) io.err(`floodgate: ${note}\n`);
   if (options.printConfig === true) {
-    io.out(printSettings(name, resolved));
+    io.out(settings.printSettings(name, resolved));
     return;
   }
   const stopped = stopSignal();
-  // Loaded here, because other commands need none of the servers.
   const { serve, gateway } = await import("@floodgate/gateway");
   const running = await (name === "serve" ? serve : gateway)(resolved.settings).catch((error) => refuse(io, resolved, error));
   await stopped;
@@ -112,7 +138,7 @@ function refuse(io: Io, { settings: { rules }, origins }: Resolved, error: unkno
 }
 
 /** @throws Failure if settings are wrong. All mistakes are printed before. */
-function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
+function checkedSettings(io: Io, name: Name, { resolveSettings, SettingsError }: Gateway, sources: Sources): Resolved {
   try {
     return resolveSettings(name, sources);
   } catch (error) {
@@ -123,15 +149,24 @@ function checkedSettings(io: Io, name: Name, sources: Sources): Resolved {
   }
 }
 
-async function sourcesOf(io: Io, command: Command, name: Name, options: OwnOptions & Readonly<Record<string, string>>): Promise<Sources> {
+async function sourcesOf(
+  io: Io,
+  command: Command,
+  name: Name,
+  gateway: Gateway,
+  options: OwnOptions & Readonly<Record<string, string>>,
+): Promise<Sources> {
+  const { flagOf, settingsOf } = gateway;
+  const attributeOf = (setting: keyof Settings) => attributeOfFlag(flagOf(setting));
+  const isGiven = (setting: keyof Settings) => command.getOptionValueSource(attributeOf(setting)) === "cli";
   const path = options.config ?? process.env["FLOODGATE_CONFIG"];
-  for (const setting of othersOf(name)) {
-    if (!isGiven(command, setting)) continue;
+  for (const setting of othersOf(gateway, name)) {
+    if (!isGiven(setting)) continue;
     const other = name === "serve" ? "gateway" : "serve";
     throw new Failure("usage", `${flagOf(setting)} is a setting of floodgate ${other}, not of floodgate ${name}. Remove it.`);
   }
   const given = settingsOf(name).flatMap(([setting]): [keyof Settings, string][] => {
-    return isGiven(command, setting) ? [[setting, options[attributeOf(setting)] as string]] : [];
+    return isGiven(setting) ? [[setting, options[attributeOf(setting)] as string]] : [];
   });
   return {
     flags: Object.fromEntries(given),
@@ -140,15 +175,9 @@ async function sourcesOf(io: Io, command: Command, name: Name, options: OwnOptio
   };
 }
 
-function isGiven(command: Command, setting: keyof Settings): boolean {
-  return command.getOptionValueSource(attributeOf(setting)) === "cli";
-}
-
 /** The name under which commander has the value of a flag. */
-function attributeOf(setting: keyof Settings): string {
-  return flagOf(setting)
-    .slice(2)
-    .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+function attributeOfFlag(flag: string): string {
+  return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 async function configFile(io: Io, path: string): Promise<{ path: string; text: string }> {
@@ -173,4 +202,17 @@ function stopSignal(): Promise<void> {
       });
     }
   });
+}
+
+/** Adds `migrate`, which says where it is: a package of its own, because it needs a parser that nothing else needs. */
+export function addMigrate(program: Command): void {
+  program
+    .command("migrate", { hidden: true })
+    .description("Rewrite the calls of another rate limiter: npx @floodgate/migrate.")
+    .argument("[words...]")
+    .allowUnknownOption()
+    .action((words: readonly string[]) => {
+      const given = words.length === 0 ? "express-rate-limit app.js" : words.join(" ");
+      throw new Failure("usage", `migrate is a package of its own. Run npx @floodgate/migrate ${given}`);
+    });
 }

@@ -1,23 +1,23 @@
 import type { Node } from "@babel/types";
-import { bare, entryOf, isFunction } from "./nodes.js";
+import { bare, entryOf, isFunction, names, walk } from "./nodes.js";
 import { nameOf, Options, type Property } from "./options.js";
 import { type Call, end, type Import, type Source, start } from "./source.js";
 import { nameFrom } from "./write.js";
 
-/** How calls of one library become calls of Floodgate's. */
-export interface PeerRules {
-  /** The modules of the library, and of its stores. */
+/** How calls of one middleware become calls of Floodgate's. */
+export interface MiddlewareRules {
+  /** The module of the library, and those of its stores. */
   readonly modules: readonly string[];
   /** The package of ours. */
   readonly ours: string;
-  /** Which exports build a limit. */
+  /** Which exports of the first module build a limit. */
   readonly builders: readonly string[];
-  /** Our function that builds one. */
-  readonly builds: string;
   /** Types that have another name here. */
   readonly types?: Readonly<Record<string, string>>;
-  /** Rewrites one call. */
+  /** Rewrites one call. What it leaves to do by hand keeps the call as it is. */
   rewrite(rewriting: Rewriting, call: Call): void;
+  /** Rewrites what the file reads of decisions. */
+  rewriteReaders(rewriting: Rewriting): void;
 }
 
 /** The state of a file while it is rewritten. */
@@ -30,19 +30,52 @@ export class Rewriting {
   /** Where identifiers stand that are rewritten, so that their import can go. */
   readonly #done = new Set<number>();
   readonly #names = new Set<string>();
-  readonly #rules: PeerRules;
+  readonly #rules: MiddlewareRules;
+  /** The calls that do not stay as they are. */
+  readonly rewritten: readonly Call[];
 
-  constructor(source: Source, rules: PeerRules) {
+  /** @param left the positions of the calls that stay as they are. */
+  constructor(source: Source, rules: MiddlewareRules, left: ReadonlySet<number>) {
     this.source = source;
     this.#rules = rules;
     this.imports = source.imports(rules.modules);
-    this.calls = source.calls(this.imports, (exported) => rules.builders.includes(exported));
+    this.calls = source.calls(this.imports, ({ module, exported }) => module === rules.modules[0] && rules.builders.includes(exported));
+    this.rewritten = this.calls.filter(({ node }) => !left.has(start(node)));
+  }
+
+  /** Reports a call for each request, whose counts would begin anew each time, and one of a name that is not surely the library's. */
+  checkPlace({ node, parent }: Call): void {
+    const { source } = this;
+    const name = parent?.type === "VariableDeclarator" && parent.id.type === "Identifier" ? parent.id.name : undefined;
+    let isInFunction = false;
+    let isPerRequest = parent?.type === "CallExpression" && parent.callee === node;
+    for (const outer of source.around(node)) {
+      if (!isFunction(outer) && outer.type !== "FunctionDeclaration") continue;
+      isInFunction = true;
+      if (outer.params.some((parameter) => names(parameter).some((word) => /^_?next$/.test(word)))) isPerRequest = true;
+    }
+    if (isInFunction && name !== undefined) {
+      walk(source.program, (other) => {
+        if (other.type === "CallExpression" && other.callee.type === "Identifier" && other.callee.name === name) isPerRequest = true;
+      });
+    }
+    if (isPerRequest)
+      source.handle(
+        node,
+        "This makes a limit for each request, whose counts begin anew each time. Make the limit once, outside of the function.",
+      );
+    const callee = bare(node.callee);
+    if (callee.type === "Identifier" && source.declares(callee.name, this.imports)) {
+      source.handle(node, `\`${callee.name}\` has several meanings in this file. Rename one of them.`);
+    }
   }
 
   /** Notes that a name must be imported. */
-  need(name: string, from: string = this.#rules.ours): void {
-    const names = this.needed.get(from) ?? new Set();
-    this.needed.set(from, names.add(name));
+  need(name: string, user: Node, from: string = this.#rules.ours): void {
+    if (this.source.declares(name, []))
+      this.source.handle(user, `\`${name}\` of ${from} is needed here, but the file has a \`${name}\`. Rename it.`);
+    const needed = this.needed.get(from) ?? new Set();
+    this.needed.set(from, needed.add(name));
   }
 
   /** Notes that a part of the file no longer needs the imports that it uses. */

@@ -1,24 +1,16 @@
-import { headersOf } from "../headers.js";
-import {
-  functionOf,
-  inlineOptions,
-  rewriteKeyFunction,
-  rewriteLimit,
-  rewriteRefunds,
-  rewriteRequestFunction,
-  takeAnswer,
-} from "../middleware.js";
-import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
-import type { Options } from "../options.js";
-import { type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
-import { type Call, end } from "../source.js";
+import { headersOf } from "./headers.js";
+import { functionOf, inlineOptions, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
+import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
+import type { Options } from "./options.js";
+import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { type Call, end } from "./source.js";
 
-export const rules: PeerRules = {
+export const rules: MiddlewareRules = {
   modules: ["hono-rate-limiter"],
   ours: "@floodgate/hono",
   builders: ["rateLimiter"],
-  builds: "rateLimit",
   rewrite,
+  rewriteReaders,
 };
 
 const whatTo: Readonly<Record<string, string>> = {
@@ -38,9 +30,8 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   if (key !== undefined && /x-forwarded-for|x-real-ip|cf-connecting-ip/i.test(source.text(key))) {
     source.note(key, "Anyone can send this header. Remove `key` to count by address, and write `clientIp` for the proxy in front.");
   }
-  rewriteKeyFunction(rewriting, options, key, () => false);
-  const skip = options.take("skip");
-  if (skip !== undefined) rewriteRequestFunction(source, options, skip, "skip");
+  rewriteKeyFunction(rewriting, options, key, "c", () => false);
+  rewriteSkip(source, options, options.take("skip"), "c");
   rewriteRefunds(source, options, ([c]) => (c === undefined ? [] : [`${c}.res.status`]));
   rewriteStore(rewriting, options);
   if (rewriting.calls.length > 1) {
@@ -48,7 +39,6 @@ function rewrite(rewriting: Rewriting, call: Call): void {
     if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
   }
   headersOf(source, options, "draft-6", false);
-  rewriteVariables(rewriting);
   rewriting.finish(options, whatTo);
 }
 
@@ -96,16 +86,16 @@ function rewriteStore({ source }: Rewriting, options: Options): void {
 }
 
 /** What handlers read: `c.get("rateLimit").resetTime`, `c.get("rateLimitStore")`. */
-function rewriteVariables({ source }: Rewriting): void {
-  walk(source.program, (node) => {
-    if (node.type === "CallExpression" && propertyName(node.callee) === "get" && node.arguments[0]?.type === "StringLiteral") {
-      if (node.arguments[0].value === "rateLimitStore") {
-        source.handle(node, "Write limit.limiter.reset(key), where `limit` is the middleware.");
-      }
-      return;
-    }
-    if ((node.type === "MemberExpression" || node.type === "OptionalMemberExpression") && propertyName(node) === "resetTime") {
-      source.handle(node, `Write new Date(Date.now() + ${source.text(node.object)}.resetAfterMs).`);
+function rewriteReaders({ source }: Rewriting): void {
+  walk(source.program, (node, parent) => {
+    if (node.type !== "CallExpression" || propertyName(node.callee) !== "get" || node.arguments[0]?.type !== "StringLiteral") return;
+    const { value } = node.arguments[0];
+    const member = parent && propertyName(parent);
+    if (value === "rateLimitStore") source.handle(node, "Write limit.limiter.reset(key), where `limit` is the middleware.");
+    else if (value === "rateLimit" && member === "resetTime") {
+      source.handle(node, `Write new Date(Date.now() + ${source.text(node)}.resetAfterMs).`);
+    } else if (value === "rateLimit" && member !== "limit" && member !== "remaining" && member !== "used") {
+      source.handle(node, "This is a decision now: limit, used, remaining, retryAfterMs, resetAfterMs.");
     }
   });
 }

@@ -1,5 +1,5 @@
 import type { Node } from "@babel/types";
-import { headersOf } from "../headers.js";
+import { headersOf } from "./headers.js";
 import {
   functionOf,
   inlineOptions,
@@ -7,21 +7,21 @@ import {
   rewriteKeyFunction,
   rewriteLimit,
   rewriteRefunds,
-  rewriteRequestFunction,
+  rewriteSkip,
   takeAnswer,
-} from "../middleware.js";
-import { argument, bare, constantOf, isFunction, parameterName, propertyName, references, walk } from "../nodes.js";
-import type { Options } from "../options.js";
-import { isFunctionProperty, type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
-import { type Call, end } from "../source.js";
+} from "./middleware.js";
+import { argument, bare, type CallNode, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
+import { nameOf, type Options } from "./options.js";
+import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import { type Call, end } from "./source.js";
 
-export const rules: PeerRules = {
+export const rules: MiddlewareRules = {
   modules: ["express-rate-limit", "rate-limit-redis"],
   ours: "@floodgate/express",
   builders: ["default", "rateLimit"],
-  builds: "rateLimit",
   types: { RateLimitRequestHandler: "RateLimitMiddleware" },
   rewrite,
+  rewriteReaders,
 };
 
 const whatTo: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   }
   const options = rewriting.optionsOf(call, given);
   if (options === undefined) return;
-  const property = decisionName(rewriting, options);
+  decisionName(rewriting, options);
   rewriteLimit(
     rewriting,
     options,
@@ -47,8 +47,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   );
   rewriteAnswer(rewriting, options);
   rewriteKey(rewriting, options);
-  const skip = options.take("skip");
-  if (skip !== undefined) rewriteRequestFunction(source, options, skip, "skip");
+  rewriteSkip(source, options, options.take("skip"), "req");
   rewriteRefunds(source, options, ([, response]) => (response === undefined ? [] : [`${response}.statusCode`]));
   const storePrefix = rewriteStore(rewriting, options);
   rewriteName(rewriting, call, options, storePrefix);
@@ -57,19 +56,14 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   options.remove(validate);
   if (validate !== undefined) source.note(validate, "`validate` is removed: options are always checked, when `rateLimit` is called.");
   rewriteMembers(rewriting, call);
-  rewriteDecisions(rewriting, property);
   rewriting.finish(options, whatTo);
 }
 
-/** @returns the name of the decision on the request. */
-function decisionName({ source }: Rewriting, options: Options): string {
+function decisionName({ source }: Rewriting, options: Options): void {
   const given = options.take("requestPropertyName");
-  if (given === undefined) return "rateLimit";
+  if (given === undefined) return;
   options.rename(given, "decisionName");
-  const name = constantOf(valueIn(given));
-  if (typeof name === "string") return name;
-  source.handle(given, "`decisionName` must be a text.");
-  return "rateLimit";
+  if (typeof constantOf(valueIn(given)) !== "string") source.handle(given, "`decisionName` must be a text.");
 }
 
 /** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
@@ -120,8 +114,8 @@ function rewriteKey(rewriting: Rewriting, options: Options): void {
     else if (isFunctionProperty(subnet)) source.handle(subnet, "`ipv6Prefix` is one number for all clients.");
     else options.rename(subnet, "ipv6Prefix");
   }
-  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), (node, request) => {
-    if (node.type === "CallExpression") return source.exportedName(node.callee, rewriting.imports) === "ipKeyGenerator";
+  rewriteKeyFunction(rewriting, options, options.take("keyGenerator"), "req", (node, request) => {
+    if (node.type === "CallExpression") return source.exported(node.callee, rewriting.imports)?.exported === "ipKeyGenerator";
     return propertyName(node) === "ip" && isMemberOf(node, request);
   });
 }
@@ -137,21 +131,20 @@ function rewriteStore(rewriting: Rewriting, options: Options): { prefix: string 
     return undefined;
   }
   const value = valueIn(store);
-  const made = value.type === "NewExpression" ? source.exportedName(value.callee, rewriting.imports) : undefined;
-  if (made === "MemoryStore") {
+  const made = value.type === "NewExpression" ? source.exported(value.callee, rewriting.imports) : undefined;
+  if (made?.exported === "MemoryStore") {
     rewriting.done(value);
     options.remove(store);
     options.remove(pass);
     return undefined;
   }
-  const redis =
-    value.type === "NewExpression" && (made === "RedisStore" || made === "default") ? redisOf(rewriting, argument(value, 0)) : undefined;
+  const redis = value.type === "NewExpression" && made?.module === "rate-limit-redis" ? redisOf(rewriting, argument(value, 0)) : undefined;
   if (redis === undefined) {
     source.handle(store, "Floodgate has stores for memory and Redis. Write `store: redisStore(client)`, or see docs/writing-a-store.md.");
     return undefined;
   }
   rewriting.done(value);
-  rewriting.need("redisStore", "@floodgate/store-redis");
+  rewriting.need("redisStore", store, "@floodgate/store-redis");
   options.set(store, `store: redisStore(${redis.client})`);
   if (typeof passes !== "boolean") source.handle(pass ?? store, 'Write `onStoreError: "allow"` or `"deny"`.');
   else if (pass === undefined) options.add('onStoreError: "deny"');
@@ -167,7 +160,7 @@ function redisOf({ source }: Rewriting, given: Node | undefined): { client: stri
   let prefix: string | undefined;
   for (const property of object.properties) {
     if (property.type === "SpreadElement" || property.key.type !== "Identifier") return undefined;
-    const value = valueIn(property);
+    const value = functionOf(source, valueIn(property)) ?? valueIn(property);
     if (property.key.name === "prefix") {
       const text = constantOf(value);
       if (typeof text !== "string") return undefined;
@@ -176,7 +169,10 @@ function redisOf({ source }: Rewriting, given: Node | undefined): { client: stri
       walk(value.body, (node) => {
         if (node.type !== "CallExpression" || node.callee.type !== "MemberExpression") return;
         const method = propertyName(node.callee);
-        if (method === "sendCommand" || method === "call") client = source.text(node.callee.object);
+        const object = bare(node.callee.object);
+        // A call may make a client, or find one only later.
+        const isClient = object.type === "Identifier" || object.type === "MemberExpression";
+        if ((method === "sendCommand" || method === "call") && isClient) client = source.text(object);
       });
     } else if (property.key.name !== "resetExpiryOnChange") return undefined;
   }
@@ -216,15 +212,29 @@ function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
 }
 
 /** What handlers read of the request: `req.rateLimit.resetTime`. */
-function rewriteDecisions({ source }: Rewriting, property: string): void {
-  walk(source.program, (node) => {
+function rewriteReaders({ source, rewritten }: Rewriting): void {
+  const names = rewritten.map(({ node }) => decisionOf(node));
+  walk(source.program, (node, parent) => {
     if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
-    if (propertyName(bare(node.object)) !== property) return;
-    const member = propertyName(node);
-    const at = source.text(node.object);
-    if (source.isRewritten(node)) return;
-    if (member === "current") source.replace(node.property, "used");
+    const object = bare(node.object);
+    if (!names.includes(propertyName(node)) || object.type !== "Identifier" || !/^_?(req|request)$/.test(object.name)) return;
+    const around = parent && bare(parent) === node ? [...source.around(parent)][0] : parent;
+    const reader = around?.type === "MemberExpression" || around?.type === "OptionalMemberExpression" ? around : undefined;
+    const member = reader && propertyName(reader);
+    const at = source.text(node);
+    if (member === "current" && reader !== undefined) source.replace(reader.property, "used");
     else if (member === "resetTime") source.handle(node, `Write new Date(Date.now() + ${at}.resetAfterMs).`);
     else if (member === "key") source.handle(node, "A decision has no `key`. Compute it again, or read it from the events of `onEvent`.");
+    else if (member !== "limit" && member !== "remaining" && member !== "used") {
+      source.handle(node, `${at} is a decision now: limit, used, remaining, retryAfterMs, resetAfterMs.`);
+    }
   });
+}
+
+function decisionOf(node: CallNode): string | undefined {
+  const [given] = node.arguments;
+  if (given?.type !== "ObjectExpression") return "rateLimit";
+  const property = given.properties.find((one) => one.type === "ObjectProperty" && nameOf(one) === "requestPropertyName");
+  const value = property?.type === "ObjectProperty" ? constantOf(property.value) : undefined;
+  return typeof value === "string" ? value : "rateLimit";
 }

@@ -1,8 +1,7 @@
 import { parse } from "@babel/parser";
 import type { File, Node, Statement } from "@babel/types";
 import MagicString from "magic-string";
-import { Failure } from "../failure.js";
-import { bare, type CallNode, propertyName, references, walk } from "./nodes.js";
+import { bare, type CallNode, names, propertyName, references, walk } from "./nodes.js";
 
 /** Something that a person has to do or to know. */
 export interface Remark {
@@ -16,9 +15,13 @@ export interface Remark {
 /** A call that builds a limit. */
 export interface Call {
   readonly node: CallNode;
-  /** What the package exports: `default`, `rateLimit`, … */
-  readonly exported: string;
   readonly parent: Node | undefined;
+}
+
+/** What an expression is of a package: `default`, `rateLimit`, … */
+interface Exported {
+  readonly exported: string;
+  readonly module: string;
 }
 
 /** A name that a statement takes from the package. */
@@ -45,13 +48,19 @@ export class Source {
   readonly code: string;
   readonly #file: File;
   readonly #uses = new Map<string, readonly Node[]>();
-  readonly #replaced: [from: number, to: number][] = [];
+  readonly #parents = new Map<Node, Node | undefined>();
 
-  /** @throws Failure if the file cannot be parsed. */
+  /** @throws SyntaxError if the file cannot be parsed. */
   constructor(name: string, code: string) {
     this.code = code;
     this.#file = parsed(name, code);
     this.edits = new MagicString(code);
+    walk(this.program, (node, parent) => this.#parents.set(node, parent));
+  }
+
+  /** The nodes around a node, from the inside out. */
+  *around(node: Node): Generator<Node> {
+    for (let outer = this.#parents.get(node); outer !== undefined; outer = this.#parents.get(outer)) yield outer;
   }
 
   get program(): Node {
@@ -76,13 +85,7 @@ export class Source {
   }
 
   replace(node: Node, text: string): void {
-    this.#replaced.push([start(node), end(node)]);
     this.edits.overwrite(start(node), end(node), text);
-  }
-
-  /** Whether a part of the file has been replaced. */
-  isRewritten(node: Node): boolean {
-    return this.#replaced.some(([from, to]) => from < end(node) && start(node) < to);
   }
 
   /** The statements that import one of these modules. Dynamic imports and re-exports are left to do by hand. */
@@ -97,6 +100,11 @@ export class Source {
       } else if (node.type === "VariableDeclaration") {
         const [declarator] = node.declarations;
         const required = declarator?.init && requiredModule(declarator.init);
+        const others = node.declarations.slice(1).map(({ init }) => init && requiredModule(init)?.module);
+        if (others.some((other) => other && modules.includes(other))) {
+          this.handle(node, "Write const { rateLimit } = require(...) in a statement of its own.");
+          return;
+        }
         if (declarator === undefined || required === undefined || required === null || !modules.includes(required.module)) return;
         const bindings = node.declarations.length === 1 ? requireBindings(declarator.id, required.property) : undefined;
         if (bindings === undefined) this.handle(node, `Write const { rateLimit } = require(...) in a statement of its own.`);
@@ -112,30 +120,34 @@ export class Source {
     return found;
   }
 
+  /** Reports imports of which nothing is called: types, or options of another file. */
+  handleImports(imports: readonly Import[]): void {
+    for (const { node, module } of imports) this.handle(node, `${module} is imported here, and not called. Rewrite what uses it.`);
+  }
+
   /** The calls of what was imported. `isBuilder` says which exports build a limit. */
-  calls(imports: readonly Import[], isBuilder: (exported: string) => boolean): Call[] {
+  calls(imports: readonly Import[], isBuilder: (exported: Exported) => boolean): Call[] {
     const found: Call[] = [];
     walk(this.program, (node, parent) => {
       if (node.type !== "CallExpression" && node.type !== "NewExpression") return;
-      const exported = this.exportedName(node.callee, imports);
-      if (exported !== undefined && isBuilder(exported)) found.push({ node, exported, parent });
+      const exported = this.exported(node.callee, imports);
+      if (exported !== undefined && isBuilder(exported)) found.push({ node, parent });
     });
     return found;
   }
 
-  /** Which export of the package an expression is. */
-  exportedName(node: Node, imports: readonly Import[]): string | undefined {
-    const bindings = imports.flatMap((statement) => statement.bindings);
+  /** Which export of which package an expression is. */
+  exported(node: Node, imports: readonly Import[]): Exported | undefined {
     const inner = bare(node);
-    if (inner.type === "Identifier") {
-      const binding = bindings.find(({ local }) => local === inner.name);
-      return binding?.exported === "*" ? "default" : binding?.exported;
+    for (const { bindings, module } of imports) {
+      for (const { local, exported } of bindings) {
+        if (inner.type === "Identifier" && inner.name === local) return { module, exported: exported === "*" ? "default" : exported };
+        const isMember = inner.type === "MemberExpression" && inner.object.type === "Identifier" && inner.object.name === local;
+        const property = isMember && (exported === "*" || exported === "default") ? propertyName(inner) : undefined;
+        if (property !== undefined) return { module, exported: property };
+      }
     }
-    if (inner.type !== "MemberExpression" || inner.object.type !== "Identifier") return undefined;
-    const { name } = inner.object;
-    return bindings.some(({ local, exported }) => local === name && (exported === "*" || exported === "default"))
-      ? propertyName(inner)
-      : undefined;
+    return undefined;
   }
 
   /** Where a name is used, and where it is imported. */
@@ -145,13 +157,13 @@ export class Source {
     return uses;
   }
 
-  /** The initial value of a constant. */
+  /** The initial value of a constant that only this file reads, without a type of its own. */
   constant(name: string): { readonly value: Node; readonly uses: number } | undefined {
     let value: Node | undefined;
-    walk(this.program, (node) => {
-      if (node.type !== "VariableDeclaration" || node.kind !== "const") return;
+    walk(this.program, (node, parent) => {
+      if (node.type !== "VariableDeclaration" || node.kind !== "const" || parent?.type === "ExportNamedDeclaration") return;
       for (const { id, init } of node.declarations) {
-        if (id.type === "Identifier" && id.name === name && init) value = init;
+        if (id.type === "Identifier" && id.name === name && !id.typeAnnotation && init) value = init;
       }
     });
     return value && { value, uses: this.uses(name).length - 1 };
@@ -161,17 +173,18 @@ export class Source {
   declares(name: string, imports: readonly Import[]): boolean {
     let isDeclared = false;
     walk(this.program, (node) => {
-      if (imports.some((statement) => statement.node.start === node.start && statement.node.end === node.end)) return;
-      const ids =
+      if (imports.some(({ node: own }) => start(own) <= start(node) && end(node) <= end(own))) return;
+      const declared =
         node.type === "VariableDeclarator"
           ? [node.id]
           : "params" in node && Array.isArray(node.params)
-            ? [...node.params, ...("id" in node && node.id ? [node.id] : [])]
-            : node.type === "ImportSpecifier" || node.type === "ImportDefaultSpecifier" || node.type === "ImportNamespaceSpecifier"
-              ? [node.local]
-              : [];
-      const inOwnImport = imports.some(({ node: own }) => start(own) <= start(node) && end(node) <= end(own));
-      if (!inOwnImport && ids.some((id) => id.type === "Identifier" && id.name === name)) isDeclared = true;
+            ? [...(node.params as Node[]), ...("id" in node && node.id ? [node.id as Node] : [])]
+            : node.type === "ClassDeclaration" && node.id
+              ? [node.id]
+              : node.type === "ImportSpecifier" || node.type === "ImportDefaultSpecifier" || node.type === "ImportNamespaceSpecifier"
+                ? [node.local]
+                : [];
+      if (declared.some((pattern) => names(pattern).includes(name))) isDeclared = true;
     });
     return isDeclared;
   }
@@ -186,19 +199,21 @@ export function end(node: Node): number {
 }
 
 function parsed(name: string, code: string): File {
-  // Standard input has no name that says which it is.
-  const isTypeScript = name === "stdin" || /\.[cm]?tsx?$/.test(name);
-  const isPlainTypeScript = isTypeScript && !name.endsWith("x");
+  const isTypeScript = /\.[cm]?tsx?$/.test(name);
+  const isPlain = isTypeScript && !name.endsWith("x");
   try {
     return parse(code, {
       sourceType: "unambiguous",
       allowReturnOutsideFunction: true,
-      plugins: isTypeScript ? ["typescript", "decorators-legacy", ...(isPlainTypeScript ? [] : (["jsx"] as const))] : ["jsx"],
+      plugins: [
+        ...(isTypeScript ? (["typescript", "decorators-legacy"] as const) : (["flow"] as const)),
+        ...(isPlain ? [] : (["jsx"] as const)),
+      ],
     });
   } catch (error) {
     const { loc, message } = error as Error & { loc?: { line: number; column: number } };
     const at = loc === undefined ? "" : `:${loc.line}:${loc.column + 1}`;
-    throw new Failure("refused", `${name}${at}: this is not JavaScript that can be read: ${message.replace(/ \(\d+:\d+\)$/, "")}`);
+    throw new SyntaxError(`${name}${at}: this is not JavaScript that can be read: ${message.replace(/ \(\d+:\d+\)$/, "")}`);
   }
 }
 

@@ -22,10 +22,12 @@ export class Options {
     return this.#object;
   }
 
-  /** The first of these options that is given. */
+  /** The option that is given under one of these names. */
   take(...names: string[]): Property | undefined {
     for (const name of names) this.#known.add(name);
-    return this.#properties.find((property) => names.includes(nameOf(property) ?? ""));
+    const [given, ...others] = this.#properties.filter((property) => names.includes(nameOf(property) ?? ""));
+    for (const other of others) this.#source.handle(other, "This option is given twice. Remove one of them.");
+    return given;
   }
 
   /** Writes another option in place of one. */
@@ -35,6 +37,7 @@ export class Options {
 
   /** Gives an option another name. Its value stays. */
   rename(property: Property, name: string): void {
+    if (nameOf(property) === name) return;
     if (property.type === "ObjectProperty" && property.shorthand) this.set(property, `${name}: ${this.#source.text(property.key)}`);
     else this.#source.edits.overwrite(start(property.key), end(property.key), name);
   }

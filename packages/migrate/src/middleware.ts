@@ -1,5 +1,16 @@
 import type { Node } from "@babel/types";
-import { bare, constantOf, entryOf, type FunctionNode, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
+import {
+  bare,
+  constantOf,
+  entryOf,
+  type FunctionNode,
+  isFunction,
+  parameterName,
+  propertyName,
+  references,
+  returnsBoolean,
+  walk,
+} from "./nodes.js";
 import type { Options, Property } from "./options.js";
 import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
 import { end, type Source, start } from "./source.js";
@@ -11,6 +22,7 @@ import { durationCode } from "./write.js";
 function windowCode(source: Source, property: Property): string | undefined {
   const ms = constantOf(valueIn(property));
   if (typeof ms === "number" && Number.isInteger(ms) && ms > 0) return durationCode(ms);
+  if (ms !== undefined) source.handle(property, 'Write a window with a whole number and a unit: window: "15m".');
   return property.type === "ObjectProperty" ? source.text(property.value) : undefined;
 }
 
@@ -41,6 +53,7 @@ export function rewriteLimit(
 ): void {
   const { source } = rewriting;
   if (limit === undefined) options.add(`limit: ${defaults.limit}`);
+  else checkLimit(source, limit);
   const value = limit && functionOf(source, valueIn(limit));
   if (limit === undefined || value === undefined) {
     if (limit !== undefined) options.rename(limit, "limit");
@@ -49,7 +62,7 @@ export function rewriteLimit(
   }
   const code = window === undefined ? durationCode(defaults.windowMs) : (windowCode(source, window) ?? "");
   options.remove(window);
-  rewriting.need("slidingWindowCounter");
+  rewriting.need("slidingWindowCounter", limit);
   const inside = valueIn(limit);
   if (inside.type === "ArrowFunctionExpression" && inside.body.type !== "BlockStatement" && inside.params.length <= 1) {
     options.rename(limit, "policy");
@@ -65,6 +78,20 @@ export function rewriteLimit(
     source.handle(limit, "Write `policy: (request) => slidingWindowCounter({ limit, window })`. It gets only the request.");
   }
   source.note(limit, "With a `policy` that is a function, `limiter.reset` fails until the first request. Prefer `plan` and `plans`.");
+}
+
+/** Reports a limit that means another thing here, or nothing. */
+function checkLimit(source: Source, limit: Property): void {
+  const value = constantOf(valueIn(limit));
+  if (value === 0)
+    source.handle(limit, "A limit of 0 rejects everything here. If it meant no limit, remove the middleware; else write limit: 0.");
+  else if (value !== undefined && typeof value !== "number") source.handle(limit, "`limit` must be a number: limit: 100.");
+  walk(limit, (node) => {
+    const name = node.type === "Identifier" ? node.name : propertyName(node);
+    if (name === "Infinity" || name === "POSITIVE_INFINITY" || name === "NaN") {
+      source.handle(node, `\`${name}\` is not a limit. To limit nothing, write skip: (request) => ..., or do not mount the middleware.`);
+    }
+  });
 }
 
 /** Removes the parentheses around an expression. */
@@ -95,7 +122,7 @@ export function functionOf(source: Source, node: Node): FunctionNode | undefined
   }
   let found: FunctionNode | undefined;
   walk(source.program, (inner) => {
-    if (inner.type === "FunctionDeclaration" && inner.id?.name === node.name) found = inner as unknown as FunctionNode;
+    if (inner.type === "FunctionDeclaration" && inner.id?.name === node.name) found = inner;
   });
   return found;
 }
@@ -115,12 +142,45 @@ function dropParameters(source: Source, node: FunctionNode, from: number): boole
   return true;
 }
 
-/** `skip`, `keyGenerator`, …: a function of the request only. `what` says what to do if it reads more. */
-export function rewriteRequestFunction(source: Source, options: Options, property: Property, name: string): void {
-  options.rename(property, name);
+/** A function of the request becomes `skip`, which answers true or false. */
+export function rewriteSkip(source: Source, options: Options, property: Property | undefined, request: string): void {
+  if (property === undefined) return;
+  options.rename(property, "skip");
   const value = valueIn(property);
-  if (!isFunction(value) || dropParameters(source, value, 1)) return;
-  source.handle(property, `\`${name}\` gets the request, and not the response. Rewrite what uses it.`);
+  const known = functionOf(source, value);
+  if (readsMore(source, value, known)) source.handle(property, "`skip` gets the request, and not the response. Rewrite what uses it.");
+  else if (known !== undefined && returnsBoolean(known)) return;
+  else if (value.type === "ObjectMethod") source.handle(property, "`skip` must answer true or false.");
+  else if (value.type !== "ArrowFunctionExpression" || value.body.type === "BlockStatement") {
+    // The code from the edits: a parameter that is not used has been removed.
+    const code = isFunction(value) ? `(${source.edits.slice(start(value), end(value))})` : calleeCode(source, value);
+    options.set(property, `skip: async (${request}) => Boolean(await ${code}(${request}))`);
+  } else {
+    // A call may answer a promise, which is not false.
+    const mayWait = value.async || hasCall(value.body);
+    withoutParentheses(source, value.body);
+    if (mayWait && !value.async) source.edits.appendRight(start(value), "async ");
+    source.edits.appendRight(start(value.body), mayWait ? "Boolean(await (" : "Boolean(");
+    source.edits.appendLeft(end(value.body), mayWait ? "))" : ")");
+  }
+}
+
+/** Whether a function uses more than the request. Parameters that it does not use are removed. */
+function readsMore(source: Source, value: Node, known: FunctionNode | undefined): boolean {
+  return isFunction(value) ? !dropParameters(source, value, 1) : known !== undefined && known.params.length > 1;
+}
+
+/** A function as code that can be called. */
+function calleeCode(source: Source, value: Node): string {
+  return value.type === "Identifier" || value.type === "MemberExpression" ? source.text(value) : `(${source.text(value)})`;
+}
+
+function hasCall(node: Node): boolean {
+  let isFound = false;
+  walk(node, ({ type }) => {
+    if (type === "CallExpression" || type === "OptionalCallExpression") isFound = true;
+  });
+  return isFound;
 }
 
 /** Code for `body`, or for a call that sends it. Undefined if it is a function. */
@@ -224,14 +284,23 @@ export function rewriteKeyFunction(
   rewriting: Rewriting,
   options: Options,
   given: Property | undefined,
+  requestName: string,
   isAddress: (node: Node, request: string) => boolean,
 ): void {
   const { source } = rewriting;
   if (given === undefined) return;
   const value = valueIn(given);
+  if (readsMore(source, value, functionOf(source, value))) {
+    source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
+    return;
+  }
   if (!isFunction(value)) {
-    options.rename(given, "key");
-    source.note(given, "`key` is called with the request and { ip, route }. Use `ip` for the client's address.");
+    // `key` has a second parameter, which such a function does not expect.
+    options.set(given, `key: (${requestName}) => ${calleeCode(source, value)}(${requestName})`);
+    source.note(
+      given,
+      "If this function returns an address, write `ip` of key: (request, { ip }) => ..., which joins the addresses of a network.",
+    );
     return;
   }
   const request = parameterName(value, 0);
@@ -242,19 +311,16 @@ export function rewriteKeyFunction(
     return;
   }
   options.rename(given, "key");
-  if (!dropParameters(source, value, 1)) {
-    source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
-    return;
-  }
   if (addresses.length === 0) return;
+  const [name, second] = references(value, "ip").length > 0 ? ["address", "{ ip: address }"] : ["ip", "{ ip }"];
   for (const address of addresses) {
     rewriting.done(address);
-    source.replace(address, "ip");
+    source.replace(address, name);
   }
   const parameter = value.params[0] as Node;
   const hasParentheses = source.code.slice(start(value), start(parameter)).includes("(");
-  if (hasParentheses) source.edits.appendLeft(end(parameter), ", { ip }");
-  else source.replace(parameter, `(${source.text(parameter)}, { ip })`);
+  if (hasParentheses) source.edits.appendLeft(end(parameter), `, ${second}`);
+  else source.replace(parameter, `(${source.text(parameter)}, ${second})`);
 }
 
 /** Where a key function reads the client's address, with a default for a request without one: `req.ip ?? ""`. */

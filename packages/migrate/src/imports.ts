@@ -1,24 +1,22 @@
+import type { Node } from "@babel/types";
 import { entryOf } from "./nodes.js";
-import type { PeerRules, Rewriting } from "./rewriting.js";
+import type { MiddlewareRules, Rewriting } from "./rewriting.js";
 import { type Binding, end, type Import, start } from "./source.js";
 
 /** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
-export function rewriteImports(rewriting: Rewriting, rules: PeerRules): void {
-  const { source, imports, calls } = rewriting;
-  const ours = new Set<string>();
-  const isTaken = source.declares(rules.builds, imports);
-  for (const { node } of calls) {
+export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): void {
+  const { source, imports, calls, rewritten } = rewriting;
+  const isAll = rewritten.length === calls.length;
+  // The library's function stays imported beside ours, if a call of it stays.
+  const isTaken =
+    source.declares("rateLimit", imports) ||
+    (!isAll && imports.some(({ bindings }) => bindings.some(({ local }) => local === "rateLimit")));
+  const name = isTaken ? "floodgateRateLimit" : "rateLimit";
+  for (const { node } of rewritten) {
     rewriting.done(node.callee);
-    if (rules.builds !== "rateLimit") {
-      source.edits.overwrite(start(node), end(node.callee), rules.builds);
-      ours.add(rules.builds);
-    } else if (node.callee.type === "Identifier" && isTaken) {
-      ours.add(`${rules.builds} as ${node.callee.name}`);
-    } else {
-      source.replace(node.callee, rules.builds);
-      ours.add(rules.builds);
-    }
+    source.edits.overwrite(start(node), end(node.callee), name);
   }
+  const ours = new Set([isTaken ? `rateLimit as ${name}` : name]);
   const kept = imports.map((statement) => statement.bindings.filter((binding) => isKept(rewriting, rules, statement, binding, ours)));
   for (const name of rewriting.needed.get(rules.ours) ?? []) ours.add(name);
   for (const [i, statement] of imports.entries()) {
@@ -39,17 +37,19 @@ export function rewriteImports(rewriting: Rewriting, rules: PeerRules): void {
 }
 
 /** Whether something that is imported is still used. Then it is left to do by hand. */
-function isKept(rewriting: Rewriting, rules: PeerRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
-  const { source } = rewriting;
+function isKept(rewriting: Rewriting, rules: MiddlewareRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
+  const { source, calls, rewritten } = rewriting;
   const uses = source.uses(local).filter((use) => !(start(statement.node) <= start(use) && end(use) <= end(statement.node)));
   const renamed = entryOf(rules.types ?? {}, exported);
-  if (renamed !== undefined) {
+  if (renamed !== undefined && calls.length === rewritten.length) {
     for (const use of uses) source.replace(use, renamed);
     ours.add(statement.isRequire ? renamed : `type ${renamed}`);
     return false;
   }
   const left = uses.filter((use) => !rewriting.isDone(use));
-  for (const use of left) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
+  // What uses it in a call that stays is reported with the call.
+  const isInCall = (use: Node) => calls.some(({ node }) => start(node) <= start(use) && end(use) <= end(node));
+  for (const use of left) if (!isInCall(use)) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
   return left.length > 0;
 }
 

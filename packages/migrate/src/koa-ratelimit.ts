@@ -1,20 +1,19 @@
-import { functionOf, isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteRequestFunction } from "../middleware.js";
-import { argument, constantOf, isFunction, propertyName, walk } from "../nodes.js";
-import type { Options, Property } from "../options.js";
-import { type PeerRules, type Rewriting, valueIn } from "../rewriting.js";
-import type { Call, Source } from "../source.js";
+import { functionOf, isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { argument, constantOf, isFunction, propertyName, walk } from "./nodes.js";
+import type { Options, Property } from "./options.js";
+import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
+import type { Call, Source } from "./source.js";
 
-export const rules: PeerRules = {
+export const rules: MiddlewareRules = {
   modules: ["koa-ratelimit"],
   ours: "@floodgate/koa",
   builders: ["default"],
-  builds: "rateLimit",
   rewrite,
+  rewriteReaders,
 };
 
 const whatTo: Readonly<Record<string, string>> = {
   blacklist: "Reject such clients before the limit: app.use((ctx, next) => (isBlocked(ctx) ? ctx.throw(403) : next())).",
-  headers: 'Header names are fixed. Write `headers: "legacy"` for X-RateLimit-*.',
 };
 
 function rewrite(rewriting: Rewriting, call: Call): void {
@@ -24,15 +23,13 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   const isInMemory = rewriteStore(rewriting, call, options);
   rewriteLimit(rewriting, options, { limit: options.take("max"), window: options.take("duration") }, { limit: 2500, windowMs: 3_600_000 });
   rewriteId(rewriting, options);
-  const whitelist = options.take("whitelist");
-  if (whitelist !== undefined) rewriteRequestFunction(source, options, whitelist, "skip");
+  rewriteSkip(source, options, options.take("whitelist"), "ctx");
   rewriteAnswer(rewriting, options);
   if (isInMemory && rewriting.calls.length > 1) {
     const name = rewriting.nameFor(call, undefined);
     if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
   }
   rewriteHeaders(rewriting, options);
-  rewriteState(rewriting);
   rewriting.finish(options, whatTo);
 }
 
@@ -61,7 +58,7 @@ function rewriteStore(rewriting: Rewriting, call: Call, options: Options): boole
     else if (name === "default") source.note(call.node, 'Give each limit on one Redis a name of its own, for example name: "api".');
     else options.add(`name: ${JSON.stringify(name)}`);
   }
-  rewriting.need("redisStore", "@floodgate/store-redis");
+  rewriting.need("redisStore", db, "@floodgate/store-redis");
   options.remove(driver);
   options.set(db, `store: redisStore(${source.text(valueIn(db))})`);
   options.add('onStoreError: "deny"');
@@ -71,7 +68,7 @@ function rewriteStore(rewriting: Rewriting, call: Call, options: Options): boole
 function rewriteId(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
   const id = options.take("id");
-  rewriteKeyFunction(rewriting, options, id, (node, ctx) => propertyName(node) === "ip" && isMemberOf(node, ctx));
+  rewriteKeyFunction(rewriting, options, id, "ctx", (node, ctx) => propertyName(node) === "ip" && isMemberOf(node, ctx));
   const value = id && functionOf(source, valueIn(id));
   if (id === undefined || value === undefined) return;
   walk(value.body, (node) => {
@@ -88,7 +85,7 @@ function rewriteAnswer({ source }: Rewriting, options: Options): void {
   const onLimited = options.take("onLimited");
   const throws = thrown !== undefined && constantOf(valueIn(thrown)) !== false;
   const code = status === undefined ? 429 : constantOf(valueIn(status));
-  if (!throws && code === 429 && onLimited === undefined) {
+  if (!throws && code === 429 && onLimited === undefined && (message === undefined || messageCode(source, message) !== undefined)) {
     if (message !== undefined) options.rename(message, "body");
     options.remove(status);
     options.remove(thrown);
@@ -119,14 +116,20 @@ function blockCode(source: Source, { loc, start }: Property, statements: readonl
 
 function rewriteHeaders({ source }: Rewriting, options: Options): void {
   const disable = options.take("disableHeader");
+  const names = options.take("headers");
   const isOff = disable === undefined ? false : constantOf(valueIn(disable));
   if (typeof isOff !== "boolean") source.handle(disable ?? options.object, 'Write `headers: false` or `headers: "legacy"`.');
-  else if (disable !== undefined) options.set(disable, `headers: ${isOff ? "false" : '"legacy"'}`);
-  else options.add('headers: "legacy"');
+  const own = names && !isOff && !/X-RateLimit-Remaining/i.test(source.text(names)) ? names : undefined;
+  if (own) source.note(own, "Clients get X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset: header names are fixed.");
+  const code = `headers: ${isOff ? "false" : '"legacy"'}`;
+  const first = disable ?? names;
+  if (first === undefined) options.add(code);
+  else options.set(first, code);
+  if (first !== names) options.remove(names);
 }
 
 /** What later middleware reads of a rejection: `ctx.state.rateLimit.after`. */
-function rewriteState({ source }: Rewriting): void {
+function rewriteReaders({ source }: Rewriting): void {
   walk(source.program, (node) => {
     if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
     if (isFunction(node.object) || propertyName(node.object) !== "rateLimit") return;

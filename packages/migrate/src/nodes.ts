@@ -8,12 +8,13 @@ export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T
 /** Visits a node and all nodes in it, parents first. */
 export function walk(node: Node, visit: (node: Node, parent: Node | undefined) => void, parent?: Node): void {
   visit(node, parent);
-  for (const [name, value] of Object.entries(node)) {
-    if (name === "loc" || name.endsWith("Comments")) continue;
-    for (const child of Array.isArray(value) ? value : [value]) {
-      if (isNode(child)) walk(child, visit, node);
-    }
-  }
+  for (const child of children(node)) walk(child, visit, node);
+}
+
+function children(node: Node): Node[] {
+  return Object.entries(node).flatMap(([name, value]) =>
+    name === "loc" || name.endsWith("Comments") ? [] : (Array.isArray(value) ? value : [value]).filter(isNode),
+  );
 }
 
 function isNode(value: unknown): value is Node {
@@ -61,9 +62,13 @@ function arithmetic(operator: string, left: unknown, right: unknown): number | u
   return operator === "/" ? left / right : undefined;
 }
 
-export type FunctionNode = Extract<Node, { type: "ArrowFunctionExpression" | "FunctionExpression" | "ObjectMethod" }>;
+export type FunctionNode = Extract<
+  Node,
+  { type: "ArrowFunctionExpression" | "FunctionExpression" | "FunctionDeclaration" | "ObjectMethod" }
+>;
 
-export function isFunction(node: Node): node is FunctionNode {
+/** Whether a node is a function where an expression or a method stands. */
+export function isFunction(node: Node): node is Exclude<FunctionNode, { type: "FunctionDeclaration" }> {
   return node.type === "ArrowFunctionExpression" || node.type === "FunctionExpression" || node.type === "ObjectMethod";
 }
 
@@ -103,4 +108,60 @@ export type CallNode = Extract<Node, { type: "CallExpression" | "NewExpression" 
 export function argument(call: CallNode, index: number): Expression | undefined {
   const given = call.arguments[index];
   return given === undefined || given.type === "SpreadElement" || given.type === "ArgumentPlaceholder" ? undefined : given;
+}
+
+/** The names that a pattern declares: `a` and `b` of `{ a, x: [b] }`. */
+export function names(pattern: Node): string[] {
+  switch (pattern.type) {
+    case "Identifier":
+      return [pattern.name];
+    case "ObjectPattern":
+      return pattern.properties.flatMap((property) => names(property.type === "RestElement" ? property : property.value));
+    case "ArrayPattern":
+      return pattern.elements.flatMap((element) => (element === null ? [] : names(element)));
+    case "AssignmentPattern":
+      return names(pattern.left);
+    case "RestElement":
+      return names(pattern.argument);
+    default:
+      return [];
+  }
+}
+
+const comparisons = ["==", "===", "!=", "!==", "<", ">", "<=", ">=", "in", "instanceof"];
+const predicates = ["includes", "startsWith", "endsWith", "test", "has", "some", "every", "isArray"];
+
+/** Whether an expression is surely true or false, and nothing else. */
+export function isBoolean(node: Node): boolean {
+  const inner = bare(node);
+  switch (inner.type) {
+    case "BooleanLiteral":
+      return true;
+    case "UnaryExpression":
+      return inner.operator === "!";
+    case "BinaryExpression":
+      return comparisons.includes(inner.operator);
+    case "LogicalExpression":
+      return isBoolean(inner.left) && isBoolean(inner.right);
+    case "ConditionalExpression":
+      return isBoolean(inner.consequent) && isBoolean(inner.alternate);
+    case "CallExpression":
+      return inner.callee.type === "Identifier" ? inner.callee.name === "Boolean" : predicates.includes(propertyName(inner.callee) ?? "");
+    default:
+      return false;
+  }
+}
+
+/** Whether a function surely returns true or false. */
+export function returnsBoolean({ body, async, returnType }: FunctionNode): boolean {
+  if (returnType?.type === "TSTypeAnnotation" && returnType.typeAnnotation.type === "TSBooleanKeyword") return true;
+  if (body.type !== "BlockStatement") return !async && isBoolean(body);
+  if (body.body.at(-1)?.type !== "ReturnStatement") return false;
+  let returns = true;
+  const visit = (node: Node): void => {
+    if (node.type === "ReturnStatement" && !(node.argument && isBoolean(node.argument))) returns = false;
+    for (const child of children(node)) if (!isFunction(child) && child.type !== "FunctionDeclaration") visit(child);
+  };
+  visit(body);
+  return returns;
 }

@@ -1,0 +1,85 @@
+import { rewriteImports } from "./imports.js";
+import { type Library, limiters, middlewares } from "./libraries.js";
+import { reportLimiters } from "./limiters.js";
+import { type MiddlewareRules, Rewriting } from "./rewriting.js";
+import { end, type Remark, Source, start } from "./source.js";
+
+export type { Remark };
+
+/** A call that builds a limit. */
+export interface MigratedCall {
+  readonly line: number;
+  readonly before: string;
+  /** The new call; undefined if it stays as it is, because something must be done by hand. */
+  readonly after: string | undefined;
+}
+
+/** A file rewritten. */
+export interface Migration {
+  readonly code: string;
+  readonly calls: readonly MigratedCall[];
+  /** What is left to do by hand. */
+  readonly byHand: readonly Remark[];
+  /** What changes, or is worth a look. */
+  readonly notes: readonly Remark[];
+  /** The packages that the new code imports. */
+  readonly packages: readonly string[];
+}
+
+/**
+ * Rewrites the calls of a middleware in a file. A call is rewritten whole, or stays as it is and is left to do by hand.
+ * Calls of a limiter are only reported.
+ * @param file its name, which says whether it is TypeScript.
+ * @returns undefined if the file does not use the library.
+ * @throws SyntaxError if the file cannot be parsed.
+ */
+export function migrate(library: Library, file: string, code: string): Migration | undefined {
+  const source = new Source(file, code);
+  if (library === "rate-limiter-flexible" || library === "@upstash/ratelimit") {
+    const calls = reportLimiters(source, library, limiters[library]);
+    return calls && { code, calls: calls.map((node) => callOf(source, node, undefined)), ...remarksOf(source), packages: [] };
+  }
+  const rules: MiddlewareRules = middlewares[library];
+  const left = callsByHand(new Source(file, code), rules);
+  const rewriting = new Rewriting(source, rules, new Set(left.keys()));
+  if (rewriting.imports.length === 0 && source.byHand.length === 0) return undefined;
+  for (const call of rewriting.rewritten) rules.rewrite(rewriting, call);
+  if (rewriting.calls.length === 0) source.handleImports(rewriting.imports);
+  source.byHand.push(...[...left.values()].flat());
+  if (rewriting.rewritten.length > 0) {
+    rules.rewriteReaders(rewriting);
+    rewriteImports(rewriting, rules);
+  }
+  return {
+    code: source.edits.toString(),
+    calls: rewriting.calls.map((call) => {
+      const after = rewriting.rewritten.includes(call) ? source.edits.slice(start(call.node), end(call.node)) : undefined;
+      return callOf(source, call.node, after);
+    }),
+    ...remarksOf(source),
+    packages: rewriting.rewritten.length === 0 ? [] : [...new Set([rules.ours, ...rewriting.needed.keys()])],
+  };
+}
+
+/** Tries to rewrite each call. @returns what must be done by hand, by the position of the call. */
+function callsByHand(source: Source, rules: MiddlewareRules): Map<number, Remark[]> {
+  const trial = new Rewriting(source, rules, new Set());
+  const left = new Map<number, Remark[]>();
+  for (const call of trial.calls) {
+    const before = source.byHand.length;
+    trial.checkPlace(call);
+    rules.rewrite(trial, call);
+    if (source.byHand.length > before) left.set(start(call.node), source.byHand.slice(before));
+  }
+  return left;
+}
+
+function callOf(source: Source, node: Parameters<Source["text"]>[0], after: string | undefined): MigratedCall {
+  return { line: node.loc?.start.line ?? 1, before: source.text(node), after };
+}
+
+function remarksOf({ byHand, notes }: Source): Pick<Migration, "byHand" | "notes"> {
+  const sorted = (remarks: readonly Remark[]): Remark[] =>
+    [...new Map(remarks.map((remark) => [JSON.stringify(remark), remark])).values()].sort((a, b) => a.line - b.line || a.column - b.column);
+  return { byHand: sorted(byHand), notes: sorted(notes) };
+}

@@ -1,0 +1,24 @@
+const unitsMs = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
+
+/** A number of milliseconds as code: `"15m"`. */
+export function durationCode(ms: number): string {
+  const [unit, unitMs] = unitsMs.find(([, length]) => ms % length === 0) ?? ["ms", 1];
+  return JSON.stringify(`${ms / unitMs}${unit}`);
+}
+
+/** A text as a name of a limit: "loginRateLimiter" becomes "login". Undefined if nothing is left. */
+export function nameFrom(text: string): string | undefined {
+  const name = text
+    .replace(/([a-z\d])([A-Z])/g, "$1-$2")
+    .toLowerCase()
+    .replace(/[^a-z\d]+/g, "-")
+    .replace(/(^|-)(rate|limiter|limit|ratelimit|ratelimiter|throttle|rl|middleware)(?=-|$)/g, "")
+    .replace(/^-+|-+$/g, "");
+  return name === "" ? undefined : name;
+}

@@ -1,0 +1,87 @@
+import { type Library, migrate } from "@floodgate/migrate";
+import { expect, it } from "vitest";
+import { load } from "./page.js";
+
+// Whatever options a call has: it is rewritten so that `rateLimit` takes it, or it stays as it is and is named.
+
+const common = [
+  ...["windowMs: 1000", "windowMs: 15 * 60 * 1000", "windowMs: Number(env.none) || 60000", "windowMs: 0", "windowMs: 1.5", "windowMs"],
+  ...["limit: 5", "limit: Number(env.none) || 5", "limit: on ? 5 : Infinity", "limit: 0", "limit", "limit: () => 5", "limit: NaN"],
+  ...["skip: () => 0", "skip", "skip: async () => false", "skip() { return false; }", "skip: undefined"],
+  ...["message: { error: 1 }", 'message: "slow"', "message: () => 1", "statusCode: 503", "statusCode: 429", "message"],
+  ...["handler", "handler: (a, b) => b", "keyGenerator", 'keyGenerator: (a) => a.id ?? "x"', 'keyGenerator() { return "a"; }'],
+  ...["skipFailedRequests: true", "skipSuccessfulRequests: false", "standardHeaders: true", 'standardHeaders: "draft-8"'],
+  ...["store: new Other()", "requestPropertyName: 'quota'", "...more"],
+];
+
+const options: Readonly<Record<string, { readonly build: string; readonly words: readonly string[] }>> = {
+  "express-rate-limit": {
+    build: 'import build from "express-rate-limit";',
+    words: [
+      ...common,
+      ...["max: 7", "legacyHeaders: false", "headers: true", "identifier: 'a'", "ipv6Subnet: 64", "ipv6Subnet: false", "validate: true"],
+      ...["passOnStoreError: true", "requestWasSuccessful: (a, b) => b.statusCode < 300", "standardHeaders: false", "logger: console"],
+    ],
+  },
+  "hono-rate-limiter": {
+    build: 'import { rateLimiter as build } from "hono-rate-limiter";',
+    words: [...common, "binding: on", "standardHeaders: false", "requestWasSuccessful: (c) => c.res.ok"],
+  },
+  "koa-ratelimit": {
+    build: 'import build from "koa-ratelimit";',
+    words: [
+      ...["driver: 'memory'", "driver", "db: new Map()", "duration: 60000", "duration: Number(env.none) || 1000", "duration"],
+      ...["max: 5", "max: on ? 5 : Infinity", "max: 0", "id: (ctx) => ctx.ip", "id: () => false", "id", "namespace: 'a'"],
+      ...["errorMessage: 'slow'", "errorMessage: { a: 1 }", "errorMessage: () => 1", "throw: true", "throw: on", "status: 503", "status"],
+      ...["headers: { total: 'T' }", "disableHeader: true", "disableHeader: on", "whitelist: () => {}", "whitelist", "blacklist: () => 1"],
+    ],
+  },
+};
+
+const names = "const [on, env, limit, windowMs, duration, max] = [true, {}, 9, 60_000, 60_000, 9];";
+const more = "const [skip, handler, keyGenerator, whitelist, id] = [() => 1, () => 1, () => 'a', () => 1, () => 'a'];";
+const others = "const [message, driver, status, more, Other] = ['slow', 'memory', 503, {}, class {}];";
+
+/** The same numbers each time. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 8) % below;
+  };
+}
+
+it.each(Object.entries(options))(
+  "%s: each call is rewritten so that rateLimit takes it, or stays and is named",
+  async (library, { build, words }) => {
+    const next = numbers(7);
+    const calls = Array.from({ length: 600 }, () => {
+      const picked = new Set(Array.from({ length: 1 + next(5) }, () => words[next(words.length)] as string));
+      if (library === "koa-ratelimit") picked.add("driver: 'memory'");
+      return [...new Map([...picked].map((word) => [/^\w+/.exec(word)?.[0] ?? word, word])).values()].join(", ");
+    });
+    const rewritten: [call: string, after: string][] = [];
+    for (const call of new Set(calls)) {
+      const file = `${build}\n${names}\n${more}\n${others}\nexport const made = build({ ${call} });\n`;
+      const migration = migrate(library as Library, "app.ts", file);
+      const after = migration?.calls[0]?.after;
+      if (after !== undefined) rewritten.push([call, after]);
+      else expect([call, migration?.code, migration?.byHand.some(({ line }) => line === 5)]).toEqual([call, file, true]);
+    }
+    expect(rewritten.length).toBeGreaterThan(100);
+    const ours = { "express-rate-limit": "express", "hono-rate-limiter": "hono", "koa-ratelimit": "koa" }[library];
+    const code = rewritten.map(([call, after]) => `[${JSON.stringify(call)}, () => ${after.replace(/^\w+/, "rateLimit")}]`).join(",\n");
+    const { tried } = await load<{ tried: [string, () => unknown][] }>(
+      `import { rateLimit, slidingWindowCounter } from "@floodgate/${ours}";\n${names} ${more} ${others}\nexport const tried = [${code}];`,
+    );
+    const refused = tried.flatMap(([call, make]) => {
+      try {
+        make();
+        return [];
+      } catch (error) {
+        return [`${call}: ${(error as Error).message}`];
+      }
+    });
+    expect(refused).toEqual([]);
+  },
+);
