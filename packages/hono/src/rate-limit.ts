@@ -1,4 +1,4 @@
-import type { Decision } from "@floodgate/core";
+import { type Decision, FloodgateError } from "@floodgate/core";
 import {
   clientClosedRequest,
   foreignRequest,
@@ -118,7 +118,15 @@ function answer(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    c.res = (await withFaults(() => onLimited(c, outcome.decision))) ?? answer(c, outcome);
+    const answered: unknown = await withFaults(() => onLimited(c, outcome.decision));
+    if (typeof (answered as Response | undefined)?.headers === "object") c.res = answered as Response;
+    else if (answered === undefined || answered === null) c.res = answer(c, outcome);
+    else {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_ANSWER",
+        `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${typeof answered === "string" ? JSON.stringify(answered.slice(0, 60)) : `a value of type ${typeof answered}`}. Write onLimited: (c) => c.text("Slow down").`,
+      );
+    }
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

@@ -145,3 +145,37 @@ it("the 429 has the headers that earlier middlewares prepared, and they see it",
   const response = await limitedBy((c) => c.text("slow"), prepare);
   expect([response.headers.get("x-request-id"), response.headers.get("retry-after")]).toEqual(["42", seen]);
 });
+
+it.each<[unknown, string]>([
+  ["Slow down", '"Slow down"'],
+  [{ error: "Slow down" }, "a value of type object"],
+  [429, "a value of type number"],
+])("onLimited that answers %j is an error that says what to write, and the limit holds", async (answered, shown) => {
+  const errors: unknown[] = [];
+  const response = await limitedBy((() => answered) as never, (app) =>
+    app.onError((error, c) => {
+      errors.push(error);
+      return c.text("failed", 500);
+    }),
+  );
+  expect([response.status, await response.text()]).toEqual([500, "failed"]);
+  const message = `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${shown}. Write onLimited: (c) => c.text("Slow down").`;
+  expect(errors).toEqual([expect.objectContaining({ code: "FLOODGATE_INVALID_ANSWER", message })]);
+});
+
+it("a request of a test has no address, which the error says, with what to write", async () => {
+  const app = new Hono();
+  const errors: Error[] = [];
+  app.onError((error, c) => {
+    errors.push(error);
+    return c.text("failed", 500);
+  });
+  app.use(rateLimit({ policy }));
+  app.get("/", (c) => c.text("served"));
+  expect((await app.request("/")).status).toBe(500);
+  expect(errors[0]?.message).toContain(
+    'app.request("/") has none: give it one, as { incoming: { socket: { remoteAddress: "192.0.2.1" } } }',
+  );
+  const env = { incoming: { socket: { remoteAddress: "192.0.2.1" } } };
+  expect((await app.request("/", {}, env)).status).toBe(200);
+});

@@ -142,7 +142,13 @@ function trustedProxiesOf(where: string, value: unknown): TrustedProxies {
 /** Checks what the app's `clientIp` function returns. */
 function fromFunction<Req>(clientIp: (request: Req) => unknown): (request: Req) => string | undefined | PromiseLike<string | undefined> {
   const checked = (address: unknown): string | undefined => {
-    if (typeof address === "string") return address;
+    if (typeof address === "string") {
+      if (!address.includes(",")) return address;
+      throw new FloodgateError(
+        "FLOODGATE_NO_CLIENT_IP",
+        `\`clientIp\` must answer one address, but answered the list ${shown(address)}, whose first entries anyone can forge. Write clientIp: { trustedHops: 1 }, which reads X-Forwarded-For from the right.`,
+      );
+    }
     if (address === undefined || address === null) return undefined;
     throw new FloodgateError(
       "FLOODGATE_NO_CLIENT_IP",

@@ -310,10 +310,10 @@ export class CompiledRule<Req> {
     const { secrecy } = this.#key;
     const text = namedKeyText(withAddresses(this.#key, key, this.#ipv6Prefix), secrecy, this.#digests);
     if (text !== undefined) return text;
-    const parts = (secrecy as readonly boolean[]).map(() => "...").join(", ");
+    const parts = [this.options.key].flat().join(", ");
     throw new FloodgateError(
       "FLOODGATE_INVALID_KEY",
-      `The key of ${shown(this.name)} is a tuple with secret parts, but another key was given. Write [${parts}], with the parts in the rule's order.`,
+      `The key of ${shown(this.name)} is a tuple of ${(secrecy as readonly boolean[]).length} parts, but another key was given, which counts nothing. Write all parts in the rule's order: [${parts}].`,
     );
   }
 

@@ -202,7 +202,13 @@ function ruleRoute<Req>(meeting: Meeting<Req>, match: CompiledMatch | undefined)
 function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): FloodgateError {
   const own = Object.keys(names.keys);
   const known = [...builtIn, ...own];
-  const near = typeof key === "string" ? nearest(key, [...known, ...own.map((name) => secretMark + name)]) : undefined;
+  // Of the names of keys none has a hyphen, and most of those of headers have one.
+  const isHeader = isHeaderName(key) && key.includes("-") && !own.some((name) => name.includes("-"));
+  const near = isHeader
+    ? headerMark + key.toLowerCase()
+    : typeof key === "string"
+      ? nearest(key, [...known, ...own.map((name) => secretMark + name)])
+      : undefined;
   const isBuiltInSecret = typeof key === "string" && key.startsWith(secretMark) && builtIn.includes(key.slice(secretMark.length));
   const hint = isBuiltInSecret ? " `secret:` goes before a header or one of your own keys." : "";
   const isName = near === undefined && typeof key === "string" && /^[a-z]\w{0,40}$/i.test(key);

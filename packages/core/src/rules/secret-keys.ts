@@ -93,12 +93,12 @@ function keyToDigest(key: Key): string {
 export type Secrecy = boolean | readonly boolean[];
 
 /**
- * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple with secret parts, and
- * this is no tuple of as many parts.
+ * The text of a key that somebody names to a limiter or in `exempt`. Undefined if the rule's key is a tuple of names, and this is no tuple
+ * of as many parts.
  */
 export function namedKeyText(key: Key, secrecy: Secrecy, digests: KeyDigests): string | undefined {
   if (secrecy === true) return countedText(digests.named(key));
-  if (secrecy === false || !secrecy.includes(true)) return encodeKey(key);
+  if (secrecy === false) return encodeKey(key);
   if (!Array.isArray(key) || key.length !== secrecy.length) return undefined;
   return countedText((key as KeyPart[]).map((part, i) => (secrecy[i] === true ? digests.named(part) : part)));
 }

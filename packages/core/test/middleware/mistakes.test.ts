@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { RateLimit, type RateLimitOptions } from "../../src/adapter.js";
+import { reader } from "../reader.js";
+
+const limit = { limit: 5, window: "1m" } as const;
+const made = (options: object) =>
+  new RateLimit<object>("rateLimit", options as RateLimitOptions<object, string>, ["onLimited"], reader, () => simpleStore());
+
+function messageOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    return `${(error as { code: string }).code}: ${(error as Error).message}`;
+  }
+  throw new Error("nothing was refused");
+}
+
+/** What people write in their first hour, and what the error tells them. */
+describe("an error says what is wrong, what was given and what to write", () => {
+  it.each<[string, object, RegExp]>([
+    [
+      "the name of a header as a key",
+      { ...limit, key: "x-api-key" },
+      /^FLOODGATE_UNKNOWN_KEY: .*"x-api-key"\. Did you mean "header:x-api-key"\?/,
+    ],
+    ["such a name in a tuple", { ...limit, key: ["ip", "X-Tenant"] }, /"X-Tenant"\. Did you mean "header:x-tenant"\?/],
+    ["weeks", { limit: 5, window: "1w" }, /^FLOODGATE_INVALID_DURATION: .*was "1w"\. Write window: "7d"\./],
+    [
+      "an option of rateLimit in a rule",
+      { rules: [{ name: "a", ...limit, refundWhen: () => true }] },
+      /^FLOODGATE_UNKNOWN_OPTION: .*no option `refundWhen`\. That is an option of rateLimit, not of a rule.*: refundWhen: \(status\) => status < 400/,
+    ],
+    ["a status", { ...limit, statusCode: 503 }, /no option `statusCode`\. Write onLimited: \(req, res\) => res\.status\(429\)\.send\(/],
+    [
+      "the Number of a variable that is not set",
+      { limit: Number(undefined), window: "1m" },
+      /^FLOODGATE_INVALID_OPTION: .*but was NaN, which is the Number of a variable that is not set\. Write limit: Number\(process\.env\.LIMIT \?\? 100\)\./,
+    ],
+    [
+      "a request of Node, because rateLimit was mounted and not called",
+      { headers: {}, socket: {}, url: "/" },
+      /^FLOODGATE_INVALID_OPTION: .*given a request of Node.* Call it when the app is set up: app\.use\(rateLimit\(\{ limit: 100, window: "1m" \}\)\)/,
+    ],
+  ])("%s", (_, options, message) => {
+    expect(messageOf(() => made(options))).toMatch(message);
+  });
+
+  it.each([
+    [["ip", "header:x-user"], "[ip, header:x-user]"],
+    [["ip", "secret:header:x-user"], "[ip, secret:header:x-user]"],
+  ])("a key of one part for a limiter that counts tuples: %j", (key, parts) => {
+    const limiter = made({ ...limit, key }).limiters.get("default");
+    for (const wrong of ["a", ["a"], ["a", "b", "c"]]) {
+      for (const use of ["reset", "peek", "keyState"] as const) {
+        expect(messageOf(() => limiter?.[use](wrong))).toContain(
+          `FLOODGATE_INVALID_KEY: The key of "default" is a tuple of 2 parts, but another key was given, which counts nothing. Write all parts in the rule's order: ${parts}.`,
+        );
+      }
+    }
+    limiter?.reset(["192.0.2.1", "ann"]);
+    limiter?.reset({ missingKeyIp: "192.0.2.1" });
+  });
+
+  it("a whole list as the answer of clientIp", async () => {
+    for (const clientIp of [() => "192.0.2.1, 192.0.2.2", async () => "192.0.2.1, 192.0.2.2"]) {
+      const answer = (async () => made({ ...limit, clientIp, onMissingKey: "skip" }).decide({}))();
+      await expect(answer).rejects.toMatchObject({
+        code: "FLOODGATE_NO_CLIENT_IP",
+        message: expect.stringMatching(/answered the list "192\.0\.2\.1, 192\.0\.2\.2".* Write clientIp: \{ trustedHops: 1 \}/),
+      });
+    }
+  });
+});
