@@ -1,5 +1,5 @@
 import { dashboard } from "@floodgate/dashboard/express";
-import { fixedWindow, leakyBucket, rateLimit, slidingWindowCounter, tokenBucket } from "@floodgate/express";
+import { leakyBucket, rateLimit, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/express";
 import { prometheus } from "@floodgate/metrics/prometheus";
 import express from "express";
 import { register } from "prom-client";
@@ -27,7 +27,7 @@ export function createApp() {
           name: "login",
           match: { method: "POST", path: "/login" },
           key: "ip",
-          policy: fixedWindow({ limit: 5, window: "1m" }),
+          policy: slidingWindowLog({ limit: 5, window: "1m" }),
           ban: { after: 10, within: "1m", for: "1m" },
         },
         // A queue: it delays requests, and rejects when it is full.

@@ -5,6 +5,8 @@ export interface Preset {
   readonly purpose: string;
   readonly limit: number;
   readonly window: string;
+  /** Default: the sliding window counter, as `limit` and `window` alone. */
+  readonly algorithm?: string;
   /** The lines of the rule that are neither its name nor its limit. */
   readonly lines: readonly string[];
   /** The key that the app must define, if there is one. */
@@ -19,6 +21,8 @@ export const presets: readonly Preset[] = [
     purpose: "Logins, by address: slows down guessing passwords",
     limit: 5,
     window: "15m",
+    // Strict: however a client times its tries, no more of them pass.
+    algorithm: "sliding-window-log",
     lines: ["match: { method: POST, path: /login }", "key: ip"],
   },
   {
@@ -63,7 +67,12 @@ export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: 
     ...appKeys.map((key) => `# The app must say what the key \`${key}\` is: keys: { ${key}: (req) => req.${key}?.id }`),
   ];
   const bodies = rules.map(({ preset, limit, window }) => {
-    const lines = [`name: ${preset.name}`, ...preset.lines, `limit: ${limit}`, `window: ${window}`];
+    const { algorithm } = preset;
+    const numbers =
+      algorithm === undefined
+        ? [`limit: ${limit}`, `window: ${window}`]
+        : [`policy: { algorithm: ${algorithm}, limit: ${limit}, window: ${window} }`];
+    const lines = [`name: ${preset.name}`, ...preset.lines, ...numbers];
     if (isShadow) lines.push("mode: shadow # counts and reports, but rejects nothing. Remove this line to enforce the limit");
     return [`  # ${preset.purpose}`, ...lines.map((line, i) => `  ${i === 0 ? "- " : "  "}${line}`)].join("\n");
   });

@@ -56,7 +56,12 @@ describe("init", () => {
     expect(code).toBe(0);
     expect(rulesOf(file)).toEqual([
       { name: "per-ip", key: "ip", limit: 100, window: "1m" },
-      { name: "login", match: { method: "POST", path: "/login" }, key: "ip", limit: 3, window: "1h" },
+      {
+        name: "login",
+        match: { method: "POST", path: "/login" },
+        key: "ip",
+        policy: { algorithm: "sliding-window-log", limit: 3, window: "1h" },
+      },
     ]);
   });
 

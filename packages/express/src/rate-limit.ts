@@ -44,7 +44,7 @@ export interface RateLimitMiddleware extends RateLimitControls {
  * Makes an Express middleware that limits requests: by default per client IP, in memory.
  *
  *     app.use(rateLimit({ limit: 100, window: "1m" }));
- *     app.post("/login", rateLimit({ name: "login", limit: 5, window: "15m", key: (req, { ip }) => [ip, req.body.user] }));
+ *     app.post("/login", rateLimit({ name: "login", policy: slidingWindowLog({ limit: 5, window: "15m" }) }));
  *
  * @throws FloodgateError if an option is invalid: when called, not at a request.
  */

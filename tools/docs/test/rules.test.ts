@@ -18,3 +18,14 @@ it.each(blocks)("the rules at $place are valid", ({ code, name }) => {
 it("there are rules in the docs", () => {
   expect(blocks.length).toBeGreaterThan(5);
 });
+
+it("every login in the documents has a strict policy, as README and security.md advise", () => {
+  // Migrated code keeps the policy that it had.
+  const pages = documents().filter(({ file }) => !/migrating\/from-(express|koa|hono|rate-limiter)/.test(file));
+  const logins = pages.flatMap(({ file, blocks }) =>
+    blocks.flatMap(({ code }) => [...code.matchAll(/name: "?logins?\b[^\n]*(?:\n(?!.*name:).+)*/g)].map(([rule]) => `${file}: ${rule}`)),
+  );
+  const numbers = logins.filter((rule) => /limit:/.test(rule));
+  expect(numbers.length).toBeGreaterThan(8);
+  expect(numbers.filter((rule) => !/slidingWindowLog|sliding-window-log|strict: true/.test(rule))).toEqual([]);
+});

@@ -118,7 +118,7 @@ export interface LimiterOptions<M extends Mode> extends FailureOptions {
 /**
  * Makes a limiter: a named policy on a store.
  *
- *     const limiter = createLimiter({ name: "login", policy: fixedWindow({ limit: 5, window: "15m" }), store: memoryStore() });
+ *     const limiter = createLimiter({ name: "login", policy: slidingWindowLog({ limit: 5, window: "15m" }), store: memoryStore() });
  *     const { allowed, retryAfterMs } = limiter.consume("user:42");
  *
  * @throws FloodgateError if an option is invalid, or another policy has this name on the store.
