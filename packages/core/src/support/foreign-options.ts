@@ -46,8 +46,8 @@ const examples: Given & Readonly<Record<string, string>> = {
 
 /** Options of other libraries and of frameworks, by ours that stand for them: the first that the place has. */
 const foreign: readonly (readonly [ours: string, theirs: string])[] = [
-  ["limit capacity after policy", "points limit capacity bucketSize maxTokens"],
-  ["maxKeys limit capacity after policy", "max"],
+  ["limit capacity after cost policy", "points limit capacity bucketSize maxTokens"],
+  ["maxKeys limit capacity after cost policy", "max"],
   ["refill limit", "tokensPerInterval refillRate"],
   ["window every within for policy", "windowMs timeWindow interval window every"],
   ["for window every within policy", "duration"],
