@@ -68,7 +68,7 @@ export abstract class Step<T = unknown> implements Waiter {
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
   /** The problem of this step, if only this step failed. */
-  #problem: string | undefined;
+  problem: string | undefined;
 
   constructor(redisKey: string, timeoutMs: number, checks = 1) {
     this.redisKey = redisKey;
@@ -94,22 +94,17 @@ export abstract class Step<T = unknown> implements Waiter {
 
   /** @throws MalformedReply */
   read(reply: Reply): void {
-    this.#problem = reply.fault();
-    if (this.#problem !== undefined) return;
+    this.problem = reply.fault();
+    if (this.problem !== undefined) return;
     this.readAnswer(reply);
-    this.#problem = reply.takeWrong();
-  }
-
-  /** The problem that was read, if only this step failed. */
-  get problem(): string | undefined {
-    return this.#problem;
+    this.problem = reply.takeWrong();
   }
 
   /** Settles the promise with what was read, unless it has timed out. */
   settle(reply: Reply): void {
     if (this.settled) return;
-    if (this.#problem !== undefined) {
-      this.fail(stepFault(this.#problem, this.redisKey));
+    if (this.problem !== undefined) {
+      this.fail(stepFault(this.problem, this.redisKey));
       return;
     }
     this.#resolve(this.accept(reply));
