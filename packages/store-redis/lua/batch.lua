@@ -14,9 +14,13 @@
 --                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
 --                         Repeated `times` times, each time with the next n keys
 --   'p' <policy>          peek as a request of cost 1, and take nothing
---   'l' <policy> <want> <member> <ms>
+--   'l' <policy> <id> <want> <member> <ms> <kept>
 --                         lease: charge up to `want` units, so that the caller can spend them. At most half of what remains is shared
---                         among the processes that leased the key in the last `ms`. <member> is the caller among them
+--                         among the processes that leased the key in the last `ms`. <member> is the caller among them. A record of the
+--                         charge is kept for `kept` milliseconds
+--   'e' <policy> <id> <spent> <kept>
+--                         end a lease: give back all but `spent` units of it. Without a record it does nothing, and no lease begins
+--                         under that id
 --   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
@@ -35,7 +39,7 @@
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
 --   's', 'r'              the change in parts of a unit (negative: a refund), and the parts of a unit
 --   'l'                   the units, the processes and the decision of the charge; or 0 units, and the wait until the reset
---   'd', 'u'              0
+--   'd', 'e', 'u'         0
 --   'b'                   1, or 0 if a ban was in force; and how long the key is turned away
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
 -- is written.
@@ -169,6 +173,18 @@ local function redeem(key, mark, until_ms, ...)
   return change, parts
 end
 
+-- Ends a lease. The record goes with its charge, so that this happens once.
+local function end_lease(key, id, policy_arg, spent, kept_ms)
+  local record = key .. ':lease-' .. id
+  local units, charged_at, instant = match(call('GET', record) or '', '^(%d+) (%d+) (%d+)$')
+  if units then
+    settle(key, policy_arg, tonumber(units), tonumber(charged_at), tonumber(instant), spent)
+    call('DEL', record)
+  else
+    call('SET', record, '', 'PX', kept_ms)
+  end
+end
+
 local key, last = 0, #ARGV
 while arg <= last do
   local step = ARGV[arg]
@@ -272,20 +288,23 @@ while arg <= last do
         append(pcall(decide, KEYS[key], cost, takes))
       end
     elseif step == 'l' then
-      local want, member, kept_ms = tonumber(ARGV[arg + 1]), ARGV[arg + 2], tonumber(ARGV[arg + 3])
-      arg = arg + 4
+      local record, want = KEYS[key] .. ':lease-' .. ARGV[arg + 1], tonumber(ARGV[arg + 2])
+      local member, counted_ms, kept_ms = ARGV[arg + 3], tonumber(ARGV[arg + 4]), ARGV[arg + 5]
+      arg = arg + 6
       -- Charges nothing before all else has worked.
       local function lease()
-        if blocks and blocked_at(key) > 0 then return 0, 0, 0 end
+        if blocks and blocked_at(key) > 0 or call('EXISTS', record) == 1 then return 0, 0, 0 end
         local _, remaining, _, reset_ms = decide(KEYS[key], 1, false)
         local members, time = KEYS[key] .. ':leases', format('%.0f', server_ms)
         call('ZADD', members, time, member)
-        call('ZREMRANGEBYSCORE', members, '-inf', format('(%.0f', server_ms - kept_ms))
-        call('PEXPIRE', members, format('%.0f', kept_ms))
+        call('ZREMRANGEBYSCORE', members, '-inf', format('(%.0f', server_ms - counted_ms))
+        call('PEXPIRE', members, format('%.0f', counted_ms))
         local processes = call('ZCARD', members)
         local units = min(want, floor(remaining / (2 * processes)))
         if units < 2 then return 0, processes, reset_ms end
-        return units, processes, decide(KEYS[key], units, true)
+        local charged = { decide(KEYS[key], units, true) }
+        call('SET', record, format('%.0f %.0f %.0f', units, now + charged[6], server_us + check), 'PX', kept_ms)
+        return units, processes, spread(charged)
       end
       local ok, units, processes, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms = pcall(lease)
       if not ok then
@@ -297,6 +316,15 @@ while arg <= last do
         answer[size + 1], answer[size + 2] = units, processes
         size = size + 2
         append(true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
+      end
+    elseif step == 'e' then
+      local ok, problem = pcall(end_lease, KEYS[key], ARGV[arg + 1], policy_args[policy], tonumber(ARGV[arg + 2]), ARGV[arg + 3])
+      arg = arg + 4
+      if ok then
+        size = size + 1
+        answer[size] = 0
+      else
+        append(false, problem)
       end
     elseif step == 'i' then
       local before = wants_state

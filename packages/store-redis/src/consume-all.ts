@@ -1,6 +1,7 @@
 import { asCharge, type Decision, failedIn, restated, runningMs } from "@floodgate/core/store";
 import type { Lanes } from "./lanes.js";
-import { ConsumeAll, ConsumeSlot, type KeyedCheck, Settle } from "./steps.js";
+import type { KeyedCheck } from "./limits.js";
+import { ConsumeAll, ConsumeSlot, Settle } from "./steps.js";
 
 /**
  * Decides a request under several limits. If their keys share a slot, that is one atomic step. Otherwise (on a Cluster) each slot gets

@@ -1,7 +1,7 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
-import { blockSuffix, keySuffix } from "./keys.js";
+import { blockSuffix, hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 
 /** A limit, prepared for sending. */
@@ -17,6 +17,28 @@ export interface KnownLimit {
   readonly denied: DenyCache | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
   readonly lease: LeaseTable<KnownLimit> | undefined;
+}
+
+/** A key of a limit, as the deny cache knows it. */
+export interface CachedKey {
+  readonly known: KnownLimit;
+  readonly key: string;
+}
+
+/** A check with its Redis key. */
+export interface KeyedCheck extends CachedKey {
+  readonly redisKey: string;
+  readonly blockKey: string;
+  readonly cost: number;
+  readonly shadow: boolean;
+  /** Whether the limit must allow but is never charged. */
+  readonly look: boolean;
+}
+
+/** @param prefix the store's, with its colon. */
+export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost: number, shadow: boolean, look: boolean): KeyedCheck {
+  const tagged = prefix + hashTag(key);
+  return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, look };
 }
 
 /** Prepares limits, and memoises them. */

@@ -11,19 +11,18 @@ import {
   type Inspection,
   type Limit,
   passesAll,
-  wholeMsClock,
+  runningMs,
   wholeNumber,
 } from "@floodgate/core/store";
-import type { RedisClient } from "./clients/client.js";
-import { type AnyRedis, clientOf } from "./clients/index.js";
+import type { AnyRedis } from "./clients/index.js";
 import { consumeAll } from "./consume-all.js";
-import type { DenyCacheOptions } from "./deny-cache.js";
 import { blockSuffix, hashTag } from "./keys.js";
-import { Lanes } from "./lanes.js";
+import type { Lanes } from "./lanes.js";
 import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
-import { Leases } from "./lease/leases.js";
-import { type KnownLimit, KnownLimits } from "./limits.js";
-import { Block, Consume, Inspect, type KeyedCheck, Look, Reset, Settle, Unblock } from "./steps.js";
+import type { Leases } from "./lease/leases.js";
+import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
+import { type PartOptions, Scope } from "./scope.js";
+import { Block, Consume, Inspect, Look, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -66,39 +65,20 @@ export interface RedisStore extends Store<"async"> {
 export function redisStore(client: AnyRedis, options: RedisStoreOptions = {}): RedisStore {
   const where = "redisStore";
   checkOptions(where, options, ["prefix", "clock", "denyCache", "lease"], 'redisStore(redis, { prefix: "floodgate" })');
-  const clock = options.clock === undefined ? undefined : wholeMsClock(where, options.clock);
-  const redis = clientOf(where, client);
-  const prefix = checkPrefix(where, options.prefix ?? "floodgate");
-  const denyCache = checkDenyCache(where, options.denyCache ?? true, clock);
-  return new SharedStore(redis, prefix, scopeOf(client, prefix), { clock, denyCache, leaseMs: checkLease(where, options.lease) });
-}
-
-/** Identity shared by stores over the same client and prefix. */
-const scopes = new WeakMap<AnyRedis, Map<string, object>>();
-
-function scopeOf(client: AnyRedis, prefix: string): object {
-  const known = scopes.get(client) ?? new Map<string, object>();
-  scopes.set(client, known);
-  const scope = known.get(prefix) ?? {};
-  known.set(prefix, scope);
-  return scope;
+  const denyCache = checkDenyCache(where, options.denyCache ?? true);
+  const leaseMs = checkLease(where, options.lease);
+  const scope = Scope.of(where, client, checkPrefix(where, options.prefix ?? "floodgate"));
+  return new SharedStore(scope, { clock: options.clock, denyCache, leaseMs });
 }
 
 /** Default timeout for direct calls. Limiters pass their own. */
 const defaultTimeoutMs = 100;
 
-interface CheckedOptions {
-  readonly clock: Clock | undefined;
-  readonly denyCache: DenyCacheOptions | undefined;
-  /** How long leases live; undefined if only limits lease that say so. */
-  readonly leaseMs: number | undefined;
-}
-
 class SharedStore implements RedisStore {
   readonly mode = "async";
   readonly keepsDeadlines = true;
   readonly answersFromCache = true;
-  readonly scope: object;
+  readonly scope: Scope;
   readonly sharedAs: string;
   /** On a Cluster, the server of a key. */
   readonly partOf: ((key: string) => string) | undefined;
@@ -107,15 +87,17 @@ class SharedStore implements RedisStore {
   readonly #limits: KnownLimits;
   readonly #leases: Leases;
 
-  constructor(client: RedisClient, prefix: string, scope: object, { clock, denyCache, leaseMs }: CheckedOptions) {
+  constructor(scope: Scope, options: PartOptions) {
     this.scope = scope;
+    const { client, prefix } = scope;
     const { database, keyPrefix } = client.place;
     this.sharedAs = `redis${database === 0 ? "" : ` database ${database}`} ${keyPrefix}${prefix}`;
     this.#prefix = `${prefix}:`;
-    this.#lanes = new Lanes(client, { clock, wantsState: denyCache !== undefined });
-    this.#limits = new KnownLimits(denyCache, leaseMs);
-    this.#leases = new Leases({ clock, lanes: this.#lanes, keyed: (known, key, cost) => this.#keyed(known, key, cost) });
-    if (client.isCluster) this.partOf = (key) => this.#lanes.serverOf(this.#prefix + hashTag(key));
+    const { lanes, limits, leases } = scope.parts(options);
+    this.#lanes = lanes;
+    this.#limits = limits;
+    this.#leases = leases;
+    if (client.isCluster) this.partOf = (key) => lanes.serverOf(this.#prefix + hashTag(key));
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
@@ -128,8 +110,11 @@ class SharedStore implements RedisStore {
       return rejection;
     }
     const tagged = this.#prefix + hashTag(key);
-    const decided = this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, timeoutMs));
-    if (known.lease !== undefined) this.#leases.fetch(known.lease, key, timeoutMs);
+    const ask = (leftMs: number): Promise<Decision> =>
+      this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, leftMs));
+    if (known.lease === undefined) return ask(timeoutMs);
+    const decided = this.#insist(ask, (decision) => !decision.allowed && this.scope.release(known.suffix, key), timeoutMs);
+    this.#leases.fetch(known.lease, key, timeoutMs);
     return decided;
   }
 
@@ -143,8 +128,25 @@ class SharedStore implements RedisStore {
       tellRejected(checks, rejected);
       return rejected;
     }
-    if (leases) this.#leases.fetchAll(keyed, timeoutMs);
-    return consumeAll(this.#lanes, keyed, timeoutMs);
+    const ask = (leftMs: number): Promise<Decision[]> => consumeAll(this.#lanes, keyed, leftMs);
+    if (!leases) return ask(timeoutMs);
+    this.#leases.fetchAll(keyed, timeoutMs);
+    return this.#insist(ask, (decisions) => !passesAll(checks, decisions) && this.#release(keyed, decisions), timeoutMs);
+  }
+
+  /**
+   * Asks Redis, and once more after a rejection if this process held units of a key that rejected: the request may lack just these. They are
+   * given back before the second question.
+   */
+  #insist<T>(ask: (timeoutMs: number) => Promise<T>, isReleased: (answer: T) => boolean, timeoutMs: number): Promise<T> {
+    const askedMs = runningMs();
+    const leftMs = (): number => Math.max(1, timeoutMs + askedMs - runningMs());
+    return ask(timeoutMs).then((answer) => (isReleased(answer) ? ask(leftMs()).catch(() => answer) : answer));
+  }
+
+  #release(checks: readonly KeyedCheck[], decisions: readonly Decision[]): boolean {
+    const rejected = checks.filter((_, i) => decisions[i]?.allowed === false);
+    return rejected.map(({ known, key }) => this.scope.release(known.suffix, key)).includes(true);
   }
 
   peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
@@ -156,28 +158,22 @@ class SharedStore implements RedisStore {
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
-    return this.#forgetting(known, key, this.#lanes.ask(new Settle(known, this.#redisKey(known, key), charge, cost, timeoutMs)));
+    const done = this.#lanes.ask(new Settle(known, this.#keyed(known, key, 1).redisKey, charge, cost, timeoutMs));
+    return this.scope.forgetDenied(known.suffix, key, done);
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
-    this.#leases.forgetState(known.suffix, key);
     const { redisKey, blockKey } = this.#keyed(known, key, 1);
-    return this.#forgetting(known, key, this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
+    return this.scope.forgetState(known.suffix, key, () => this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
-    this.#leases.forgetName(name, key);
-    const done = this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs));
-    this.#limits.forget(name, key, done);
-    return done;
+    return this.scope.forgetName(name, key, () => this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs)));
   }
 
   unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    this.#leases.forgetName(name, key);
-    const done = this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs));
-    this.#limits.forget(name, key, done);
-    return done;
+    return this.scope.forgetName(name, key, () => this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs)));
   }
 
   keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
@@ -188,23 +184,12 @@ class SharedStore implements RedisStore {
     return this.#leases.giveBack();
   }
 
-  /** Invalidates the deny cache of a key. */
-  #forgetting<T>(known: KnownLimit, key: string, done: Promise<T>): Promise<T> {
-    this.#limits.forgetState(known.suffix, key, done);
-    return done;
-  }
-
   #keyed(known: KnownLimit, key: string, cost: number, shadow = false, look = false): KeyedCheck {
-    const tagged = this.#prefix + hashTag(key);
-    return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, look };
+    return keyedCheck(this.#prefix, known, key, cost, shadow, look);
   }
 
   #blockKey(name: string, key: string): string {
     return this.#prefix + hashTag(key) + blockSuffix(name);
-  }
-
-  #redisKey(known: KnownLimit, key: string): string {
-    return this.#prefix + hashTag(key) + known.suffix;
   }
 }
 
@@ -251,13 +236,12 @@ function checkLease(where: string, option: unknown = false): number | undefined 
   );
 }
 
-function checkDenyCache(where: string, option: unknown, clock: Clock | undefined): DenyCacheOptions | undefined {
+function checkDenyCache(where: string, option: unknown): PartOptions["denyCache"] {
   if (option === false) return undefined;
   const { maxKeys, maxAgeMs } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
   if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 10_000 }");
   return {
     maxKeys: maxKeys === undefined ? 10_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 10_000),
     maxAgeMs: maxAgeMs === undefined ? 1000 : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
-    clock,
   };
 }

@@ -15,7 +15,7 @@ import {
 import type { Batch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
-import type { KnownLimit } from "./limits.js";
+import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
 import type { DecisionReply, Reply } from "./reply.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
@@ -24,22 +24,6 @@ const largest = Number.MAX_SAFE_INTEGER;
 export interface Queue {
   /** When the server last answered, by this process's monotonic clock. */
   readonly answeredMs: number;
-}
-
-/** A key of a limit, as the deny cache knows it. */
-interface CachedKey {
-  readonly known: KnownLimit;
-  readonly key: string;
-}
-
-/** A check with its Redis key. */
-export interface KeyedCheck extends CachedKey {
-  readonly redisKey: string;
-  readonly blockKey: string;
-  readonly cost: number;
-  readonly shadow: boolean;
-  /** Whether the limit must allow but is never charged. */
-  readonly look: boolean;
 }
 
 /**

@@ -3,8 +3,9 @@ import { createLimit, decision } from "@floodgate/core/store";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeAll } from "../src/consume-all.js";
 import type { Lanes } from "../src/lanes.js";
+import type { KeyedCheck } from "../src/limits.js";
 import { KnownLimits } from "../src/limits.js";
-import type { KeyedCheck, Step, Whole } from "../src/steps.js";
+import type { Step, Whole } from "../src/steps.js";
 
 const limit = createLimit("api", fixedWindow({ limit: 10, window: "1m" }));
 const known = new KnownLimits(undefined).get(limit);

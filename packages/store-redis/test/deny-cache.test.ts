@@ -11,7 +11,7 @@ import { type RedisStoreOptions, redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { limitOf, type PatientStore, patienceMs, patientStore, yearly } from "./patient-store.js";
 import { policies, tenAnHour } from "./policies.js";
-import { useRedis } from "./use-redis.js";
+import { anotherProcess, useRedis } from "./use-redis.js";
 
 // Generous, for machines that run other tests at the same time.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -29,7 +29,7 @@ const clock = (): number => nowMs;
 const storeOf = (options?: RedisStoreOptions, client: Redis = redis) => patientStore(client, options);
 
 describe("a blocked key", () => {
-  const one = (): ReturnType<typeof redisStore> => redisStore(redis, { denyCache: { maxAgeMs: patienceMs } });
+  const one = (client = redis): ReturnType<typeof redisStore> => redisStore(client, { denyCache: { maxAgeMs: patienceMs } });
   const consume = (store: ReturnType<typeof redisStore>, limit: Limit) => store.consume(limit, "k", 1, patienceMs);
 
   it.each(tenAnHour)("costs one round trip: $stateKind", async (policy) => {
@@ -50,7 +50,7 @@ describe("a blocked key", () => {
   });
 
   it("passes again at once where it is unblocked, and is turned away at once if another process blocks it", async () => {
-    const [store, other] = [one(), one()];
+    const [store, other] = [one(), one(anotherProcess(redis))];
     const limit = limitOf(yearly(1000));
     for (const kind of ["block", "ban"] as const) {
       expect((await consume(store, limit)).allowed).toBe(true);
@@ -203,7 +203,7 @@ describe("a cached rejection ends", () => {
   });
 
   it("within maxAgeMs after another process resets the key", async () => {
-    const [store, other] = [await storeOf({ clock, denyCache: { maxAgeMs: 500 } }), await storeOf({ clock })];
+    const [store, other] = [await storeOf({ clock, denyCache: { maxAgeMs: 500 } }), await storeOf({ clock }, anotherProcess(redis))];
     const limit = limitOf(yearly(1));
     await store.consume(limit, "k");
     await store.consume(limit, "k");

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { redisStore } from "../src/index.js";
 import { namesOf, runsDuring, watched } from "./commands.js";
 import { everyState } from "./policies.js";
-import { useRedis } from "./use-redis.js";
+import { anotherProcess, useRedis } from "./use-redis.js";
 
 let server: RedisServer;
 let redis: Redis;
@@ -103,7 +103,7 @@ describe("an inspection", () => {
   });
 
   it("sees what another process has done to a key that this one knows to be rejected", async () => {
-    const [here, there] = [redisStore(redis), redisStore(redis)];
+    const [here, there] = [redisStore(redis), redisStore(anotherProcess(redis))];
     const key = freshKey();
     await here.consume(limit, key, 10, timeoutMs);
     expect((await here.consume(limit, key, 1, timeoutMs)).allowed).toBe(false);

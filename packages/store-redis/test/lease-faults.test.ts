@@ -107,6 +107,50 @@ describe.each(policies)("a lease of a %s through a broken connection", (_, polic
   });
 });
 
+describe.each(policies)("units of a %s that are leased while Redis does not answer", (_, policy) => {
+  let redis: Redis;
+  let store: RedisStore;
+  let limiter: Limiter<"async">;
+  beforeEach(() => {
+    redis = new Redis(proxy.port);
+    redis.on("error", () => undefined);
+    store = leasing(redis);
+    limiter = limiterOn(store, policy, 100);
+  });
+  afterEach(() => redis.disconnect());
+
+  /** Until the store has stopped to wait. */
+  async function silence(direction: "requests" | "replies", act: () => Promise<unknown>): Promise<void> {
+    proxy[direction].mode = "drop";
+    await act();
+    await store.giveBack();
+    proxy.cut();
+    proxy[direction].mode = "pass";
+  }
+
+  it.each(["requests", "replies"] as const)("are given back once it answers again, although no %s arrived", async (direction) => {
+    await vi.waitFor(() => limiter.consume("hot"), soon);
+    for (let i = 0; i < 39; i++) await limiter.consume("hot");
+    await limiter.keyState("hot");
+    const used = await charged(policy);
+    await silence(direction, async () => {
+      nowMs += 100;
+    });
+    expect(used).toBeGreaterThan(40);
+    await expect.poll(() => charged(policy), soon).toBe(40);
+  });
+
+  it.each(["requests", "replies"] as const)("are given back although no %s of their fetch arrived", async (direction) => {
+    await vi.waitFor(() => limiter.consume("hot"), soon);
+    for (let i = 0; i < 8; i++) await limiter.consume("hot");
+    expect(await charged(policy)).toBe(9);
+    await silence(direction, () => limiter.consume("hot"));
+    // Nobody knows whether the last request was charged.
+    await expect.poll(() => charged(policy), soon).toBeLessThanOrEqual(10);
+    expect((await direct.keys(`${prefix}:*:lease-*`)).length).toBeLessThanOrEqual(1);
+  });
+});
+
 describe("three processes with leases, whose connections break", () => {
   /** Faults that end by themselves: a lost reply whose command is sent again, late replies, late commands, and a server that hangs. */
   const faults: readonly (() => Promise<void>)[] = [

@@ -16,7 +16,7 @@ import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import { type RedisStore, type RedisStoreOptions, redisStore } from "../src/index.js";
 import { runsDuring } from "./commands.js";
 import { patienceMs } from "./patient-store.js";
-import { useRedis } from "./use-redis.js";
+import { anotherProcess, useRedis } from "./use-redis.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -35,9 +35,9 @@ beforeEach(() => {
   prefix = `leases-${prefixes++}`;
 });
 
-/** A store with leases under the clock of the test. Several of them are several processes. */
+/** A store with leases under the clock of the test, in a process of its own. */
 function leasing(options: RedisStoreOptions = {}): RedisStore {
-  return redisStore(redis, { lease: true, clock: () => nowMs, prefix, ...options });
+  return redisStore(anotherProcess(redis), { lease: true, clock: () => nowMs, prefix, ...options });
 }
 
 function limiterOn(store: RedisStore, policy: Policy, options: { name?: string; lease?: boolean } = {}): Limiter<"async"> {
@@ -273,22 +273,47 @@ describe("a rejection while units are leased", () => {
     ["a fixed window", fixedWindow({ limit: 60, window: "1h" })],
     ["a token bucket", tokenBucket({ capacity: 60, refill: 1, every: "1d" })],
     ["a log", slidingWindowLog({ limit: 60, window: "1h" })],
-  ])("of %s is not repeated here once they were given back, and elsewhere for a life at most", async (_, policy) => {
-    const [store, other] = [leasing(), leasing()];
-    const [here, there] = [limiterOn(store, policy), limiterOn(other, policy)];
+  ])("of %s gives them back here, and is repeated elsewhere for a life at most", async (_, policy) => {
+    const [here, there] = [limiterOn(leasing(), policy), limiterOn(leasing(), policy)];
     await consume(here, 20);
     const left = 60 - (await charged(here));
     expect(left).toBeLessThan(40);
     await there.consume("hot", { cost: left });
-    // Rejected by Redis, and kept by both deny caches.
-    for (const limiter of [here, there]) expect((await limiter.consume("hot", { cost: 30 })).allowed).toBe(false);
     expect((await there.consume("hot")).allowed).toBe(false);
-    await store.giveBack();
+    expect((await here.consume("hot", { cost: 30 })).allowed).toBe(false);
+    expect((await there.consume("hot")).allowed).toBe(false);
     const unused = 40 - left;
     expect((await here.consume("hot", { cost: unused - 1 })).allowed).toBe(true);
     nowMs += 101;
     expect((await there.consume("hot")).allowed).toBe(true);
     expect((await there.consume("hot")).allowed).toBe(false);
+  });
+
+  it.each([
+    ["a fixed window", fixedWindow({ limit: 20, window: "1h" })],
+    ["a token bucket", tokenBucket({ capacity: 20, refill: 1, every: "1d" })],
+    ["a log", slidingWindowLog({ limit: 20, window: "1h" })],
+  ])("of %s is not the last word: thirty requests at once get all of a limit of 20", async (_, policy) => {
+    const [store, wide] = [leasing(), fixedWindow({ limit: 1000, window: "1h" })];
+    const alone = limiterOn(store, policy);
+    const pair = [limiterOn(store, policy, { name: "narrow" }), limiterOn(store, wide, { name: "wide" })].map((limiter) => ({
+      limiter,
+      key: "hot",
+    }));
+    for (const ask of [() => alone.consume("hot"), () => consumeAll(pair)] as (() => Promise<{ allowed: boolean }>)[]) {
+      const decisions = await Promise.all(Array.from({ length: 30 }, ask));
+      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
+    }
+    await store.giveBack();
+    expect(await charged(pair[1]?.limiter as Limiter<"async">)).toBe(20);
+  });
+
+  it("leaves a blocked key blocked, although units were leased before", async () => {
+    const [here, there] = [limiterOn(leasing(), minutely), limiterOn(leasing(), minutely)];
+    await consume(here, 50);
+    await there.block("hot", "1h");
+    expect((await here.consume("hot", { cost: 500 })).allowed).toBe(false);
+    expect(await consume(here, 10)).toBe(0);
   });
 });
 

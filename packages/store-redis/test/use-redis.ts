@@ -16,3 +16,13 @@ export function useRedis(use: (server: RedisServer, redis: Redis) => void): void
     await server?.stop();
   });
 }
+
+/** A client for the stores of another process: the stores of one client are one. It shares the connection. */
+export function anotherProcess(redis: Redis): Redis {
+  return new Proxy(redis, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

@@ -6,6 +6,8 @@ import type { Charge } from "@floodgate/core/store";
  * or the injected one.
  */
 export interface Grant {
+  /** Names the lease in Redis, which has recorded its charge under it. */
+  readonly id: string;
   readonly units: number;
   spent: number;
   /** The charge of the debit. What is spent here is a part of it. */
@@ -53,7 +55,7 @@ function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, held: num
 }
 
 /** Units that Redis has just debited. */
-export interface DebitedUnits extends Pick<Grant, "units" | "charge" | "remaining" | "resetAfterMs" | "sentMs"> {
+export interface DebitedUnits extends Pick<Grant, "id" | "units" | "charge" | "remaining" | "resetAfterMs" | "sentMs"> {
   /** The processes that leased this key lately, with this one. */
   readonly processes: number;
   readonly sentWallMs: number;
@@ -61,9 +63,9 @@ export interface DebitedUnits extends Pick<Grant, "units" | "charge" | "remainin
 
 /** The grant of a debit under a policy. It may be over already. */
 export function grantOf(policy: Policy, lifeMs: number, debited: DebitedUnits): Grant {
-  const { units, charge, remaining, resetAfterMs, sentMs, sentWallMs, processes } = debited;
+  const { id, units, charge, remaining, resetAfterMs, sentMs, sentWallMs, processes } = debited;
   const livesMs = leaseMs(policy, lifeMs, resetAfterMs, processes * units);
-  return { units, spent: 0, charge, remaining, resetAfterMs, sentMs, untilMs: sentMs + livesMs, untilWallMs: sentWallMs + livesMs };
+  return { id, units, spent: 0, charge, remaining, resetAfterMs, sentMs, untilMs: sentMs + livesMs, untilWallMs: sentWallMs + livesMs };
 }
 
 /** How long not to fetch again after a useless fetch: a life, or until a new window has units again. */

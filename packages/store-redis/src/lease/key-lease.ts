@@ -11,6 +11,8 @@ const mostGrants = 2;
 
 /** A request to Redis for units, while its outcome is unknown. */
 export interface Fetch {
+  /** The id of the lease that it asks for. */
+  readonly id: string;
   /** Set if the key was reset or blocked here meanwhile: then the units must not be spent. */
   isVoid: boolean;
 }
@@ -23,6 +25,8 @@ export class KeyLease {
   /** Oldest first. */
   grants: Grant[] = [];
   fetch: Fetch | undefined;
+  /** Leases that are over here, and that Redis may not know of yet. */
+  ending = 0;
   /** No fetch before this time. */
   restUntilMs: number = Number.NEGATIVE_INFINITY;
   /** The units and the requests since `sinceMs`, which is at most a life ago, and in the life before. */
@@ -41,7 +45,7 @@ export class KeyLease {
   }
 
   get isIdle(): boolean {
-    return this.grants.length === 0 && this.fetch === undefined;
+    return this.grants.length === 0 && this.fetch === undefined && this.ending === 0;
   }
 
   get #perLife(): number {
@@ -81,8 +85,8 @@ export class KeyLease {
 
   /** The units to fetch now; 0 if there are enough, or none are needed. */
   want(nowMs: number, lifeMs: number): number {
-    if (this.fetch !== undefined) return 0;
-    if (!this.isHot) return 0;
+    // While Redis does not answer, no more units get out of reach.
+    if (this.fetch !== undefined || this.ending > 0 || !this.isHot) return 0;
     const perLife = this.#perLife;
     const restMs = this.restUntilMs - nowMs;
     if (restMs > 0 && restMs <= lifeMs) return 0;
@@ -95,18 +99,17 @@ export class KeyLease {
     return Math.max(leastUnits, Math.min(Math.ceil(perLife - useful), 2 * this.wanted));
   }
 
-  begin(want: number): Fetch {
+  begin(want: number, id: string): Fetch {
     this.wanted = want;
-    this.fetch = { isVoid: false };
+    this.fetch = { id, isVoid: false };
     return this.fetch;
   }
 
   /** Redis has debited a grant. */
   granted(fetch: Fetch, grant: Grant, now: Moment, lifeMs: number): Grant[] {
-    const isAwaited = this.fetch === fetch;
-    if (isAwaited) this.fetch = undefined;
-    if (!isAwaited || fetch.isVoid || isOver(grant, now)) {
-      this.#rest(now.ms, lifeMs);
+    this.fetch = undefined;
+    if (fetch.isVoid || isOver(grant, now)) {
+      this.rest(now.ms, lifeMs);
       return [grant];
     }
     this.grants.push(grant);
@@ -115,13 +118,12 @@ export class KeyLease {
   }
 
   /** Redis has debited nothing, or its answer is lost. @param restMs until when no other fetch would get more. */
-  refused(fetch: Fetch, nowMs: number, restMs: number): void {
-    if (this.fetch !== fetch) return;
+  refused(nowMs: number, restMs: number): void {
     this.fetch = undefined;
-    this.#rest(nowMs, restMs);
+    this.rest(nowMs, restMs);
   }
 
-  #rest(nowMs: number, restMs: number): void {
+  rest(nowMs: number, restMs: number): void {
     this.restUntilMs = nowMs + restMs;
   }
 

@@ -1,7 +1,8 @@
 import type { Decision } from "@floodgate/core";
 import type { Batch } from "../batch.js";
+import type { KeyedCheck } from "../limits.js";
 import type { Reply } from "../reply.js";
-import { type KeyedCheck, Step } from "../steps.js";
+import { Step } from "../steps.js";
 import { leastUnits } from "./key-lease.js";
 
 /** What Redis answered to a lease step. */
@@ -17,13 +18,16 @@ export interface Debit {
   readonly nowMs: number;
 }
 
-/** Asks Redis to debit up to `want` units. The caller may have given up when the answer comes, but must still hear of the units. */
-export class LeaseStep extends Step<void> {
+/** How long Redis keeps the record of a lease, so that its unused units can be given back. */
+export const keptMs = 600_000;
+
+/** Asks Redis to debit up to `want` units. */
+export class LeaseStep extends Step<Debit> {
   readonly #check: KeyedCheck;
+  readonly #id: string;
   readonly #want: number;
   readonly #member: string;
-  readonly #keptMs: number;
-  readonly #onDebit: (debit: Debit) => void;
+  readonly #countedMs: number;
   #sentWallMs = 0;
   #units = 0;
   #processes = 1;
@@ -31,22 +35,24 @@ export class LeaseStep extends Step<void> {
   #decision: Decision | undefined;
 
   /**
+   * @param id of the lease.
    * @param member identifies this process among those that lease the key.
-   * @param keptMs how long it counts as one of them.
+   * @param countedMs how long it counts as one of them.
    */
-  constructor(check: KeyedCheck, want: number, member: string, keptMs: number, timeoutMs: number, onDebit: (debit: Debit) => void) {
+  constructor(check: KeyedCheck, id: string, want: number, member: string, countedMs: number, timeoutMs: number) {
     super(check.redisKey, timeoutMs);
     this.#check = check;
+    this.#id = id;
     this.#want = want;
     this.#member = member;
-    this.#keptMs = keptMs;
-    this.#onDebit = onDebit;
+    this.#countedMs = countedMs;
   }
 
   write(batch: Batch): void {
     this.#sentWallMs = Date.now();
     batch.key(this.#check.redisKey, this.#check.blockKey);
-    batch.args.push("l", batch.policy(this.#check.known.policy), String(this.#want), this.#member, String(this.#keptMs));
+    const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
+    batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
   }
 
   protected readAnswer(reply: Reply): void {
@@ -63,20 +69,39 @@ export class LeaseStep extends Step<void> {
     this.#resetAfterMs = decision.resetAfterMs;
   }
 
-  override settle(reply: Reply): void {
-    // After the deadline too: units that were debited must be given back.
-    if (this.settled) this.accept(reply);
-    else super.settle(reply);
-  }
-
-  protected accept({ sentMs, nowMs }: Reply): void {
-    this.#onDebit({
+  protected accept({ sentMs, nowMs }: Reply): Debit {
+    return {
       decision: this.#decision,
       processes: this.#processes,
       resetAfterMs: this.#resetAfterMs,
       sentMs,
       sentWallMs: this.#sentWallMs,
       nowMs,
-    });
+    };
   }
+}
+
+/** Ends a lease: Redis gives back what is unused, and forgets the lease. To repeat it does nothing. */
+export class EndLease extends Step<void> {
+  readonly #check: KeyedCheck;
+  readonly #id: string;
+  readonly #spent: number;
+
+  constructor(check: KeyedCheck, id: string, spent: number, timeoutMs: number) {
+    super(check.redisKey, timeoutMs);
+    this.#check = check;
+    this.#id = id;
+    this.#spent = spent;
+  }
+
+  write(batch: Batch): void {
+    batch.key(this.#check.redisKey);
+    batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
+  }
+
+  protected readAnswer(reply: Reply): void {
+    reply.number("a zero", 0, 0);
+  }
+
+  protected accept(): void {}
 }

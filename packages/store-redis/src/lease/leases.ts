@@ -1,10 +1,9 @@
 import { asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
 import type { Lanes } from "../lanes.js";
-import type { KnownLimit } from "../limits.js";
-import { type KeyedCheck, Settle } from "../steps.js";
+import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
 import type { Fetch, KeyLease } from "./key-lease.js";
-import { type Debit, LeaseStep } from "./lease-step.js";
+import { type Debit, EndLease, keptMs, LeaseStep } from "./lease-step.js";
 import type { LeaseTable as TableOf } from "./lease-table.js";
 
 type LeaseTable = TableOf<KnownLimit>;
@@ -16,12 +15,24 @@ export interface LeasesOptions {
   readonly keyed: (known: KnownLimit, key: string, cost: number) => KeyedCheck;
 }
 
-/** How long to wait for Redis when nobody waits for its answer. */
+/** How long to wait for Redis when nobody waits for its answer, and then how long until it is asked again. */
 const patienceMs = 1000;
+
+/** A lease that is over here. */
+interface Ending {
+  readonly table: LeaseTable;
+  readonly key: string;
+  readonly lease: KeyLease;
+  readonly id: string;
+  readonly spent: number;
+  /** When Redis has forgotten the lease, by the monotonic clock. */
+  readonly untilMs: number;
+  readonly done: () => void;
+}
 
 /**
  * The leases of a store: spends units that Redis has charged ahead, fetches more in the background, and gives back what is unused. Whatever
- * happens to a fetch, units are spent only if Redis has charged them before.
+ * happens to a fetch, units are spent only if Redis has charged them before. Whatever happens to an answer, each lease is ended in Redis.
  */
 export class Leases {
   readonly #clock: Clock | undefined;
@@ -29,12 +40,15 @@ export class Leases {
   readonly #keyed: LeasesOptions["keyed"];
   /** Identifies this store among those that lease a key. */
   readonly #member = Math.random().toString(36).slice(2, 12);
-  /** How often it has given back. */
-  #givenBack = 0;
+  /** How many leases it has asked for. */
+  #asked = 0;
   /** Tables with keys that hold something. */
   readonly #holding = new Set<LeaseTable>();
   /** What is on its way to Redis. */
   readonly #pending = new Set<Promise<unknown>>();
+  /** Redis did not answer that it has ended these. */
+  readonly #unanswered = new Set<Ending>();
+  #retry: ReturnType<typeof setTimeout> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #firesMs = Number.POSITIVE_INFINITY;
 
@@ -102,17 +116,15 @@ export class Leases {
   #renew(table: LeaseTable, key: string, lease: KeyLease, nowMs: number, timeoutMs: number): void {
     const want = lease.want(nowMs, table.lifeMs);
     if (want === 0) return;
-    const fetch = lease.begin(want);
-    table.held.set(key, lease);
-    this.#holding.add(table);
-    const onDebit = (debit: Debit): void => this.#debited(table, key, lease, fetch, debit);
-    const step = new LeaseStep(this.#keyed(table.known, key, 1), want, this.#member, 2 * table.lifeMs, timeoutMs, onDebit);
-    // Units of a lost answer may stay charged. They are never spent.
+    const fetch = lease.begin(want, `${this.#member}-${this.#asked++}`);
+    this.#hold(table, key, lease);
+    const step = new LeaseStep(this.#keyed(table.known, key, 1), fetch.id, want, this.#member, 2 * table.lifeMs, timeoutMs);
+    // Redis may have debited units although its answer is lost. They are never spent.
     const lost = (): void => {
-      lease.refused(fetch, this.#now().ms, table.lifeMs);
-      this.#drop(table, key, lease);
+      lease.refused(this.#now().ms, table.lifeMs);
+      this.#end(table, key, lease, fetch.id, 0);
     };
-    this.#track(this.#lanes.ask(step).catch(lost));
+    this.#track(this.#lanes.ask(step).then((debit) => this.#debited(table, key, lease, fetch, debit), lost));
   }
 
   #debited(table: LeaseTable, key: string, lease: KeyLease, fetch: Fetch, debit: Debit): void {
@@ -124,75 +136,112 @@ export class Leases {
     const sentMs = isInjected ? debit.nowMs : debit.sentMs;
     const restMs = restMsAfter(policy, lifeMs, sentMs, resetAfterMs, now.ms);
     if (decision === undefined) {
-      lease.refused(fetch, now.ms, restMs);
+      lease.refused(now.ms, restMs);
     } else {
       const { cost: units, remaining } = decision;
       const sentWallMs = isInjected ? Number.POSITIVE_INFINITY : debit.sentWallMs;
       const charge = asCharge(decision);
-      const grant = grantOf(policy, lifeMs, { units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
+      const { id } = fetch;
+      const grant = grantOf(policy, lifeMs, { id, units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
       known.denied?.doubt(key);
-      this.#giveBack(table, key, lease.granted(fetch, grant, now, restMs));
+      this.#giveBack(table, key, lease, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);
     }
     this.#drop(table, key, lease);
   }
 
-  /** Ends the leases of a key under all limits that share its count. What it has used is deleted, so nothing is given back. */
+  /** Ends the leases of a key under all limits that share its count. */
   forgetState(suffix: string, key: string): void {
-    this.#end(({ known }) => known.suffix === suffix, key);
+    this.#forget(({ known }) => known.suffix === suffix, key);
   }
 
-  /** Ends the leases of a key under all limits of a name, and gives back what is unused. */
+  /** Ends the leases of a key under all limits of a name. */
   forgetName(name: string, key: string): void {
-    for (const [table, grants] of this.#end(({ known }) => known.limit.name === name, key)) this.#giveBack(table, key, grants);
+    this.#forget(({ known }) => known.limit.name === name, key);
   }
 
-  #end(fits: (table: LeaseTable) => boolean, key: string): [LeaseTable, Grant[]][] {
-    const ended: [LeaseTable, Grant[]][] = [];
+  #forget(fits: (table: LeaseTable) => boolean, key: string): void {
     for (const table of this.#holding) {
       const lease = fits(table) ? table.held.get(key) : undefined;
-      if (lease === undefined) continue;
-      ended.push([table, lease.end()]);
-      this.#drop(table, key, lease);
+      if (lease !== undefined) this.#giveBack(table, key, lease, lease.end());
     }
-    return ended;
+  }
+
+  /** Gives back the units of a key that Redis has rejected. Returns whether there are any: then the request may pass now. */
+  release(suffix: string, key: string): boolean {
+    let isReleased = false;
+    for (const table of this.#holding) {
+      const lease = table.known.suffix === suffix ? table.held.get(key) : undefined;
+      if (lease === undefined) continue;
+      lease.rest(this.#now().ms, table.lifeMs);
+      this.#giveBack(table, key, lease, lease.end());
+      isReleased ||= lease.ending > 0;
+    }
+    return isReleased;
   }
 
   /** Ends all leases, and gives back what is unused. Resolves when Redis has answered, or does not answer in time. */
   async giveBack(): Promise<void> {
+    this.#endAgain();
     for (const table of this.#holding) {
-      for (const [key, lease] of table.held) {
-        this.#giveBack(table, key, lease.end());
-        this.#drop(table, key, lease);
-      }
+      for (const [key, lease] of table.held) this.#giveBack(table, key, lease, lease.end());
     }
     // Fetches that are in flight are given back when their answers come.
     await Promise.allSettled(this.#pending);
     await Promise.allSettled(this.#pending);
   }
 
-  /**
-   * Gives back units in Redis. It is not tried again, because nobody knows whether Redis has done it. A library may send it again after it has
-   * reconnected, so a mark in Redis makes sure that it happens once.
-   */
-  #giveBack(table: LeaseTable, key: string, grants: readonly Grant[]): void {
-    const { known } = table;
-    for (const { charge, spent, units, sentMs } of grants) {
-      if (spent === units) continue;
-      const { redisKey } = this.#keyed(known, key, 1);
-      // By the store's clock, past every deadline of this step.
-      const untilMs = Math.ceil(charge.atMs + this.#now().ms - sentMs) + 2 * patienceMs;
-      const once = { ...charge, receipt: { id: `${this.#member}-${this.#givenBack++}`, untilMs } };
-      const done = this.#lanes.ask(new Settle(known, redisKey, once, spent, patienceMs)).catch(() => undefined);
-      known.denied?.forget(key, done);
-      this.#track(done);
-    }
+  #giveBack(table: LeaseTable, key: string, lease: KeyLease, grants: readonly Grant[]): void {
+    for (const { id, spent } of grants) this.#end(table, key, lease, id, spent);
+    this.#drop(table, key, lease);
+  }
+
+  /** Ends a lease in Redis, which gives back what is unused. */
+  #end(table: LeaseTable, key: string, lease: KeyLease, id: string, spent: number): void {
+    lease.ending++;
+    this.#hold(table, key, lease);
+    const ended = new Promise<void>((done) => {
+      this.#askEnd({ table, key, lease, id, spent, untilMs: performance.now() + keptMs, done });
+    });
+    table.known.denied?.forget(key, ended);
+  }
+
+  /** Redis keeps a record of the lease until it has ended it. So this may be sent as often as it takes, by a library too. */
+  #askEnd(ending: Ending): void {
+    const { table, key, lease, id, spent, untilMs, done } = ending;
+    const ended = (): void => {
+      lease.ending--;
+      this.#drop(table, key, lease);
+      done();
+    };
+    const unanswered = (): void => {
+      if (performance.now() >= untilMs) {
+        ended();
+        return;
+      }
+      this.#unanswered.add(ending);
+      this.#retry ??= setTimeout(() => this.#endAgain(), patienceMs).unref();
+    };
+    this.#track(this.#lanes.ask(new EndLease(this.#keyed(table.known, key, 1), id, spent, patienceMs)).then(ended, unanswered));
+  }
+
+  #endAgain(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    const again = [...this.#unanswered];
+    this.#unanswered.clear();
+    for (const ending of again) this.#askEnd(ending);
   }
 
   #track(done: Promise<unknown>): void {
     this.#pending.add(done);
     const end = (): boolean => this.#pending.delete(done);
     done.then(end, end);
+  }
+
+  #hold(table: LeaseTable, key: string, lease: KeyLease): void {
+    table.held.set(key, lease);
+    this.#holding.add(table);
   }
 
   #drop(table: LeaseTable, key: string, lease: KeyLease): void {
@@ -218,9 +267,8 @@ export class Leases {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const table of this.#holding) {
       for (const [key, lease] of table.held) {
-        this.#giveBack(table, key, lease.endOver(now));
+        this.#giveBack(table, key, lease, lease.endOver(now));
         for (const { untilMs } of lease.grants) nextMs = Math.min(nextMs, untilMs);
-        this.#drop(table, key, lease);
       }
     }
     if (nextMs < Number.POSITIVE_INFINITY) this.#wakeAt(nextMs, now.ms);

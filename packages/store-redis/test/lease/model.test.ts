@@ -40,7 +40,10 @@ describe("the exploration finds a planted mistake", () => {
   it.each<[Fault, Setup, string]>([
     ["spend-before-debit", lasting, "Requests were admitted that were not charged."],
     ["life-from-reply", { ...window, processes: 1 }, "Units are stranded."],
-    ["give-back-twice", lasting, "More units were given back than were charged."],
+    ["record-remains", { ...lasting, losses: 1 }, "More units were given back than were charged."],
+    ["no-end-after-loss", { ...lasting, losses: 1, endMs: 10 }, "Units are stranded."],
+    ["no-record-of-the-end", { ...lasting, losses: 1, endMs: 10 }, "Units are stranded."],
+    ["no-release", lasting, "A request was rejected beside units of its own process."],
     ["no-edge", { ...window, endMs: 30 }, "Requests were admitted that were not charged."],
     ["no-end-at-reset", { ...lasting, resets: 1 }, "A lease was spent after a reset or a block in its own process."],
     ["void-is-spent", { ...lasting, resets: 1 }, "A lease was spent after a reset or a block in its own process."],

@@ -32,8 +32,10 @@ export class PolicyModel {
   admitted = 0;
   admittedHere = 0;
   room: number;
-  /** Units that a crash or a lost message may strand. */
+  /** Units that a crash may strand. */
   lost = 0;
+  /** The leases that Redis has recorded, by their ids; undefined for one that must not begin any more. */
+  records: Map<string, Leased | undefined> = new Map();
 
   readonly #policy: Policy;
 
@@ -47,7 +49,10 @@ export class PolicyModel {
   }
 
   clone(): PolicyModel {
-    return Object.assign(new PolicyModel(this.#policy, this.lifeMs), this, { members: { ...this.members } });
+    return Object.assign(new PolicyModel(this.#policy, this.lifeMs), this, {
+      members: { ...this.members },
+      records: new Map(this.records),
+    });
   }
 
   id(): string {
@@ -79,26 +84,37 @@ export class PolicyModel {
     this.taken += this.isWindow ? units : units * this.everyMs;
   }
 
-  consume(nowMs: number, wasReset: boolean): void {
+  /** Returns whether the request was allowed. */
+  consume(nowMs: number, wasReset: boolean): boolean {
     this.#at(nowMs);
-    if (this.#remaining() < 1) return;
+    if (this.#remaining() < 1) return false;
     this.#charge(1);
     this.admit(nowMs, this.state, wasReset);
+    return true;
   }
 
-  lease(nowMs: number, from: number, want: number): Leased {
+  lease(nowMs: number, from: number, id: string, want: number): Leased {
     this.#at(nowMs);
     this.members[from] = nowMs;
     const processes = Object.values(this.members).filter((ms) => ms >= nowMs - 2 * this.lifeMs).length;
     const units = Math.min(want, Math.floor(this.#remaining() / (2 * processes)));
-    const granted = units >= 2 ? units : 0;
+    const granted = units >= 2 && !this.records.has(id) ? units : 0;
     if (granted > 0) this.#charge(granted);
     const resetAfterMs = this.isWindow ? this.sinceMs + this.everyMs - nowMs : this.taken;
-    return { units: granted, state: this.state, atMs: nowMs, remaining: this.#remaining(), resetAfterMs, processes };
+    const leased = { units: granted, state: this.state, atMs: nowMs, remaining: this.#remaining(), resetAfterMs, processes };
+    if (granted > 0) this.records.set(id, leased);
+    return leased;
   }
 
-  giveBack(nowMs: number, state: number, atMs: number, units: number, spent: number): void {
+  end(nowMs: number, id: string, spent: number, keepsRecord: boolean): void {
     this.#at(nowMs);
+    const record = this.records.get(id);
+    if (record === undefined) {
+      this.records.set(id, undefined);
+      return;
+    }
+    if (!keepsRecord) this.records.delete(id);
+    const { state, atMs, units } = record;
     if (state !== this.state || this.taken === 0) return;
     if (this.isWindow) {
       if (atMs >= this.sinceMs) this.taken -= units - spent;

@@ -24,7 +24,10 @@ export interface Setup {
 export type Fault =
   | "spend-before-debit"
   | "life-from-reply"
-  | "give-back-twice"
+  | "record-remains"
+  | "no-end-after-loss"
+  | "no-record-of-the-end"
+  | "no-release"
   | "no-edge"
   | "no-end-at-reset"
   | "void-is-spent"
@@ -42,12 +45,12 @@ type Message =
     }
   | { readonly kind: "reply"; readonly from: number; readonly fetch: Fetch; readonly debit: Debit; timedOut: boolean }
   | {
-      readonly kind: "give-back";
+      readonly kind: "end";
       readonly from: number;
-      readonly state: number;
-      readonly atMs: number;
-      readonly units: number;
+      readonly id: string;
       readonly spent: number;
+      /** Whether a request that was rejected asks again after it. */
+      readonly asks: boolean;
     };
 
 interface Debit {
@@ -75,6 +78,7 @@ export class World {
   server: PolicyModel;
   processes: Process[];
   messages: Message[] = [];
+  fetches = 0;
   crashes = 0;
   losses = 0;
   resets = 0;
@@ -119,7 +123,18 @@ export class World {
     const { nowMs, server } = this;
     const begun = (state: number): number => server.state - state;
     const parts = this.processes.map(({ lease, isDown, endedMs }, i) => {
-      const grants = lease.grants.map(({ units, spent, charge, untilMs, sentMs }) => [
+      const own = this.messages.filter((message) => message.from === i);
+      // What tells two ids apart: what Redis knows of them, and which of the others are the same.
+      const ids = [...lease.grants, ...own.map((message) => ("fetch" in message ? message.fetch : message))]
+        .map(({ id }) => id)
+        .sort(byAge);
+      const known = (id: string): unknown[] => {
+        const record = server.records.get(id);
+        const held = record && [begun(record.state), record.atMs, record.units];
+        return [[...new Set(ids)].indexOf(id), server.records.has(id), held];
+      };
+      const grants = lease.grants.map(({ id, units, spent, charge, untilMs, sentMs }) => [
+        known(id),
         units,
         spent,
         begun(charge.state as number),
@@ -127,20 +142,18 @@ export class World {
         untilMs,
         sentMs,
       ]);
-      const messages = this.messages
-        .filter((message) => message.from === i)
-        .map((message) => {
-          const { kind } = message;
-          if (kind === "give-back") return [kind, begun(message.state), message.atMs, message.units, message.spent].join();
-          const { fetch, timedOut } = message;
-          const own = [kind, timedOut, fetch === lease.fetch, fetch.isVoid];
-          if (kind === "fetch") return [...own, message.sentMs, message.want].join();
-          const { units, state, atMs, sentMs, resetAfterMs, processes } = message.debit;
-          return [...own, units, begun(state), atMs, sentMs, resetAfterMs, processes].join();
-        });
+      const messages = own.map((message) => {
+        const { kind } = message;
+        if (kind === "end") return [kind, known(message.id), message.spent, message.asks].join();
+        const { fetch, timedOut } = message;
+        const own = [kind, known(fetch.id), timedOut, fetch === lease.fetch, fetch.isVoid];
+        if (kind === "fetch") return [...own, message.sentMs, message.want].join();
+        const { units, state, atMs, sentMs, resetAfterMs, processes } = message.debit;
+        return [...own, units, begun(state), atMs, sentMs, resetAfterMs, processes].join();
+      });
       const restMs = Math.max(0, lease.restUntilMs - nowMs);
       const fetching = lease.fetch === undefined ? "" : lease.fetch.isVoid;
-      return [grants.join("/"), messages.sort().join("/"), restMs, fetching, isDown, endedMs, server.members[i]].join(";");
+      return [grants.join("/"), messages.sort().join("/"), restMs, fetching, lease.ending, isDown, endedMs, server.members[i]].join(";");
     });
     const times = [nowMs, this.crashes, this.losses, this.resets, this.blocks, this.closes, this.resetMs, this.blockMs];
     return [...times, server.id(), ...parts.sort()].join("|");
@@ -161,7 +174,13 @@ export class World {
     });
     this.messages.forEach((message, m) => {
       steps.push([`${message.kind} arrives`, (world) => world.arrive(m)]);
-      if (this.losses < losses) steps.push([`${message.kind} is lost`, (world) => world.lose(m)]);
+      if (this.losses < losses) {
+        const isEnd = message.kind === "end";
+        steps.push([
+          `${message.kind}${isEnd ? " arrives, its answer" : ""} is lost`,
+          (world) => (isEnd ? world.arrive(m, true) : world.lose(m)),
+        ]);
+      }
       if ("fetch" in message && !message.timedOut && this.losses < losses)
         steps.push([`${message.kind} times out`, (world) => world.timeOut(m)]);
     });
@@ -189,16 +208,17 @@ export class World {
     if (grant !== undefined) {
       lease.spend(grant, 1);
       this.#spent(i, grant);
-    } else if (this.blocks === 0) {
-      this.server.consume(this.nowMs, this.resets > 0);
+    } else if (this.blocks === 0 && !this.server.consume(this.nowMs, this.resets > 0)) {
+      this.#rejected(i);
     }
     const want = lease.want(this.nowMs, this.#setup.lifeMs);
     if (want === 0) return;
-    const fetch = lease.begin(want);
+    const fetch = lease.begin(want, String(this.fetches++));
     this.messages.push({ kind: "fetch", from: i, fetch, want, sentMs: this.nowMs, timedOut: false });
     if (this.#fault === "spend-before-debit") {
       const charge = { cost: 2, atMs: this.nowMs, state: this.server.state };
       lease.grants.push({
+        id: fetch.id,
         units: 2,
         spent: 0,
         charge,
@@ -209,6 +229,17 @@ export class World {
         untilWallMs: this.nowMs + 10,
       });
     }
+  }
+
+  /** Redis has rejected a request. Beside units that are held here, that is not its last word. */
+  #rejected(i: number): void {
+    const lease = this.leaseOf(i);
+    const holds = lease.grants.some(({ units, spent }) => units > spent);
+    if (this.#fault !== "no-release") {
+      lease.rest(this.nowMs, this.#setup.lifeMs);
+      this.giveBack(i, lease.end(), true);
+    }
+    if (holds && lease.grants.length > 0) throw new Violation("A request was rejected beside units of its own process.");
   }
 
   /** A unit of a grant has let a request pass. */
@@ -231,13 +262,13 @@ export class World {
     this.giveBack(i, this.leaseOf(i).end());
   }
 
-  giveBack(from: number, grants: readonly Grant[]): void {
-    for (const { charge, units, spent } of grants) {
-      if (units === spent) continue;
-      const message = { kind: "give-back", from, state: charge.state as number, atMs: charge.atMs, units, spent } as const;
-      this.messages.push(message);
-      if (this.#fault === "give-back-twice") this.messages.push({ ...message });
-    }
+  giveBack(from: number, grants: readonly Grant[], asks = false): void {
+    for (const { id, spent } of grants) this.#end(from, id, spent, asks);
+  }
+
+  #end(from: number, id: string, spent: number, asks = false): void {
+    this.leaseOf(from).ending++;
+    this.messages.push({ kind: "end", from, id, spent, asks });
   }
 
   crash(i: number): void {
@@ -263,17 +294,32 @@ export class World {
     this.giveBack(i, this.leaseOf(i).end());
   }
 
-  arrive(m: number): void {
+  /** @param isUnanswered of an end: then it is sent again. */
+  arrive(m: number, isUnanswered = false): void {
     const [message] = this.messages.splice(m, 1) as [Message];
-    if (message.kind === "give-back") {
-      this.server.giveBack(this.nowMs, message.state, message.atMs, message.units, message.spent);
+    if (message.kind === "end") {
+      this.#ends(message, isUnanswered);
     } else if (message.kind === "fetch") {
       const { from, fetch, sentMs, timedOut, want } = message;
-      const debit = this.blocks > 0 ? noUnits : this.server.lease(this.nowMs, from, want);
+      const debit = this.blocks > 0 ? noUnits : this.server.lease(this.nowMs, from, fetch.id, want);
       this.messages.push({ kind: "reply", from, fetch, debit: { ...debit, sentMs }, timedOut });
-    } else {
+    } else if (!message.timedOut) {
       this.#receive(message.from, message.fetch, message.debit);
     }
+  }
+
+  #ends(message: Message & { readonly kind: "end" }, isUnanswered: boolean): void {
+    const { from, id, spent, asks } = message;
+    this.server.end(this.nowMs, id, spent, this.#fault === "record-remains");
+    if (this.#fault === "no-record-of-the-end" && this.server.records.get(id) === undefined) this.server.records.delete(id);
+    const { lease, isDown } = this.processes[from] as Process;
+    if (isUnanswered) {
+      this.losses++;
+      this.messages.push({ ...message, asks: false });
+    } else if (!isDown) {
+      lease.ending--;
+    }
+    if (asks && this.blocks === 0) this.server.consume(this.nowMs, this.resets > 0);
   }
 
   #receive(i: number, fetch: Fetch, { units, state, atMs, remaining, resetAfterMs, processes, sentMs }: Debit): void {
@@ -285,35 +331,48 @@ export class World {
     const { policy, lifeMs } = this.#setup;
     const restMs = restMsAfter(policy, lifeMs, sentMs, resetAfterMs, this.nowMs);
     if (units === 0) {
-      lease.refused(fetch, this.nowMs, restMs);
+      lease.refused(this.nowMs, restMs);
       return;
     }
     const from = this.#fault === "life-from-reply" ? this.nowMs : sentMs;
     const edgeMs = this.#fault === "no-edge" ? 1e9 : resetAfterMs;
     const charge = { cost: units, atMs, state };
-    const grant = grantOf(policy, lifeMs, { units, charge, remaining, resetAfterMs: edgeMs, processes, sentMs: from, sentWallMs: from });
+    const { id } = fetch;
+    const grant = grantOf(policy, lifeMs, {
+      id,
+      units,
+      charge,
+      remaining,
+      resetAfterMs: edgeMs,
+      processes,
+      sentMs: from,
+      sentWallMs: from,
+    });
     if (this.#fault === "void-is-spent") fetch.isVoid = false;
     this.giveBack(i, lease.granted(fetch, grant, { ms: this.nowMs, wallMs: this.nowMs }, restMs));
     // The fault is in what the grant believes, so its debit stays as it was.
     if (from !== sentMs) for (const held of lease.grants) if (held === grant) Object.assign(held, { sentMs: from });
   }
 
-  /** Nobody hears of a message any more. A sender that waits for it finds out. */
+  /** A fetch or its reply is lost, and its sender finds out. */
   lose(m: number): void {
-    this.losses++;
     const [message] = this.messages.splice(m, 1) as [Message];
-    if (message.kind === "give-back") this.server.lost += message.units - message.spent;
-    if (message.kind === "reply") this.server.lost += message.debit.units;
-    if (message.kind !== "give-back") this.leaseOf(message.from).refused(message.fetch, this.nowMs, this.#setup.lifeMs);
+    this.#giveUp(message);
   }
 
-  /** The sender gives up, but its message still arrives. */
+  /** The sender gives up, but its fetch still arrives. */
   timeOut(m: number): void {
+    this.#giveUp(this.messages[m] as Message);
+  }
+
+  #giveUp(message: Message): void {
     this.losses++;
-    const message = this.messages[m] as Message;
-    if (message.kind === "give-back") return;
+    if (message.kind === "end" || message.timedOut) return;
     message.timedOut = true;
-    this.leaseOf(message.from).refused(message.fetch, this.nowMs, this.#setup.lifeMs);
+    const { from, fetch } = message;
+    if (this.processes[from]?.isDown) return;
+    this.leaseOf(from).refused(this.nowMs, this.#setup.lifeMs);
+    if (this.#fault !== "no-end-after-loss") this.#end(from, fetch.id, 0);
   }
 
   /** Bounds that hold at any moment. */
@@ -330,7 +389,7 @@ export class World {
     this.server.check(this.nowMs, held);
   }
 
-  /** What holds once all messages have arrived and all leases have ended: no unit is stranded, but those of crashes and lost messages. */
+  /** What holds once all messages have arrived and all leases have ended: no unit is stranded, but those of crashes. */
   checkEnd(): void {
     this.nowMs += this.#setup.lifeMs;
     do {
@@ -341,5 +400,8 @@ export class World {
     this.server.checkEnd(this.nowMs);
   }
 }
+
+/** Ids are numbers in the order of their fetches. */
+const byAge = (one: string, other: string): number => Number(one) - Number(other);
 
 const noUnits = { units: 0, state: 0, atMs: 0, remaining: 0, resetAfterMs: 0, processes: 1 };

@@ -1,0 +1,93 @@
+import { type Clock, wholeMsClock } from "@floodgate/core/store";
+import type { RedisClient } from "./clients/client.js";
+import { type AnyRedis, clientOf } from "./clients/index.js";
+import type { DenyCacheOptions } from "./deny-cache.js";
+import { Lanes } from "./lanes.js";
+import { Leases } from "./lease/leases.js";
+import { KnownLimits, keyedCheck } from "./limits.js";
+
+/** What decides whether two stores of one scope share their parts. */
+export interface PartOptions {
+  readonly clock: Clock | undefined;
+  readonly denyCache: Omit<DenyCacheOptions, "clock"> | undefined;
+  /** How long leases live; undefined if only limits lease that say so. */
+  readonly leaseMs: number | undefined;
+}
+
+/** The parts of a store: its queues, deny caches and leases. Stores of one scope share them if their options are equal. */
+export interface Parts {
+  readonly lanes: Lanes;
+  readonly limits: KnownLimits;
+  readonly leases: Leases;
+}
+
+/** Identity shared by stores over the same client and prefix, and what they share. */
+export class Scope {
+  readonly client: RedisClient;
+  readonly prefix: string;
+  readonly #parts: { readonly options: PartOptions; readonly parts: Parts }[] = [];
+
+  private constructor(client: RedisClient, prefix: string) {
+    this.client = client;
+    this.prefix = prefix;
+  }
+
+  static readonly #known = new WeakMap<AnyRedis, Map<string, Scope>>();
+
+  /** @throws FloodgateError if the client is invalid. */
+  static of(where: string, client: AnyRedis, prefix: string): Scope {
+    const redis = clientOf(where, client);
+    const known = Scope.#known.get(client) ?? new Map<string, Scope>();
+    Scope.#known.set(client, known);
+    const scope = known.get(prefix) ?? new Scope(redis, prefix);
+    known.set(prefix, scope);
+    return scope;
+  }
+
+  parts(options: PartOptions): Parts {
+    const known = this.#parts.find((other) => areEqual(other.options, options));
+    if (known !== undefined) return known.parts;
+    const { denyCache, leaseMs } = options;
+    const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
+    const lanes = new Lanes(this.client, { clock, wantsState: denyCache !== undefined });
+    const limits = new KnownLimits(denyCache && { ...denyCache, clock }, leaseMs);
+    const leases = new Leases({ clock, lanes, keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false) });
+    const parts = { lanes, limits, leases };
+    this.#parts.push({ options, parts });
+    return parts;
+  }
+
+  /** Gives back the units that stores of this scope hold of a key that Redis has rejected. Returns whether there are any. */
+  release(suffix: string, key: string): boolean {
+    return this.#parts.map(({ parts }) => parts.leases.release(suffix, key)).includes(true);
+  }
+
+  /** Ends the leases and the cached rejections of a key under all limits that share its count. @param change what changes that count. */
+  forgetState<T>(suffix: string, key: string, change: () => Promise<T>): Promise<T> {
+    for (const { parts } of this.#parts) parts.leases.forgetState(suffix, key);
+    return this.forgetDenied(suffix, key, change());
+  }
+
+  /** Ends the cached rejections of a key under all limits that share its count. */
+  forgetDenied<T>(suffix: string, key: string, done: Promise<T>): Promise<T> {
+    for (const { parts } of this.#parts) parts.limits.forgetState(suffix, key, done);
+    return done;
+  }
+
+  /** Ends the leases and the cached rejections of a key under all limits of a name. @param change blocks it, or lifts its block. */
+  forgetName<T>(name: string, key: string, change: () => Promise<T>): Promise<T> {
+    for (const { parts } of this.#parts) parts.leases.forgetName(name, key);
+    const done = change();
+    for (const { parts } of this.#parts) parts.limits.forget(name, key, done);
+    return done;
+  }
+}
+
+function areEqual(one: PartOptions, other: PartOptions): boolean {
+  return (
+    one.clock === other.clock &&
+    one.leaseMs === other.leaseMs &&
+    one.denyCache?.maxKeys === other.denyCache?.maxKeys &&
+    one.denyCache?.maxAgeMs === other.denyCache?.maxAgeMs
+  );
+}
