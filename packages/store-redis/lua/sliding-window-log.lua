@@ -1,11 +1,13 @@
 -- Sliding window log: the times of the units taken. The twin of core's sliding-window-log.ts.
 --
--- State       layout 3: the units logged before the first entry that counts; the index of that entry, from 0; then the entries in
---             order of time, each a time and the running total of units up to and including it
+-- State       layout 4: the units logged before the first entry that counts; the index of that entry, from 0; then the entries in
+--             order of time, each a time and the running total of units up to and including it. Redis cannot shorten a string: after
+--             a refund free places may follow the entries, the last of which has their number and the total `free`
 --
--- A request reads the two ends of a log and a few entries, and appends one entry, however long the log is. Only a settlement
--- rewrites the log.
-local layout, head, head_size, fields, entry_size = 3, '>BI7I7', birth_size + 15, '>i7I7', 14
+-- A request reads the two ends of a log and a few entries, and writes one entry, however long the log is. A settlement changes the newest
+-- 250 entries at most, as core's does.
+local layout, head, head_size, fields, entry_size = 4, '>BI7I7', birth_size + 15, '>i7I7', 14
+local most_changed, free = 250, 36028797018963968
 
 -- Bytes of a log read at once, and entries read at once if it is longer.
 local page, page_end, near = 256, '255', 16
@@ -77,6 +79,10 @@ local function open(key)
       else
         newest, total = unpack(fields, call('GETRANGE', key, '-14', '-1'))
       end
+      if total == free then
+        to = max(min(entries - newest, entries), from + 1)
+        newest, total = entry(key, to - 1)
+      end
       -- Only a corrupted log drops more than it holds, or more than a number holds exactly.
       if base > total or total > largest then to, origin = 0, nil end
     end
@@ -107,11 +113,11 @@ local function cells_of(key, from, to, base, waited)
   for i = from, from + 7 do
     done = add_up_to(key, cells, done, i, to)
   end
-  if waited < to then
+  local newest = wants_state == 'whole' and 1000 or 1
+  if waited < to - newest then
     done = add_up_to(key, cells, done, waited - 1, to)
     done = add_up_to(key, cells, done, waited, to)
   end
-  local newest = wants_state == 'whole' and 1000 or 1
   if newest > 1 and done < to then
     hold(key, max(done, to - newest - 1), to)
   end
@@ -183,7 +189,11 @@ local function decide(key, cost, commit)
       local counting = slice(key, from, again and to - 1 or to)
       write(key, pack(head, layout, base, 0) .. counting .. made, reset)
     else
-      if again then call('SETRANGE', key, length - entry_size, made) else call('APPEND', key, made) end
+      local next_free = head_size + entry_size * to
+      call('SETRANGE', key, again and next_free - entry_size or next_free, made)
+      if not again and next_free + entry_size < length then
+        call('SETRANGE', key, length - entry_size, pack(fields, (length - next_free) / entry_size - 1, free))
+      end
       if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
       -- Within a millisecond the expiry does not change.
       if not (again and steady) then call('PEXPIRE', key, max(reset, 1) + longer_ms) end
@@ -213,21 +223,57 @@ local function settle(key, charged_at, reserved, cost)
     change = window_change_of(reserved, cost)
     change = max(-units, min(change, max(deepest - (total - base), 0)))
     if change ~= 0 then
-      -- Restart the running totals at the first unit that counts, so that debts do not accumulate in them.
-      local left = {}
-      hold(key, from, to)
-      for i = from, to - 1 do
-        if i ~= place or change ~= -units then
-          local at, total_at = entry(key, i)
-          left[#left + 1] = pack(fields, at, total_at - base + (i < place and 0 or change))
+      -- Debts do not accumulate in the running totals: before they get too large, they restart at the first unit that counts. So they do
+      -- in a short log.
+      local places = (length - head_size) / entry_size
+      local rewrites = to - from <= most_changed or total + change > deepest
+      if to - place > most_changed and not rewrites then
+        if change > 0 then
+          call('SETRANGE', key, head_size + entry_size * (to - 1), pack(fields, newest, total + change))
+        else
+          local counting = first_above(key, from, to, false, left_ms)
+          if counting ~= from then
+            local _, gone = entry(key, counting - 1)
+            base = gone
+          end
+          base = base - change
+          counting = first_above(key, counting, to, true, base)
+          call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, counting))
         end
-      end
-      if #left > 0 then newest = unpack(fields, left[#left]) end
-      -- Entries outside the window do not count as state either.
-      if #left == 0 or newest <= left_ms then
-        call('DEL', key)
+        call('PEXPIRE', key, max(newest + windowMs - now, 1) + longer_ms)
       else
-        write(key, pack(head, layout, 0, 0) .. concat(left), newest + windowMs - now)
+        local start = rewrites and from or place
+        local less = rewrites and base or 0
+        local changed = {}
+        hold(key, start, to)
+        for i = start, to - 1 do
+          if i ~= place or change ~= -units then
+            local at, total_at = entry(key, i)
+            changed[#changed + 1] = pack(fields, at, total_at - less + (i < place and 0 or change))
+          end
+        end
+        local kept = start + #changed
+        if #changed > 0 then
+          newest = unpack(fields, changed[#changed])
+        elseif start > from then
+          local latest = entry(key, start - 1)
+          newest = latest
+        end
+        local reset = newest + windowMs - now
+        -- Entries outside the window do not count as state either.
+        if kept == from or newest <= left_ms then
+          call('DEL', key)
+        elseif rewrites then
+          write(key, pack(head, layout, 0, 0) .. concat(changed), reset)
+        elseif places - kept > kept then
+          -- Most places would be free.
+          local others = slice(key, from, start)
+          write(key, pack(head, layout, base, 0) .. others .. concat(changed), reset)
+        else
+          if kept < to then call('SETRANGE', key, length - entry_size, pack(fields, places - kept, free)) end
+          if #changed > 0 then call('SETRANGE', key, head_size + entry_size * start, concat(changed)) end
+          call('PEXPIRE', key, max(reset, 1) + longer_ms)
+        end
       end
     end
   end

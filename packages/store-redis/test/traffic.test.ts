@@ -59,7 +59,7 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
   });
 
   it("learns the server's time from its first decision, and then sends one command per decision", async () => {
-    const fresh = redisStore(connected.client);
+    const fresh = redisStore(connected.client, { prefix: "fresh" });
     const key = freshKey();
     const first = await watched(server, () => fresh.consume(yearly, key, 1, patienceMs));
     expect(namesOf(first.commands)).toEqual(["EVALSHA", "EVALSHA"]);

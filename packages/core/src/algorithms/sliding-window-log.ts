@@ -56,6 +56,12 @@ const FROM = layout.indexOf("from");
 const TO = layout.indexOf("to");
 const ENTRIES = layout.indexOf("entries");
 
+/**
+ * The most entries that a settlement changes. A charge with more entries after it is too far back to change: then a refund gives back the
+ * oldest units that count, which leave first, and a debt counts from the newest entry on. So the log never counts less than the exact one.
+ */
+const mostChanged = 250;
+
 /** The first entry from `from` on whose number in `column` (0: time, 1: units) is above `bound`; `to` if none is. */
 function firstAbove(cells: Cells, entries: number, from: number, to: number, column: number, bound: number): number {
   let low = from;
@@ -143,14 +149,21 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     }
     const change = Math.max(-units, Math.min(windowChangeOf(reserved, cost), Math.max(deepest - (total - base), 0)));
     if (change === 0) return 0;
-    // The numbers restart at the first unit that counts, so that debts do not accumulate in them.
-    for (let i = from; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - base;
-    cells[at + BASE] = 0;
+    // Debts do not accumulate in the numbers: before they get too large, they restart at the first unit that counts.
+    const restarts = total + change > deepest;
+    if (to - entry > mostChanged && !restarts) {
+      if (change < 0) dropOldest(cells, at, firstAbove(cells, entries, from, to, 0, leftMs), -change);
+      else (cells[entries + 2 * to - 1] as number) += change;
+      return change;
+    }
+    const less = restarts ? base : 0;
+    for (let i = restarts ? from : entry; i < to; i++) (cells[entries + 2 * i + 1] as number) += (i < entry ? 0 : change) - less;
+    cells[at + BASE] = base - less;
     if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;
-      // Entries that have left the window become zeros.
-      if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries + 2 * to);
+      // Entries that have left the window are no state.
+      if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries);
     }
     return change;
   },
@@ -171,6 +184,14 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     return { kind: "log", windowMs, limit, units, total: totalBefore(to) - totalBefore(from) };
   },
 };
+
+/** Counts no more the oldest units of the entries from `from` on. */
+function dropOldest(cells: Cells, at: number, from: number, units: number): void {
+  const entries = at + ENTRIES;
+  const base = (from > (cells[at + FROM] as number) ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number;
+  cells[at + BASE] = base + units;
+  cells[at + FROM] = firstAbove(cells, entries, from, cells[at + TO] as number, 1, base + units);
+}
 
 /** Keeps the entries from `from` on and appends one at `atMs`. Returns where they end. The space of dropped entries is reused. */
 function append(cells: Cells, at: number, from: number, to: number, base: number, atMs: number, total: number): number {
