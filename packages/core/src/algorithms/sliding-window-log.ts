@@ -162,8 +162,8 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     if (change === -units) {
       cells.copyWithin(entries + 2 * entry, entries + 2 * entry + 2, entries + 2 * to);
       cells[at + TO] = to - 1;
-      // Entries that have left the window are no state.
-      if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries);
+      // Entries that have left the window become zeros.
+      if (to - 1 === from || (cells[entries + 2 * to - 4] as number) <= leftMs) cells.fill(0, at, entries + 2 * to);
     }
     return change;
   },
