@@ -1,3 +1,5 @@
+import { decoded, decodedBytes, withMarks } from "./percent.js";
+
 /** Stands for any number of unknown segments. In a rule's path, the `*`. */
 export const anySegments: unique symbol = Symbol("*");
 
@@ -10,8 +12,13 @@ export interface PossiblePath {
   readonly unknown?: "before" | "after";
 }
 
+/** A segment that some servers drop: one that a `..` may remove, or one way of several to read the same characters. */
+export interface OptionalSegment {
+  readonly optional: string;
+}
+
 /** Segments of a request's path. `anySegments` stands for unknown segments, and matches everything. */
-export type Reading = readonly (string | typeof anySegments)[];
+export type Reading = readonly (string | OptionalSegment | typeof anySegments)[];
 
 /** All readings of a path. */
 export type Readings = readonly Reading[];
@@ -20,10 +27,20 @@ export type Readings = readonly Reading[];
 const maxSegments = 64;
 const segmentsAtEnd = 4;
 
+/** An unusual path with more characters has one reading: its usual start, any segments, and its usual end. */
+const maxUnusual = 1024;
+const endOfLong = 256;
+
 /**
- * Reads a request's path as written, like routers do. Handlers may see another path, because they resolve it as a URL, as a decoded file
- * system path, or both. The path is read in those ways too, so that no spelling avoids a limit. A rule matches if any reading matches; the
- * first reading that matches gives the pattern.
+ * What servers read in different ways: separators that are not a `/`, empty segments, parameters (`;x`), a dot or a space at the end of a
+ * segment, control characters, and bytes that are sent as they are.
+ */
+const unusual = /[\\;\0-\x1f\x7f-\xff]|\/\/|[. ](?:\/|$)|%(?:2[ef]|3b|5c|[01][\da-f]|7f|20(?:\/|$))/i;
+
+/**
+ * Reads a request's path as written, like routers do. Handlers and other servers may see another path: they resolve it as a URL or as a file
+ * system path, decode it before or after that, and drop parts of segments. A rule matches if any reading matches; the first reading that
+ * matches gives the pattern. The work is linear in the path's length, and its readings are few, however it is written.
  */
 export function readingsOf(path: RequestPath): Readings {
   if (typeof path === "string") return readingsOfText(path);
@@ -34,76 +51,157 @@ export function readingsOf(path: RequestPath): Readings {
   });
 }
 
-function readingsOfText(target: string): Readings {
+/**
+ * Whether servers read the path in ways that no list exhausts: it has a dot segment, a backslash, a control character or a byte that is not
+ * UTF-8, in any spelling; or two of these: an empty segment, an encoded slash, a `;`, a segment that ends with a dot or a space.
+ */
+export function isAmbiguous(path: RequestPath): boolean {
+  return typeof path === "string" ? isAmbiguousText(withoutQuery(path)) : path.some(({ path }) => isAmbiguousText(withoutQuery(path)));
+}
+
+function isAmbiguousText(path: string): boolean {
+  if (!path.includes("%") && !unusual.test(path)) return false;
+  // The marks of separators are control characters.
+  if (/%(?![\da-f]{2})|%0[12]|[\x01\x02]/i.test(path)) return true;
+  const text = decoded(withMarks(path));
+  return /[\\\x02\0\x03-\x1f\x7f\ufffd]/.test(text) || hasManyReadings(text);
+}
+
+const withoutQuery = (target: string): string => {
   const query = target.indexOf("?");
-  const path = query < 0 ? target : target.slice(0, query);
-  const written = writtenSegments(path);
-  if (!/\/\/|(?:^|\/)\.|\\|%(?:2[ef]|5c)/i.test(path)) return written.length > maxSegments ? [shortened(written)] : [written];
-  const normalised = resolved(path.split(/[/\\]/).map(folded)).filter(isSegment);
-  const readings: Reading[] = [written, normalised, onDisk(written), onDisk(normalised)].map(shortened);
-  // Some routers take an empty segment as the value of a parameter.
-  if (path.includes("//")) readings.push(shortened(path.slice(1).split("/").map(folded)));
-  // A mount path with parameters may consume the first segments before the rest is resolved.
-  for (let i = 0; i < written.length && i < maxMounted; i++) {
-    const segment = written[i] as string;
-    if (!/^\.\.?$|[/\\]/.test(segment)) continue;
-    const rest = written.slice(i + 1);
-    if (rest.length > maxSegments) {
-      readings.push([...written.slice(0, i + 1), anySegments]);
-      break;
-    }
-    readings.push([...written.slice(0, i + 1), ...onDisk(rest)]);
-  }
+  return query < 0 ? target : target.slice(0, query);
+};
+
+function readingsOfText(target: string): Readings {
+  const path = withoutQuery(target);
+  if (!unusual.test(path)) return [written(decoded(path).toLowerCase())];
+  if (path.length > maxUnusual) return [ofLong(path)];
+  const marked = withMarks(path);
+  const readings = readingsOfDecoded(decoded(marked).toLowerCase());
+  // Node shows bytes that are sent as they are as one character each.
+  if (/[\x80-\xff]/.test(path) && !/[^\0-\xff]/.test(path)) readings.push(...readingsOfDecoded(decodedBytes(marked).toLowerCase()));
   return readings;
 }
 
-/** The most segments that mount paths with parameters may consume of a path with dot segments. */
-const maxMounted = 8;
-
-function shortened(segments: readonly string[]): Reading {
-  if (segments.length <= maxSegments) return segments;
-  return [...segments.slice(0, maxSegments - segmentsAtEnd), anySegments, ...segments.slice(-segmentsAtEnd)];
+/** Whether a `..`, or more than one unusual thing, makes more readings than could be listed. */
+function hasManyReadings(text: string): boolean {
+  if (dotSegment.test(text)) return true;
+  let kinds = 0;
+  for (const kind of [/\\/, /\x01/, /\x02/, /\/\//, /;|[. ](?:[/\\\x01\x02]|$)/]) if (kind.test(text)) kinds++;
+  return kinds > 1;
 }
 
-/** Case, empty segments, a trailing slash and percent-encoding make no difference, because they make none to routers. */
-function writtenSegments(path: string): string[] {
+const dotSegment = /(?:^|[/\\\x01\x02])[. ]+(?:[/\\\x01\x02;]|$)/;
+const separators = /[/\\\x01\x02]/;
+
+/** @param text in lower case, decoded, with marks for separators that were encoded. */
+function readingsOfDecoded(text: string): Reading[] {
+  const readings: Reading[] = [written(text, unmarked)];
+  if (hasManyReadings(text)) readings.push(ofMany(text));
+  else if (/[\\\x01\x02]/.test(text)) readings.push(written(text.replace(/[\\\x01\x02]/g, "/")));
+  // Some routers take an empty segment as the value of a parameter.
+  else if (text.includes("//")) readings.push(shortened(text.slice(1).split("/")));
+  else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
+  return readings;
+}
+
+/** Case, empty segments and a trailing slash make no difference, because they make none to routers. */
+function written(text: string, spelled = asIs): Reading {
   const segments: string[] = [];
-  for (let from = 0; from < path.length; ) {
-    const slash = path.indexOf("/", from);
-    const to = slash < 0 ? path.length : slash;
-    if (to > from) segments.push(folded(path.slice(from, to)));
+  for (let from = 0; from < text.length; ) {
+    const slash = text.indexOf("/", from);
+    const to = slash < 0 ? text.length : slash;
+    if (to > from) {
+      if (segments.length === maxSegments) return shortened(segments, atEnd(text, spelled));
+      segments.push(spelled(text.slice(from, to)));
+    }
     from = to + 1;
   }
   return segments;
 }
 
-/** The segments as a file system path: decoded slashes and backslashes separate segments too. */
-function onDisk(segments: readonly string[]): string[] {
-  return resolved(segments.join("/").split(/[/\\]/).filter(isSegment));
+function shortened(segments: readonly string[], end = segments.slice(-segmentsAtEnd)): Reading {
+  if (segments.length < maxSegments) return segments;
+  return [...segments.slice(0, maxSegments - segmentsAtEnd), anySegments, ...end];
 }
 
-/** Removes dot segments. An empty segment counts: in a URL, `..` removes it like any other. */
-function resolved(parts: readonly string[]): string[] {
-  const left: string[] = [];
-  for (const part of parts) {
-    if (part === "..") left.pop();
-    else if (part !== ".") left.push(part);
+/** The last segments of a text that has enough of them. */
+function atEnd(text: string, spelled: typeof asIs): string[] {
+  const segments: string[] = [];
+  for (let to = text.length; segments.length < segmentsAtEnd; ) {
+    const slash = text.lastIndexOf("/", to - 1);
+    if (to > slash + 1) segments.unshift(spelled(text.slice(slash + 1, to)));
+    to = slash;
   }
-  return left;
+  return segments;
 }
+
+/**
+ * One reading that stands for all: what stands before the unusual part and cannot be removed, each segment of the unusual part if a server
+ * keeps it, and what stands after it.
+ */
+function ofMany(text: string): Reading {
+  const segments = text.split("/");
+  if (segments[0] === "") segments.shift();
+  if (segments.at(-1) === "") segments.pop();
+  let first = segments.findIndex(isUnusual);
+  // A slash at the end is usual, an empty segment before it is not.
+  if (first < 0) first = segments.length;
+  let last = segments.length - 1;
+  while (last >= first && !isUnusual(segments[last] as string)) last--;
+  const removals = text.split(separators).filter((part) => /^[. ]+(?:;|$)/.test(part)).length;
+  const head = segments.slice(0, Math.max(0, first - removals));
+  const tail = segments.slice(last + 1);
+  if (segments.length <= maxSegments) {
+    const between = segments.slice(head.length, last + 1).flatMap(waysToRead);
+    if (head.length + between.length + tail.length <= maxSegments) return [...head, ...between.map((optional) => ({ optional })), ...tail];
+  }
+  return [...head.slice(0, maxSegments - segmentsAtEnd), anySegments, ...tail.slice(-segmentsAtEnd)];
+}
+
+const isUnusual = (segment: string): boolean => segment === "" || /[\\;\x01\x02]|[. ]$/.test(segment);
+
+/** A segment, and what it is made of for servers that take some of its separators for a slash, or drop its parameters. */
+function waysToRead(segment: string): string[] {
+  if (!separators.test(segment)) return withBare(segment);
+  const ways = new Map([/\//, /\\/, /\x01/, /[\\\x01]/, separators].map((separator) => segment.split(separator)).map((parts) => [parts.join("/"), parts]));
+  return [...ways.values()].flatMap((parts) => parts.flatMap(withBare));
+}
+
+function ofLong(path: string): Reading {
+  const isRemoving = /(?:^|[/\\]|%2f|%5c)(?:[. ]|%2e|%20)+(?:[/\\;]|%2f|%5c|%3b|$)/i.test(path);
+  const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
+  const head = written(decoded(usual).toLowerCase()).slice(0, maxSegments - segmentsAtEnd);
+  const end = path.slice(-endOfLong).split("/").slice(1);
+  if (end.at(-1) === "") end.pop();
+  const tail: string[] = [];
+  for (let segment = end.pop(); segment !== undefined && segment !== "" && !unusual.test(segment); segment = end.pop()) {
+    if (tail.unshift(folded(segment)) === segmentsAtEnd) break;
+  }
+  return [...head, anySegments, ...tail];
+}
+
+/** A segment without its parameters (Java), and without dots and spaces at its end (Windows, Caddy). */
+function bare(segment: string): string {
+  const parameters = segment.indexOf(";");
+  let end = parameters < 0 ? segment.length : parameters;
+  while (end > 0 && (segment[end - 1] === "." || segment[end - 1] === " ")) end--;
+  return segment.slice(0, end);
+}
+
+/** A part of a segment, and without what some servers drop of it. */
+function withBare(part: string): string[] {
+  const without = bare(part);
+  return without === part || without === "" ? [unmarked(part)] : [unmarked(part), without];
+}
+
+const asIs = (segment: string): string => segment;
+
+const unmarked = (segment: string): string => segment.replaceAll("\x01", "/").replaceAll("\x02", "\\");
 
 export const isSegment = (part: string): boolean => part !== "";
 
 /** A segment as it is compared: case and percent-encoding make no difference. */
 export function folded(segment: string): string {
   return decoded(segment).toLowerCase();
-}
-
-function decoded(segment: string): string {
-  if (!segment.includes("%")) return segment;
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }

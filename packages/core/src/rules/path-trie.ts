@@ -62,8 +62,11 @@ export class PathTrie<T> {
         reached = next;
         continue;
       }
+      const isOptional = typeof segment === "object";
+      const text = isOptional ? segment.optional : segment;
+      if (isOptional) for (const node of reached) this.#reach(node, next);
       for (const node of reached) {
-        this.#reach(node.literals.get(segment), next);
+        this.#reach(node.literals.get(text), next);
         this.#reach(node.oneSegment, next);
         if (node.stays) this.#reach(node, next);
       }
