@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { accuracy } from "./accuracy.mjs";
 import { cpu } from "./cpu.mjs";
+import { decision } from "./decision.mjs";
 import { flood } from "./flood.mjs";
 import { full } from "./full.mjs";
 import { gateway } from "./gateway.mjs";
@@ -27,6 +28,7 @@ Parts (all of them but release by default):
   full           a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)
   http           requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each
   gateway        the reverse proxy beside httpxy and nginx, the decision server and Envoy's rate limit service beside no-op servers
+  decision       the dearest requests: a decision by length of path, key and headers, and by number of rules. Fails above a bound
   rules          one request under three of 10, 100 and 1000 rules
   observability  a request and a decision with a listener, Prometheus, OpenTelemetry and the dashboard; and the memory of a million keys
   redis          one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries
@@ -63,6 +65,7 @@ const parts = {
   cpu,
   http,
   gateway,
+  decision,
   rules,
   observability,
   redis,

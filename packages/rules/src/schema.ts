@@ -262,6 +262,13 @@ const rule = map(
         { minLength: 1 },
       ),
     ),
+    ambiguousPath: z.optional(
+      text(
+        "ambiguousPath: reject",
+        "What happens to a request whose path servers read in different ways, such as /a%5c..//b: count counts it under each path that it may lead to, reject answers 400. Default count; in floodgate gateway, reject.",
+        { enum: ["count", "reject"] },
+      ),
+    ),
     mode: z.optional(
       text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
         enum: ["enforce", "shadow"],

@@ -37,6 +37,23 @@ export function pathCases({ describe, it }: AdapterSuite): void {
   };
 
   describe("router paths", () => {
+    it("answers 400 to an ambiguous path if a rule or the middleware says so, unless the rule is only watched", async (web) => {
+      const rule = { name: "all", policy };
+      const limits = [
+        { rules: [{ ...rule, ambiguousPath: "reject" as const }] },
+        { ambiguousPath: "reject" as const, rules: [rule] },
+        { ambiguousPath: "reject" as const, rules: [{ ...rule, ambiguousPath: "count" as const }] },
+        { ambiguousPath: "reject" as const, rules: [{ ...rule, mode: "shadow" as const }] },
+      ];
+      for (const [i, status] of [400, 400, 200, 200].entries()) {
+        const app = await web.start({ limits: [limits[i] as (typeof limits)[0]], steps: [{ limit: 0 }, route("/:id")] });
+        const ambiguous = await app.raw("/a%5Cb");
+        assert.equal(ambiguous.status, status);
+        if (status === 400) assert.deepEqual(ambiguous.lines("content-type"), ["application/problem+json"]);
+        assert.equal((await app.raw("/a%2Fb")).status, 200);
+      }
+    });
+
     for (const [kind, isApp] of [
       ["sub-routers", false],
       ["sub-apps", true],

@@ -10,11 +10,12 @@ import { guardStore } from "../failure/store-guard.js";
 import type { Limiter } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
 import type { StoreClient } from "../limits/store-client.js";
+import { isAmbiguous } from "../requests/path.js";
 import { ProxyCheck } from "../requests/proxy-check.js";
 import { Meeting } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { type Body, quotaExceeded, reducedCapacity, staticBody } from "../responses/body.js";
+import { ambiguousPath, type Body, quotaExceeded, reducedCapacity, staticBody } from "../responses/body.js";
 import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
 import { ActiveRules } from "../rules/active-rules.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
@@ -197,6 +198,9 @@ export class RateLimit<Req> {
   }
 
   #ask(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[]): Promised<Outcome> {
+    if (rules.some(rejectsAmbiguousPath) && isAmbiguous(this.#settings.reader.path(meeting.request))) {
+      return rejection(400, [noStore], ambiguousPath, undefined);
+    }
     // Allocated in its full length, because an array that grows reserves too much memory.
     const asked = new Array<Promised<Asked<Req>>>(rules.length);
     let waits = false;
@@ -375,6 +379,8 @@ export class RateLimit<Req> {
     return unlimited;
   }
 }
+
+const rejectsAmbiguousPath = (rule: { readonly rejectsAmbiguousPath: boolean }): boolean => rule.rejectsAmbiguousPath;
 
 /** Which of the enforced decisions a response shows. */
 type Shown = (decisions: readonly Decision[]) => readonly Decision[];

@@ -1,3 +1,5 @@
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: two stand for encoded separators, and servers treat the others differently
+
 import { decoded, decodedBytes, withMarks } from "./percent.js";
 
 /** Stands for any number of unknown segments. In a rule's path, the `*`. */
@@ -30,6 +32,8 @@ const segmentsAtEnd = 4;
 /** An unusual path with more characters has one reading: its usual start, any segments, and its usual end. */
 const maxUnusual = 1024;
 const endOfLong = 256;
+/** How many of a path's segments are split one after the other. */
+const maxSplits = 4;
 
 /**
  * What servers read in different ways: separators that are not a `/`, empty segments, parameters (`;x`), a dot or a space at the end of a
@@ -91,18 +95,31 @@ function hasManyReadings(text: string): boolean {
   return kinds > 1;
 }
 
-const dotSegment = /(?:^|[/\\\x01\x02])[. ]+(?:[/\\\x01\x02;]|$)/;
+const dotSegment = /(?:^|[/\\\x01\x02])\.\.? *(?:[/\\\x01\x02;]|$)/;
 const separators = /[/\\\x01\x02]/;
 
 /** @param text in lower case, decoded, with marks for separators that were encoded. */
 function readingsOfDecoded(text: string): Reading[] {
   const readings: Reading[] = [written(text, unmarked)];
   if (hasManyReadings(text)) readings.push(ofMany(text));
-  else if (/[\\\x01\x02]/.test(text)) readings.push(written(text.replace(/[\\\x01\x02]/g, "/")));
+  else if (/[\\\x01\x02]/.test(text)) addSplit(text, readings);
   // Some routers take an empty segment as the value of a parameter.
   else if (text.includes("//")) readings.push(shortened(text.slice(1).split("/")));
   else if (/;|[. ](?:\/|$)/.test(text)) readings.push(written(text.split("/").map(bare).join("/")));
   return readings;
+}
+
+/** A mount path with parameters may take the first segments as they are, before a handler splits the rest. */
+function addSplit(text: string, readings: Reading[]): void {
+  let from = 0;
+  for (const segment of text.split("/")) {
+    if (readings.length > maxSplits) {
+      readings.push(ofMany(text));
+      return;
+    }
+    if (separators.test(segment)) readings.push(written(text.slice(0, from) + text.slice(from).replace(/[\\\x01\x02]/g, "/"), unmarked));
+    from += segment.length + 1;
+  }
 }
 
 /** Case, empty segments and a trailing slash make no difference, because they make none to routers. */
@@ -149,8 +166,7 @@ function ofMany(text: string): Reading {
   if (first < 0) first = segments.length;
   let last = segments.length - 1;
   while (last >= first && !isUnusual(segments[last] as string)) last--;
-  const removals = text.split(separators).filter((part) => /^[. ]+(?:;|$)/.test(part)).length;
-  const head = segments.slice(0, Math.max(0, first - removals));
+  const head = segments.slice(0, lowestDepth(segments, first));
   const tail = segments.slice(last + 1);
   if (segments.length <= maxSegments) {
     const between = segments.slice(head.length, last + 1).flatMap(waysToRead);
@@ -159,17 +175,36 @@ function ofMany(text: string): Reading {
   return [...head.slice(0, maxSegments - segmentsAtEnd), anySegments, ...tail.slice(-segmentsAtEnd)];
 }
 
+/** How many of the first segments no `..` removes, in whichever way the segments from `first` on are read. */
+function lowestDepth(segments: readonly string[], first: number): number {
+  let depth = first;
+  let lowest = first;
+  for (const segment of segments.slice(first)) {
+    let isDeeper = false;
+    for (const part of segment.split(separators)) {
+      if (/^\.\. *(?:;|$)/.test(part)) lowest = Math.min(lowest, --depth);
+      else if (!isDeeper && bare(part) !== "") {
+        isDeeper = true;
+        depth++;
+      }
+    }
+  }
+  return Math.max(0, lowest);
+}
+
 const isUnusual = (segment: string): boolean => segment === "" || /[\\;\x01\x02]|[. ]$/.test(segment);
 
 /** A segment, and what it is made of for servers that take some of its separators for a slash, or drop its parameters. */
 function waysToRead(segment: string): string[] {
   if (!separators.test(segment)) return withBare(segment);
-  const ways = new Map([/\//, /\\/, /\x01/, /[\\\x01]/, separators].map((separator) => segment.split(separator)).map((parts) => [parts.join("/"), parts]));
+  const ways = new Map(
+    [/\//, /\\/, /\x01/, /[\\\x01]/, separators].map((separator) => segment.split(separator)).map((parts) => [parts.join("/"), parts]),
+  );
   return [...ways.values()].flatMap((parts) => parts.flatMap(withBare));
 }
 
 function ofLong(path: string): Reading {
-  const isRemoving = /(?:^|[/\\]|%2f|%5c)(?:[. ]|%2e|%20)+(?:[/\\;]|%2f|%5c|%3b|$)/i.test(path);
+  const isRemoving = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?: |%20)*(?:[/\\;]|%2f|%5c|%3b|$)/i.test(path);
   const usual = isRemoving ? "" : path.slice(0, path.lastIndexOf("/", path.search(unusual)) + 1);
   const head = written(decoded(usual).toLowerCase()).slice(0, maxSegments - segmentsAtEnd);
   const end = path.slice(-endOfLong).split("/").slice(1);

@@ -61,6 +61,12 @@ export function quotaExceeded(violated: readonly string[], decision: Decision | 
   return { text: retryAfter === undefined ? `${text}}` : `${text},"retry-after":${retryAfter}}`, contentType: problemType };
 }
 
+/** The body of a 400: servers would read the path in different ways, so nobody can say which rules count the request. */
+export const ambiguousPath: Body = {
+  text: '{"type":"about:blank","title":"Bad Request","status":400,"detail":"Servers read this path in different ways. Send it without dot segments, backslashes, empty segments and encoded slashes."}',
+  contentType: problemType,
+};
+
 /** The body of a 503: the store failed, so the limits cannot be checked. */
 export function reducedCapacity(violated: readonly string[], retryAfter: number | undefined): Body {
   const text = JSON.stringify({

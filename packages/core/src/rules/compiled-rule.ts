@@ -44,6 +44,8 @@ export interface PlannedLimit {
 export class CompiledRule<Req> {
   readonly name: string;
   readonly shadow: boolean;
+  /** Whether a request with an ambiguous path gets a 400. */
+  readonly rejectsAmbiguousPath: boolean;
   readonly match: CompiledMatch | undefined;
   /** The limits that have been decided under this rule, one for each kind of state: more than one only with plans or a policy function. */
   readonly limits: Map<string, Limit> = new Map();
@@ -88,6 +90,8 @@ export class CompiledRule<Req> {
     this.#warn = context.warn;
     this.name = inside(["name"], () => checkName(where, rule.name));
     this.shadow = rule.mode !== undefined && oneOf(where, "mode", rule.mode, ["enforce", "shadow"]) === "shadow";
+    const { ambiguousPath = "count" } = rule;
+    this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
     if (typeof rule.match === "function") this.#test = rule.match;
     else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, keyedEntries(rule.key));
     const { key = "ip", cost = 1 } = rule;

@@ -41,6 +41,12 @@ export interface LimitOptions<Req, Own extends string = never> {
   settle?: string | CostFunction<Req>;
   /** `"shadow"` counts and sends events, but rejects nothing and adds no headers. Default `"enforce"`. */
   mode?: "enforce" | "shadow";
+  /**
+   * What happens to a request whose path servers read in ways that no list exhausts: it has a dot segment, a backslash, a control character or
+   * a byte that is not UTF-8, in any spelling; or two of an empty segment, an encoded slash, a `;`, and a dot or space at the end of a segment.
+   * `"count"` (default) counts it under each path that it may lead to, `"reject"` answers 400.
+   */
+  ambiguousPath?: "count" | "reject";
   /** Clients and keys that this limit does not count: `{ ips: ["10.0.0.0/8"] }`. */
   exempt?: Exempt;
   /** Bans a key after repeated rejections: `{ after: 5, within: "1m", for: "1h" }`. */
@@ -84,6 +90,7 @@ export const besideRules: Readonly<Record<string, Beside>> = {
   cost: "default",
   settle: "default",
   mode: "default",
+  ambiguousPath: "default",
   exempt: "addition",
   ban: "default",
   lease: "default",

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readingsOf } from "../../src/requests/path.js";
+import { isAmbiguous, readingsOf } from "../../src/requests/path.js";
 import { compileMatch, type Match } from "../../src/rules/match.js";
 import { MatchIndex, type RequestParts } from "../../src/rules/match-index.js";
 
@@ -209,11 +209,93 @@ test.each([
   expect(() => compileMatch("rule", match)).toThrow(message);
 });
 
-test.each(["/a", "/x", "/../a", "//a", "/a%2fb", "/."])("only a bounded part of a path of thousands of %s is matched", (segment) => {
-  const readings = readingsOf(segment.repeat(3000));
-  expect(readings.length).toBeLessThan(16);
-  for (const reading of readings) expect(reading.length).toBeLessThan(66);
+const units = [
+  "/a",
+  "/",
+  "/../a",
+  "/..",
+  "//a",
+  "/a%2fb",
+  "%2f",
+  "/.",
+  "%5c..",
+  "\\",
+  "/a;x",
+  "/a.",
+  "%25",
+  "%ff",
+  "/%ff",
+  "\xff",
+  "/\xc3\xa9",
+];
+
+test.each(units)("a path of %j, however long, has a few readings of bounded length", (unit) => {
+  for (const length of [100, 1000, 64_000]) {
+    const readings = readingsOf(`/${unit.repeat(length / unit.length)}`);
+    expect(readings.length).toBeLessThanOrEqual(12);
+    for (const reading of readings) expect(reading.length).toBeLessThan(66);
+  }
 });
+
+test.each(["/", "/../a", "%2f", "%5c..", "\\", "/a;x", "/a/%5c"])(
+  "an unusual path of %j that is too long has one reading, which a rule still matches",
+  (unit) => {
+    const path = `/api${unit.repeat(20_000)}/tail`;
+    expect(readingsOf(path)).toHaveLength(1);
+    for (const rule of ["/api/*", "/api/*/tail", "/*"]) expect(fits({ path: rule }, "GET", path), rule).toBe(true);
+  },
+);
+
+test.each([
+  ["/m/:x/static/secret.txt", "/m/%2f/static%2fsecret.txt"],
+  ["/m/:x/static/secret.txt", "/m/a%2fb/static%2fsecret.txt"],
+  ["/m/:x/:y/static/secret.txt", "/m/a%2fb/%2f/static%2fsecret.txt"],
+  ["/m/:a/:b/:c/:d/:e/:f/secret.txt", "/m/%2f/%2f/%2f/%2f/%2f/%2f%2fsecret.txt"],
+])("a rule for %s below a mount path with parameters counts %s", (rule, path) => expect(fits({ path: rule }, "GET", path)).toBe(true));
+
+test("a path that goes up leads only to rules that its own segments can make", () => {
+  const rules = ["/x/secret", "/secret", "/static/secret", "/other/secret", "/static/x", "/login", "/:a/:b/:c/:d"];
+  const matched = (path: string) => rules.filter((rule) => fits({ path: rule }, "GET", path));
+  expect(matched("/static/x\\y/../secret")).toEqual(["/static/secret", "/:a/:b/:c/:d"]);
+  expect(matched("/%ff%2f../secret")).toEqual(["/secret", "/:a/:b/:c/:d"]);
+  expect(matched("/static/x%5cy//../secret")).toEqual(["/static/secret", "/:a/:b/:c/:d"]);
+});
+
+test.each([
+  ...[
+    ["/a"],
+    ["/a/"],
+    ["/A/b.txt"],
+    ["/.well-known/x"],
+    ["/%C3%A9%20x"],
+    ["/a%2Fb"],
+    ["//a"],
+    ["/a;x=1"],
+    ["/a."],
+    ["*"],
+    ["/a%252e"],
+    ["/a?../\\"],
+  ],
+])("the path %j is not ambiguous", (path) => expect(isAmbiguous(path)).toBe(false));
+
+test.each([
+  ...[
+    ["/a/../b"],
+    ["/%2e%2e"],
+    ["/a/."],
+    ["/a%2f.."],
+    ["/..;/a"],
+    ["/.. /a"],
+    ["/a\\b"],
+    ["/a%5Cb"],
+    ["/%ff"],
+    ["/%c0%ae"],
+    ["/%"],
+    ["/%zz"],
+    ["/%00"],
+  ],
+  ...[["/a%0Ab"], ["/%01"], ["//a%2fb"], ["/a;x//"], ["/a./%2F"], [`/a${"/".repeat(50_000)};`]],
+])("the path %j is ambiguous", (path) => expect(isAmbiguous(path)).toBe(true));
 
 test("a rule that matches a path also matches it when the path is too long to be matched fully", () => {
   const segment = fc.constantFrom("a", "b", "c");

@@ -29,6 +29,7 @@ export interface Settings extends ProxySettings {
   readonly keys: Readonly<Record<string, string>>;
   readonly plan: string | undefined;
   readonly ipv6Prefix: number;
+  readonly ambiguousPath: "count" | "reject";
   // Store
   readonly redis: string | undefined;
   readonly redisPasswordFile: string | undefined;
@@ -138,6 +139,14 @@ export const table: { readonly [Name in keyof Settings]-?: Setting<Settings[Name
     default: 56,
     description: "how many bits of an IPv6 address identify a client",
     example: "64",
+  },
+  ambiguousPath: {
+    kind: choice("count", "reject"),
+    group: "Rules",
+    default: (command) => (command === "serve" ? "count" : "reject"),
+    description:
+      "a path that servers read in different ways, such as /a%5c..//b: count it under each path that it may lead to, or reject it (400)",
+    example: "reject",
   },
   redis: {
     kind: redisUrl(),

@@ -106,11 +106,12 @@ export async function startService(
 }
 
 function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
-  const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, keys, refundStatus } = settings;
+  const { onStoreError, plan, headers, timeoutMs, ipv6Prefix, ambiguousPath, keys, refundStatus } = settings;
   return {
     keys: keyFunctions(keys),
     headers,
     ipv6Prefix,
+    ambiguousPath,
     timeoutMs,
     ...(refundStatus !== undefined && { refundWhen: refundsStatus(refundStatus) }),
     ...(plan !== undefined && { plan: sourceReader(plan) }),
