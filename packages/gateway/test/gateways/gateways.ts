@@ -51,10 +51,15 @@ export const gateways: readonly GatewayUnderTest[] = [
   {
     name: "Caddy",
     version: () => version(caddy(), "version"),
-    start: (neighbours, onFailure) => {
+    start: (neighbours, onFailure, raised) => {
       const config = caddyPage.config(onFailure === "open" ? "/etc/caddy/Caddyfile" : "/etc/caddy/Caddyfile, short");
       return startCaddy({
-        config: ({ port }) => replaced(config, { ":80 {": `http://:${port} {\n\tbind 127.0.0.1`, ...addresses(neighbours) }),
+        config: ({ port }) =>
+          replaced(config, {
+            ":80 {": `http://:${port} {\n\tbind 127.0.0.1`,
+            "max_header_size 32KB": `max_header_size ${raised ? 256 : 32}KB`,
+            ...addresses(neighbours),
+          }),
       });
     },
     passesBody: true,
