@@ -41,8 +41,8 @@ export class Batch<Step extends Writing = Writing> {
     this.#head = [this.nowMs === undefined ? "" : String(this.nowMs), String(notAfterMs), wantsState ? "1" : "0"];
   }
 
-  /** Writes a key, and the key of its block. A settlement needs no block, so the key itself stands in for it. */
-  key(redisKey: string, blockKey: string = redisKey): void {
+  /** Writes a key, and the key of its block. The script reads all blocks: the key itself may be a long log. */
+  key(redisKey: string, blockKey: string = redisKey.replace(/:[^:]*$/, ":blocks")): void {
     this.keys.push(redisKey);
     this.#blocks.push(blockKey);
   }

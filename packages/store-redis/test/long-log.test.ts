@@ -111,6 +111,13 @@ test("a settlement of a long log writes a part of it in place, and refunds make 
       const calls = await callsOf(async () => log.refund("k", charges.at(-1 - which) as Decision));
       expect([calls.get("setrange"), calls.get("set")]).toEqual([1, undefined]);
       counts.push(calls.get("getrange") as number);
+      const monitor = await server.monitor();
+      await log.settle("k", charges.at(-5) as Decision, 3);
+      const reads = (await monitor.lines()).filter((line) => / lua\] "(MGET|GET)" /.test(line));
+      monitor.stop();
+      // To read a value as a whole would cost by its length.
+      expect(reads.filter((line) => !line.endsWith(':blocks"'))).toEqual([]);
+      expect(reads).toHaveLength(1);
       for (let i = 0; i < 200; i++) {
         nowMs++;
         await log.refund("k", await log.consume("k"));
