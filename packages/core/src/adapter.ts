@@ -3,11 +3,10 @@
 
 // The limit
 export { RateLimit } from "./middleware/rate-limit.js";
-export type { Outcome } from "./middleware/outcome.js";
-export type { CheckedRule, NamedCheck, NamedDecisions } from "./middleware/named-checks.js";
-export type { DescriptorStatus, DescriptorsOutcome } from "./middleware/descriptors.js";
+export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
+export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
-export { withFaults } from "./middleware/faults.js";
+export { withFaults } from "./support/faults.js";
 
 // Its options
 export type { RateLimitOptions } from "./middleware/rate-limit-options.js";
@@ -18,7 +17,7 @@ export type { Match } from "./rules/match.js";
 export type { PlanNumbers } from "./rules/plans.js";
 export type { ClientIpOption } from "./requests/client-ip.js";
 export type { HeaderFormat } from "./responses/headers.js";
-export type { Afterwards, RefundWhen } from "./middleware/afterwards.js";
+export type { Afterwards, RefundWhen } from "./responses/afterwards.js";
 export type { Promised } from "./support/promises.js";
 
 // Requests
@@ -29,7 +28,7 @@ export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
 export type { PossiblePath, RequestPath } from "./requests/path.js";
-export { decisionOf } from "./requests/request-context.js";
+export { decisionOf, type RequestContext } from "./requests/request-context.js";
 
 // Responses
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";

@@ -12,7 +12,9 @@ export type { Policy, PolicyOptions } from "./algorithms/registry.js";
 export { type Duration, parseDuration } from "./support/duration.js";
 
 // Limiters and decisions
-export { consumeAll, createLimiter, type Limiter, type LimiterCheck, type LimiterOptions } from "./limits/limiter.js";
+export { createLimiter, type LimiterOptions } from "./limits/create-limiter.js";
+export { consumeAll, type LimiterCheck } from "./limits/consume-all.js";
+export type { Limiter } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";
@@ -30,7 +32,7 @@ export type { KeyFunction } from "./requests/functions.js";
 export type { CostFunction } from "./requests/functions.js";
 export type { PlanOptions } from "./rules/plans.js";
 export type { Exempt } from "./rules/exempt.js";
-export type { BanOptions } from "./rules/ban.js";
+export type { BanOptions } from "./rules/bans.js";
 export type { HeadersOption } from "./responses/headers.js";
 
 // Errors and events

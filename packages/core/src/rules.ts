@@ -17,8 +17,8 @@ export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events
 
 // What rules do with a request, beside a middleware
 export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js";
-export type { Ban } from "./rules/ban.js";
-export type { CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
+export type { Ban } from "./rules/bans.js";
+export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
 export { decodeKey } from "./limits/key.js";
 export { maskKey } from "./limits/mask-key.js";

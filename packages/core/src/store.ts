@@ -6,23 +6,24 @@ export {
   type Answer,
   type Blocked,
   type BlockKind,
-  type Check,
   type Decided,
   type Inspection,
   type Mode,
   type Store,
   scopeOf,
 } from "./decide/store.js";
+export type { Check } from "./decide/limit.js";
 export { createLimit, type Limit, whyNoLease } from "./decide/limit.js";
-export { type Decision, mostRestrictive } from "./decide/decision.js";
+export { type Decision, mostRestrictive, passesAll } from "./decide/decision.js";
 export { encodeKey } from "./limits/key.js";
 
 // The algorithms, which work on cells of state
-export { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithms/algorithm.js";
+export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
+export { decision } from "./algorithms/decision.js";
 export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
 
 // Several limits in one atomic step
-export { type DecideOne, decideAll, passesAll } from "./decide/all-or-nothing.js";
+export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";
 
 // Blocks and bans
 export {
@@ -40,7 +41,9 @@ export {
 export { inspectIn } from "./decide/inspection.js";
 
 // Charges: what refunds and settlements need
-export { asCharge, beganState, type Charge, inState, type ReceiptMark, restated, settleIn } from "./decide/charge.js";
+export type { Charge, ReceiptMark } from "./algorithms/algorithm.js";
+export { asCharge, inState, restated } from "./algorithms/decision.js";
+export { beganState, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
@@ -52,7 +55,7 @@ export { failedIn } from "./failure/breakers.js";
 export type { BreakerState } from "./events/events.js";
 export type { FailureOptions } from "./failure/failure-options.js";
 export type { EvictionEvent } from "./events/events.js";
-export { heard, listenerOf } from "./events/listeners.js";
+export { activeListener, listenerOf } from "./events/listeners.js";
 
 // Options
 export { checkOptions, functionOrNothing, wholeNumber } from "./support/options.js";

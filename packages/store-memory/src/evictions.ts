@@ -1,5 +1,5 @@
 import type { EventListener } from "@floodgate/core";
-import { type EvictionEvent, heard, listenerOf } from "@floodgate/core/store";
+import { activeListener, type EvictionEvent, listenerOf } from "@floodgate/core/store";
 
 /** Counts the live keys that a full store has evicted, and reports them. */
 export class Evictions {
@@ -14,14 +14,14 @@ export class Evictions {
 
   add(name: string, key: string): void {
     this.count++;
-    if (heard(this.#onEvent) !== undefined) this.#untold.push({ type: "evicted", name, key });
+    if (activeListener(this.#onEvent) !== undefined) this.#untold.push({ type: "evicted", name, key });
   }
 
   /** Call it once a step is whole, because a listener may throw, or call the store. */
   tell(): void {
     while (this.#untold.length > 0) {
       const event = this.#untold.shift() as EvictionEvent;
-      heard(this.#onEvent)?.(event);
+      activeListener(this.#onEvent)?.(event);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, Deadlines, heard, msLeft, runningMs } from "@floodgate/core/store";
+import { activeListener, type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
@@ -303,7 +303,7 @@ function leastLeft(round: readonly Step[], nowMs: number): number {
 
 /** Tells observers of a command that was sent, and whether it was answered. */
 function tellRoundTrip({ steps }: Batch<Step>, { atMs }: Moment, ok: boolean): void {
-  heard()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - atMs, ok });
+  activeListener()?.({ type: "round-trip", steps: steps.length, ms: performance.now() - atMs, ok });
 }
 
 /** A moment by both clocks of this process. */

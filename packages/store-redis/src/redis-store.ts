@@ -1,5 +1,6 @@
 import { type Decision, FloodgateError, type Store } from "@floodgate/core";
 import {
+  activeListener,
   type Blocked,
   type BlockKind,
   type Charge,
@@ -7,7 +8,6 @@ import {
   type Clock,
   checkOptions,
   type Decided,
-  heard,
   type Inspection,
   type Limit,
   passesAll,
@@ -106,7 +106,7 @@ class SharedStore implements RedisStore {
     if (leased !== undefined) return leased;
     const rejection = known.denied?.rejection(limit, key, cost);
     if (rejection !== undefined) {
-      heard()?.({ type: "deny-cache-hit", name: limit.name });
+      activeListener()?.({ type: "deny-cache-hit", name: limit.name });
       return rejection;
     }
     const tagged = this.#prefix + hashTag(key);
@@ -210,7 +210,7 @@ function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
 
 /** A hit for each limit that rejected. */
 function tellRejected(checks: readonly Check[], decisions: readonly Decision[]): void {
-  const listener = heard();
+  const listener = activeListener();
   if (listener === undefined) return;
   checks.forEach(({ limit: { name } }, i) => {
     if (decisions[i]?.allowed === false) listener({ type: "deny-cache-hit", name });

@@ -113,7 +113,9 @@ export class Reply {
     // Every other form, and every number that is out of its range, is judged by `decision`.
     if (!isWithin(remaining, quota) || !isWithin(resetMs, largest)) return undefined;
     this.#at = at + 2;
-    return inState(decision(limit, quota, true, remaining, 0, resetMs, 0, cost, this.nowMs), this.#serverUs + key);
+    const atMs = this.nowMs;
+    const made = decision(limit, cost, { allowed: true, remaining, retryAfterMs: 0, resetAfterMs: resetMs, delayMs: 0, atMs });
+    return inState(made, this.#serverUs + key);
   }
 
   /**
@@ -140,8 +142,8 @@ export class Reply {
     const { quota, spanMs } = limit.policy;
     if (first >= 0) {
       if (first > quota) this.wrong("what remains", first);
-      const resetMs = this.number("the wait until the reset", 0, largest);
-      const made = decision(limit, quota, true, first, 0, resetMs, 0, cost, this.nowMs);
+      const resetAfterMs = this.number("the wait until the reset", 0, largest);
+      const made = decision(limit, cost, { allowed: true, remaining: first, retryAfterMs: 0, resetAfterMs, delayMs: 0, atMs: this.nowMs });
       return { decision: made, unblocked: made, blockedMs: 0, state: undefined };
     }
     const allowed = first === -1;
@@ -150,11 +152,11 @@ export class Reply {
     // Rejections have a wait, allowed requests have none.
     if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
-    const resetMs = this.number("the wait until the reset", 0, largest);
+    const resetAfterMs = this.number("the wait until the reset", 0, largest);
     const delayMs = this.number("the delay", 0, allowed && limit.algorithm.delays ? spanMs : 0);
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
-    const made = decision(limit, quota, allowed, remaining, retryAfterMs, resetMs, delayMs, cost, atMs);
+    const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
     return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined };
   }
 

@@ -19,7 +19,8 @@ const checkOf = (key: string): KeyedCheck => ({
   shadow: false,
   look: false,
 });
-const told = (allowed: boolean): Decision => decision(limit, 10, allowed, 9, allowed ? 0 : 1000, 1000, 0, 1, 0);
+const told = (allowed: boolean): Decision =>
+  decision(limit, 1, { allowed, remaining: 9, retryAfterMs: allowed ? 0 : 1000, resetAfterMs: 1000, delayMs: 0, atMs: 0 });
 const sixtyMs = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
 
 beforeEach(() => {

@@ -80,7 +80,7 @@ const reasons: Readonly<Record<Misfit, (rule: PlainRule) => string>> = {
   exempt: () => "exempt",
   free: () => "its cost is 0",
   "no-match": () => "its match function says no",
-  "watched-fault": () => "it fails, and the request passes (mode: shadow)",
+  "shadow-fault": () => "it fails, and the request passes (mode: shadow)",
   "no-key": (rule) => `no key (${hint(rule)}): not counted (${rule.mode === "shadow" ? "mode: shadow" : "onMissingKey: skip"})`,
 };
 

@@ -1,15 +1,75 @@
 import { FloodgateError } from "../support/errors.js";
-import { type DecisionUnder, MadeDecision } from "./decision.js";
 import type { OptionDescriptions } from "./options.js";
 import type { StateView } from "./state-view.js";
 
 /** The states of many keys in one array. Each cell is a whole number below 2^53. */
 export type Cells = Float64Array;
 
-/** The part of a limit that an algorithm needs. The decision carries its name. */
-export interface NamedPolicy<P> {
+/** A named policy with its algorithm, as stores receive it. Made once, compared by identity. */
+export interface Limit<P> {
   readonly name: string;
   readonly policy: P;
+  readonly algorithm: Algorithm<P>;
+  /** Whether a store may lease units of its keys ahead of requests. Default: as the store is set up. */
+  readonly lease?: boolean | undefined;
+}
+
+/** The result of a check under one policy. Durations are whole milliseconds from the store's current time. */
+export interface DecisionUnder<P> {
+  /** Whether the request may pass. A rejection is a result, never an exception. */
+  readonly allowed: boolean;
+  /** The largest cost that could ever pass: the policy's `limit`, `capacity` or `burst`. */
+  readonly limit: number;
+  /** The largest cost that would pass right now, after this decision; never below 0. */
+  readonly remaining: number;
+  /** The units of the limit that are taken now, after this decision: `limit - remaining`. A debt shows as the whole limit. */
+  readonly used: number;
+  /** The shortest wait after which a request of the same cost passes if nothing else happens. 0 if it passes now, Infinity if never. */
+  readonly retryAfterMs: number;
+  /** The time after which the key is as if it had never been used. */
+  readonly resetAfterMs: number;
+  /** How long to hold an allowed request (`leakyBucket`); 0 for all other policies. */
+  readonly delayMs: number;
+  /** The units that the request costs. */
+  readonly cost: number;
+  /** The time that the charge counts from, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** The limiter's name. */
+  readonly name: string;
+  readonly policy: P;
+  /**
+   * Whether the store failed and `onStoreError` decided. With a fallback, the numbers are those of its own counts, and `limit` is this
+   * process's share. Otherwise they are unknown: `remaining` and `resetAfterMs` are 0, and `retryAfterMs` is 0 or, if the request is
+   * rejected, the time until the store is asked again.
+   */
+  readonly degraded: boolean;
+}
+
+/** What an allowed decision charged. A store settles it. */
+export interface Charge {
+  /** The units that were charged. */
+  readonly cost: number;
+  /** The time that the charge counts from, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** The number of the charged state, as the store passed it to `inState`. */
+  readonly state: number | undefined;
+  /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on. */
+  readonly receipt?: ReceiptMark | undefined;
+}
+
+export interface ReceiptMark {
+  /** Letters, digits, `-` and `_`: unique for each charge. */
+  readonly id: string;
+  readonly untilMs: number;
+}
+
+/** Settles a charge: what called the store, or a fallback that counted in its place. */
+export interface Settler<P> {
+  /** Identity of the store's data. */
+  readonly scope: object;
+  /** Identity of the data that holds the charge, for other processes. Undefined if only this process has it. */
+  readonly sharedAs: string | undefined;
+  settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
 }
 
 /**
@@ -43,7 +103,14 @@ export interface Algorithm<P> {
    * Decides a request of `cost` units at `nowMs`, in milliseconds since the epoch. With `commit` it charges an allowed request, and logs a
    * rejected one if the policy counts those. Without `commit` it writes nothing.
    */
-  decide<Q extends P>(limit: NamedPolicy<Q>, cells: Cells, at: number, nowMs: number, cost: number, commit: boolean): DecisionUnder<Q>;
+  decide<Q extends P>(
+    limit: Pick<Limit<Q>, "name" | "policy">,
+    cells: Cells,
+    at: number,
+    nowMs: number,
+    cost: number,
+    commit: boolean,
+  ): DecisionUnder<Q>;
 
   /**
    * Changes a charge of `reserved` units, made at `chargedAtMs`, to its real `cost` of at least 0.
@@ -97,21 +164,6 @@ export interface PolicyBase {
   readonly spanMs: number;
   /** The algorithm and its times. Policies with the same kind share a state. */
   readonly stateKind: string;
-}
-
-/** Makes a decision, for all algorithms, so that V8 gives every decision the same shape. It has no charge yet. */
-export function decision<P>(
-  limit: NamedPolicy<P>,
-  quota: number,
-  allowed: boolean,
-  remaining: number,
-  retryAfterMs: number,
-  resetAfterMs: number,
-  delayMs: number,
-  cost: number,
-  atMs: number,
-): DecisionUnder<P> {
-  return new MadeDecision(allowed, quota, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs, limit.name, limit.policy, false);
 }
 
 /** The largest product of a policy's numbers. A debt and an instant can be added to it, and the sum stays below 2^53. */

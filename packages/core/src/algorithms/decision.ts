@@ -1,65 +1,63 @@
-/** The result of a check under one policy. Durations are whole milliseconds from the store's current time. */
-export interface DecisionUnder<P> {
-  /** Whether the request may pass. A rejection is a result, never an exception. */
+import type { Charge, DecisionUnder, Limit, PolicyBase, ReceiptMark, Settler } from "./algorithm.js";
+
+/** What an algorithm finds out about a request. Durations are whole milliseconds: see `DecisionUnder`. */
+export interface Finding {
   readonly allowed: boolean;
-  /** The largest cost that could ever pass: the policy's `limit`, `capacity` or `burst`. */
-  readonly limit: number;
-  /** The largest cost that would pass right now, after this decision; never below 0. */
   readonly remaining: number;
-  /** The units of the limit that are taken now, after this decision: `limit - remaining`. A debt shows as the whole limit. */
-  readonly used: number;
-  /** The shortest wait after which a request of the same cost passes if nothing else happens. 0 if it passes now, Infinity if never. */
   readonly retryAfterMs: number;
-  /** The time after which the key is as if it had never been used. */
   readonly resetAfterMs: number;
-  /** How long to hold an allowed request (`leakyBucket`); 0 for all other policies. */
   readonly delayMs: number;
-  /** The units that the request costs. */
-  readonly cost: number;
-  /** The time that the charge counts from, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** The limiter's name. */
-  readonly name: string;
-  readonly policy: P;
-  /**
-   * Whether the store failed and `onStoreError` decided. With a fallback, the numbers are those of its own counts, and `limit` is this
-   * process's share. Otherwise they are unknown: `remaining` and `resetAfterMs` are 0, and `retryAfterMs` is 0 or, if the request is
-   * rejected, the time until the store is asked again.
-   */
-  readonly degraded: boolean;
 }
 
-/** What a decision charged, as `MadeDecision.charged` received it. The types of the limit and of the guard are their owners'. */
-export interface ChargeParts {
+/** `undefined` while the charge can be settled. With `fault` the store failed, and may or may not have settled it. */
+type Fate = undefined | "settled" | { readonly fault: unknown };
+
+/** The only record of a charge. Only its own decision object leads to it, so copies of the decision have no charge. */
+export class ChargeRecord<P = unknown> implements Charge {
   readonly cost: number;
   readonly atMs: number;
   readonly state: number | undefined;
-  readonly limit: object;
+  readonly limit: Limit<P>;
   readonly key: string;
-  readonly guard: object | undefined;
+  /** Settles it. Undefined if a receipt led to it: then the redeeming limiter does. */
+  readonly settler: Settler<P> | undefined;
+  fate: Fate = undefined;
+  /** `issued`: the mark of the receipt, once one was issued. `receipt`: the same, once the store must redeem by it. */
+  issued: ReceiptMark | undefined = undefined;
+  receipt: ReceiptMark | undefined = undefined;
+
+  constructor(charge: Charge, limit: Limit<P>, key: string, settler: Settler<P> | undefined) {
+    this.cost = charge.cost;
+    this.atMs = charge.atMs;
+    this.state = charge.state;
+    this.limit = limit;
+    this.key = key;
+    this.settler = settler;
+  }
 }
 
 /** Private fields distinguish a decision from its copies: a spread, JSON and structuredClone do not copy them. */
 export class MadeDecision<P> implements DecisionUnder<P> {
-  readonly allowed: boolean;
-  readonly limit: number;
-  readonly remaining: number;
-  readonly retryAfterMs: number;
-  readonly resetAfterMs: number;
-  readonly delayMs: number;
-  readonly cost: number;
-  readonly atMs: number;
-  readonly name: string;
-  readonly policy: P;
-  readonly degraded: boolean;
+  declare readonly allowed: boolean;
+  declare readonly limit: number;
+  declare readonly remaining: number;
+  declare readonly retryAfterMs: number;
+  declare readonly resetAfterMs: number;
+  declare readonly delayMs: number;
+  declare readonly cost: number;
+  declare readonly atMs: number;
+  declare readonly name: string;
+  declare readonly policy: P;
+  declare readonly degraded: boolean;
   // Private copies, so that editing the decision does not change its charge.
   readonly #cost: number;
   readonly #atMs: number;
   #state: number | undefined;
-  #limit: object | undefined;
-  #guard: object | undefined;
+  #limit: Limit<P> | undefined;
+  #settler: Settler<P> | undefined;
   /** The charged key, or the record of the charge. The record is made on demand, because most decisions are never settled. */
-  #charged: string | object | undefined;
+  #charged: string | ChargeRecord<P> | undefined;
 
   // On the prototype, so that a decision needs no room for it.
   get used(): number {
@@ -71,26 +69,14 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 
   static restated<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
-    const all = { ...made, ...changes };
-    const copy = new MadeDecision(
-      all.allowed,
-      all.limit,
-      all.remaining,
-      all.retryAfterMs,
-      all.resetAfterMs,
-      all.delayMs,
-      all.cost,
-      all.atMs,
-      all.name,
-      all.policy,
-      all.degraded,
-    );
+    const { name, policy, limit, cost, degraded, ...finding } = { ...made, ...changes };
+    const copy = new MadeDecision(name, policy, limit, cost, finding, degraded);
     if (#charged in made) copy.#state = made.#state;
     return copy;
   }
 
   static inState<P>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own: MadeDecision<P> = #charged in made ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
+    const own = MadeDecision.owned(made);
     own.#state = state;
     return own;
   }
@@ -99,63 +85,80 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return #charged in made ? made.#state : undefined;
   }
 
-  static charged<P>(made: DecisionUnder<P>, limit: object, key: string, guard: object | undefined): MadeDecision<P> {
-    // Copy a decision that another copy of this package or a store made by hand, or that was returned before.
+  static charged<P>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
+    // A store may return the same object again: each charge gets its own.
     const isFree = #charged in made && made.#charged === undefined;
-    const own: MadeDecision<P> = isFree ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
+    const own = isFree ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
     own.#limit = limit;
-    own.#guard = guard;
+    own.#settler = settler;
     own.#charged = key;
     return own;
   }
 
-  /** Whether a decision has charged a key. */
   static hasCharge(value: object): boolean {
     return #charged in value && value.#charged !== undefined;
   }
 
-  /** The record of a decision's charge; undefined if it charged nothing, `"copy"` if the value is not an original decision. */
-  static recordOf<Record extends object>(value: unknown, make: (parts: ChargeParts) => Record): Record | undefined | "copy" {
+  static chargeOf<P>(value: unknown): ChargeRecord<P> | undefined | "copy" {
     if (typeof value !== "object" || value === null || !(#charged in value)) return "copy";
-    const key = value.#charged;
-    if (typeof key !== "string") return key as Record | undefined;
-    const record = make({
-      cost: value.#cost,
-      atMs: value.#atMs,
-      state: value.#state,
-      limit: value.#limit as object,
-      key,
-      guard: value.#guard,
-    });
-    value.#charged = record;
-    return record;
+    const made = value as unknown as MadeDecision<P>;
+    const key = made.#charged;
+    if (typeof key !== "string") return key;
+    const charge = { cost: made.#cost, atMs: made.#atMs, state: made.#state };
+    made.#charged = new ChargeRecord(charge, made.#limit as Limit<P>, key, made.#settler);
+    return made.#charged;
   }
 
-  constructor(
-    allowed: boolean,
-    limit: number,
-    remaining: number,
-    retryAfterMs: number,
-    resetAfterMs: number,
-    delayMs: number,
-    cost: number,
-    atMs: number,
-    name: string,
-    policy: P,
-    degraded: boolean,
-  ) {
-    this.allowed = allowed;
-    this.limit = limit;
-    this.remaining = remaining;
-    this.retryAfterMs = retryAfterMs;
-    this.resetAfterMs = resetAfterMs;
-    this.delayMs = delayMs;
+  constructor(name: string, policy: P, quota: number, cost: number, finding: Finding, degraded: boolean) {
+    this.allowed = finding.allowed;
+    this.limit = quota;
+    this.remaining = finding.remaining;
+    this.retryAfterMs = finding.retryAfterMs;
+    this.resetAfterMs = finding.resetAfterMs;
+    this.delayMs = finding.delayMs;
     this.cost = cost;
-    this.atMs = atMs;
+    this.atMs = finding.atMs;
     this.name = name;
     this.policy = policy;
     this.degraded = degraded;
     this.#cost = cost;
-    this.#atMs = atMs;
+    this.#atMs = finding.atMs;
   }
+}
+
+/** Makes a decision under a limit. For all algorithms, so that V8 gives every decision the same shape. It has no charge yet. */
+export function decision<P extends PolicyBase>(
+  { name, policy }: Pick<Limit<P>, "name" | "policy">,
+  cost: number,
+  finding: Finding,
+): DecisionUnder<P> {
+  return new MadeDecision(name, policy, policy.quota, cost, finding, false);
+}
+
+// Direct aliases of static methods, without wrappers: they run for every decision.
+
+/** The decision as one that can have a charge; a copy if a store or another copy of this package made its own object. */
+export const owned: typeof MadeDecision.owned = MadeDecision.owned;
+
+/** Attaches a charge of a key under a limit to a decision. The settler settles it. */
+export const charged: typeof MadeDecision.charged = MadeDecision.charged;
+
+/** A copy of the decision with other values, in the same state. It has no charge. */
+export const restated: typeof MadeDecision.restated = MadeDecision.restated;
+
+/**
+ * For stores: attaches the number of the state that a decision was made in. The number must stay the same for the life of the state, and
+ * no other state of the store may ever have it. `Store.settle` receives it with the charge.
+ */
+export const inState: typeof MadeDecision.inState = MadeDecision.inState;
+
+/** Whether a decision has charged a key. */
+export const hasCharge: typeof MadeDecision.hasCharge = MadeDecision.hasCharge;
+
+/** The charge of a decision; undefined if it charged nothing, `"copy"` if the value is not an original decision. */
+export const chargeOf: typeof MadeDecision.chargeOf = MadeDecision.chargeOf;
+
+/** For direct callers of stores: the charge of a store's own decision. */
+export function asCharge<P>(made: DecisionUnder<P>): Charge {
+  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.stateOf(made) };
 }

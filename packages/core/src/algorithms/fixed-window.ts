@@ -1,7 +1,8 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, decision, type PolicyBase } from "./algorithm.js";
+import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
+import { decision } from "./decision.js";
 import { limitOption, windowOption } from "./options.js";
 import { emptyView } from "./state-view.js";
 
@@ -71,7 +72,7 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
     // `Math.max` would allocate another number.
     let atMs = nowMs;
     if (start > nowMs) atMs = start;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
+    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

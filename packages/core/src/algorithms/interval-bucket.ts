@@ -1,5 +1,6 @@
-import { type Algorithm, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf, given, longestDebtMs, mostMissing } from "./debt.js";
+import { decision } from "./decision.js";
 import { emptyView } from "./state-view.js";
 
 /** The numbers of a bucket with intervals. */
@@ -79,7 +80,7 @@ export const intervalBucket: Algorithm<IntervalPolicy> = {
     if (cost > capacity) retryAfterMs = Number.POSITIVE_INFINITY;
     else if (cost > tokens) retryAfterMs = Math.min(last + takesMs(cost - tokens, refill, everyMs), fullAt) - nowMs;
     const atMs = Math.max(nowMs, last);
-    return decision(limit, capacity, allowed, Math.max(tokens, 0), retryAfterMs, fullAt - nowMs, 0, cost, atMs);
+    return decision(limit, cost, { allowed, remaining: Math.max(tokens, 0), retryAfterMs, resetAfterMs: fullAt - nowMs, delayMs: 0, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

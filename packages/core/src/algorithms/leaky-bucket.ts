@@ -1,8 +1,9 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { FloodgateError } from "../support/errors.js";
 import { checkOptions, quotaNumber, wholeNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { changeOf } from "./debt.js";
+import { decision } from "./decision.js";
 import { capacityOption, everyOption } from "./options.js";
 import { type Rate, rateOf, recoveryMs, rescale } from "./rate.js";
 import {
@@ -159,7 +160,7 @@ const algorithm: Algorithm<LeakyBucketPolicy> = {
       retryAfterMs = aheadMs + Math.max(placeMs, drainMs - maxDelayMs, 0);
     }
     const resetAfterMs = backlog === 0 ? 0 : aheadMs + drainMs;
-    return decision(limit, capacity, allowed, remaining, retryAfterMs, resetAfterMs, delayMs, cost, atMs);
+    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
   },
 
   settle(policy, cells, at, nowMs, _chargedAtMs, reserved, cost) {

@@ -6,12 +6,12 @@ import {
   type AlgorithmDefinition,
   type Cells,
   checkExact,
-  decision,
-  type NamedPolicy,
+  type DecisionUnder,
+  type Limit,
   type PolicyBase,
 } from "./algorithm.js";
 import { changeOf } from "./debt.js";
-import type { DecisionUnder } from "./decision.js";
+import { decision } from "./decision.js";
 import { limitOption, windowOption } from "./options.js";
 import { emptyView, type WindowView } from "./state-view.js";
 
@@ -189,7 +189,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
           : start - nowMs + wait(policy, cells, counts, past, oldest, newer, cost);
     // The time at which the newest sub-window with a count leaves the window.
     const resetAfterMs = newestAge > buckets ? 0 : start - nowMs + policy.windowMs + (1 - newestAge) * bucketMs;
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, Math.max(start, nowMs));
+    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: Math.max(start, nowMs) });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
@@ -231,7 +231,7 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
 
 /** Decides on a state with one bucket, a count without debt in the current sub-window, and no count in the one before. */
 function decideRunning<P extends SlidingWindowCounterPolicy>(
-  limit: NamedPolicy<P>,
+  limit: Pick<Limit<P>, "name" | "policy">,
   cells: Cells,
   counts: number,
   nowMs: number,
@@ -251,7 +251,7 @@ function decideRunning<P extends SlidingWindowCounterPolicy>(
   if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
   else if (cost > remaining) retryAfterMs = start - nowMs + wait(limit.policy, cells, counts, 0, 0, quota - remaining, cost);
   const resetAfterMs = start - nowMs + windowMs + bucketMs;
-  return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, nowMs);
+  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: nowMs });
 }
 
 function isEmpty(cells: Cells, counts: number, buckets: number): boolean {

@@ -1,7 +1,8 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, flag, quotaNumber } from "../support/options.js";
-import { type Algorithm, type AlgorithmDefinition, type Cells, decision, type PolicyBase } from "./algorithm.js";
+import type { Algorithm, AlgorithmDefinition, Cells, PolicyBase } from "./algorithm.js";
 import { deepest, windowChangeOf } from "./debt.js";
+import { decision } from "./decision.js";
 import { limitOption, windowOption } from "./options.js";
 import { emptyView, type LoggedUnits, mostLoggedTimes } from "./state-view.js";
 
@@ -126,7 +127,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
       const entry = firstAbove(cells, entries, from, last, 1, total - (quota - cost) - 1);
       retryAfterMs = (cells[entries + 2 * entry] as number) + windowMs - nowMs;
     }
-    return decision(limit, quota, allowed, remaining, retryAfterMs, resetAfterMs, 0, cost, atMs);
+    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
   },
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {

@@ -1,5 +1,5 @@
-import { type Algorithm, type Cells, decision } from "../algorithms/algorithm.js";
-import { MadeDecision } from "../algorithms/decision.js";
+import type { Algorithm, Cells, PolicyBase } from "../algorithms/algorithm.js";
+import { decision, MadeDecision } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { emptyView } from "../algorithms/state-view.js";
 import { maxDurationMs } from "../support/duration.js";
@@ -21,8 +21,10 @@ class BlockedDecision extends MadeDecision<Policy> {
   }
 
   constructor(unblocked: Decision, leftMs: number) {
-    const { limit, retryAfterMs, resetAfterMs, cost, atMs, name, policy, degraded } = unblocked;
-    super(false, limit, 0, Math.max(retryAfterMs, leftMs), Math.max(resetAfterMs, leftMs), 0, cost, atMs, name, policy, degraded);
+    const { name, policy, limit, cost, degraded, atMs } = unblocked;
+    const retryAfterMs = Math.max(unblocked.retryAfterMs, leftMs);
+    const resetAfterMs = Math.max(unblocked.resetAfterMs, leftMs);
+    super(name, policy, limit, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, degraded);
     this.#unblocked = unblocked;
     this.#leftMs = leftMs;
   }
@@ -97,7 +99,7 @@ function leftIn(cells: Cells, from: number, nowMs: number): number {
  */
 const outlastsMs = 2 ** 51;
 
-const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
+const blockAlgorithm: Algorithm<PolicyBase> = {
   name: "blocks",
   parameters: [],
   cells: ["blockStart", "blockEnd", "banStart", "banEnd"],
@@ -105,7 +107,8 @@ const blockAlgorithm: Algorithm<{ readonly quota: number }> = {
   decide(limit, cells, at, nowMs, cost) {
     const leftMs = blockedMs(cells, at, nowMs);
     const resetAfterMs = leftIn(cells, at + BLOCK, nowMs) > 0 ? leftMs + outlastsMs : leftMs;
-    return decision(limit, 1, leftMs === 0, leftMs === 0 ? 1 : 0, leftMs, resetAfterMs, 0, cost, nowMs);
+    const allowed = leftMs === 0;
+    return decision(limit, cost, { allowed, remaining: allowed ? 1 : 0, retryAfterMs: leftMs, resetAfterMs, delayMs: 0, atMs: nowMs });
   },
   settle: () => 0,
   view: () => emptyView,

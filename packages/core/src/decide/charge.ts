@@ -1,41 +1,6 @@
-import type { Cells } from "../algorithms/algorithm.js";
-import { MadeDecision } from "../algorithms/decision.js";
+import type { Cells, Charge } from "../algorithms/algorithm.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
-
-/** What an allowed decision charged. A store settles it. */
-export interface Charge {
-  /** The units that were charged. */
-  readonly cost: number;
-  /** The time that the charge counts from, in milliseconds since the epoch. */
-  readonly atMs: number;
-  /** The number of the charged state, as the store passed it to `inState`. */
-  readonly state: number | undefined;
-  /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on. */
-  readonly receipt?: ReceiptMark | undefined;
-}
-
-export interface ReceiptMark {
-  /** Letters, digits, `-` and `_`: unique for each charge. */
-  readonly id: string;
-  readonly untilMs: number;
-}
-
-// Direct aliases of static methods, without wrappers: they run for every decision.
-
-/** A copy of the decision with other values, in the same state. It has no charge. */
-export const restated: (made: Decision, changes: Partial<Decision>) => Decision = MadeDecision.restated;
-
-/**
- * For stores: attaches the number of the state that a decision was made in. The number must stay the same for the life of the state, and
- * no other state of the store may ever have it. `Store.settle` receives it with the charge.
- */
-export const inState: (made: Decision, state: number) => Decision = MadeDecision.inState;
-
-/** For direct callers of stores: the charge of a store's own decision. */
-export function asCharge(made: Decision): Charge {
-  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.stateOf(made) };
-}
 
 /**
  * For stores: whether a decision that was just committed began a new state, because the old one had ended or a clock's step had made

@@ -1,5 +1,7 @@
-import type { DecisionUnder } from "../algorithms/decision.js";
+import type { DecisionUnder } from "../algorithms/algorithm.js";
+import { owned, restated } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
+import type { Check } from "./limit.js";
 
 /** The result of a check. Durations are whole milliseconds from the store's current time. */
 export interface Decision extends DecisionUnder<Policy> {
@@ -14,6 +16,43 @@ export interface CombinedDecision {
   readonly decision: Decision;
   /** One decision per check, in order. Each says whether that limit alone would allow. */
   readonly all: readonly Decision[];
+}
+
+/** Whether a request passes several limits: each of them allows it. Shadow limits reject nothing. */
+export function passesAll(checks: readonly Pick<Check, "shadow">[], decisions: readonly Pick<Decision, "allowed">[]): boolean {
+  for (let i = 0; i < checks.length; i++) {
+    if (checks[i]?.shadow !== true && decisions[i]?.allowed !== true) return false;
+  }
+  return true;
+}
+
+/** The combined decision of a single check. */
+export function combinedOf({ shadow }: Pick<Check, "shadow">, decision: Decision): CombinedDecision {
+  return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
+}
+
+/**
+ * The combined decision of several checks in one atomic step. Shadow checks reject nothing, and are reported only if there are no others. A
+ * rejected request was not charged, so no decision has a delay.
+ * @param charged attaches the charge to the decision of a check that was charged.
+ */
+export function combine(
+  checks: readonly Check[],
+  decisions: readonly Decision[],
+  charged: (decision: Decision, check: Check) => Decision,
+): CombinedDecision {
+  const allowed = passesAll(checks, decisions);
+  const all = new Array<Decision>(checks.length);
+  let worst: Decision | undefined;
+  for (let i = 0; i < checks.length; i++) {
+    const check = checks[i] as Check;
+    let decision = decisions[i] as Decision;
+    if (allowed && decision.allowed && check.look !== true) decision = charged(decision, check);
+    else decision = !allowed && decision.delayMs > 0 ? restated(decision, { delayMs: 0 }) : owned(decision);
+    all[i] = decision;
+    if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;
+  }
+  return { allowed, decision: worst ?? mostRestrictive(all), all };
 }
 
 /**

@@ -1,17 +1,102 @@
-import type { LocalFallback } from "../failure/local-fallback.js";
-import type { Mode, Store } from "./store.js";
+import type { Charge, Settler } from "../algorithms/algorithm.js";
+import { charged, owned } from "../algorithms/decision.js";
+import type { Policy } from "../algorithms/registry.js";
+import { andThen, type Promised } from "../support/promises.js";
+import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
+import type { Check, Limit } from "./limit.js";
+import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, type Store, scopeOf } from "./store.js";
 
-/** How limiters and middlewares call a store: with a deadline, a circuit breaker and a fallback, or directly. */
-export interface Guard<M extends Mode = Mode> extends Store<M> {
+/**
+ * How limiters and middlewares call a store. It attaches the charge to each decision that charged a key, and combines the decisions of one
+ * step. `DirectGuard` only does this. What else a limit needs wraps it with the same face: `ZeroLimits`, and `StoreGuard` for a store that
+ * may fail.
+ */
+export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle">, Settler<Policy> {
   readonly scope: object;
+  readonly sharedAs: string | undefined;
   /** How long a decision waits for the store; 0 if the store answers at once. */
   readonly timeoutMs: number;
-  /** The fallback store; undefined without one. */
-  readonly fallback: LocalFallback | undefined;
+  /** The identity of the store that decides if this one fails; undefined without one. Names are claimed there too. */
+  readonly fallback: Fallback | undefined;
+  /** Decides a request under several limits in one atomic step: all that allow are charged, or none is. */
+  decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
   /** Sends the breaker's events to `onEvent` until `close`. Call it after setup; a failed setup would leak it. */
   listen(): void;
   /** Stops the breaker's events. */
   close(): void;
   /** Waits for a promise, at most `timeoutMs`. */
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
+}
+
+/** Decides the checks of one request, one or many. A single limit takes the cheaper way. */
+export function decideChecks(guard: Guard, checks: readonly Check[]): Promised<CombinedDecision> {
+  const [first, second] = checks as readonly [Check, Check?];
+  if (second !== undefined || first.look === true) return guard.decide(checks);
+  return andThen<Decision, CombinedDecision>(guard.consume(first.limit, first.key, first.cost), (made) => combinedOf(first, made));
+}
+
+/** A store that decides in place of another one. */
+export interface Fallback {
+  /** Identity of its data. */
+  readonly scope: object;
+}
+
+/**
+ * The guard of a synchronous store without `onStoreError`: no deadline and no breaker, and an error of the store is an error of the request.
+ */
+export class DirectGuard implements Guard<"sync"> {
+  readonly mode = "sync";
+  readonly scope: object;
+  readonly sharedAs: string | undefined;
+  readonly fallback = undefined;
+  readonly timeoutMs = 0;
+  readonly #store: Store<"sync">;
+
+  constructor(store: Store<"sync">) {
+    this.scope = scopeOf(store);
+    this.sharedAs = store.sharedAs;
+    this.#store = store;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decision {
+    const made = this.#store.consume(limit, key, cost);
+    return made.allowed ? charged(made, limit, key, this) : owned(made);
+  }
+
+  decide(checks: readonly Check[]): CombinedDecision {
+    return combine(checks, this.#store.consumeAll(checks), (made, { limit, key }) => charged(made, limit, key, this));
+  }
+
+  peek(limit: Limit, key: string): Decision {
+    return owned(this.#store.peek(limit, key));
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number {
+    return this.#store.settle(limit, key, charge, cost);
+  }
+
+  reset(limit: Limit, key: string): void {
+    this.#store.reset(limit, key);
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
+    return this.#store.block(name, key, forMs, kind);
+  }
+
+  unblock(name: string, key: string): void {
+    this.#store.unblock(name, key);
+  }
+
+  keyState(limit: Limit, key: string): Inspection {
+    return this.#store.keyState(limit, key);
+  }
+
+  atMost<T>(_timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
+    return pending;
+  }
+
+  listen(): void {}
+
+  close(): void {}
 }

@@ -1,8 +1,8 @@
 import type { Cells } from "../algorithms/algorithm.js";
+import { owned } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { StateView } from "../algorithms/state-view.js";
 import { blockCells, blockedDecision, blockedMs, blocksIn } from "./blocks.js";
-import { owned } from "./charge-record.js";
 import type { Decision } from "./decision.js";
 import type { Limit } from "./limit.js";
 import type { Inspection, Until } from "./store.js";

@@ -1,12 +1,20 @@
-import type { Algorithm, NamedPolicy } from "../algorithms/algorithm.js";
+import type { Limit as LimitUnder } from "../algorithms/algorithm.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
-/** A named policy with its algorithm, as stores receive it. Made once, compared by identity. */
-export interface Limit<P = Policy> extends NamedPolicy<P> {
-  readonly algorithm: Algorithm<P>;
-  /** Whether a store may lease units of its keys ahead of requests. Default: as the store is set up. */
-  readonly lease?: boolean | undefined;
+export type Limit = LimitUnder<Policy>;
+
+/** One limit that a request must pass. */
+export interface Check {
+  readonly limit: Limit;
+  /** The key, as `encodeKey` writes it: any string, of any length. */
+  readonly key: string;
+  /** A whole number of at least 1. */
+  readonly cost: number;
+  /** A shadow limit is counted but never rejects the request. */
+  readonly shadow?: boolean;
+  /** A limit that may reject the request but is never charged. */
+  readonly look?: boolean;
 }
 
 export function createLimit(name: string, policy: Policy, lease?: boolean): Limit {

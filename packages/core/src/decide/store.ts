@@ -1,9 +1,9 @@
+import type { Charge } from "../algorithms/algorithm.js";
 import type { StateView } from "../algorithms/state-view.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { importOf } from "../support/foreign-options.js";
-import type { Charge } from "./charge.js";
 import type { Decision } from "./decision.js";
-import type { Limit } from "./limit.js";
+import type { Check, Limit } from "./limit.js";
 
 /** Whether a store returns values or promises. Its limiters do the same. */
 export type Mode = "sync" | "async";
@@ -42,19 +42,6 @@ export interface Inspection {
   readonly block: Until | undefined;
   /** The ban of the key in force, if any. */
   readonly ban: Until | undefined;
-}
-
-/** One limit that a request must pass. */
-export interface Check {
-  readonly limit: Limit;
-  /** The key, as `encodeKey` writes it: any string, of any length. */
-  readonly key: string;
-  /** A whole number of at least 1. */
-  readonly cost: number;
-  /** A shadow limit is counted but never rejects the request. */
-  readonly shadow?: boolean;
-  /** A limit that may reject the request but is never charged. */
-  readonly look?: boolean;
 }
 
 /**
@@ -147,8 +134,6 @@ export interface Store<M extends Mode = Mode> {
 }
 
 /** The identity of a store's data. */
-export type DeadlineStore = Pick<Store, "consume" | "settle">;
-
 export function scopeOf(store: Store): object {
   return store.scope ?? store;
 }

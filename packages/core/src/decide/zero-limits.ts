@@ -1,49 +1,105 @@
-import { decision } from "../algorithms/algorithm.js";
+import type { Charge } from "../algorithms/algorithm.js";
+import { decision, restated } from "../algorithms/decision.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
 import { emptyView } from "../algorithms/state-view.js";
-import { andThen, type Promised } from "../support/promises.js";
-import { restated } from "./charge.js";
-import type { Decision } from "./decision.js";
+import { andThen } from "../support/promises.js";
+import { type CombinedDecision, combine, type Decision } from "./decision.js";
+import type { Guard } from "./guard.js";
+import type { Check } from "./limit.js";
 import { createLimit, type Limit } from "./limit.js";
-import type { Check, Inspection, Store } from "./store.js";
+import type { Answer, Blocked, BlockKind, Decided, Inspection, Mode } from "./store.js";
 
-/** Whether the limit of a check is 0, a kill switch: it rejects every request without asking the store. */
-export function isZero({ limit }: { readonly limit: Limit }): boolean {
-  return limit.policy.quota === 0;
+/** Whether a limit is 0, a kill switch: it rejects every request without asking the store. */
+export function isZero({ policy }: Limit): boolean {
+  return policy.quota === 0;
 }
 
-export function hasZero(checks: readonly Check[]): boolean {
-  for (const { limit } of checks) if (limit.policy.quota === 0) return true;
-  return false;
+/** An enforced limit of 0 rejects a request by itself. Returns the checks that decide: these limits only, or all checks. */
+export function decisiveChecks<C extends Check>(checks: readonly C[]): readonly C[] {
+  return checks.some(({ limit, shadow }) => isZero(limit) && shadow !== true) ? checks.filter(({ limit }) => isZero(limit)) : checks;
 }
 
-/** The decision of a limit of 0. No wait helps. */
-export function zeroDecision(limit: Limit, cost: number): Decision {
-  return decision(limit, 0, false, 0, Number.POSITIVE_INFINITY, 0, 0, cost, Date.now());
-}
+/** A guard for limits that may be 0: they are decided here, and the store never sees them. */
+export class ZeroLimits<M extends Mode> implements Guard<M> {
+  readonly mode: M;
+  readonly scope: object;
+  readonly sharedAs: string | undefined;
+  readonly timeoutMs: number;
+  readonly fallback: Guard["fallback"];
+  readonly #guard: Guard<M>;
 
-/**
- * Decides several checks, some with a limit of 0. An enforced limit of 0 rejects the request, so the other limits are then decided without
- * being charged.
- */
-export function consumeBesideZero(store: Store, checks: readonly Check[]): Decision[] | PromiseLike<Decision[]> {
-  const rejects = checks.some((check) => isZero(check) && check.shadow !== true);
-  const others = checks.filter((check) => !isZero(check)).map((check) => (rejects ? { ...check, look: true } : check));
-  const decided = others.length > 0 ? store.consumeAll(others) : [];
-  return andThen<Decision[], Decision[]>(decided, (decisions) => {
-    const rest = decisions.values();
-    return checks.map((check) => (isZero(check) ? zeroDecision(check.limit, check.cost) : (rest.next().value as Decision)));
-  });
+  constructor(guard: Guard<M>) {
+    this.mode = guard.mode;
+    this.scope = guard.scope;
+    this.sharedAs = guard.sharedAs;
+    this.timeoutMs = guard.timeoutMs;
+    this.fallback = guard.fallback;
+    this.#guard = guard;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decided<Decision, M> {
+    return isZero(limit) ? zeroDecision(limit, cost) : this.#guard.consume(limit, key, cost);
+  }
+
+  /** An enforced limit of 0 rejects the request, so the others are then decided without being charged. */
+  decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
+    const isRejected = checks.some(({ limit, shadow }) => isZero(limit) && shadow !== true);
+    const others = checks.filter(({ limit }) => !isZero(limit)).map((check) => (isRejected ? { ...check, look: true } : check));
+    if (others.length === checks.length) return this.#guard.decide(checks);
+    const decided = others.length > 0 ? this.#guard.decide(others) : undefined;
+    return andThen<CombinedDecision | undefined, CombinedDecision>(decided, (made) => {
+      let next = 0;
+      const all = checks.map(({ limit, cost }) => (isZero(limit) ? zeroDecision(limit, cost) : (made?.all[next++] as Decision)));
+      return combine(checks, all, (charged) => charged);
+    }) as Decided<CombinedDecision, M>;
+  }
+
+  peek(limit: Limit, key: string): Decided<Decision, M> {
+    return isZero(limit) ? zeroDecision(limit, 1) : this.#guard.peek(limit, key);
+  }
+
+  /** A limit of 0 has no state. But a block belongs to the name and key, so the store is asked with another policy. */
+  keyState(limit: Limit, key: string): Answer<Inspection, M> {
+    if (!isZero(limit)) return this.#guard.keyState(limit, key);
+    const seen = this.#guard.keyState(createLimit(limit.name, unusedPolicy), key);
+    return andThen<Inspection, Inspection>(seen, (inspection) => {
+      return { ...inspection, decision: restated(zeroDecision(limit, 1), { atMs: inspection.atMs }), state: emptyView };
+    }) as Answer<Inspection, M>;
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number> {
+    return this.#guard.settle(limit, key, charge, cost);
+  }
+
+  reset(limit: Limit, key: string): Answer<void, M> {
+    return this.#guard.reset(limit, key);
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Answer<Blocked, M> {
+    return this.#guard.block(name, key, forMs, kind);
+  }
+
+  unblock(name: string, key: string): Answer<void, M> {
+    return this.#guard.unblock(name, key);
+  }
+
+  atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T> {
+    return this.#guard.atMost(timeoutMs, pending);
+  }
+
+  listen(): void {
+    this.#guard.listen();
+  }
+
+  close(): void {
+    this.#guard.close();
+  }
 }
 
 const unusedPolicy = fixedWindow({ limit: 1, window: "1ms" });
 
-/**
- * Inspects a key under a limit of 0. It has no state, but a block belongs to the name and key, so the store is asked with another policy.
- * @param keyState asks the store about the key under a limit.
- */
-export function inspectZero(limit: Limit, keyState: (limit: Limit) => Promised<Inspection>): Promised<Inspection> {
-  return andThen<Inspection, Inspection>(keyState(createLimit(limit.name, unusedPolicy)), (seen) => {
-    return { ...seen, decision: restated(zeroDecision(limit, 1), { atMs: seen.atMs }), state: emptyView };
-  });
+/** The decision of a limit of 0. No wait helps. */
+function zeroDecision(limit: Limit, cost: number): Decision {
+  const never = Number.POSITIVE_INFINITY;
+  return decision(limit, cost, { allowed: false, remaining: 0, retryAfterMs: never, resetAfterMs: 0, delayMs: 0, atMs: Date.now() });
 }

@@ -1,4 +1,4 @@
-import { hasCharge } from "../decide/charge-record.js";
+import { hasCharge } from "../algorithms/decision.js";
 import type { Decision } from "../decide/decision.js";
 import { steadyMs } from "../support/runtime.js";
 import type { DecisionEvent, EventListener } from "./events.js";

@@ -156,7 +156,7 @@ export type WarningCode =
   | "FLOODGATE_MATCH_ANSWERS_NOTHING"
   | "FLOODGATE_LIMIT_OF_ZERO"
   | "FLOODGATE_DESCRIPTORS_ONLY"
-  | "FLOODGATE_WATCHED_RULE_FAILS";
+  | "FLOODGATE_SHADOW_RULE_FAILS";
 
 /** A probable mistake. It is reported once: to the listener, else on the console. */
 export interface WarningEvent {

@@ -95,10 +95,10 @@ function updateObservers(): void {
 
 /**
  * Returns a function that tells an event to the listener of one limiter, middleware or store, and to the observers of the process.
- * Undefined if nobody listens, so that no event is made: `heard(onEvent)?.({ type: ... })`.
+ * Undefined if nobody listens, so that no event is made: `activeListener(onEvent)?.({ type: ... })`.
  * @param onEvent a wrapper of `listenerOf`.
  */
-export function heard(onEvent?: EventListener): EventListener | undefined {
+export function activeListener(onEvent?: EventListener): EventListener | undefined {
   if (tellObservers === undefined || onEvent === undefined) return onEvent ?? tellObservers;
   let both = joined.get(onEvent);
   if (both === undefined) {
@@ -124,5 +124,5 @@ export function tellAll<Event extends FloodgateEvent>(listeners: Iterable<(event
  */
 export function emitWarning(onEvent: EventListener | undefined, code: WarningCode, message: string, subject: string = code): void {
   if (onEvent === undefined) warnOnce(code, message, subject);
-  heard(onEvent)?.({ type: "warning", code, message });
+  activeListener(onEvent)?.({ type: "warning", code, message });
 }

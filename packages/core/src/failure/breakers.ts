@@ -1,4 +1,5 @@
-import { type Check, type Store, scopeOf } from "../decide/store.js";
+import type { Check } from "../decide/limit.js";
+import { type Store, scopeOf } from "../decide/store.js";
 import type { BreakerState, EventListener } from "../events/events.js";
 import { Breaker, type Circuit } from "./breaker.js";
 import { OutageReport } from "./outage-report.js";

@@ -1,25 +1,34 @@
-import { decision } from "../algorithms/algorithm.js";
-import { algorithmOf } from "../algorithms/registry.js";
-import { restated } from "../decide/charge.js";
-import type { ChargeRecord } from "../decide/charge-record.js";
-import type { Decision } from "../decide/decision.js";
-import type { Limit } from "../decide/limit.js";
-import type { Check, DeadlineStore, Store } from "../decide/store.js";
+import type { Settler } from "../algorithms/algorithm.js";
+import { decision, restated } from "../algorithms/decision.js";
+import { algorithmOf, type Policy } from "../algorithms/registry.js";
+import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import type { Check, Limit } from "../decide/limit.js";
+import type { Store } from "../decide/store.js";
 import type { Breakers } from "./breakers.js";
 
-/** Decides what the store cannot. Each decision is `degraded`, and has a charge if this store charged something. */
-export interface FallbackStore extends Omit<Store<"sync">, "settle" | "block" | "unblock" | "keyState"> {
+/** The calls that may reach the store, each within what is left of a deadline. */
+export type DeadlineStore = Pick<Store, "consume" | "settle">;
+
+/** The guard whose store failed. It settles what the fallback charged in its place. */
+export interface FallbackUser extends Settler<Policy> {
+  /** Runs `settle` with the store, within the timeout. */
+  settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): number | PromiseLike<number>;
+}
+
+/** Decides what the store cannot. Each decision is `degraded`, and has a charge if something was charged. */
+export interface FallbackStore {
   /** Whether there may be usage to report when the store returns. */
   readonly hasUnreported: boolean;
+  consume(limit: Limit, key: string, cost: number, user: FallbackUser): Decision;
+  decide(checks: readonly Check[], user: FallbackUser): CombinedDecision;
+  peek(limit: Limit, key: string): Decision;
+  reset(limit: Limit, key: string): void;
   /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
   handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void>;
-  /** Settles a charge made here. If its usage was reported, it is settled in the store. */
-  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: DeadlineStore): number | PromiseLike<number>;
 }
 
 /** Decides without counting: allows every request, or rejects every request. */
 export class NoFallback implements FallbackStore {
-  readonly mode = "sync";
   readonly hasUnreported = false;
   readonly #allows: boolean;
   readonly #breakers: Breakers;
@@ -31,21 +40,17 @@ export class NoFallback implements FallbackStore {
 
   consume(limit: Limit, _key: string, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
-    const { quota } = limit.policy;
-    return restated(decision(limit, quota, this.#allows, 0, retryAfterMs, 0, 0, cost, Date.now()), { degraded: true });
+    const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
+    return restated(decision(limit, cost, finding), { degraded: true });
   }
 
-  consumeAll(checks: readonly Check[]): Decision[] {
-    return checks.map(({ limit, key, cost }) => this.consume(limit, key, cost));
+  decide(checks: readonly Check[]): CombinedDecision {
+    const decisions = checks.map(({ limit, key, cost }) => this.consume(limit, key, cost));
+    return combine(checks, decisions, (uncounted) => uncounted);
   }
 
   peek(limit: Limit, key: string): Decision {
     return this.consume(limit, key, 1);
-  }
-
-  /** Nothing was charged. */
-  settle(): number {
-    return 0;
   }
 
   reset(): void {}

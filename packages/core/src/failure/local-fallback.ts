@@ -1,14 +1,14 @@
-import { shareOf } from "../algorithms/registry.js";
-import { isCharged, passesAll } from "../decide/all-or-nothing.js";
-import { restated } from "../decide/charge.js";
-import { type ChargeRecord, chargedLocally } from "../decide/charge-record.js";
-import type { Decision } from "../decide/decision.js";
+import type { Charge, Settler } from "../algorithms/algorithm.js";
+import { charged, restated } from "../algorithms/decision.js";
+import { type Policy, shareOf } from "../algorithms/registry.js";
+import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
-import { type Check, type DeadlineStore, type Store, scopeOf } from "../decide/store.js";
+import { type Store, scopeOf } from "../decide/store.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
-import { type FallbackStore, unitsOf } from "./fallback-store.js";
-import { UnreportedUsage } from "./unreported-usage.js";
+import { type DeadlineStore, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
+import { type LocalUsage, UnreportedUsage } from "./unreported-usage.js";
 
 /**
  * Shared by all guards with the same store, fallback and share, so that any of them can report the usage of the others. Weak: a store that
@@ -21,7 +21,6 @@ const instances = new WeakMap<object, WeakMap<Breakers, Map<number, LocalFallbac
  * a key reports the key's usage to it (the hand-over). What the store has no room for keeps counting here.
  */
 export class LocalFallback implements FallbackStore {
-  readonly mode = "sync";
   readonly #fallback: Store<"sync">;
   readonly #processes: number;
   readonly #breakers: Breakers;
@@ -57,29 +56,26 @@ export class LocalFallback implements FallbackStore {
     return this.#unreportedUntilMs > Number.NEGATIVE_INFINITY;
   }
 
-  consume(limit: Limit, key: string, cost: number): Decision {
+  consume(limit: Limit, key: string, cost: number, user: FallbackUser): Decision {
     const made = this.#fallback.consume(this.#changing(limit, key), key, cost);
-    return made.allowed ? this.#charged(limit, key, made) : this.#counted(limit, made);
+    return made.allowed ? this.#charged(limit, key, this.#counted(limit, made), user) : this.#counted(limit, made);
   }
 
-  consumeAll(checks: readonly Check[]): Decision[] {
+  decide(checks: readonly Check[], user: FallbackUser): CombinedDecision {
     const made = this.#fallback.consumeAll(checks.map((check) => ({ ...check, limit: this.#changing(check.limit, check.key) })));
-    const passes = passesAll(checks, made);
-    return made.map((decision, i) => {
-      const check = checks[i] as Check;
-      return isCharged(check, decision, passes) ? this.#charged(check.limit, check.key, decision) : this.#counted(check.limit, decision);
-    });
+    const counted = made.map((decision, i) => this.#counted((checks[i] as Check).limit, decision));
+    return combine(checks, counted, (decision, { limit, key }) => this.#charged(limit, key, decision, user));
   }
 
   peek(limit: Limit, key: string): Decision {
     return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
   }
 
-  settle(limit: Limit, key: string, charge: ChargeRecord, cost: number, store: DeadlineStore): number | PromiseLike<number> {
+  /** Settles a charge made here. If its usage was reported, it is settled in the store. */
+  #settle(usage: LocalUsage, limit: Limit, key: string, charge: Charge, cost: number, store: DeadlineStore): number | PromiseLike<number> {
     const share = this.#shareOf(limit);
     const settle = (): number | PromiseLike<number> => {
-      const handedOver = charge.localUsage?.handedOver;
-      if (handedOver !== undefined) return handedOver.settle(limit, share, key, charge, cost, store);
+      if (usage.handedOver !== undefined) return usage.handedOver.settle(limit, share, key, charge, cost, store);
       const units = this.#fallback.settle(share, key, charge, cost);
       if (units > 0) this.#counts(this.#fallback.peek(share, key));
       return units;
@@ -168,10 +164,12 @@ export class LocalFallback implements FallbackStore {
     return share;
   }
 
-  /** Makes the result of a decision that charged the key. */
-  #charged(limit: Limit, key: string, decision: Decision): Decision {
+  /** Attaches the charge that was made here. Only this process can settle it. */
+  #charged(limit: Limit, key: string, decision: Decision, user: FallbackUser): Decision {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
-    return chargedLocally(this.#counted(limit, decision), limit, key, usage);
+    const settle: Settler<Policy>["settle"] = (of, key, charge, cost) =>
+      user.settleInTime((store) => this.#settle(usage, of, key, charge, cost, store));
+    return charged(decision, limit, key, { scope: user.scope, sharedAs: undefined, settle });
   }
 
   #counted(limit: Limit, decision: Decision): Decision {

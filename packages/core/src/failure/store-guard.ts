@@ -1,45 +1,40 @@
-import { chargedAll } from "../decide/all-or-nothing.js";
-import type { Charge } from "../decide/charge.js";
-import { ChargeRecord, charged, chargeOf, owned } from "../decide/charge-record.js";
-import type { Decision } from "../decide/decision.js";
-import { DirectGuard } from "../decide/direct-guard.js";
-import type { Guard } from "../decide/guard.js";
-import type { Limit } from "../decide/limit.js";
+import type { Charge } from "../algorithms/algorithm.js";
+import { charged, owned } from "../algorithms/decision.js";
+import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import { DirectGuard, type Fallback, type Guard } from "../decide/guard.js";
+import type { Check, Limit } from "../decide/limit.js";
 import {
   type Answer,
   type Blocked,
   type BlockKind,
-  type Check,
-  type DeadlineStore,
   type Decided,
   type Inspection,
   type Mode,
   type Store,
   scopeOf,
 } from "../decide/store.js";
-import { consumeBesideZero, hasZero, inspectZero, isZero, zeroDecision } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
-import { heard, listenerOf } from "../events/listeners.js";
+import { activeListener, listenerOf } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise, runInBackground } from "../support/promises.js";
 import type { Circuit } from "./breaker.js";
 import { type Breakers, breakersOf } from "./breakers.js";
 import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
-import { type FallbackStore, NoFallback } from "./fallback-store.js";
+import { type DeadlineStore, type FallbackStore, type FallbackUser, NoFallback } from "./fallback-store.js";
 import { LocalFallback } from "./local-fallback.js";
 import { runningMs } from "./running-clock.js";
 
 /**
- * Calls a store with a deadline and a circuit breaker. If the store fails, or does not answer within `timeoutMs`, the fallback decides.
- * Refunds, settlements, resets and inspections are not decisions: they ignore the breaker, and fail if the store fails.
+ * The guard of a store that may fail: calls it with a deadline and a circuit breaker. If the store fails, or does not answer within
+ * `timeoutMs`, the fallback decides. Refunds, settlements, resets and inspections are not decisions: they ignore the breaker, and fail if
+ * the store fails.
  */
-export class StoreGuard<M extends Mode> implements Guard<M> {
+export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   readonly mode: M;
   readonly scope: object;
   readonly sharedAs: string | undefined;
-  /** The local limits that apply if the store fails; undefined without a fallback store. */
-  readonly fallback: LocalFallback | undefined;
+  readonly fallback: Fallback | undefined;
   readonly #store: Store<M>;
   readonly timeoutMs: number;
   readonly #breakers: Breakers;
@@ -77,13 +72,12 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
     );
   }
 
-  /** The way of nearly every request. It does what `#decide` does, without a closure for each step. */
+  /** The way of nearly every request. It does what `#call` does, without a closure for each step. */
   consume(limit: Limit, key: string, cost: number): Decided<Decision, M> {
-    if (limit.policy.quota === 0) return zeroDecision(limit, cost);
     if (this.#fallbackStore.hasUnreported) return this.#consumeAfterHandOver(limit, key, cost);
     const circuit = this.#breakers.ofKey(key);
     const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#fallBack((fallback) => fallback.consume(limit, key, cost));
+    if (period === 0) return this.#fallBack((fallback) => fallback.consume(limit, key, cost, this));
     let answer: Decision | PromiseLike<Decision>;
     try {
       answer = this.#store.consume(limit, key, cost, this.timeoutMs) as Decision | PromiseLike<Decision>;
@@ -107,44 +101,47 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
 
   #consumeFailed(circuit: Circuit, period: number, error: unknown, limit: Limit, key: string, cost: number): Decision {
     this.#failed(circuit, period, error);
-    return this.#fallBack((fallback) => fallback.consume(limit, key, cost));
+    return this.#fallBack((fallback) => fallback.consume(limit, key, cost, this));
   }
 
   #consumeAfterHandOver(limit: Limit, key: string, cost: number): Decided<Decision, M> {
-    return this.#decide(
+    return this.#call<Decision, Decision>(
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
-      (fallback) => fallback.consume(limit, key, cost),
+      isDecision,
       (made) => (made.allowed ? charged(made, limit, key, this) : owned(made)),
+      (fallback) => fallback.consume(limit, key, cost, this),
     );
   }
 
-  consumeAll(checks: readonly Check[]): Decided<Decision[], M> {
-    if (hasZero(checks)) return consumeBesideZero(this, checks) as Decided<Decision[], M>;
-    return this.#decide(
+  decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
+    return this.#call<Decision[], CombinedDecision>(
       checks,
       (timeoutMs) => this.#store.consumeAll(checks, timeoutMs),
-      (fallback) => fallback.consumeAll(checks),
-      (made) => chargedAll(checks, made, this),
+      (answer) => Array.isArray(answer) && answer.every(isDecision),
+      (decisions) => combine(checks, decisions, (made, { limit, key }) => charged(made, limit, key, this)),
+      (fallback) => fallback.decide(checks, this),
     );
   }
 
   peek(limit: Limit, key: string): Decided<Decision, M> {
-    if (limit.policy.quota === 0) return zeroDecision(limit, 1);
-    return this.#decide(
+    return this.#call<Decision, Decision>(
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
-      (fallback) => fallback.peek(limit, key),
+      isDecision,
       owned,
+      (fallback) => fallback.peek(limit, key),
     );
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
-    if (charge instanceof ChargeRecord && charge.localUsage !== undefined) {
-      const store = this.#withDeadline(runningMs() + this.timeoutMs);
-      return this.#answer(() => this.#bounded(this.#fallbackStore.settle(limit, key, charge, cost, store)));
-    }
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
+  }
+
+  settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): Answer<number, M> {
+    const store = this.#withDeadline(runningMs() + this.timeoutMs);
+    const settled = (): number | PromiseLike<number> => this.#bounded(settle(store));
+    return (this.mode === "sync" ? settled() : new Promise((resolve) => resolve(settled()))) as Answer<number, M>;
   }
 
   reset(limit: Limit, key: string): Answer<void, M> {
@@ -161,38 +158,45 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
   }
 
   keyState(limit: Limit, key: string): Answer<Inspection, M> {
-    const keyState = (asked: Limit): Answer<Inspection, M> =>
-      this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.keyState(asked, key, timeoutMs));
-    return isZero({ limit }) ? (inspectZero(limit, keyState) as Answer<Inspection, M>) : keyState(limit);
+    return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.keyState(limit, key, timeoutMs));
   }
 
-  #decide<T extends Decision | Decision[]>(
+  /**
+   * Calls the store if the breaker admits it.
+   * @param isAnswer whether the answer of a third-party store is one at all.
+   * @param finish makes the result of an answer.
+   * @param fallBack makes the result without the store.
+   */
+  #call<Made, Result>(
     checks: readonly Check[],
-    ask: (timeoutMs: number) => Decided<T, M>,
-    decide: (fallbackStore: FallbackStore) => T,
-    charge: (made: T) => T,
-  ): Decided<T, M> {
+    ask: (timeoutMs: number) => Decided<Made, M>,
+    isAnswer: (answer: unknown) => boolean,
+    finish: (made: Made) => Result,
+    fallBack: (fallbackStore: FallbackStore) => Result,
+  ): Decided<Result, M> {
     const circuit = this.#breakers.of(checks);
     const period = circuit.admits(this.timeoutMs);
-    if (period === 0) return this.#fallBack(decide);
-    const done = (value: T, isCached = false): T => {
-      if (!isDecided(value)) return fault(wrongAnswer(value));
+    if (period === 0) return this.#fallBack(fallBack) as Decided<Result, M>;
+    const done = (made: Made, isCached = false): Result => {
+      if (!isAnswer(made)) return failed(wrongAnswer(made));
       if (isCached) circuit.unused(period);
       else circuit.succeeded(period);
-      return charge(value);
+      return finish(made);
     };
-    const fault = (error: unknown): T => {
+    const failed = (error: unknown): Result => {
       this.#failed(circuit, period, error);
-      return this.#fallBack(decide);
+      return this.#fallBack(fallBack);
     };
-    let answer: T | PromiseLike<T>;
+    let answer: Made | PromiseLike<Made>;
     try {
-      answer = this.#ask(checks, ask) as T | PromiseLike<T>;
+      answer = this.#ask(checks, ask) as Made | PromiseLike<Made>;
     } catch (error) {
-      return fault(error);
+      return failed(error) as Decided<Result, M>;
     }
-    if (!isPromise(answer)) return done(answer, this.#store.answersFromCache) as Decided<T, M>;
-    return answer.then((value) => done(value), fault) as Decided<T, M>;
+    return (isPromise(answer) ? answer.then((made) => done(made), failed) : done(answer, this.#store.answersFromCache)) as Decided<
+      Result,
+      M
+    >;
   }
 
   /** Calls the store after the hand-over of these keys, both within one timeout. */
@@ -243,31 +247,21 @@ export class StoreGuard<M extends Mode> implements Guard<M> {
   }
 
   /** Decides without the store. If the fallback fails too, the request passes. */
-  #fallBack<T extends Decision | Decision[]>(decide: (fallbackStore: FallbackStore) => T): T {
+  #fallBack<Result>(decide: (fallbackStore: FallbackStore) => Result): Result {
     try {
-      const made = decide(this.#fallbackStore);
-      for (const decision of [made].flat() as Decision[]) {
-        const charge = chargeOf(decision);
-        if (charge instanceof ChargeRecord) charge.guard = this;
-      }
-      return made;
+      return decide(this.#fallbackStore);
     } catch (error) {
-      heard(this.#onEvent)?.({ type: "store-error", error });
+      activeListener(this.#onEvent)?.({ type: "store-error", error });
       return decide(new NoFallback(true, this.#breakers));
     }
   }
 
   #failed(circuit: Circuit, period: number, error: unknown): void {
-    heard(this.#onEvent)?.({ type: "store-error", error });
+    activeListener(this.#onEvent)?.({ type: "store-error", error });
     const code = error instanceof FloodgateError ? error.code : undefined;
     // A store that reports a foreign value under one key works. A timeout in our own queue says nothing about the store.
     if (code === "FLOODGATE_FOREIGN_VALUE") circuit.succeeded(period);
     else if (code !== "FLOODGATE_QUEUE_TIMEOUT") circuit.failed(period, error);
-  }
-
-  /** Returns a value made here, or throws, in the store's mode: at once or by promise. */
-  #answer<T>(make: () => T | PromiseLike<T>): Answer<T, M> {
-    return (this.mode === "sync" ? make() : new Promise<T>((resolve) => resolve(make()))) as Answer<T, M>;
   }
 }
 
@@ -279,10 +273,6 @@ function timeoutError(timeoutMs: number): FloodgateError {
 }
 
 /** Whether the answer of a third-party store is a decision at all. */
-function isDecided(answer: unknown): boolean {
-  return Array.isArray(answer) ? answer.every(isDecision) : isDecision(answer);
-}
-
 function isDecision(answer: unknown): boolean {
   const { allowed, policy } = (answer ?? {}) as { readonly allowed?: unknown; readonly policy?: unknown };
   return typeof allowed === "boolean" && typeof policy === "object";

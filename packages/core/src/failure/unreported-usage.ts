@@ -1,7 +1,8 @@
-import { asCharge, type Charge } from "../decide/charge.js";
+import type { Charge } from "../algorithms/algorithm.js";
+import { asCharge } from "../algorithms/decision.js";
 import type { Decision } from "../decide/decision.js";
 import type { Limit } from "../decide/limit.js";
-import type { DeadlineStore } from "../decide/store.js";
+import type { DeadlineStore } from "./fallback-store.js";
 
 /** Maximum number of keys with unreported usage; the oldest are dropped. */
 const maxKeys = 100_000;

@@ -1,38 +1,28 @@
-import { toPolicy } from "../algorithms/policy.js";
-import type { Policy, PolicyOptions } from "../algorithms/registry.js";
-import { combine } from "../decide/all-or-nothing.js";
-import type { CombinedDecision, Decision } from "../decide/decision.js";
+import type { Policy } from "../algorithms/registry.js";
+import type { Decision } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
 import { type KeyState, keyStateOf } from "../decide/inspection.js";
-import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
-import { type Answer, type Blocked, type Check, checkStore, type Inspection, type Mode, type Store, scopeOf } from "../decide/store.js";
+import type { Limit } from "../decide/limit.js";
+import type { Answer, Blocked, Inspection, Mode, Store } from "../decide/store.js";
 import { emitDecisions } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
-import { emitWarning, heard, listenerOf } from "../events/listeners.js";
-import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
-import { guardStore } from "../failure/store-guard.js";
+import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { checkOptions, functionOrNothing } from "../support/options.js";
-import { andThen, isPromise, type Promised } from "../support/promises.js";
+import { checkOptions } from "../support/options.js";
+import { allOf, andThen, isPromise, type Promised } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
-import { WeakList } from "../support/weak-list.js";
-import { encodeKey, isClientIpv6, isMissingKeyIp, type Key, type LimiterKey, namedMissingKeyText } from "./key.js";
-import { claimNames, meaningOf } from "./names.js";
-import { type ReceiptSecret, Receipts } from "./receipt.js";
-import { Settlements } from "./settlements.js";
+import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
+import type { Receipts } from "./receipt.js";
+import { checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
   readonly name: string;
   readonly policy: Policy;
   readonly store: Store<M>;
-  /** The store with timeout, circuit breaker and `onStoreError`. */
-  readonly guard: Store<M>;
   /** Name, policy and algorithm, as the store receives them. */
   readonly limit: Limit;
-  /** The listener for its events. */
-  readonly onEvent: EventListener | undefined;
 
   /**
    * The text of a key in stores and events. A secret key is shown as its digest.
@@ -97,155 +87,132 @@ export interface Limiter<M extends Mode = Mode> {
   close(): void;
 }
 
-export interface LimiterOptions<M extends Mode> extends FailureOptions {
-  /** Appears in headers, keys and events. One name on one store is one count. */
-  name: string;
-  /** The limit: `fixedWindow({ limit: 5, window: "1m" })`, or the same as a plain object, as in a rules file. */
-  policy: Policy | PolicyOptions;
-  /** Where the counts are kept: `memoryStore()`, `redisStore(client)`, or your own. */
-  store: Store<M>;
-  /** Called with each event: decisions, refunds, settlements, store errors, breaker changes. */
-  onEvent?: EventListener;
-  /** Signs and checks receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
-  receiptSecret?: ReceiptSecret;
-  /**
-   * Whether this process takes units of a busy key ahead, in one step, and spends them without asking the store. Default: as the store is
-   * set up. Only a Redis store leases. Not with `leakyBucket` and `countRejected`.
-   */
-  lease?: boolean;
-}
-
-/**
- * Makes a limiter: a named policy on a store.
- *
- *     const limiter = createLimiter({ name: "login", policy: slidingWindowLog({ limit: 5, window: "15m" }), store: memoryStore() });
- *     const { allowed, retryAfterMs } = limiter.consume("user:42");
- *
- * @throws FloodgateError if an option is invalid, or another policy has this name on the store.
- */
-export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limiter<M> {
-  const where = "createLimiter";
-  checkOptions(
-    where,
-    options,
-    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret", "lease"],
-    'createLimiter({ name: "api", policy, store: memoryStore() })',
-  );
-  const name = checkName(where, options.name);
-  const policy = toPolicy(where, options.policy);
-  const lease = checkLease(where, options.lease, [policy]);
-  const store = checkStore(where, options.store);
-  functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
-  const receipts = Receipts.of(where, options);
-  const guard = guardStore(where, store, options);
-  const giveNameBack = claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
-  guard.listen();
-  return new OwnLimiter(store, guard, createLimit(name, policy, lease), options.onEvent, receipts, giveNameBack);
-}
-
-/** The default `ipv6Prefix` of middlewares. */
-const ipv6Prefix = 56;
-
-function plainKeyText(key: LimiterKey): string {
-  return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);
-}
-
-/** How many keys a limiter looks at for addresses: a mistake shows early. */
-const mostLooks = 1000;
-
-/** `plainKeyText` of a limiter, which warns once if keys are IPv6 addresses. */
-function watchedKeyText(name: string, onEvent: EventListener | undefined): (key: LimiterKey) => string {
-  let looksLeft = mostLooks;
-  return (key) => {
-    if (looksLeft > 0) {
-      looksLeft--;
-      const address = [key].flat().find(isClientIpv6);
-      if (address !== undefined) {
-        looksLeft = 0;
-        emitWarning(
-          listenerOf(onEvent),
-          "FLOODGATE_KEY_PER_ADDRESS",
-          `The limiter ${shown(name)} was given the IPv6 address ${shown(address)} as a key. One client has 2^64 addresses or more, so this limits nobody. Write limiter.consume(clientKey(ip)): that is the client's network.`,
-          `FLOODGATE_KEY_PER_ADDRESS ${name}`,
-        );
-      }
-    }
-    return plainKeyText(key);
-  };
-}
-
-/** A limit bound to a store: a limiter but for the name, which somebody else has claimed. */
-export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
-  readonly store: Store<M>;
-  readonly guard: Store<M>;
-  readonly limit: Limit;
+/** How a limiter or a middleware uses its store, and who listens. */
+export interface StoreClient<M extends Mode = Mode> {
+  readonly guard: Guard<M>;
   readonly onEvent: EventListener | undefined;
-  readonly keyText: (key: LimiterKey) => string;
-  readonly #settlements: Settlements;
+  readonly receipts: Receipts | undefined;
+}
 
-  constructor(
-    store: Store<M>,
-    guard: Store<M>,
-    limit: Limit,
-    onEvent: EventListener | undefined,
-    keyText: (key: LimiterKey) => string = plainKeyText,
-    receipts?: Receipts,
-  ) {
+/** What a limiter counts: the one limit of `createLimiter`, or a rule. */
+export interface Counted {
+  readonly name: string;
+  /** Throws `FLOODGATE_NO_POLICY` if the policy is a function of the request. */
+  readonly limit: Limit;
+  /** How receipts and charges are settled: under this limit, or with a name each under its own. */
+  readonly settled: Limit | string;
+  /** All limits under which a key may have a count. */
+  limits(): Promised<readonly PlannedLimit[]>;
+  /** The limit that counts the rejections which lead to a ban. */
+  readonly rejections: Limit | undefined;
+  keyText(key: LimiterKey): string;
+}
+
+/** A limit under which a key may have a count, and the name of its plan; undefined for the rule's own and a policy function's. */
+export interface PlannedLimit {
+  readonly plan: string | undefined;
+  readonly limit: Limit;
+}
+
+/** The limiter of `createLimiter`, and the limiter of a rule. The latter counts no rejection towards a ban. */
+export class NamedLimiter<M extends Mode> implements Limiter<M> {
+  readonly store: Store<M>;
+  /** The store with timeout, circuit breaker and `onStoreError`. */
+  readonly guard: Guard<M>;
+  readonly onEvent: EventListener | undefined;
+  readonly close: () => void;
+  readonly #counted: Counted;
+  readonly #receipts: Receipts | undefined;
+
+  constructor(store: Store<M>, { guard, onEvent, receipts }: StoreClient<M>, counted: Counted, close: () => void) {
     this.store = store;
     this.guard = guard;
-    this.limit = limit;
-    this.onEvent = listenerOf(onEvent);
-    this.keyText = keyText;
-    this.#settlements = new Settlements(guard, limit, () => [limit], receipts, this.onEvent);
+    this.onEvent = onEvent;
+    this.#receipts = receipts;
+    this.#counted = counted;
+    this.close = close;
   }
 
   get name(): string {
-    return this.limit.name;
+    return this.#counted.name;
+  }
+
+  get limit(): Limit {
+    return this.#counted.limit;
   }
 
   get policy(): Policy {
     return this.limit.policy;
   }
 
-  #promised<T>(decided: Promised<T>): Answer<T, M> {
-    return promisedBy(this.guard.mode, decided);
+  keyText(key: LimiterKey): string {
+    return this.#counted.keyText(key);
   }
 
   consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
     const cost = options === undefined ? 1 : checkedCost(options);
     const text = this.keyText(checkConsumedKey(key));
-    const listener = heard(this.onEvent);
-    if (listener === undefined) return this.#promised(this.guard.consume(this.limit, text, cost));
+    const listener = activeListener(this.onEvent);
+    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(this.limit, text, cost));
     const askedMs = steadyMs();
-    const emitted = (made: Decision): Decision => {
-      emitDecisions(listener, [{ key: text }], [made], { allowed: made.allowed, askedMs });
-      return made;
-    };
-    return this.#promised(andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), emitted));
+    const decided = andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), (decision) => {
+      emitDecisions(listener, [{ key: text }], [decision], { allowed: decision.allowed, askedMs });
+      return decision;
+    });
+    return promisedBy<Decision, M>(this.guard.mode, decided);
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
-    return this.#promised(this.guard.peek(this.limit, this.keyText(key)));
+    return promisedBy<Decision, M>(this.guard.mode, this.guard.peek(this.limit, this.keyText(key)));
   }
 
   refund(key: LimiterKey, charged: Decision | string): Answer<number, M> {
-    return this.#settlements.refund(this.keyText(key), charged) as Answer<number, M>;
+    const text = this.keyText(key);
+    const change = this.#settle(text, charged, 0);
+    return tellRefund(change, { name: this.name, key: text, decision: decisionIn(charged) }, this.onEvent) as Answer<number, M>;
   }
 
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M> {
-    return this.#settlements.settle(this.keyText(key), charged, cost) as Answer<number, M>;
+    const text = this.keyText(key);
+    const change = this.#settle(text, charged, checkRealCost(cost));
+    return tellSettlement(change, { name: this.name, key: text, decision: decisionIn(charged), cost }, this.onEvent) as Answer<number, M>;
+  }
+
+  #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
+    if (typeof charged !== "string") return settleDecision(this.guard, this.#counted.settled, key, charged, cost);
+    const receipts =
+      this.#receipts ??
+      noSecret(this.name, "FLOODGATE_INVALID_RECEIPT", "was given a receipt, but has no `receiptSecret` to check it with");
+    return andThen<readonly PlannedLimit[], number>(this.#counted.limits(), (limits) =>
+      receipts.redeem(
+        this.guard,
+        limits.map(({ limit }) => limit),
+        key,
+        charged,
+        cost,
+      ),
+    );
   }
 
   receipt(decision: Decision): string {
-    return this.#settlements.receipt(decision);
+    const receipts = this.#receipts ?? noSecret(this.name, "FLOODGATE_INVALID_OPTION", "has no `receiptSecret` to sign receipts with");
+    return receipts.issue(this.name, checkCharge(this.guard, this.#counted.settled, decision));
   }
 
   reset(key: LimiterKey): Answer<void, M> {
-    return this.guard.reset(this.limit, this.keyText(key));
+    const text = this.keyText(key);
+    return andThen<readonly PlannedLimit[], void>(this.#counted.limits(), (planned) => {
+      // Plans with the same times share one count.
+      const counts = new Map(planned.map(({ limit }) => [limit.policy.stateKind, limit]));
+      const { rejections } = this.#counted;
+      const limits = [...counts.values(), ...(rejections === undefined ? [] : [rejections])];
+      return andThen<unknown, void>(allOf(limits.map((limit) => this.guard.reset(limit, text))), () => undefined);
+    }) as Answer<void, M>;
   }
 
   block(key: LimiterKey, duration: Duration): Answer<void, M> {
-    return block(this.guard, this.name, this.keyText(key), duration) as Answer<void, M>;
+    const blocked = this.guard.block(this.name, this.keyText(key), parseDuration(duration), "block");
+    return andThen<Blocked, void>(blocked, () => undefined) as Answer<void, M>;
   }
 
   unblock(key: LimiterKey): Answer<void, M> {
@@ -253,44 +220,25 @@ export class BoundLimiter<M extends Mode> implements Omit<Limiter<M>, "close"> {
   }
 
   keyState(key: LimiterKey): Answer<KeyState, M> {
-    const seen = this.guard.keyState(this.limit, this.keyText(key));
-    return andThen<Inspection, KeyState>(seen, (inspection) => keyStateOf([[undefined, inspection]])) as Answer<KeyState, M>;
+    const text = this.keyText(key);
+    return andThen<readonly PlannedLimit[], KeyState>(this.#counted.limits(), (limits) => {
+      const answers = allOf<Inspection>(limits.map(({ limit }) => this.guard.keyState(limit, text)));
+      return andThen<readonly Inspection[], KeyState>(answers, (seen) =>
+        keyStateOf(seen.map((inspection, i) => [limits[i]?.plan, inspection])),
+      );
+    }) as Answer<KeyState, M>;
   }
 }
 
-/** The limiters of `createLimiter` in this process that are not closed. */
-export const openLimiters: WeakList<Limiter> = new WeakList();
-
-/** A limiter of `createLimiter`, which has claimed its name itself. */
-class OwnLimiter<M extends Mode> extends BoundLimiter<M> implements Limiter<M> {
-  readonly #leave: () => void;
-  #giveNameBack: (() => void) | undefined;
-
-  constructor(
-    store: Store<M>,
-    guard: Guard<M>,
-    limit: Limit,
-    onEvent: EventListener | undefined,
-    receipts: Receipts | undefined,
-    giveNameBack: () => void,
-  ) {
-    super(store, guard, limit, onEvent, watchedKeyText(limit.name, onEvent), receipts);
-    this.#leave = () => guard.close();
-    this.#giveNameBack = giveNameBack;
-    openLimiters.add(this);
-  }
-
-  close(): void {
-    openLimiters.delete(this);
-    this.#giveNameBack?.();
-    this.#giveNameBack = undefined;
-    this.#leave();
-  }
+function decisionIn(charged: Decision | string): Decision | undefined {
+  return typeof charged === "string" ? undefined : charged;
 }
 
-/** Blocks a key of a name by hand. @throws FloodgateError `FLOODGATE_INVALID_DURATION` if the duration is invalid. */
-export function block(store: Store, name: string, key: string, duration: Duration): void | PromiseLike<void> {
-  return andThen<Blocked, void>(store.block(name, key, parseDuration(duration), "block"), () => undefined);
+function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_INVALID_RECEIPT", problem: string): never {
+  throw new FloodgateError(
+    code,
+    `${shown(name)} ${problem}. Write receiptSecret: process.env.RECEIPT_SECRET, at least 32 characters and the same in each process.`,
+  );
 }
 
 /** `consume(key, 5)`, as other libraries take it, must not take one unit. */
@@ -310,64 +258,8 @@ export function checkConsumedKey(key: Key): Key {
   );
 }
 
-/** One of several limits that a request must pass. */
-export interface LimiterCheck<M extends Mode> {
-  readonly limiter: Limiter<M>;
-  readonly key: Key;
-  /** A whole number of at least 1; default 1. */
-  readonly cost?: number;
-}
-
-/**
- * Checks several limits on one store in one atomic step: all are charged, or none is. If the store fails, the first limiter's
- * `timeoutMs` and `onStoreError` apply.
- *
- *     const { allowed, decision } = consumeAll([
- *       { limiter: perIp, key: clientKey(ip) },
- *       { limiter: perUser, key: userId, cost: 3 },
- *     ]);
- *
- * @throws FloodgateError if the limiters have different stores, or one appears twice with the same key.
- */
-export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): Answer<CombinedDecision, M> {
-  const first = checks[0]?.limiter;
-  if (first === undefined) {
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", "consumeAll takes at least one check. Write consumeAll([{ limiter, key }]).");
-  }
-  const list = checks.map(({ limiter, key, cost }, index): Check => {
-    if (scopeOf(limiter.store) !== scopeOf(first.store)) {
-      throw new FloodgateError(
-        "FLOODGATE_DIFFERENT_STORES",
-        `consumeAll checks limiters of one store in one atomic step, but ${shown(limiter.name)} and ${shown(first.name)} have different stores. Give both the same store.`,
-      );
-    }
-    const check = { limit: limiter.limit, key: limiter.keyText(checkConsumedKey(key)), cost: cost === undefined ? 1 : checkCost(cost) };
-    for (let i = 0; i < index; i++) {
-      const other = checks[i];
-      if (other?.limiter.name === limiter.name && other.limiter.keyText(other.key) === check.key) {
-        throw new FloodgateError(
-          "FLOODGATE_DUPLICATE_NAME",
-          `consumeAll was given ${shown(limiter.name)} twice with the same key. Pass it once, with the sum of the costs.`,
-        );
-      }
-    }
-    return check;
-  });
-  const listeners = checks.map(({ limiter }) => heard(limiter.onEvent));
-  const askedMs = listeners.some((listener) => listener !== undefined) ? steadyMs() : 0;
-  const combined = (decisions: Decision[]): CombinedDecision => {
-    const whole = combine(list, decisions);
-    const { allowed } = whole;
-    listeners.forEach((listener, i) => {
-      if (listener !== undefined) emitDecisions(listener, [list[i] as Check], [whole.all[i] as Decision], { allowed, askedMs });
-    });
-    return whole;
-  };
-  return promisedBy<CombinedDecision, M>(first.guard.mode, andThen<Decision[], CombinedDecision>(first.guard.consumeAll(list), combined));
-}
-
 /** What a limiter returns. A promise too if an asynchronous store has decided at once, so that apps can rely on it. */
-function promisedBy<T, M extends Mode>(mode: M, decided: Promised<T>): Answer<T, M> {
+export function promisedBy<T, M extends Mode>(mode: M, decided: Promised<T>): Answer<T, M> {
   return (mode === "sync" || isPromise(decided) ? decided : Promise.resolve(decided)) as Answer<T, M>;
 }
 

@@ -1,10 +1,10 @@
-import { ChargeRecord } from "../decide/charge-record.js";
+import { ChargeRecord as ChargeUnder } from "../algorithms/decision.js";
+import type { Guard } from "../decide/guard.js";
 import type { Limit } from "../decide/limit.js";
-import { type Mode, type Store, scopeOf } from "../decide/store.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
 import { secretText } from "../support/options.js";
-import { settleCharge } from "./settle.js";
+import { type ChargeRecord, settleCharge } from "./settle.js";
 
 /** Signs receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
 export type ReceiptSecret = string | readonly string[];
@@ -45,45 +45,46 @@ export class Receipts {
   }
 
   /** @param charge undefined if the decision charged nothing. */
-  issue(store: Store<Mode>, name: string, charge: ChargeRecord | undefined): string {
+  issue(name: string, charge: ChargeRecord | undefined): string {
     if (charge === undefined || charge.fate !== undefined) return this.#signed(["", name, "", ""], "n");
     const { limit, key, cost, atMs, state } = charge;
     const { stateKind, spanMs } = limit.policy;
     charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
     const { id, untilMs } = charge.issued;
-    if (store.sharedAs === undefined || charge.localUsage !== undefined || state === undefined) {
+    const sharedAs = charge.settler?.sharedAs;
+    if (sharedAs === undefined || state === undefined) {
       if (local.size >= mostLocal) local.delete(local.keys().next().value as string);
       local.set(id, charge);
       return this.#signed(["", name, stateKind, key], `l.${id}`);
     }
     // From now on this process settles by the receipt too, so that the store deduplicates.
     charge.receipt = charge.issued;
-    return this.#signed([store.sharedAs, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
+    return this.#signed([sharedAs, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
   }
 
   /**
    * Settles the charge of a receipt under the limit of the same kind.
    * @throws FloodgateError `FLOODGATE_INVALID_RECEIPT` unless it was issued for this name and key, and for one of these limits.
    */
-  redeem(store: Store<Mode>, limits: readonly Limit[], key: string, text: string, cost: number): number | PromiseLike<number> {
+  redeem(guard: Guard, limits: readonly Limit[], key: string, text: string, cost: number): number | PromiseLike<number> {
     const [, body = "", mac = ""] = /^fr1\.([a-z0-9.-]{1,200})\.([0-9a-f]{64})$/.exec(text) ?? [];
     const name = limits[0]?.name ?? "";
     const [type, ...fields] = body.split(".");
-    if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return settleCharge(store, name, undefined, cost);
-    const sharedAs = type === "s" ? (store.sharedAs ?? "") : "";
+    if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return settleCharge(guard, name, undefined, cost);
+    const sharedAs = type === "s" ? (guard.sharedAs ?? "") : "";
     const limit = limits.find(({ policy }) => this.#isSigned([sharedAs, name, policy.stateKind, key], body, mac));
     if (limit === undefined) throw invalidReceipt(name);
     if (type === "s") {
       const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
-      const charge = new ChargeRecord({ cost: units, atMs, state, limit, key, guard: undefined });
+      const charge = new ChargeUnder({ cost: units, atMs, state }, limit, key, undefined);
       charge.receipt = { id: fields[4] as string, untilMs };
-      return settleCharge(store, limit, charge, cost);
+      return settleCharge(guard, limit, charge, cost);
     }
     const charge = local.get(fields[0] as string);
-    if (charge?.guard !== undefined && scopeOf(charge.guard) !== scopeOf(store)) throw invalidReceipt(name);
+    if (charge?.settler !== undefined && charge.settler.scope !== guard.scope) throw invalidReceipt(name);
     local.delete(fields[0] as string);
     if (charge !== undefined) charge.receipt = charge.issued;
-    return settleCharge(store, limit, charge, cost);
+    return settleCharge(guard, limit, charge, cost);
   }
 
   #signed(subject: Subject, body: string): string {

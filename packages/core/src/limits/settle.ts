@@ -1,84 +1,64 @@
-import { type ChargeRecord, chargeOf } from "../decide/charge-record.js";
+import { type ChargeRecord as ChargeUnder, chargeOf } from "../algorithms/decision.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
+import type { Guard } from "../decide/guard.js";
 import type { Limit } from "../decide/limit.js";
-import { type Mode, type Store, scopeOf } from "../decide/store.js";
 import type { EventListener } from "../events/events.js";
-import { heard } from "../events/listeners.js";
+import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise } from "../support/promises.js";
 
-/**
- * Refunds a decision's charge, once, and emits the event. Returns the units given back.
- * @param limit the limit, or a rule's name: then each charge is settled under its own limit.
- */
-export function giveBack(
-  store: Store<Mode>,
-  limit: Limit | string,
-  key: string,
-  decision: Decision,
-  onEvent: EventListener | undefined,
-): number | PromiseLike<number> {
-  return refunded(settleOnce(store, limit, key, decision, 0), nameOf(limit), key, decision, onEvent);
+export type ChargeRecord = ChargeUnder<Policy>;
+
+/** What the event of a refund or settlement names. */
+interface Settled {
+  readonly name: string;
+  readonly key: string;
+  /** Undefined if a receipt was used. */
+  readonly decision: Decision | undefined;
 }
 
-/**
- * Settles a decision's charge to the real cost, once, and emits the event. Returns the units charged in addition; negative if given back.
- * @param limit as in `giveBack`.
- * @throws FloodgateError `FLOODGATE_INVALID_COST` unless the cost is a whole number of at least 0.
- */
-export function settle(
-  store: Store<Mode>,
-  limit: Limit | string,
-  key: string,
-  decision: Decision,
-  cost: number,
-  onEvent: EventListener | undefined,
-): number | PromiseLike<number> {
-  return settled(settleOnce(store, limit, key, decision, checkRealCost(cost)), nameOf(limit), key, decision, cost, onEvent);
-}
-
-/** Emits the event of a refund. @param change the result of the store's `settle`. */
-export function refunded(
+/** Emits the event of a refund. Returns the units given back. @param change the result of the store's `settle`. */
+export function tellRefund(
   change: number | PromiseLike<number>,
-  name: string,
-  key: string,
-  decision: Decision | undefined,
+  settled: Settled,
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
   return andThen<number, number>(change, (change) => {
     const units = 0 - change;
-    if (units > 0) heard(onEvent)?.({ type: "refunded", name, key, units, decision });
+    if (units > 0) activeListener(onEvent)?.({ type: "refunded", ...settled, units });
     return units;
   });
 }
 
-/** Emits the event of a settlement. @param change the result of the store's `settle`. */
-export function settled(
+/** Emits the event of a settlement. Returns the units charged in addition. @param change the result of the store's `settle`. */
+export function tellSettlement(
   change: number | PromiseLike<number>,
-  name: string,
-  key: string,
-  decision: Decision | undefined,
-  cost: number,
+  settled: Settled & { readonly cost: number },
   onEvent: EventListener | undefined,
 ): number | PromiseLike<number> {
   return andThen<number, number>(change, (units) => {
-    if (units !== 0) heard(onEvent)?.({ type: "settled", name, key, cost, units, decision });
+    if (units !== 0) activeListener(onEvent)?.({ type: "settled", ...settled, units });
     return units;
   });
 }
 
-function settleOnce(
-  store: Store<Mode>,
+/**
+ * Settles the charge of a decision to its real cost (0: a refund), once. Returns the units charged in addition.
+ * @param limit the limit, or a rule's name: then each charge is settled under its own limit.
+ */
+export function settleDecision(
+  guard: Guard,
   limit: Limit | string,
   key: string,
   decision: Decision,
   cost: number,
 ): number | PromiseLike<number> {
-  const charge = checkCharge(store, limit, decision);
+  const charge = checkCharge(guard, limit, decision);
   if (charge !== undefined && charge.key !== key) {
     throw foreign(nameOf(limit), "was given another key than the decision's", "Pass the key that was consumed");
   }
-  return settleCharge(store, limit, charge, cost);
+  return settleCharge(guard, limit, charge, cost);
 }
 
 function nameOf(limit: Limit | string): string {
@@ -87,19 +67,19 @@ function nameOf(limit: Limit | string): string {
 
 /** Settles a charge of this limit and store. Returns 0 if it was settled before, or if nothing was charged. */
 export function settleCharge(
-  store: Store<Mode>,
+  guard: Guard,
   limit: Limit | string,
   charge: ChargeRecord | undefined,
   cost: number,
 ): number | PromiseLike<number> {
-  if (charge === undefined || charge.fate === "settled") return store.mode === "sync" ? 0 : Promise.resolve(0);
+  if (charge === undefined || charge.fate === "settled") return guard.mode === "sync" ? 0 : Promise.resolve(0);
   if (charge.fate !== undefined) {
     const fault = new FloodgateError(
       "FLOODGATE_STORE_FAULT",
       `A refund or settlement of this decision of ${shown(nameOf(limit))} has failed, but the store may have made it. It is not retried, because it might count twice. Continue without it.`,
       { cause: charge.fate.fault },
     );
-    if (store.mode === "sync") throw fault;
+    if (guard.mode === "sync") throw fault;
     return Promise.reject(fault);
   }
   charge.fate = "settled";
@@ -108,7 +88,7 @@ export function settleCharge(
     throw fault;
   };
   try {
-    const answer = (charge.guard ?? store).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, cost);
+    const answer = (charge.settler ?? guard).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, cost);
     return isPromise(answer) ? answer.then(undefined, failed) : answer;
   } catch (error) {
     return failed(error);
@@ -119,8 +99,8 @@ export function settleCharge(
  * The charge of a decision; undefined if it charged nothing.
  * @throws FloodgateError `FLOODGATE_FOREIGN_CHARGE` for a copy, and for a decision of another limiter or store.
  */
-export function checkCharge(store: Store<Mode>, limit: Limit | string, decision: Decision): ChargeRecord | undefined {
-  const charge = chargeOf(decision);
+export function checkCharge(guard: Guard, limit: Limit | string, decision: Decision): ChargeRecord | undefined {
+  const charge = chargeOf<Policy>(decision);
   const asked = nameOf(limit);
   if (charge === "copy") {
     throw foreign(
@@ -135,7 +115,7 @@ export function checkCharge(store: Store<Mode>, limit: Limit | string, decision:
   if (typeof limit !== "string" && policy.stateKind !== limit.policy.stateKind) {
     throw foreign(asked, `was given a decision of another policy (${policy.stateKind})`, "Call the limiter that decided");
   }
-  if (charge.guard !== undefined && scopeOf(charge.guard) !== scopeOf(store)) {
+  if (charge.settler !== undefined && charge.settler.scope !== guard.scope) {
     throw foreign(asked, "was given a decision of a limiter of that name on another store", "Call the limiter that decided");
   }
   return charge;

@@ -1,12 +1,12 @@
-import type { Check } from "../decide/store.js";
+import type { Check } from "../decide/limit.js";
 import type { EventListener } from "../events/events.js";
 import { emitWarning } from "../events/listeners.js";
-import type { Meeting } from "../requests/request-context.js";
+import type { RequestContext } from "../requests/request-context.js";
 import { shown } from "../support/errors.js";
 
 // Mistakes in how an app mounts its middlewares. They show only in traffic, so they are warnings.
 
-type Met = Pick<Meeting, "before" | "rules">;
+type Seen = Pick<RequestContext, "previous" | "rules">;
 
 /** An app's first requests show the mistake. */
 const maxLooks = 1000;
@@ -23,27 +23,33 @@ export class DoubleCounts {
   /** The number of requests whose checks are still to be kept. */
   keepsLeft = 0;
   readonly #scope: object;
-  readonly #kept = new WeakMap<Met, readonly Check[]>();
+  readonly #kept = new WeakMap<Seen, readonly Check[]>();
   #looksLeft = maxLooks;
 
-  /** @param scope the identity of the middleware's store. */
-  constructor(middleware: object, scope: object) {
+  readonly #onKeep: () => void;
+
+  /**
+   * @param scope the identity of the middleware's store.
+   * @param onKeep called when checks are to be kept, so that \`notice\` is called for the next requests.
+   */
+  constructor(middleware: object, scope: object, onKeep: () => void) {
     this.#scope = scope;
+    this.#onKeep = onKeep;
     byMiddleware.set(middleware, this);
   }
 
-  /** Call it for a request that the middleware counts, if `keepsLeft` is above 0 or the request met a middleware before. */
-  notice(meeting: Met, checks: readonly Check[], onEvent: EventListener | undefined): void {
+  /** Call it for a request that the middleware counts. */
+  notice(context: Seen, checks: readonly Check[], onEvent: EventListener | undefined): void {
     if (this.keepsLeft > 0) {
       this.keepsLeft--;
-      this.#kept.set(meeting, checks);
+      this.#kept.set(context, checks);
     }
-    if (this.#looksLeft === 0) return;
+    if (context.previous === undefined || this.#looksLeft === 0) return;
     this.#looksLeft--;
-    for (let before = meeting.before; before !== undefined; before = before.before) {
-      const other = byMiddleware.get(before.by);
+    for (let seen: RequestContext | undefined = context.previous; seen !== undefined; seen = seen.previous) {
+      const other = byMiddleware.get(seen.by);
       if (other === undefined || other === this || other.#scope !== this.#scope) continue;
-      const twice = checks.find(({ limit, key }) => other.#hasCounted(before, limit.name, key));
+      const twice = checks.find(({ limit, key }) => other.#hasCounted(seen as RequestContext, limit.name, key));
       if (twice === undefined) continue;
       this.#looksLeft = 0;
       const name = shown(twice.limit.name);
@@ -53,10 +59,13 @@ export class DoubleCounts {
     }
   }
 
-  #hasCounted(meeting: Met, name: string, key: string): boolean {
-    if (!meeting.rules.some((rule) => rule.name === name)) return false;
-    const kept = this.#kept.get(meeting);
-    if (kept === undefined) this.keepsLeft = maxKept;
+  #hasCounted(context: Seen, name: string, key: string): boolean {
+    if (!context.rules.some((rule) => rule.name === name)) return false;
+    const kept = this.#kept.get(context);
+    if (kept === undefined) {
+      this.keepsLeft = maxKept;
+      this.#onKeep();
+    }
     return kept?.some((check) => check.limit.name === name && check.key === key) === true;
   }
 }

@@ -1,11 +1,15 @@
-import type { Decision } from "../decide/decision.js";
-import type { Check } from "../decide/store.js";
+import type { CombinedDecision, Decision } from "../decide/decision.js";
+import { decisiveChecks } from "../decide/zero-limits.js";
 import type { Key } from "../limits/key.js";
 import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
+import type { CheckedRule } from "../responses/outcome.js";
 import type { Version } from "../rules/active-rules.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
+import { andThen, type Promised } from "../support/promises.js";
+import { steadyMs } from "../support/runtime.js";
+import type { RateLimit } from "./rate-limit.js";
 
 /** A rule by its name, with what to count. */
 export interface NamedCheck {
@@ -15,11 +19,6 @@ export interface NamedCheck {
   readonly cost?: number | undefined;
   /** The plan of the key. Without it, and if the rule has no such plan, the rule's own policy counts. */
   readonly plan?: string | undefined;
-}
-
-/** What a rule asked of the store: which limit, for which key (as text), at which cost. */
-export interface CheckedRule extends Check {
-  readonly rule: { readonly name: string };
 }
 
 /** The decisions of rules that were checked by their names. */
@@ -34,10 +33,30 @@ export interface NamedDecisions {
 }
 
 /**
+ * Checks rules by their names, with keys and costs that the caller gives: all are charged, or none. What a rule says of requests (its match,
+ * key and cost) does not apply. Its mode, exemptions and ban do.
+ * @throws FloodgateError `FLOODGATE_UNKNOWN_RULE`, `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST`, and `FLOODGATE_DUPLICATE_NAME` if a
+ * rule is named twice with the same key.
+ */
+export function checkNamed<Req>(limit: RateLimit<Req>, named: readonly NamedCheck[]): Promised<NamedDecisions> {
+  const { version } = limit;
+  const asked = namedRuleChecks(named, version);
+  const checks = decisiveChecks(asked.filter((check) => check !== undefined));
+  if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
+  const askedMs = steadyMs();
+  return andThen<CombinedDecision, NamedDecisions>(version.decide(checks), (whole) => {
+    const { allowed, decision, all } = whole;
+    limit.tellDecisions(checks, whole, askedMs);
+    const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));
+    return { allowed, decision, checks: asked, decisions };
+  });
+}
+
+/**
  * The checks of rules that are named, in order; undefined for exempt keys.
  * @throws FloodgateError if a rule is unknown or is named twice with the same key, or if a key or a cost is invalid.
  */
-export function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req>): (RuleCheck<Req> | undefined)[] {
+function namedRuleChecks<Req>(named: readonly NamedCheck[], version: Version<Req>): (RuleCheck<Req> | undefined)[] {
   const seen = new Set<string>();
   return named.map(({ name, key, cost = 1, plan }) => {
     const rule = version.rules.all.find((rule) => rule.name === name) ?? unknownRule(name, [...version.limiters.keys()]);

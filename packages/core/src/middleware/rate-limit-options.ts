@@ -3,26 +3,19 @@ import type { EventListener } from "../events/events.js";
 import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
 import type { ReceiptSecret } from "../limits/receipt.js";
 import { requestName } from "../requests/foreign-request.js";
-import type { HeadersOption } from "../responses/headers.js";
+import type { ResponseOptions } from "../responses/outcome.js";
 import { limitWords } from "../rules/rule.js";
 import type { RulesOptions } from "../rules/rules-options.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import type { Promised } from "../support/promises.js";
-import type { RefundWhen } from "./afterwards.js";
 
 /** The options of `rateLimit` that mean the same in every framework. */
-export interface RateLimitOptions<Req, Own extends string = never> extends RulesOptions<Req, Own>, FailureOptions {
+export interface RateLimitOptions<Req, Own extends string = never> extends RulesOptions<Req, Own>, ResponseOptions, FailureOptions {
   /** Where the counts are kept: `redisStore(client)` for several processes. Default: a memory store for this middleware alone. */
   store?: Store;
   /** Requests that no limit counts: `(req) => req.path === "/health"`. */
   skip?: (request: Req) => Promised<boolean>;
-  /** The response headers: `"standard"` (default), `"draft-7"`, `"draft-6"`, `"legacy"`, `["standard", "legacy"]`, or `false` for none. */
-  headers?: HeadersOption;
-  /** Answers every 429 in place of the problem+json body: a text (text/plain), or an object (JSON). The headers and the status stay. */
-  body?: string | object;
-  /** Whether to refund a request, by its response status: `(status) => status < 400`. 499 if the client disconnected early. */
-  refundWhen?: RefundWhen;
   /** The property of the request, state or context that holds the decision. Default `"rateLimit"`. */
   decisionName?: string;
   /** Called with each event: decisions, bans, refunds, settlements, store errors, warnings, rule changes. */

@@ -1,39 +1,30 @@
-import { combine } from "../decide/all-or-nothing.js";
-import type { CombinedDecision, Decision } from "../decide/decision.js";
+import { type CombinedDecision, combinedOf } from "../decide/decision.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
-import { hasZero, isZero } from "../decide/zero-limits.js";
+import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
-import { emitWarning, heard, listenerOf } from "../events/listeners.js";
-import { runningMs } from "../failure/running-clock.js";
+import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
-import type { Limiter } from "../limits/limiter.js";
+import type { Limiter, StoreClient } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
-import type { StoreClient } from "../limits/store-client.js";
 import { isAmbiguous } from "../requests/path.js";
-import { ProxyCheck } from "../requests/proxy-check.js";
-import { Meeting } from "../requests/request-context.js";
+import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
-import { ambiguousPath, type Body, quotaExceeded, reducedCapacity, staticBody } from "../responses/body.js";
-import { type Header, headerWriter, retryAfterSeconds } from "../responses/headers.js";
-import { ActiveRules } from "../rules/active-rules.js";
+import { ambiguousPath } from "../responses/body.js";
+import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
+import { ActiveRules, type Version } from "../rules/active-rules.js";
 import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { reasonOf } from "../support/errors.js";
+import { throwFault } from "../support/faults.js";
 import { yesOrNo } from "../support/options.js";
-import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
-import { afterThisRun, steadyMs } from "../support/runtime.js";
+import { abandon, isPromise, type Promised } from "../support/promises.js";
+import { steadyMs } from "../support/runtime.js";
 import { WeakList } from "../support/weak-list.js";
-import { afterwards } from "./afterwards.js";
-import { countTowardsBans } from "./bans.js";
-import { askDescriptors, type DescriptorAsk, type DescriptorsOutcome, oncePerName, sharedChecks, statusesOf } from "./descriptors.js";
-import { throwFault } from "./faults.js";
-import { DoubleCounts, isFirstUse, MadePerRequest, madePerRequestOf } from "./mounting-mistakes.js";
-import { type NamedCheck, type NamedDecisions, namedRuleChecks } from "./named-checks.js";
-import { noBody, noStore, type Outcome, rejection, unlimited } from "./outcome.js";
 import { checkRateLimitOptions, decisionName, type RateLimitOptions } from "./rate-limit-options.js";
+import { SetupObserver } from "./setup-observer.js";
 
 /** The middlewares of this process that are not closed. */
 // biome-ignore lint/suspicious/noExplicitAny: middlewares of several frameworks
@@ -43,7 +34,7 @@ export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
  * A middleware without its framework. The constructor checks the options. Then `decide` takes a request and returns an outcome; it returns a
  * promise only if a function of the app or the store does.
  *
- * The steps of a request: `meet` it, `find` the rules that match, `ask` each rule for its check, `decide` in the store, `report` the outcome.
+ * The steps of a request: read its `context`, `find` the rules that match, `ask` each rule for its check, `decide` in the store, `report`.
  */
 export class RateLimit<Req> {
   readonly store: Store;
@@ -52,18 +43,10 @@ export class RateLimit<Req> {
   readonly #client: StoreClient;
   readonly #settings: RequestSettings<Req>;
   readonly #rules: ActiveRules<Req>;
-  readonly #writeHeaders: ReturnType<typeof headerWriter>;
+  readonly #responder: Responder<Req>;
   readonly #skip: RateLimitOptions<Req>["skip"];
-  readonly #refundWhen: RateLimitOptions<Req>["refundWhen"];
-  /** The body of every 429. Undefined for the default, which says which limits were exceeded. */
-  readonly #body: Body | undefined;
-  /** Whether a request is rejected if the store cannot decide it. */
-  readonly #failsClosed: boolean;
-  /** Undefined once enough requests were checked, or with the option `clientIp`. */
-  #proxyCheck: ProxyCheck<Req> | undefined;
-  /** `"new"` until the end of the run of the event loop that made it. If a request comes in that run: its app's, until the next request. */
-  #madePerRequest: MadePerRequest | "new" | undefined;
-  readonly #doubleCounts: DoubleCounts;
+  /** Looks for mistakes of set-up in the first requests. Undefined once it has seen enough. */
+  #observer: SetupObserver<Req> | undefined;
   #hasWarnedOfFault = false;
 
   /**
@@ -81,31 +64,29 @@ export class RateLimit<Req> {
     this.#where = where;
     this.decisionName = decisionName(where, options.decisionName);
     this.#skip = options.skip;
-    this.#refundWhen = options.refundWhen;
-    this.#failsClosed = options.onStoreError === "deny";
-    this.#writeHeaders = headerWriter(where, options.headers);
-    this.#body = staticBody(where, options);
     this.#settings = requestSettings(where, options, reader);
     const onEvent = listenerOf(options.onEvent);
-    if (options.clientIp === undefined) this.#proxyCheck = new ProxyCheck(reader, onEvent);
     this.store = options.store === undefined ? defaultStore(options.onEvent) : checkStore(where, options.store);
-    const receipts = Receipts.of(where, options);
-    this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts };
+    this.#client = { guard: guardStore(where, this.store, options), onEvent, receipts: Receipts.of(where, options) };
+    this.#responder = new Responder(where, options, this.#client);
     this.#rules = new ActiveRules(where, options, ruleContext(where, options, reader, onEvent), this.store, this.#client);
     this.#client.guard.listen();
     openMiddlewares.add(this);
-    this.#doubleCounts = new DoubleCounts(this, scopeOf(this.store));
-    if (isFirstUse(scopeOf(this.store))) {
-      this.#madePerRequest = "new";
-      afterThisRun(() => {
-        if (this.#madePerRequest === "new") this.#madePerRequest = undefined;
-      });
-    }
+    const { ipv6Prefix } = this.#settings;
+    const looks = { reader, checksProxy: options.clientIp === undefined, ipv6Prefix, scope: scopeOf(this.store), onEvent };
+    this.#observer = new SetupObserver(this, looks, (observer) => {
+      this.#observer = observer;
+    });
   }
 
   /** The active rules. */
   get rules(): readonly CompiledRule<Req>[] {
-    return this.#rules.current.rules.all;
+    return this.version.rules.all;
+  }
+
+  /** The active version of the rules. One version decides all of a request, even if another becomes active meanwhile. */
+  get version(): Version<Req> {
+    return this.#rules.current;
   }
 
   /** Where the rules come from, if they may change. */
@@ -115,7 +96,12 @@ export class RateLimit<Req> {
 
   /** A limiter for each active rule, by name. */
   get limiters(): ReadonlyMap<string, Limiter> {
-    return this.#rules.current.limiters;
+    return this.version.limiters;
+  }
+
+  /** The listener that an event of this middleware is for; undefined if nobody listens. */
+  get listener(): EventListener | undefined {
+    return activeListener(this.#client.onEvent);
   }
 
   /** Stops following a source of rules, whose last version stays active, and the store's breaker. Its names may be used again. */
@@ -126,255 +112,121 @@ export class RateLimit<Req> {
   }
 
   /**
-   * Decides a request. If this middleware has met the request before, only rules that have not checked it do: the app may have forwarded it
-   * to another path, which has other rules.
+   * Decides a request. If this middleware has decided the request before, only rules that have not checked it do: the app may have forwarded
+   * it to another path, which has other rules.
    * @throws what functions of the app throw, always as an error. If all rules are in shadow mode, it throws nothing.
    */
   decide(request: Req): Promised<Outcome> {
     try {
-      const outcome = this.#meet(request);
-      return isPromise(outcome) ? outcome.then(undefined, (fault) => this.#fault(fault)) : outcome;
+      const outcome = this.#decide(this.context(request));
+      return isPromise(outcome) ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
     } catch (fault) {
-      return this.#fault(fault);
+      return this.fault(fault);
     }
   }
 
-  /**
-   * Decides the descriptors of one request to Envoy's rate limit service in one step: all limits of all descriptors allow and are charged,
-   * or none is. For each descriptor it takes a request of which the reader tells the `descriptor`.
-   * @throws as `decide` does.
-   */
-  decideDescriptors(requests: readonly Req[]): Promised<DescriptorsOutcome> {
-    const fault = (error: unknown): DescriptorsOutcome => ({
-      outcome: this.#fault(error),
-      statuses: statusesOf(requests.length, [], unlimited),
-    });
-    try {
-      const meetings = requests.map((request) => new Meeting(request, this, this.#settings));
-      const asks = askDescriptors(meetings, this.#rules.current.rules.descriptors);
-      const outcome = andThen<readonly DescriptorAsk<Req>[], DescriptorsOutcome>(asks, (all) => this.#decideAsks(meetings, all));
-      return isPromise(outcome) ? outcome.then(undefined, fault) : outcome;
-    } catch (error) {
-      return fault(error);
-    }
-  }
-
-  #decideAsks(meetings: readonly Meeting<Req>[], asks: readonly DescriptorAsk<Req>[]): Promised<DescriptorsOutcome> {
-    const rules = asks.map(({ rule }) => rule);
-    const asked = asks.map((ask) => ask.asked);
-    this.#tellNotCounted(rules, asked);
-    if (asked.includes("missing-key")) {
-      const keyless = new Set(asks.filter((ask) => ask.asked === "missing-key").map(({ place }) => place));
-      const statuses = meetings.map((_, place) => ({ allowed: !keyless.has(place), decision: undefined }));
-      return { outcome: this.#rejectKeyless(rules, asked), statuses };
-    }
-    const shared = sharedChecks(asks);
-    const meeting = meetings[0];
-    if (meeting === undefined || shared.length === 0) return { outcome: unlimited, statuses: statusesOf(meetings.length, [], unlimited) };
-    if (heard(this.#client.onEvent) !== undefined) meeting.askedMs = steadyMs();
-    const checks = shared.map(({ check }) => check);
-    return andThen<Outcome, DescriptorsOutcome>(this.#decideAll(meeting, checks, oncePerName), (outcome) => ({
-      outcome,
-      statuses: statusesOf(meetings.length, shared, outcome),
-    }));
-  }
-
-  #meet(request: Req): Promised<Outcome> {
-    const meeting = new Meeting(request, this, this.#settings);
+  context(request: Req): RequestContext<Req> {
     this.#settings.reader.showDecision?.(request, this.decisionName);
-    if (this.#madePerRequest !== undefined) this.#noticeFirst(meeting);
-    if (this.#proxyCheck !== undefined) this.#checkProxy(request);
-    if (this.#skip === undefined) return this.#ask(meeting, this.#find(meeting));
-    return andThen<unknown, Outcome>(this.#skip(request), (answer) =>
-      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#ask(meeting, this.#find(meeting)),
-    );
+    return new RequestContext(request, this, this.#settings);
   }
 
-  /** The same version of the rules decides all of a request, even if another becomes active while functions of the app are pending. */
-  #find(meeting: Meeting<Req>): readonly CompiledRule<Req>[] {
-    const { http, index } = this.#rules.current.rules;
-    const rules = index === undefined ? http : index.find(meeting);
-    return meeting.earlier === undefined ? rules : rules.filter(({ name }) => !meeting.wasCheckedUnder(name));
+  #decide(context: RequestContext<Req>): Promised<Outcome> {
+    this.#observer?.sees(context, this.version.rules);
+    const skips = this.#skip?.(context.request);
+    if (skips === undefined) return this.#ask(context);
+    const unlessSkipped = (answer: unknown): Promised<Outcome> =>
+      yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#ask(context);
+    return isPromise(skips) ? skips.then(unlessSkipped) : unlessSkipped(skips);
   }
 
-  #ask(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[]): Promised<Outcome> {
-    if (rules.some(rejectsAmbiguousPath) && isAmbiguous(this.#settings.reader.path(meeting.request))) {
-      return rejection(400, [noStore], ambiguousPath, undefined);
+  #ask(context: RequestContext<Req>): Promised<Outcome> {
+    const { version } = this;
+    const rules = version.rules.find(context);
+    if (version.rules.mayRejectPath && rules.some(rejectsAmbiguousPath) && isAmbiguous(this.#settings.reader.path(context.request))) {
+      return rejection(400, ambiguousPath);
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
     const asked = new Array<Promised<Asked<Req>>>(rules.length);
     let waits = false;
     try {
       for (let i = 0; i < asked.length; i++) {
-        const answer = (rules[i] as CompiledRule<Req>).ask(meeting);
+        const answer = (rules[i] as CompiledRule<Req>).ask(context);
         asked[i] = answer;
-        waits ||= isPromise(answer);
+        waits ||= typeof answer === "object" && "then" in answer;
       }
     } catch (error) {
       abandon(asked);
       throw error;
     }
-    return waits
-      ? Promise.all(asked).then((all) => this.#decide(meeting, rules, all))
-      : this.#decide(meeting, rules, asked as Asked<Req>[]);
-  }
-
-  #decide(meeting: Meeting<Req>, rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Promised<Outcome> {
-    const checks = checksOf(asked);
-    if (checks.length < asked.length) {
-      this.#tellNotCounted(rules, asked);
-      if (asked.includes("missing-key")) return this.#rejectKeyless(rules, asked);
-    }
-    const first = checks[0];
-    if (first === undefined) return unlimited;
-    meeting.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
-    if (this.#madePerRequest instanceof MadePerRequest) this.#madePerRequest.add(first.key, first.limit.name, this.#client.onEvent);
-    if (meeting.before !== undefined || this.#doubleCounts.keepsLeft > 0) {
-      this.#doubleCounts.notice(meeting, checks, this.#client.onEvent);
-    }
-    if (heard(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false) meeting.askedMs = steadyMs();
-    if (checks.length > 1 || first.rule.ban !== undefined) return this.#decideAll(meeting, checks);
-    const decision = this.#client.guard.consume(first.limit, first.key, first.cost);
-    return isPromise(decision)
-      ? decision.then((later) => this.#report(meeting, checks, single(first, later)))
-      : this.#report(meeting, checks, single(first, decision));
-  }
-
-  /** @param shown which of the enforced decisions the response shows. */
-  #decideAll(meeting: Meeting<Req>, all: readonly RuleCheck<Req>[], shown?: Shown): Promised<Outcome> {
-    const checks = withoutVain(all);
-    return andThen<readonly Decision[], Outcome>(this.#consume(checks), (decisions) =>
-      this.#report(meeting, checks, combine(checks, decisions), shown),
-    );
+    if (waits) return Promise.all(asked).then((all) => this.decideAsked(context, version, rules, all));
+    return this.decideAsked(context, version, rules, asked as Asked<Req>[]);
   }
 
   /**
-   * Checks rules by their names, with keys and costs that the caller gives: all are charged, or none. What a rule says of requests (its match,
-   * key and cost) does not apply. Its mode, exemptions and ban do.
-   * @throws FloodgateError `FLOODGATE_UNKNOWN_RULE`, `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST`, and `FLOODGATE_DUPLICATE_NAME` if a
-   * rule is named twice with the same key.
+   * Decides what rules have asked for a request.
+   * @param shown which of the enforced decisions the response shows. Default: all.
    */
-  check(named: readonly NamedCheck[]): Promised<NamedDecisions> {
-    const asked = namedRuleChecks<Req>(named, this.#rules.current);
-    const checks = withoutVain(asked.filter((check) => check !== undefined));
-    if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
-    const listener = heard(this.#client.onEvent);
-    const askedMs = listener === undefined ? -1 : steadyMs();
-    return andThen<readonly Decision[], NamedDecisions>(this.#consume(checks), (made) => {
-      const { allowed, decision, all } = combine(checks, made);
-      if (listener !== undefined) emitDecisions(listener, checks, all, { allowed, askedMs });
-      const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));
-      return { allowed, decision, checks: asked, decisions };
-    });
-  }
-
-  #consume(checks: readonly RuleCheck<Req>[]): Promised<readonly Decision[]> {
-    const { guard } = this.#client;
-    const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
-    const [first, second] = checks as readonly [RuleCheck<Req>, RuleCheck<Req>?];
-    // A single rule with a ban takes the cheaper way of one limit.
-    const answers: Promised<readonly Decision[]> =
-      second === undefined && first.look !== true
-        ? andThen<Decision, readonly Decision[]>(guard.consume(first.limit, first.key, first.cost), (decision) => [decision])
-        : guard.consumeAll(checks);
-    return andThen<readonly Decision[], readonly Decision[]>(answers, (answers) =>
-      countTowardsBans(checks, answers, this.#client, deadlineMs),
-    );
-  }
-
-  #report(meeting: Meeting<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown?: Shown): Outcome {
-    const { allowed, decision, all } = combined;
-    meeting.decision = decision;
-    // A listener that came while the store was asked first hears of the next request.
-    const listener = meeting.askedMs >= 0 ? heard(this.#client.onEvent) : undefined;
-    if (listener !== undefined) emitDecisions(listener, checks, all, { allowed, askedMs: meeting.askedMs });
-    let watched = false;
-    let mayChange = this.#refundWhen !== undefined;
-    for (const { shadow, rule } of checks) {
-      if (shadow === true) watched = true;
-      if (rule.settle !== undefined) mayChange = true;
+  decideAsked(
+    context: RequestContext<Req>,
+    version: Version<Req>,
+    rules: readonly CompiledRule<Req>[],
+    asked: readonly Asked<Req>[],
+    shown?: Shown,
+  ): Promised<Outcome> {
+    let checks = checksOf(asked);
+    if (checks.length < asked.length) {
+      this.#tellNotCounted(rules, asked);
+      if (asked.includes("missing-key")) {
+        return this.#responder.rejectKeyless(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name));
+      }
     }
-    let enforced = watched ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
-    if (shown !== undefined) enforced = shown(enforced);
-    const headers = this.#headersOf(meeting, enforced, decision, !allowed);
-    if (!allowed) return this.#reject(headers, enforced, decision, checks, all);
-    let delayMs = 0;
-    for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
-    const sent = mayChange ? afterwards(meeting.request, checks, all, this.#refundWhen, this.#client) : undefined;
-    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, sent };
+    const first = checks[0];
+    if (first === undefined) return unlimited;
+    context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
+    this.#observer?.counts(context, checks);
+    if (this.listener !== undefined && this.#settings.reader.decisionEvents !== false) context.askedMs = steadyMs();
+    if (checks.length === 1 && first.rule.ban === undefined && first.look !== true) {
+      const decision = version.client.guard.consume(first.limit, first.key, first.cost);
+      return isPromise(decision)
+        ? decision.then((later) => this.#report(context, checks, combinedOf(first, later), shown))
+        : this.#report(context, checks, combinedOf(first, decision), shown);
+    }
+    if (version.rules.mayBeZero) checks = decisiveChecks(checks);
+    const whole = version.decide(checks);
+    return isPromise(whole)
+      ? whole.then((later) => this.#report(context, checks, later, shown))
+      : this.#report(context, checks, whole, shown);
   }
 
-  /** No headers for a degraded decision, whose numbers are unknown. */
-  #headersOf(meeting: Meeting<Req>, enforced: readonly Decision[], reported: Decision, rejected: boolean): Header[] {
-    if (this.#writeHeaders === undefined || enforced.length === 0 || reported.degraded) return [];
-    meeting.reported = reported;
-    return this.#writeHeaders({ decisions: enforced, reported, meeting, rejected });
+  #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, shown: Shown | undefined): Outcome {
+    context.decision = whole.decision;
+    // A listener that came while the store was asked first hears of the next request.
+    if (context.askedMs >= 0) this.tellDecisions(checks, whole, context.askedMs);
+    return this.#responder.outcomeOf(context, checks, whole, shown);
   }
 
-  #reject(
-    headers: Header[],
-    enforced: readonly Decision[],
-    decision: Decision,
-    checks: readonly RuleCheck<Req>[],
-    decisions: readonly Decision[],
-  ): Outcome {
-    const retryAfter = retryAfterSeconds(decision);
-    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
-    headers.push(noStore);
-    const unavailable = decision.degraded && this.#failsClosed;
-    if (!unavailable && this.#body !== undefined) return rejection(429, headers, this.#body, decision, checks, decisions);
-    const violated = enforced.filter(({ allowed }) => !allowed).map(({ name }) => name);
-    if (unavailable) return rejection(503, headers, reducedCapacity(violated, retryAfter), decision, checks, decisions);
-    return rejection(429, headers, quotaExceeded(violated, decision, retryAfter), decision, checks, decisions);
+  /** Emits the events of decisions that were made in one step. @param askedMs when the store was asked, by `steadyMs`. */
+  tellDecisions(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, askedMs: number): void {
+    if (this.listener !== undefined) emitDecisions(this.listener, checks, all, { allowed, askedMs });
   }
 
   #tellNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): void {
-    const listener = heard(this.#client.onEvent);
-    if (listener === undefined) return;
+    const { listener } = this;
     asked.forEach((answer, i) => {
       const { name } = rules[i] as CompiledRule<Req>;
-      if (answer === "exempt") listener({ type: "exempt", name });
-      else if (answer === "missing-key" || answer === "no-key") {
-        listener({ type: "missing-key", name, rejected: answer === "missing-key" });
-      }
+      if (answer === "exempt") listener?.({ type: "exempt", name });
+      else if (answer === "missing-key" || answer === "no-key")
+        listener?.({ type: "missing-key", name, rejected: answer === "missing-key" });
     });
   }
 
-  #rejectKeyless(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): Outcome {
-    const keyless = [...new Set(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name))];
-    return rejection(429, [noStore], this.#body ?? quotaExceeded(keyless, undefined, undefined), undefined);
-  }
-
-  /** Called for the first requests, to find an app that makes a middleware for each request. */
-  #noticeFirst(meeting: Meeting<Req>): void {
-    const made = this.#madePerRequest;
-    if (made === "new") {
-      const app = this.#settings.reader.app?.(meeting.request);
-      this.#madePerRequest = app === undefined ? undefined : madePerRequestOf(app);
-    } else if (made !== undefined && meeting.earlier === undefined) {
-      made.clear();
-      this.#madePerRequest = undefined;
-    }
-  }
-
-  /** Throws only if an enforced rule needs the address. A shadow rule warns when it reads the address. */
-  #checkProxy(request: Req): void {
-    const { readAddress, needAddress } = this.#rules.current.rules;
-    if (!readAddress) return;
-    try {
-      this.#proxyCheck?.look(request);
-    } catch (fault) {
-      if (needAddress) throw fault;
-    }
-    if (this.#proxyCheck?.isDone) this.#proxyCheck = undefined;
-  }
-
-  #fault(fault: unknown): Outcome {
-    if (!this.#rules.current.rules.areWatched) throwFault(fault);
+  /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */
+  fault(fault: unknown): Outcome {
+    if (!this.version.rules.areShadow) throwFault(fault);
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
-      const message = `All rules are only watched (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
-      emitWarning(this.#client.onEvent, "FLOODGATE_WATCHED_RULE_FAILS", message);
+      const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;
+      emitWarning(this.#client.onEvent, "FLOODGATE_SHADOW_RULE_FAILS", message);
     }
     return unlimited;
   }
@@ -382,21 +234,8 @@ export class RateLimit<Req> {
 
 const rejectsAmbiguousPath = (rule: { readonly rejectsAmbiguousPath: boolean }): boolean => rule.rejectsAmbiguousPath;
 
-/** Which of the enforced decisions a response shows. */
-type Shown = (decisions: readonly Decision[]) => readonly Decision[];
-
 /** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
 function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
   for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
   return asked as readonly RuleCheck<Req>[];
-}
-
-/** An enforced limit of 0 rejects the request without the store, so the other limits need not be asked. */
-function withoutVain<Req>(all: readonly RuleCheck<Req>[]): readonly RuleCheck<Req>[] {
-  return hasZero(all) && all.some((check) => isZero(check) && check.shadow !== true) ? all.filter(isZero) : all;
-}
-
-/** The combined decision of a single check. */
-function single<Req>({ shadow }: RuleCheck<Req>, decision: Decision): CombinedDecision {
-  return { allowed: decision.allowed || shadow === true, decision, all: [decision] };
 }

@@ -4,9 +4,6 @@ import { FloodgateError } from "../support/errors.js";
 import { warnOnce } from "../support/warn.js";
 import type { RequestReader } from "./request-reader.js";
 
-/** A proxy marks each request that it forwards, so the first requests are enough; reading headers costs each request something. */
-const mostLooks = 1000;
-
 type AddressReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | "clientIp" | "trustsProxy">;
 
 /**
@@ -16,43 +13,37 @@ type AddressReader<Req> = Pick<RequestReader<Req>, "header" | "remoteAddress" | 
 export class ProxyCheck<Req> {
   readonly #reader: AddressReader<Req>;
   readonly #onEvent: EventListener | undefined;
-  #looksLeft = mostLooks;
+  #isDone = false;
 
   constructor(reader: AddressReader<Req>, onEvent: EventListener | undefined) {
     this.#reader = reader;
     this.#onEvent = onEvent;
   }
 
-  get isDone(): boolean {
-    return this.#looksLeft === 0;
-  }
-
-  /** @throws FloodgateError `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it too, once. */
-  look(request: Req): void {
-    this.#looksLeft--;
-    const ip = this.#clientIp(request);
+  /**
+   * @param throws whether to throw `FLOODGATE_FORGEABLE_CLIENT_IP` if clients can forge their address. The console gets it in any case, once.
+   */
+  look(request: Req, throws: boolean): void {
+    if (this.#isDone) return;
+    let ip: string | undefined;
+    try {
+      ip = this.#reader.clientIp(request);
+    } catch (error) {
+      if (error instanceof FloodgateError) warnOnce(error.code, error.message);
+      if (throws) throw error;
+      return;
+    }
     if (!this.#isForwarded(request) || this.#reader.trustsProxy(request)) return;
     const remoteAddress = this.#reader.remoteAddress(request);
     // Another address means that the app reads the proxy's header itself.
     if (ip !== remoteAddress) return;
-    this.#looksLeft = 0;
+    this.#isDone = true;
     // All middlewares of a process belong to one app, so the console gets this once.
     emitWarning(
       this.#onEvent,
       "FLOODGATE_MISSING_PROXY_SETTING",
       `A request from ${remoteAddress ?? "an unknown address"} carries a forwarded address, but no proxy is trusted, so it counts as that of the connection. If a proxy of yours stands in front, all its clients share one limit: set the framework's proxy setting, or clientIp: { trustedHops: 1 }. If none does, the client made it up, and all is well: clientIp: { trustedHops: 0 } says so.`,
     );
-  }
-
-  #clientIp(request: Req): string | undefined {
-    try {
-      return this.#reader.clientIp(request);
-    } catch (error) {
-      if (error instanceof FloodgateError) warnOnce(error.code, error.message);
-      // The app may correct the setting while it runs.
-      this.#looksLeft++;
-      throw error;
-    }
   }
 
   #isForwarded(request: Req): boolean {

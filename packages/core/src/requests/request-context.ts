@@ -8,13 +8,13 @@ import type { CostFunction, KeyFunction, KeyInfo } from "./functions.js";
 import { type Readings, readingsOf } from "./path.js";
 import type { RequestSettings } from "./request-options.js";
 
-/** The middleware of a meeting. */
+/** The middleware that a request has come to. */
 interface Middleware {
   readonly decisionName: string;
 }
 
 /** Returns the route of a request under one rule; undefined if it has no route. */
-export type RouteOf<Req> = (meeting: Meeting<Req>) => string | undefined;
+export type RouteOf<Req> = (context: RequestContext<Req>) => string | undefined;
 
 /** What a function of the app has answered or thrown. */
 interface Answer<Req> {
@@ -26,53 +26,53 @@ interface Answer<Req> {
 }
 
 /**
- * The last meeting of a request: a property of the request, or an entry in a map. A property is cheaper, unless the framework changes the
+ * The newest context of a request: a property of the request, or an entry in a map. A property is cheaper, unless the framework changes the
  * request's prototype. Then adding a property takes longer than the rest of the middleware.
  */
-const met: unique symbol = Symbol("floodgate.meetings");
-const meetings = new WeakMap<object, Meeting>();
-const noRules: Meeting["rules"] = [];
+const newest: unique symbol = Symbol("floodgate.context");
+const contexts = new WeakMap<object, RequestContext>();
+const noRules: RequestContext["rules"] = [];
 
 /** The value was not read yet. Undefined would mean that the request has none. */
 const unread: unique symbol = Symbol("unread");
 
 /**
- * One middleware meets one request. It reads what rules need of the request, each part once and only when a rule needs it, and holds what
- * the middleware decided. The fields are not `#private`, because private fields make an object for each request slower to create.
+ * A request in one middleware. It reads what rules need of the request, each part once and only when a rule needs it, and holds what the
+ * middleware decided. The fields are not `#private`, because private fields make an object for each request slower to create.
  */
-export class Meeting<Req = unknown> {
-  readonly request: Req;
-  readonly by: Middleware;
-  /** The previous meeting, with any middleware. */
-  readonly before: Meeting | undefined;
-  /** The previous meeting with the same middleware, if it is mounted twice or the app forwards the request to another path. */
-  readonly earlier: Meeting | undefined;
+export class RequestContext<Req = unknown> {
+  declare readonly request: Req;
+  declare readonly by: Middleware;
+  /** The context of the middleware that the request passed before, if any. */
+  declare readonly previous: RequestContext | undefined;
+  /** The previous context of this same middleware, if it is mounted twice or the app forwards the request to another path. */
+  declare readonly previousHere: RequestContext | undefined;
   /** The rules that the request was checked under. Retaining the checks themselves costs more than rebuilding them. */
-  rules: readonly { readonly name: string }[];
-  decision: Decision | undefined;
+  declare rules: readonly { readonly name: string }[];
+  declare decision: Decision | undefined;
   /** The decision that the headers show; undefined if they show none. */
-  reported: Decision | undefined;
+  declare reported: Decision | undefined;
   /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
-  askedMs: number;
-  private readonly settings: RequestSettings<Req>;
-  private readAddress: Promised<string | undefined> | typeof unread;
-  private readIp: Promised<string | undefined> | typeof unread;
-  private readPath: Readings | undefined;
-  private readMethod: string | undefined;
-  private keyAnswers: Answer<Req> | undefined;
-  private otherAnswers: Answer<Req> | undefined;
+  declare askedMs: number;
+  declare private readonly settings: RequestSettings<Req>;
+  declare private readAddress: Promised<string | undefined> | typeof unread;
+  declare private readIp: Promised<string | undefined> | typeof unread;
+  declare private readPath: Readings | undefined;
+  declare private readMethod: string | undefined;
+  declare private keyAnswers: Answer<Req> | undefined;
+  declare private otherAnswers: Answer<Req> | undefined;
 
-  /** Adds itself to the meetings of the request. */
+  /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
     const { reader } = settings;
-    const identity: { [met]?: Meeting } = reader.identity(request);
-    const before = reader.plainIdentity === true ? identity[met] : meetings.get(identity);
-    let earlier = before;
-    while (earlier !== undefined && earlier.by !== by) earlier = earlier.before;
+    const identity: { [newest]?: RequestContext } = reader.identity(request);
+    const previous = reader.plainIdentity === true ? identity[newest] : contexts.get(identity);
+    let previousHere = previous;
+    while (previousHere !== undefined && previousHere.by !== by) previousHere = previousHere.previous;
     this.request = request;
     this.by = by;
-    this.before = before;
-    this.earlier = earlier;
+    this.previous = previous;
+    this.previousHere = previousHere;
     this.rules = noRules;
     this.decision = undefined;
     this.reported = undefined;
@@ -84,8 +84,8 @@ export class Meeting<Req = unknown> {
     this.readMethod = undefined;
     this.keyAnswers = undefined;
     this.otherAnswers = undefined;
-    if (reader.plainIdentity === true) identity[met] = this as Meeting<unknown>;
-    else meetings.set(identity, this as Meeting<unknown>);
+    if (reader.plainIdentity === true) identity[newest] = this as RequestContext<unknown>;
+    else contexts.set(identity, this as RequestContext<unknown>);
   }
 
   /** The method in upper case. Over HTTP/2 it may arrive in lower case, and routers accept that. */
@@ -173,10 +173,10 @@ export class Meeting<Req = unknown> {
     });
   }
 
-  /** Whether an earlier meeting with the same middleware has checked the request under this rule. */
+  /** Whether the same middleware has checked the request under this rule before. */
   wasCheckedUnder(name: string): boolean {
-    for (let meeting = this.earlier; meeting !== undefined; meeting = meeting.earlier) {
-      if (meeting.rules.some((rule) => rule.name === name)) return true;
+    for (let context = this.previousHere; context !== undefined; context = context.previousHere) {
+      if (context.rules.some((rule) => rule.name === name)) return true;
     }
     return false;
   }
@@ -217,25 +217,25 @@ function read<Req>({ value, failed }: Answer<Req>): unknown {
 
 /** Reads the address and the route when the key function does, so that a function that reads neither works without them. */
 class LazyKeyInfo<Req> implements KeyInfo {
-  readonly #meeting: Meeting<Req>;
+  readonly #context: RequestContext<Req>;
   readonly #routeOf: RouteOf<Req>;
   #hasReadRoute = false;
   #isSettled = false;
 
-  constructor(meeting: Meeting<Req>, routeOf: RouteOf<Req>) {
-    this.#meeting = meeting;
+  constructor(context: RequestContext<Req>, routeOf: RouteOf<Req>) {
+    this.#context = context;
     this.#routeOf = routeOf;
   }
 
   get ip(): string {
-    const ip = this.#meeting.ip();
+    const ip = this.#context.ip();
     if (typeof ip === "string") return ip;
     throw noClientIp();
   }
 
   get route(): string {
     this.#hasReadRoute = true;
-    return this.#routeOf(this.#meeting) ?? noRoute();
+    return this.#routeOf(this.#context) ?? noRoute();
   }
 
   /** Call it when the function's promise is settled. */
@@ -248,20 +248,20 @@ class LazyKeyInfo<Req> implements KeyInfo {
     if (routeOf === this.#routeOf) return true;
     const hasAnswered = this.#isSettled || !isPromise(answer);
     if (hasAnswered && !this.#hasReadRoute) return true;
-    if (routeOf(this.#meeting) === this.#routeOf(this.#meeting)) return true;
+    if (routeOf(this.#context) === this.#routeOf(this.#context)) return true;
     return this.#hasReadRoute ? false : undefined;
   }
 }
 
 /** Whether a text is the client's whole IPv6 address: one client has 2^64 of these or more. False if that is not certain. */
-export function isWholeIpv6<Req>(meeting: Meeting<Req>, text: string): boolean {
+export function isWholeIpv6<Req>(context: RequestContext<Req>, text: string): boolean {
   const ip = parseIp(text);
   if (ip === undefined) return false;
   const plain = formatIp(ip);
   // An IPv4 address, in any notation, is one client.
   if (!plain.includes(":")) return false;
   try {
-    const own = meeting.address();
+    const own = context.address();
     abandon([own]);
     const parsed = typeof own === "string" ? parseIp(own) : undefined;
     return parsed !== undefined && formatIp(parsed) === plain;
@@ -296,7 +296,7 @@ export function noRoute(): never {
 
 /** The decision that a request got last under this `decisionName`; undefined if no limit applied. */
 export function decisionOf(request: object, decisionName = "rateLimit"): Decision | undefined {
-  let meeting = (request as { readonly [met]?: Meeting })[met] ?? meetings.get(request);
-  while (meeting !== undefined && (meeting.decision === undefined || meeting.by.decisionName !== decisionName)) meeting = meeting.before;
-  return meeting?.decision;
+  let context = (request as { readonly [newest]?: RequestContext })[newest] ?? contexts.get(request);
+  while (context !== undefined && (context.decision === undefined || context.by.decisionName !== decisionName)) context = context.previous;
+  return context?.decision;
 }

@@ -1,5 +1,5 @@
 import { type Decision, moreRestrictive } from "../decide/decision.js";
-import type { Meeting } from "../requests/request-context.js";
+import type { RequestContext } from "../requests/request-context.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
 
@@ -25,8 +25,8 @@ export interface Report {
   readonly decisions: readonly Decision[];
   /** The most restrictive decision, for formats with a single one. */
   readonly reported: Decision;
-  /** The request's meeting with this middleware: there may have been others before. */
-  readonly meeting: Pick<Meeting, "before">;
+  /** The request. Other middlewares may have decided it before. */
+  readonly context: Pick<RequestContext, "previous">;
   readonly rejected: boolean;
 }
 
@@ -91,8 +91,8 @@ const oldPolicies = (decisions: readonly Decision[]): string =>
 function single(write: Writer): Writer {
   return (report) => {
     let reported = report.reported;
-    for (let meeting = report.meeting.before; meeting !== undefined; meeting = meeting.before) {
-      if (meeting.reported !== undefined && moreRestrictive(meeting.reported, reported)) reported = meeting.reported;
+    for (let { previous } = report.context; previous !== undefined; previous = previous.previous) {
+      if (previous.reported !== undefined && moreRestrictive(previous.reported, reported)) reported = previous.reported;
     }
     return write({ ...report, reported });
   };

@@ -1,14 +1,17 @@
+import type { CombinedDecision } from "../decide/decision.js";
+import { decideChecks } from "../decide/guard.js";
 import type { Store } from "../decide/store.js";
-import { isZero } from "../decide/zero-limits.js";
-import type { Limiter } from "../limits/limiter.js";
+import { isZero, ZeroLimits } from "../decide/zero-limits.js";
+import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
-import type { StoreClient } from "../limits/store-client.js";
 import { FloodgateError, shown } from "../support/errors.js";
+import type { Promised } from "../support/promises.js";
+import { decideWithBans } from "./bans.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
+import type { RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
-import { RuleLimiter } from "./rule-limiter.js";
 import { isRuleSource, type RuleSet, type RuleSource } from "./rule-source.js";
 import type { RulesOptions } from "./rules-options.js";
 
@@ -16,6 +19,9 @@ import type { RulesOptions } from "./rules-options.js";
 export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
   readonly limiters: ReadonlyMap<string, Limiter>;
+  readonly client: StoreClient;
+  /** Decides the checks of a request in one atomic step. Made of what these rules need: limits of 0, and bans. */
+  readonly decide: (checks: readonly RuleCheck<Req>[]) => Promised<CombinedDecision>;
 }
 
 /** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
@@ -31,13 +37,16 @@ export class ActiveRules<Req> {
   /** @throws FloodgateError if a rule is wrong. */
   constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
-      for (const { fixed, name } of rules) if (fixed !== undefined && isZero({ limit: fixed })) warnOfZero(name, context);
+      for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
       const compiled = new CompiledRules(rules);
       if (rules.length > 0 && compiled.http.length === 0 && !context.hasDescriptors) warnOfDescriptors(rules[0]?.name ?? "", context);
-      const limiters = rules.map(
-        (rule) => [rule.name, new RuleLimiter(store, client.guard, rule, client.onEvent, client.receipts)] as const,
-      );
-      return { rules: compiled, limiters: new Map<string, Limiter>(limiters) };
+      const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimits(client.guard) : client.guard };
+      const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
+      const hasBans = rules.some(({ ban }) => ban !== undefined);
+      const decide: Version<Req>["decide"] = hasBans
+        ? (checks) => decideWithBans(checks, used)
+        : (checks) => decideChecks(used.guard, checks);
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, decide };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {
@@ -76,6 +85,13 @@ export class ActiveRules<Req> {
     this.#release();
     this.#leave = this.#release = () => undefined;
   }
+}
+
+function refuseToClose(name: string): never {
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${shown(name)} is a limiter of a middleware, which holds the name. Close the middleware: limit.close().`,
+  );
 }
 
 /** A limit of 0 may be a kill switch, or a variable that is not set. */

@@ -1,3 +1,4 @@
+import type { RequestContext } from "../requests/request-context.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
@@ -18,7 +19,11 @@ export class CompiledRules<Req> {
   /** Finds the rules that match a descriptor. */
   readonly descriptors: DescriptorIndex<CompiledRule<Req>>;
   /** Whether no rule is enforced. */
-  readonly areWatched: boolean;
+  readonly areShadow: boolean;
+  /** Whether a rule may reject a request for its path alone. */
+  readonly mayRejectPath: boolean;
+  /** Whether a limit may be 0. */
+  readonly mayBeZero: boolean;
   /** Whether a rule may need the address of an HTTP client. */
   readonly readAddress: boolean;
   /** Whether an enforced rule may need the address of an HTTP client. */
@@ -29,9 +34,17 @@ export class CompiledRules<Req> {
     this.http = rules.filter(({ match }) => match?.descriptor === undefined);
     this.index = this.http.some(({ match }) => match !== undefined) ? new MatchIndex(this.http) : undefined;
     this.descriptors = new DescriptorIndex(rules);
-    this.areWatched = rules.every(({ shadow }) => shadow);
+    this.areShadow = rules.every(({ shadow }) => shadow);
+    this.mayRejectPath = rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
+    this.mayBeZero = rules.some(({ mayBeZero }) => mayBeZero);
     this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
     this.needAddress = this.http.some(({ readsAddress, shadow }) => readsAddress && !shadow);
+  }
+
+  /** The rules that match a request, without those under which the same middleware has checked it before. */
+  find(context: RequestContext<Req>): readonly CompiledRule<Req>[] {
+    const rules = this.index === undefined ? this.http : this.index.find(context);
+    return context.previousHere === undefined ? rules : rules.filter(({ name }) => !context.wasCheckedUnder(name));
   }
 }
 

@@ -1,16 +1,18 @@
 import { factoryName, toPolicy } from "../algorithms/policy.js";
 import type { Policy } from "../algorithms/registry.js";
 import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
+import type { Check } from "../decide/limit.js";
 import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
-import type { Check } from "../decide/store.js";
+import { isZero } from "../decide/zero-limits.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
+import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
-import { isWholeIpv6, type Meeting, noClientIp } from "../requests/request-context.js";
+import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
-import { Ban } from "./ban.js";
+import { Ban } from "./bans.js";
 import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
@@ -27,28 +29,20 @@ export interface RuleCheck<Req> extends Check {
 
 /**
  * Why a rule does not count a request: its match function says no; the client or the key is exempt; the request is free of charge; it has
- * no key, and passes this rule (`no-key`) or is rejected for it (`missing-key`); the rule is only watched and failed.
+ * no key, and passes this rule (`no-key`) or is rejected for it (`missing-key`); the rule is in shadow mode and failed.
  */
-export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-key" | "watched-fault";
+export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-key" | "shadow-fault";
 
 /** What a rule asks for a request: a check, or nothing. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
 
-/** A limit under which a key may have a count, and the name of its plan; undefined for the rule's own and a policy function's. */
-export interface PlannedLimit {
-  readonly plan: string | undefined;
-  readonly limit: Limit;
-}
-
 /** A rule made ready: options checked, key and match compiled, limits made. */
-export class CompiledRule<Req> {
+export class CompiledRule<Req> implements Counted {
   readonly name: string;
   readonly shadow: boolean;
   /** Whether a request with an ambiguous path gets a 400. */
   readonly rejectsAmbiguousPath: boolean;
   readonly match: CompiledMatch | undefined;
-  /** The limits that have been decided under this rule, one for each kind of state: more than one only with plans or a policy function. */
-  readonly limits: Map<string, Limit> = new Map();
   /** The rule's own, unless the policy is a function of the request. */
   readonly fixed: Limit | undefined;
   readonly plans: ReadonlyMap<string, Limit> | undefined;
@@ -56,6 +50,8 @@ export class CompiledRule<Req> {
   readonly settle: CostFunction<Req> | undefined;
   /** Whether it may need the client's address. */
   readonly readsAddress: boolean;
+  /** Whether a limit of it may be 0: of its policy, a plan, or a policy function. */
+  readonly mayBeZero: boolean;
   /** What its name stands for on a store. */
   readonly meaning: Meaning;
   /** As it was given, with the middleware's defaults. */
@@ -65,6 +61,8 @@ export class CompiledRule<Req> {
   readonly #test: ((request: Req) => Promised<boolean>) | undefined;
   readonly #policy: ((request: Req) => unknown) | undefined;
   readonly #byPolicy = new WeakMap<Policy, Limit>();
+  /** The limits of the policies that a policy function has answered, by kind of state. */
+  readonly #answered = new Map<string, Limit>();
   readonly #key: KeySource<Req>;
   readonly #digests: KeyDigests;
   readonly #ipv6Prefix: number;
@@ -78,8 +76,6 @@ export class CompiledRule<Req> {
   readonly #warn: Warn;
   #hasWarnedOfNothing = false;
   #hasWarnedOfFault = false;
-  /** How many more keys are looked at for whole addresses: they show early, and "ip" never makes one. */
-  #keyLooksLeft: number;
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
@@ -97,7 +93,6 @@ export class CompiledRule<Req> {
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
-    this.#keyLooksLeft = this.#byIp ? 0 : 1000;
     this.#key = inside(["key"], () => keySource(where, key, context, this.match));
     this.#onMissingKey = oneOf(where, "onMissingKey", onMissingKey, ["ip", "skip", "reject", "error"]);
     if (this.#byIp && this.#onMissingKey === "ip") {
@@ -124,6 +119,7 @@ export class CompiledRule<Req> {
     const plans = [...(this.plans ?? [])].flatMap(([plan, limit]) => [plan, limit.policy]);
     if (typeof this.#cost === "number")
       checkReachable(where, this.#cost, [...(this.fixed ? [this.fixed] : []), ...(this.plans?.values() ?? [])]);
+    this.mayBeZero = this.#policy !== undefined || [this.fixed, ...(this.plans?.values() ?? [])].some((limit) => limit && isZero(limit));
     this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
@@ -158,21 +154,21 @@ export class CompiledRule<Req> {
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
-  /** What this rule asks for a request that its match fits. A rule that is only watched never fails a request. */
-  ask(meeting: Meeting<Req>): Promised<Asked<Req>> {
-    if (!this.shadow) return this.#isPlain ? this.#askFor(meeting) : this.#ask(meeting);
+  /** What this rule asks for a request that its match fits. A shadow rule never fails a request. */
+  ask(context: RequestContext<Req>): Promised<Asked<Req>> {
+    if (!this.shadow) return this.#isPlain ? this.#askFor(context) : this.#ask(context);
     try {
-      const asked = this.#ask(meeting);
-      return isPromise(asked) ? asked.then(undefined, (error) => this.#watchedFault(error)) : asked;
+      const asked = this.#ask(context);
+      return isPromise(asked) ? asked.then(undefined, (error) => this.#shadowFault(error)) : asked;
     } catch (error) {
-      return this.#watchedFault(error);
+      return this.#shadowFault(error);
     }
   }
 
-  #ask(meeting: Meeting<Req>): Promised<Asked<Req>> {
-    if (this.#test === undefined) return this.#askUnlessExempt(meeting);
-    return andThen<unknown, Asked<Req>>(this.#test(meeting.request), (answer) =>
-      this.#applies(answer) ? this.#askUnlessExempt(meeting) : "no-match",
+  #ask(context: RequestContext<Req>): Promised<Asked<Req>> {
+    if (this.#test === undefined) return this.#askUnlessExempt(context);
+    return andThen<unknown, Asked<Req>>(this.#test(context.request), (answer) =>
+      this.#applies(answer) ? this.#askUnlessExempt(context) : "no-match",
     );
   }
 
@@ -191,24 +187,24 @@ export class CompiledRule<Req> {
     return applies;
   }
 
-  #askUnlessExempt(meeting: Meeting<Req>): Promised<Asked<Req>> {
+  #askUnlessExempt(context: RequestContext<Req>): Promised<Asked<Req>> {
     const exempt = this.#exempt;
-    if (exempt?.hasRanges !== true) return this.#askFor(meeting);
-    return andThen<string | undefined, Asked<Req>>(meeting.address(), (address) =>
-      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askFor(meeting),
+    if (exempt?.hasRanges !== true) return this.#askFor(context);
+    return andThen<string | undefined, Asked<Req>>(context.address(), (address) =>
+      address !== undefined && exempt.hasAddress(address) ? "exempt" : this.#askFor(context),
     );
   }
 
-  #askFor(meeting: Meeting<Req>): Promised<Asked<Req>> {
-    const cost = typeof this.#cost === "number" ? this.#cost : meeting.cost(this.#cost);
+  #askFor(context: RequestContext<Req>): Promised<Asked<Req>> {
+    const cost = typeof this.#cost === "number" ? this.#cost : context.cost(this.#cost);
     if (cost === 0) return "free";
     let key: ReturnType<KeySource<Req>["of"]>;
     let policy: unknown;
     let plan: Promised<string | undefined>;
     try {
-      key = this.#byIp ? meeting.ip() : this.#key.of(meeting);
-      if (this.plans !== undefined) plan = meeting.plan();
-      if (this.#policy !== undefined) policy = this.#policy(meeting.request);
+      key = this.#byIp ? context.ip() : this.#key.of(context);
+      if (this.plans !== undefined) plan = context.plan();
+      if (this.#policy !== undefined) policy = this.#policy(context.request);
     } catch (error) {
       abandon([cost, key, plan]);
       throw error;
@@ -216,14 +212,14 @@ export class CompiledRule<Req> {
     // Nothing but objects can be promises, and most requests have none here.
     if (typeof key === "object" || typeof cost === "object" || typeof plan === "object" || policy !== undefined) {
       if (isPromise(key) || isPromise(cost) || isPromise(plan) || isPromise(policy)) {
-        return Promise.all([cost, key, plan, policy]).then(([cost, key, plan, policy]) => this.#asked(meeting, cost, key, plan, policy));
+        return Promise.all([cost, key, plan, policy]).then(([cost, key, plan, policy]) => this.#asked(context, cost, key, plan, policy));
       }
     }
-    return this.#asked(meeting, cost, key, plan, policy);
+    return this.#asked(context, cost, key, plan, policy);
   }
 
   #asked(
-    meeting: Meeting<Req>,
+    context: RequestContext<Req>,
     cost: unknown,
     key: CountedKey | undefined,
     plan: string | undefined,
@@ -233,14 +229,13 @@ export class CompiledRule<Req> {
     const units = typeof this.#cost === "number" ? this.#cost : checkRuleCost(this.#where, cost);
     const planned = plan === undefined ? undefined : this.plans?.get(plan);
     const limit = planned ?? this.fixed ?? this.limitOf(toPolicy(this.#where, policy));
-    if (key === undefined) return this.#askWithoutKey(meeting, limit, units);
-    if (this.#keyLooksLeft > 0) this.#lookAtKey(meeting, key);
+    if (key === undefined) return this.#askWithoutKey(context, limit, units);
     // An address is its own text.
     return this.checkOf(limit, this.#byIp ? (key as string) : countedText(key), units);
   }
 
-  #askWithoutKey(meeting: Meeting<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
-    // A limit that is only watched must not reject a request because its key is missing.
+  #askWithoutKey(context: RequestContext<Req>, limit: Limit, units: number): Promised<Asked<Req>> {
+    // A shadow limit must not reject a request because its key is missing.
     const missing = this.shadow && this.#onMissingKey !== "ip" ? "skip" : this.#onMissingKey;
     switch (missing) {
       case "skip":
@@ -248,7 +243,7 @@ export class CompiledRule<Req> {
       case "reject":
         return "missing-key";
       case "ip":
-        return andThen<string | undefined, Asked<Req>>(meeting.ip(), (address) => {
+        return andThen<string | undefined, Asked<Req>>(context.ip(), (address) => {
           if (address !== undefined) return this.checkOf(limit, missingKeyText(address), units);
           if (this.shadow) return "no-key";
           throw noClientIp();
@@ -262,35 +257,22 @@ export class CompiledRule<Req> {
     }
   }
 
-  #lookAtKey(meeting: Meeting<Req>, key: CountedKey): void {
-    this.#keyLooksLeft--;
-    const isAddress = (part: unknown): boolean =>
-      typeof part === "string" && part.includes(":") && this.#ipv6Prefix < 128 && isWholeIpv6(meeting, part);
-    if (!(Array.isArray(key) ? key.some(isAddress) : isAddress(key))) return;
-    this.#keyLooksLeft = 0;
-    this.#warn(
-      "FLOODGATE_KEY_PER_ADDRESS",
-      `The key of ${shown(this.name)} has the client's whole IPv6 address in it. One client has 2^64 addresses or more, so this limits nobody. Write key: "ip", or (req, { ip }) => ip: that is the client's network.`,
-      this.name,
-    );
-  }
-
   /** The check of a key, as text, unless the key is exempt. */
   checkOf(limit: Limit, key: string, cost: number): RuleCheck<Req> | "exempt" {
     if (this.#exempt?.hasKey(key)) return "exempt";
     return { limit, key, cost, shadow: this.shadow, rule: this };
   }
 
-  #watchedFault(error: unknown): NotCounted {
+  #shadowFault(error: unknown): NotCounted {
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       this.#warn(
-        "FLOODGATE_WATCHED_RULE_FAILS",
-        `${shown(this.name)} is only watched (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`,
+        "FLOODGATE_SHADOW_RULE_FAILS",
+        `${shown(this.name)} is in shadow mode (mode: "shadow"), so a request passed that it could not count. With mode: "enforce" this would be an error: ${reasonOf(error).why}`,
         this.name,
       );
     }
-    return "watched-fault";
+    return "shadow-fault";
   }
 
   /** The limit of a policy: the same for the same policy. */
@@ -299,7 +281,7 @@ export class CompiledRule<Req> {
     if (limit === undefined) {
       limit = createLimit(this.name, policy, this.#lease);
       this.#byPolicy.set(policy, limit);
-      this.limits.set(policy.stateKind, limit);
+      this.#answered.set(policy.stateKind, limit);
     }
     return limit;
   }
@@ -321,36 +303,42 @@ export class CompiledRule<Req> {
     );
   }
 
+  /** The limit of the rule's own policy. @throws FloodgateError `FLOODGATE_NO_POLICY` if that is a function of the request. */
+  get limit(): Limit {
+    if (this.fixed !== undefined) return this.fixed;
+    throw new FloodgateError(
+      "FLOODGATE_NO_POLICY",
+      `The policy of ${shown(this.name)} is a function of the request, so it is unknown without a request. Make a limiter for each policy with createLimiter. refund, settle and reset work here.`,
+    );
+  }
+
+  get settled(): string {
+    return this.name;
+  }
+
+  get rejections(): Limit | undefined {
+    return this.ban?.rejections;
+  }
+
   /**
    * The limits under which a key may have a count. A policy function without parameters is called for its policy. For any other
    * function these are the policies that it has answered in this process.
    * @throws FloodgateError `FLOODGATE_NO_POLICY` if none is known: a reset would silently change nothing.
    */
-  countedLimits(): Promised<readonly Limit[]> {
-    const known = (): readonly Limit[] => [...this.limits.values()];
-    if (this.#policy === undefined) return known();
-    if (this.#policy.length > 0) return this.#someOf(known());
-    return andThen<unknown, readonly Limit[]>((this.#policy as () => unknown)(), (policy) => {
-      this.limitOf(toPolicy(this.#where, policy));
-      return known();
-    });
-  }
-
-  /**
-   * Like `countedLimits`, but all of them, also those that share a count.
-   * @throws FloodgateError `FLOODGATE_NO_POLICY` as there.
-   */
-  plannedLimits(): Promised<readonly PlannedLimit[]> {
+  limits(): Promised<readonly PlannedLimit[]> {
     if (this.fixed !== undefined) {
       const plans = [...(this.plans ?? [])].map(([plan, limit]) => ({ plan, limit }));
       return [{ plan: undefined, limit: this.fixed }, ...plans];
     }
-    return andThen<readonly Limit[], readonly PlannedLimit[]>(this.countedLimits(), (limits) =>
-      limits.map((limit) => ({ plan: undefined, limit })),
-    );
+    const answered = (): PlannedLimit[] => [...this.#answered.values()].map((limit) => ({ plan: undefined, limit }));
+    if ((this.#policy as (request: Req) => unknown).length > 0) return this.#someOf(answered());
+    return andThen<unknown, readonly PlannedLimit[]>((this.#policy as () => unknown)(), (policy) => {
+      this.limitOf(toPolicy(this.#where, policy));
+      return answered();
+    });
   }
 
-  #someOf(known: readonly Limit[]): readonly Limit[] {
+  #someOf(known: readonly PlannedLimit[]): readonly PlannedLimit[] {
     if (known.length > 0) return known;
     throw new FloodgateError(
       "FLOODGATE_NO_POLICY",

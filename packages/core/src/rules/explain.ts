@@ -1,4 +1,4 @@
-import { Meeting } from "../requests/request-context.js";
+import { RequestContext } from "../requests/request-context.js";
 import { type RequestSettings, requestSettings } from "../requests/request-options.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { CompiledRules, rulesWithDefaults } from "./compile.js";
@@ -45,21 +45,21 @@ export class RuleExplainer<Req> {
 
   /** What each rule does with a request, in their order. */
   async explain(request: Req): Promise<Explanation<Req>[]> {
-    const meeting = new Meeting(request, { decisionName: "rateLimit" }, this.#settings);
-    const fitting = new Set(this.#rules.index?.find(meeting) ?? this.#rules.http);
+    const context = new RequestContext(request, { decisionName: "rateLimit" }, this.#settings);
+    const fitting = new Set(this.#rules.index?.find(context) ?? this.#rules.http);
     return asWhole(
       await Promise.all(
         this.all.map((rule) =>
-          fitting.has(rule) ? explainFitting(rule, meeting) : ({ rule, says: "passes", because: misfitOf(rule, meeting) } as const),
+          fitting.has(rule) ? explainFitting(rule, context) : ({ rule, says: "passes", because: misfitOf(rule, context) } as const),
         ),
       ),
     );
   }
 }
 
-async function explainFitting<Req>(rule: CompiledRule<Req>, meeting: Meeting<Req>): Promise<Explanation<Req>> {
+async function explainFitting<Req>(rule: CompiledRule<Req>, context: RequestContext<Req>): Promise<Explanation<Req>> {
   try {
-    const asked = await rule.ask(meeting);
+    const asked = await rule.ask(context);
     if (asked === "missing-key") return { rule, says: "rejects" };
     return typeof asked === "string" ? { rule, says: "passes", because: asked } : { rule, says: "counts", check: asked };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type CountedKey, type Key, type KeyDigest, type KeyPart, namedAddress } from "../limits/key.js";
 import { entryValue } from "../requests/descriptor.js";
 import type { KeyFunction } from "../requests/functions.js";
-import { type Meeting, noRoute, type RouteOf } from "../requests/request-context.js";
+import { noRoute, type RequestContext, type RouteOf } from "../requests/request-context.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { isHeaderName, nearest } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
@@ -57,10 +57,10 @@ export interface KeyNames<Req> {
 }
 
 /** Answers the key as the app or the request gives it; undefined if it is missing. */
-type PlainSource<Req> = (meeting: Meeting<Req>) => Promised<Key | undefined>;
+type PlainSource<Req> = (context: RequestContext<Req>) => Promised<Key | undefined>;
 
 /** The same, with digests in place of secrets. */
-type Source<Req> = (meeting: Meeting<Req>) => Promised<CountedKey | undefined>;
+type Source<Req> = (context: RequestContext<Req>) => Promised<CountedKey | undefined>;
 
 /** A rule's `key`, compiled. */
 export interface KeySource<Req> {
@@ -83,7 +83,7 @@ interface PlainKeySource<Req> extends KeySource<Req> {
  * @throws FloodgateError `FLOODGATE_UNKNOWN_KEY` unless each key is a function or a known name.
  */
 export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>, match: CompiledMatch | undefined): KeySource<Req> {
-  const routeOf = (meeting: Meeting<Req>): string | undefined => ruleRoute(meeting, match);
+  const routeOf = (context: RequestContext<Req>): string | undefined => ruleRoute(context, match);
   if (typeof key === "function") return ofFunction(key as KeyFunction<Req>, routeOf);
   const ofName = (name: unknown): KeySource<Req> => {
     checkKind(where, name, match);
@@ -102,15 +102,15 @@ export function keySource<Req>(where: string, key: unknown, names: KeyNames<Req>
 }
 
 function ofFunction<Req>(key: KeyFunction<Req>, routeOf: RouteOf<Req>): PlainKeySource<Req> {
-  const of: PlainSource<Req> = (meeting) => meeting.key(key, routeOf);
+  const of: PlainSource<Req> = (context) => context.key(key, routeOf);
   return { of, secrecy: false, addresses: false, readsAddress: key.length > 1, mayBeMissing: true };
 }
 
 function ofAll<Req>(parts: readonly Source<Req>[]): Source<Req> {
-  return (meeting) => {
+  return (context) => {
     const values: ReturnType<Source<Req>>[] = [];
     try {
-      for (const part of parts) values.push(part(meeting));
+      for (const part of parts) values.push(part(context));
     } catch (error) {
       abandon(values);
       throw error;
@@ -146,9 +146,9 @@ export function withAddresses<Req>({ addresses }: KeySource<Req>, key: Key, ipv6
 function builtInSource<Req>(name: string, routeOf: RouteOf<Req>): PlainKeySource<Req> | undefined {
   switch (name) {
     case "ip":
-      return { of: (meeting) => meeting.ip(), secrecy: false, addresses: true, readsAddress: true, mayBeMissing: true };
+      return { of: (context) => context.ip(), secrecy: false, addresses: true, readsAddress: true, mayBeMissing: true };
     case "route":
-      return { ...certain, of: (meeting) => routeOf(meeting) ?? noRoute() };
+      return { ...certain, of: (context) => routeOf(context) ?? noRoute() };
     case "global":
       return { ...certain, of: () => "global" };
     default:
@@ -160,7 +160,7 @@ const certain = { secrecy: false, addresses: false, readsAddress: false, mayBeMi
 
 function headerSource<Req>(name: string): PlainKeySource<Req> | undefined {
   const header = name.startsWith(headerMark) ? name.slice(headerMark.length).toLowerCase() : undefined;
-  return isHeaderName(header) ? { ...certain, of: (meeting) => meeting.header(header) || undefined, mayBeMissing: true } : undefined;
+  return isHeaderName(header) ? { ...certain, of: (context) => context.header(header) || undefined, mayBeMissing: true } : undefined;
 }
 
 /** The rule matches only descriptors that have the entry. An empty value is a value like others. */
@@ -190,13 +190,13 @@ function checkKind(where: string, given: unknown, match: CompiledMatch | undefin
 
 function digested<Req>(of: PlainSource<Req>, digests: KeyDigests): Source<Req> {
   const digest = (key: Key | undefined): KeyDigest | undefined => (key === undefined ? undefined : digests.digest(key));
-  return (meeting) => andThen<Key | undefined, KeyDigest | undefined>(of(meeting), digest);
+  return (context) => andThen<Key | undefined, KeyDigest | undefined>(of(context), digest);
 }
 
 /** The rule's own path if it has no `*`, else the framework's route, else the rule's path. */
-function ruleRoute<Req>(meeting: Meeting<Req>, match: CompiledMatch | undefined): string | undefined {
-  const own = match?.paths === undefined ? undefined : match.pattern(meeting.path);
-  return own === undefined || own.includes("*") ? (meeting.route ?? own) : own;
+function ruleRoute<Req>(context: RequestContext<Req>, match: CompiledMatch | undefined): string | undefined {
+  const own = match?.paths === undefined ? undefined : match.pattern(context.path);
+  return own === undefined || own.includes("*") ? (context.route ?? own) : own;
 }
 
 function unknownKey<Req>(where: string, key: unknown, names: KeyNames<Req>): FloodgateError {

@@ -2,7 +2,7 @@ import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import type { CostFunction } from "../requests/functions.js";
 import type { Duration } from "../support/duration.js";
 import type { Promised } from "../support/promises.js";
-import type { BanOptions } from "./ban.js";
+import type { BanOptions } from "./bans.js";
 import type { Exempt } from "./exempt.js";
 import type { KeyOption } from "./key-source.js";
 import type { Match } from "./match.js";

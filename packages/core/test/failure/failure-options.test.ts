@@ -68,5 +68,5 @@ test("1 / n is a valid share for every whole n", () => {
 });
 
 test.each([undefined, "allow", "deny", memory, { store: memory }])("onStoreError accepts %o", (onStoreError) => {
-  expect(make({ onStoreError, timeoutMs: 2 ** 31 - 1 }).guard.mode).toBe("async");
+  expect(make({ onStoreError, timeoutMs: 2 ** 31 - 1 }).store.mode).toBe("async");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../../store-memory/src/index.js";
-import { type NamedCheck, type NamedDecisions, type Outcome, RateLimit } from "../../src/adapter.js";
+import { checkNamed, type NamedCheck, type NamedDecisions, type Outcome, RateLimit } from "../../src/adapter.js";
 import type { FloodgateEvent, Rule } from "../../src/index.js";
 import { reader } from "../reader.js";
 
@@ -16,7 +16,7 @@ const small: Rule<object> = { name: "small", limit: 2, window };
 const large: Rule<object> = { name: "large", key: "global", limit: 10, window, plans: { pro: { limit: 100 } } };
 
 function check(limit: RateLimit<object>, ...named: NamedCheck[]): NamedDecisions {
-  return limit.check(named) as NamedDecisions;
+  return checkNamed(limit, named) as NamedDecisions;
 }
 
 describe("rules that are checked by name", () => {

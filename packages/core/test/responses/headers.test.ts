@@ -18,7 +18,7 @@ function decide(name: string, policy: Parameters<typeof createLimit>[1], cost: n
 }
 
 const write = (option: HeadersOption | undefined, decisions: Decision[]): Record<string, string> => {
-  const report = { decisions, reported: decisions[0] as Decision, meeting: { before: undefined }, rejected: !decisions[0]?.allowed };
+  const report = { decisions, reported: decisions[0] as Decision, context: { previous: undefined }, rejected: !decisions[0]?.allowed };
   return Object.fromEntries((headerWriter("rateLimit", option)?.(report) ?? []).map(({ name, value }) => [name, value]));
 };
 

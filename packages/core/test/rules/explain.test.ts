@@ -104,7 +104,7 @@ describe("why a rule does not count a request", () => {
     ["no-key", { key: "user", mode: "shadow", onMissingKey: "reject" }, {}],
     ["counts", { key: "user", mode: "shadow" }, {}],
     ["no-key", { mode: "shadow" }, { ip: undefined }],
-    ["watched-fault", { key: "route", mode: "shadow" }, {}],
+    ["shadow-fault", { key: "route", mode: "shadow" }, {}],
     ["rejects", { key: "user", onMissingKey: "reject" }, {}],
     ["fails", { key: "user", onMissingKey: "error" }, {}],
     ["fails", { key: "user" }, { ip: undefined }],

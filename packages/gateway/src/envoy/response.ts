@@ -1,5 +1,5 @@
 import type { Policy } from "@floodgate/core";
-import type { DescriptorStatus, DescriptorsOutcome } from "@floodgate/core/adapter";
+import type { DescriptorStatus, DescriptorsOutcome } from "../service/descriptors.js";
 import { code, type LimitMessage, type ResponseMessage, type StatusMessage, unit } from "./messages.js";
 
 /** The answer to Envoy. */

@@ -1,6 +1,6 @@
 import { FloodgateError, type Limiter, type RuleSource, type Store } from "@floodgate/core";
 import {
-  type DescriptorsOutcome,
+  checkNamed,
   type NamedCheck,
   type NamedDecisions,
   type Outcome,
@@ -8,18 +8,19 @@ import {
   RateLimit,
   type RateLimitOptions,
   reducedCapacity,
+  unlimited,
 } from "@floodgate/core/adapter";
 import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
+import { type DescriptorsOutcome, decideDescriptors, undecided } from "./descriptors.js";
 import { type GatewayRequest, gatewayReader } from "./request.js";
 
 /** What `serve` and `gateway` need of a `RateLimit`. */
 export type GatewayLimit = Pick<
-  RateLimit<GatewayRequest>,
+  PendingLimit,
   "decide" | "decideDescriptors" | "check" | "rules" | "limiters" | "store" | "source" | "close"
 >;
 
 const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
-const pass: Outcome = { ...none, action: "pass", status: 200, body: { text: "", contentType: "text/plain" } };
 const unavailable: Outcome = {
   ...none,
   action: "reject",
@@ -50,7 +51,7 @@ export function inOwnWords(message: string): string {
 export type RulesCheck = (rules: RuleSet) => void;
 
 /** A `RateLimit` whose rules may still be missing. Until they arrive, each request is decided as `onStoreError` says. */
-export class PendingLimit implements GatewayLimit {
+export class PendingLimit {
   readonly store: Store;
   readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
   #limit: RateLimit<GatewayRequest> | undefined;
@@ -86,19 +87,18 @@ export class PendingLimit implements GatewayLimit {
 
   decide(request: GatewayRequest): Promised<Outcome> {
     if (this.#limit !== undefined) return this.#limit.decide(request);
-    return this.#options.onStoreError === "deny" ? unavailable : pass;
+    return this.#options.onStoreError === "deny" ? unavailable : unlimited;
   }
 
   check(named: readonly NamedCheck[]): Promised<NamedDecisions> {
-    if (this.#limit !== undefined) return this.#limit.check(named);
+    if (this.#limit !== undefined) return checkNamed(this.#limit, named);
     const nothing = named.map(() => undefined);
     return { allowed: this.#options.onStoreError !== "deny", decision: undefined, checks: nothing, decisions: nothing };
   }
 
   decideDescriptors(requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
-    if (this.#limit !== undefined) return this.#limit.decideDescriptors(requests);
-    const outcome = this.#options.onStoreError === "deny" ? unavailable : pass;
-    return { outcome, statuses: requests.map(() => ({ allowed: outcome === pass, decision: undefined })) };
+    if (this.#limit !== undefined) return decideDescriptors(this.#limit, requests);
+    return undecided(this.#options.onStoreError === "deny" ? unavailable : unlimited, requests.length);
   }
 
   get rules(): readonly CompiledRule<GatewayRequest>[] {

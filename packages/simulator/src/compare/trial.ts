@@ -48,7 +48,7 @@ export async function replayTrial(
       const others = [...policies].slice(1).map(([name, policy]) => createLimiter({ name, policy, store }));
       replay.onDecision = (key, decision) => {
         const decisions = [decision];
-        for (const { guard, limit } of others) decisions.push(guard.consume(limit, key, decision.cost));
+        for (const { limit } of others) decisions.push(store.consume(limit, key, decision.cost));
         onDecisions(key, replay.nowMs, decisions);
       };
       replay.onEvent = (event) => {

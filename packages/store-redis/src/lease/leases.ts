@@ -299,6 +299,13 @@ function decisionOf(grant: Grant, { known }: LeaseTable, cost: number, remaining
   const { quota } = limit.policy;
   // Units of an earlier window may be left, while Redis has begun the next one.
   const left = Math.max(0, Math.min(remaining, quota - cost));
-  const made = decision(limit, quota, true, left, 0, resetMs, 0, cost, charge.atMs);
+  const made = decision(limit, cost, {
+    allowed: true,
+    remaining: left,
+    retryAfterMs: 0,
+    resetAfterMs: resetMs,
+    delayMs: 0,
+    atMs: charge.atMs,
+  });
   return inState(made, charge.state as number);
 }

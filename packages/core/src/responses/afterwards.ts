@@ -1,7 +1,7 @@
 import type { Decision } from "../decide/decision.js";
-import { heard } from "../events/listeners.js";
-import { giveBack, settle } from "../limits/settle.js";
-import type { StoreClient } from "../limits/store-client.js";
+import { activeListener } from "../events/listeners.js";
+import type { StoreClient } from "../limits/limiter.js";
+import { checkRealCost, settleDecision, tellRefund, tellSettlement } from "../limits/settle.js";
 import type { CostFunction } from "../requests/functions.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { reasonOf, shown } from "../support/errors.js";
@@ -77,7 +77,7 @@ function refunds(answer: unknown): boolean {
 
 function refund<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
   return runInBackground(
-    () => giveBack(client.guard, check.limit, check.key, decision, client.onEvent),
+    () => tellRefund(settleDecision(client.guard, check.limit, check.key, decision, 0), eventOf(check, decision), client.onEvent),
     (error) => failed("refund-failed", check, client, error),
   );
 }
@@ -93,11 +93,18 @@ function charge<Req>(
   const { rule, limit, key } = check;
   return runInBackground(
     () =>
-      andThen<unknown, unknown>(real.of(rule.settle, status), (cost) =>
-        cost === undefined ? undefined : settle(client.guard, limit, key, decision, cost as number, client.onEvent),
-      ),
+      andThen<unknown, unknown>(real.of(rule.settle, status), (answer) => {
+        if (answer === undefined) return undefined;
+        const cost = checkRealCost(answer);
+        const change = settleDecision(client.guard, limit, key, decision, cost);
+        return tellSettlement(change, { ...eventOf(check, decision), cost }, client.onEvent);
+      }),
     (error) => failed("settle-failed", check, client, error),
   );
+}
+
+function eventOf<Req>({ limit, key }: RuleCheck<Req>, decision: Decision): { name: string; key: string; decision: Decision } {
+  return { name: limit.name, key, decision };
 }
 
 /** Reports a failure after the response, by event or on the console. */
@@ -108,7 +115,7 @@ function failed<Req>(
   error: unknown,
 ): void {
   const whose = check === undefined ? {} : { name: check.limit.name, key: check.key };
-  heard(onEvent)?.({ type, ...whose, error });
+  activeListener(onEvent)?.({ type, ...whose, error });
   if (onEvent !== undefined) return;
   const { code, why } = reasonOf(error);
   const rule = check === undefined ? "" : ` under ${shown(check.limit.name)}`;

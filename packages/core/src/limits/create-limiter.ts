@@ -1,0 +1,111 @@
+import { toPolicy } from "../algorithms/policy.js";
+import type { Policy, PolicyOptions } from "../algorithms/registry.js";
+import { checkLease, checkName, createLimit } from "../decide/limit.js";
+import { checkStore, type Mode, type Store } from "../decide/store.js";
+import { isZero, ZeroLimits } from "../decide/zero-limits.js";
+import type { EventListener } from "../events/events.js";
+import { emitWarning, listenerOf } from "../events/listeners.js";
+import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
+import { guardStore } from "../failure/store-guard.js";
+import { shown } from "../support/errors.js";
+import { checkOptions, functionOrNothing } from "../support/options.js";
+import { WeakList } from "../support/weak-list.js";
+import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
+import { type Limiter, NamedLimiter } from "./limiter.js";
+import { claimNames, meaningOf } from "./names.js";
+import { type ReceiptSecret, Receipts } from "./receipt.js";
+
+export interface LimiterOptions<M extends Mode> extends FailureOptions {
+  /** Appears in headers, keys and events. One name on one store is one count. */
+  name: string;
+  /** The limit: `fixedWindow({ limit: 5, window: "1m" })`, or the same as a plain object, as in a rules file. */
+  policy: Policy | PolicyOptions;
+  /** Where the counts are kept: `memoryStore()`, `redisStore(client)`, or your own. */
+  store: Store<M>;
+  /** Called with each event: decisions, refunds, settlements, store errors, breaker changes. */
+  onEvent?: EventListener;
+  /** Signs and checks receipts: a string of at least 32 characters, or several. The first one signs, and all are accepted. */
+  receiptSecret?: ReceiptSecret;
+  /**
+   * Whether this process takes units of a busy key ahead, in one step, and spends them without asking the store. Default: as the store is
+   * set up. Only a Redis store leases. Not with `leakyBucket` and `countRejected`.
+   */
+  lease?: boolean;
+}
+
+/**
+ * Makes a limiter: a named policy on a store.
+ *
+ *     const limiter = createLimiter({ name: "login", policy: slidingWindowLog({ limit: 5, window: "15m" }), store: memoryStore() });
+ *     const { allowed, retryAfterMs } = limiter.consume("user:42");
+ *
+ * @throws FloodgateError if an option is invalid, or another policy has this name on the store.
+ */
+export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limiter<M> {
+  const where = "createLimiter";
+  checkOptions(
+    where,
+    options,
+    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret", "lease"],
+    'createLimiter({ name: "api", policy, store: memoryStore() })',
+  );
+  const name = checkName(where, options.name);
+  const policy = toPolicy(where, options.policy);
+  const lease = checkLease(where, options.lease, [policy]);
+  const store = checkStore(where, options.store);
+  functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
+  const receipts = Receipts.of(where, options);
+  const guard = guardStore(where, store, options);
+  const giveNameBack = claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
+  guard.listen();
+  const limit = createLimit(name, policy, lease);
+  const onEvent = listenerOf(options.onEvent);
+  const counted = {
+    name,
+    limit,
+    settled: limit,
+    limits: () => [{ plan: undefined, limit }],
+    rejections: undefined,
+    keyText: keyTextOf(name, onEvent),
+  };
+  const client = { guard: isZero(limit) ? new ZeroLimits(guard) : guard, onEvent, receipts };
+  let isOpen = true;
+  const limiter: Limiter<M> = new NamedLimiter(store, client, counted, () => {
+    openLimiters.delete(limiter);
+    if (isOpen) giveNameBack();
+    isOpen = false;
+    guard.close();
+  });
+  openLimiters.add(limiter);
+  return limiter;
+}
+
+/** The limiters of `createLimiter` in this process that are not closed. */
+export const openLimiters: WeakList<Limiter> = new WeakList();
+
+/** The default `ipv6Prefix` of middlewares. */
+const ipv6Prefix = 56;
+
+/** How many keys a limiter looks at for addresses: a mistake shows early. */
+const mostLooks = 1000;
+
+/** The text of a limiter's keys. Warns once if keys are IPv6 addresses. */
+function keyTextOf(name: string, onEvent: EventListener | undefined): (key: LimiterKey) => string {
+  let looksLeft = mostLooks;
+  return (key) => {
+    if (looksLeft > 0) {
+      looksLeft--;
+      const address = [key].flat().find(isClientIpv6);
+      if (address !== undefined) {
+        looksLeft = 0;
+        emitWarning(
+          onEvent,
+          "FLOODGATE_KEY_PER_ADDRESS",
+          `The limiter ${shown(name)} was given the IPv6 address ${shown(address)} as a key. One client has 2^64 addresses or more, so this limits nobody. Write limiter.consume(clientKey(ip)): that is the client's network.`,
+          `FLOODGATE_KEY_PER_ADDRESS ${name}`,
+        );
+      }
+    }
+    return isMissingKeyIp(key) ? namedMissingKeyText(key, ipv6Prefix) : encodeKey(key);
+  };
+}

@@ -1,0 +1,137 @@
+import type { CombinedDecision, Decision } from "../decide/decision.js";
+import type { Check } from "../decide/limit.js";
+import type { StoreClient } from "../limits/limiter.js";
+import type { RequestContext } from "../requests/request-context.js";
+import type { RuleCheck } from "../rules/compiled-rule.js";
+import { type Afterwards, afterwards, type RefundWhen } from "./afterwards.js";
+import { type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
+import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
+
+/** What a rule asked of the store: which limit, for which key (as text), at which cost. */
+export interface CheckedRule extends Check {
+  readonly rule: { readonly name: string };
+}
+
+/** What an adapter does with a request. */
+export interface Outcome {
+  readonly action: "pass" | "reject";
+  readonly headers: readonly Header[];
+  /** The most restrictive decision; undefined if no limit applied. */
+  readonly decision: Decision | undefined;
+  /** How long to hold a request that passes, in milliseconds. */
+  readonly delayMs: number;
+  /** The status of a rejection, and its body unless `onLimited` answers. */
+  readonly status: number;
+  readonly body: Body;
+  /** What the rules asked of the store, and the decision of each. Both are empty if no rule counted the request. */
+  readonly checks: readonly CheckedRule[];
+  readonly decisions: readonly Decision[];
+  /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
+  readonly sent: Afterwards | undefined;
+}
+
+const noBody: Body = { text: "", contentType: "text/plain" };
+const nothing: readonly never[] = [];
+const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions: nothing, sent: undefined } as const;
+
+/** Of a request that no limit applies to. */
+export const unlimited: Outcome = { action: "pass", headers: nothing, status: 200, body: noBody, ...undecided };
+
+/** A rejection is no answer to keep. */
+const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
+
+/** Which of the enforced decisions a response shows. */
+export type Shown = (decisions: readonly Decision[]) => readonly Decision[];
+
+/** The options of responses. */
+export interface ResponseOptions {
+  /** The response headers: `"standard"` (default), `"draft-7"`, `"draft-6"`, `"legacy"`, `["standard", "legacy"]`, or `false` for none. */
+  headers?: HeadersOption;
+  /** Answers every 429 in place of the problem+json body: a text (text/plain), or an object (JSON). The headers and the status stay. */
+  body?: string | object;
+  /** Whether to refund a request, by its response status: `(status) => status < 400`. 499 if the client disconnected early. */
+  refundWhen?: RefundWhen;
+}
+
+/** Makes the outcomes of one middleware from decisions. */
+export class Responder<Req> {
+  readonly #client: StoreClient;
+  readonly #writeHeaders: ReturnType<typeof headerWriter>;
+  readonly #refundWhen: RefundWhen | undefined;
+  /** The body of every 429. Undefined for the default, which says which limits were exceeded. */
+  readonly #body: Body | undefined;
+  /** Whether a request is rejected if the store cannot decide it. */
+  readonly #failsClosed: boolean;
+
+  /** @throws FloodgateError if an option is wrong. */
+  constructor(where: string, options: ResponseOptions & { readonly onStoreError?: unknown }, client: StoreClient) {
+    this.#writeHeaders = headerWriter(where, options.headers);
+    this.#body = staticBody(where, options);
+    this.#refundWhen = options.refundWhen;
+    this.#failsClosed = options.onStoreError === "deny";
+    this.#client = client;
+  }
+
+  /** @param shown which of the enforced decisions the response shows. Default: all. */
+  outcomeOf(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, shown?: Shown): Outcome {
+    const { allowed, decision, all } = whole;
+    let hasShadow = false;
+    let mayChange = this.#refundWhen !== undefined;
+    for (const { shadow, rule } of checks) {
+      if (shadow === true) hasShadow = true;
+      if (rule.settle !== undefined) mayChange = true;
+    }
+    let enforced = hasShadow ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
+    if (shown !== undefined) enforced = shown(enforced);
+    let headers: Header[] = [];
+    // The numbers of a degraded decision are unknown.
+    if (this.#writeHeaders !== undefined && enforced.length > 0 && !decision.degraded) {
+      context.reported = decision;
+      headers = this.#writeHeaders({ decisions: enforced, reported: decision, context, rejected: !allowed });
+    }
+    if (!allowed) return this.#reject(headers, enforced, checks, whole);
+    let delayMs = 0;
+    for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
+    const sent = mayChange ? afterwards(context.request, checks, all, this.#refundWhen, this.#client) : undefined;
+    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, sent };
+  }
+
+  #reject(
+    headers: Header[],
+    enforced: readonly Decision[],
+    checks: readonly RuleCheck<Req>[],
+    { decision, all }: CombinedDecision,
+  ): Outcome {
+    const retryAfter = retryAfterSeconds(decision);
+    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
+    headers.push(noStore);
+    const unavailable = decision.degraded && this.#failsClosed;
+    let body = unavailable ? undefined : this.#body;
+    if (body === undefined) {
+      const violated: string[] = [];
+      for (const { allowed, name } of enforced) if (!allowed) violated.push(name);
+      body = unavailable ? reducedCapacity(violated, retryAfter) : quotaExceeded(violated, decision, retryAfter);
+    }
+    return {
+      action: "reject",
+      headers,
+      decision,
+      delayMs: 0,
+      status: unavailable ? 503 : 429,
+      body,
+      checks,
+      decisions: all,
+      sent: undefined,
+    };
+  }
+
+  /** @param names the rules for which the request has no key. */
+  rejectKeyless(names: Iterable<string>): Outcome {
+    return rejection(429, this.#body ?? quotaExceeded([...new Set(names)], undefined, undefined));
+  }
+}
+
+/** Rejects a request that no store has decided. */
+export function rejection(status: number, body: Body): Outcome {
+  return { action: "reject", headers: [noStore], status, body, ...undecided };
+}

@@ -1,0 +1,211 @@
+import { slidingWindowLog } from "../algorithms/sliding-window-log.js";
+import { blockedDecision, isBlocked } from "../decide/blocks.js";
+import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
+import { decideChecks, type Guard } from "../decide/guard.js";
+import type { Check } from "../decide/limit.js";
+import { createLimit, type Limit } from "../decide/limit.js";
+import type { Blocked } from "../decide/store.js";
+import { isZero } from "../decide/zero-limits.js";
+import { activeListener } from "../events/listeners.js";
+import { msUntil } from "../failure/deadlines.js";
+import { runningMs } from "../failure/running-clock.js";
+import type { StoreClient } from "../limits/limiter.js";
+import { type Duration, durationText, parseDuration } from "../support/duration.js";
+import { inside } from "../support/errors.js";
+import { checkOptions, wholeNumber } from "../support/options.js";
+import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { steadyMs } from "../support/runtime.js";
+
+/** Bans a key for a while after repeated rejections. */
+export interface BanOptions {
+  /** The number of rejections that starts a ban. */
+  readonly after: number;
+  /** The time in which rejections are counted. */
+  readonly within: Duration;
+  /** How long the key is banned. Requests during the ban do not extend it. */
+  readonly for: Duration;
+}
+
+/**
+ * Counts the rejections of a key in the store, like any other limit, and blocks the key there when there are too many. The store turns a
+ * banned key away in the step that checks the limit. Rejections by a deny cache are counted too; those by a ban or a block are not.
+ */
+export class Ban {
+  readonly rejections: Limit;
+  readonly forMs: number;
+  readonly #name: string;
+  readonly #strikes = new Strikes();
+
+  /** @throws FloodgateError if a number or a duration is invalid. */
+  constructor(where: string, name: string, options: BanOptions) {
+    const place = `${where}: ban`;
+    const { after, within, forMs } = inside(["ban"], () => {
+      checkOptions(place, options, ["after", "within", "for"], 'ban: { after: 10, within: "1m", for: "1h" }');
+      return {
+        after: wholeNumber(place, "after", options.after, 1, 10),
+        within: parseDuration(options.within, "within"),
+        forMs: parseDuration(options.for, "for"),
+      };
+    });
+    this.forMs = forMs;
+    this.#name = name;
+    // The name of a rule is ASCII, so none is this.
+    this.rejections = createLimit(`${name}·rejections`, slidingWindowLog({ limit: after, window: durationText(within) }));
+  }
+
+  /** Whether the next rejection of a key may start a ban, as far as this process knows. */
+  mayBegin(key: string): boolean {
+    return this.#strikes.mayBeLast(key);
+  }
+
+  /** Counts a rejection. Returns the ban if there is one now: of several processes that count the last rejection, one starts it. */
+  strike(guard: Guard, key: string): Promised<Blocked | undefined> {
+    if (guard.mode === "sync") return this.#strike(guard, key);
+    this.#strikes.begin(key);
+    const failed = (error: unknown): never => {
+      this.#strikes.end(key, undefined);
+      throw error;
+    };
+    try {
+      const strike = this.#strike(guard, key);
+      return isPromise(strike) ? strike.then(undefined, failed) : strike;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  #strike(guard: Guard, key: string): Promised<Blocked | undefined> {
+    return andThen<Decision, Blocked | undefined>(guard.consume(this.rejections, key, 1), (counted) => {
+      const left = counted.allowed ? counted.remaining : 0;
+      this.#strikes.end(key, counted.degraded ? undefined : left);
+      // During an outage no ban starts. The next rejection starts it.
+      return counted.degraded || left > 0 ? undefined : guard.block(this.#name, key, this.forMs, "ban");
+    });
+  }
+}
+
+/** A check of a rule that may have a ban. */
+interface BanCheck extends Check {
+  readonly rule: { readonly name: string; readonly shadow: boolean; readonly ban: Ban | undefined };
+}
+
+/**
+ * Decides checks, and counts the rejections of rules with a ban, except rejections by a ban or a block. Only a rejection that may begin a
+ * ban waits for the store, within the timeout of the whole decision.
+ */
+export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
+  const { guard } = client;
+  const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
+  return andThen<CombinedDecision, CombinedDecision>(decideChecks(guard, checks), (whole) => {
+    let counted: Promised<Decision>[] | undefined;
+    let waits = false;
+    for (let i = 0; i < checks.length; i++) {
+      const check = checks[i] as BanCheck;
+      const decision = whole.all[i] as Decision;
+      const { ban } = check.rule;
+      // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
+      if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || isBlocked(decision)) continue;
+      counted ??= [...whole.all];
+      counted[i] = strike(check, ban, decision, client, deadlineMs);
+      waits ||= isPromise(counted[i]);
+    }
+    if (counted === undefined) return whole;
+    const decisions = waits ? Promise.all(counted) : (counted as Decision[]);
+    return andThen<readonly Decision[], CombinedDecision>(decisions, (all) => combine(checks, all, (decision) => decision));
+  });
+}
+
+/** Counts a rejection towards a ban. Returns the decision that the client gets. */
+function strike(
+  { rule: { name, shadow }, key }: BanCheck,
+  ban: Ban,
+  decision: Decision,
+  { guard, onEvent }: StoreClient,
+  deadlineMs: number,
+): Promised<Decision> {
+  const failed = (error: unknown): void => activeListener(onEvent)?.({ type: "store-error", error });
+  // In shadow mode the client never sees the rejection, so it need not wait for the ban.
+  const waits = !shadow && ban.mayBegin(key);
+  const afterStrike = (blocked: Blocked | undefined): Decision => {
+    if (blocked === undefined) return decision;
+    if (blocked.begun) {
+      activeListener(onEvent)?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
+      // The rejections that led to the ban no longer count. No request waits for that.
+      runInBackground(() => guard.reset(ban.rejections, key), failed);
+    }
+    return blockedDecision(decision, blocked.leftMs);
+  };
+  const fault = (error: unknown): Decision => {
+    failed(error);
+    return decision;
+  };
+  let counted: Promised<Decision>;
+  try {
+    counted = andThen<Blocked | undefined, Decision>(ban.strike(guard, key), afterStrike);
+  } catch (error) {
+    return fault(error);
+  }
+  if (!isPromise(counted)) return counted;
+  const settled = counted.then(undefined, fault);
+  return waits ? guard.atMost(msUntil(deadlineMs), settled).then(undefined, () => decision) : decision;
+}
+
+/** What this process knows about the rejections of a key. */
+interface Known {
+  /** The rejections left until a ban, from the store's last answer; 0 if unknown. */
+  left: number;
+  /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
+  alone: boolean;
+  atMs: number;
+  /** Strikes in flight to the store. */
+  pending: number;
+}
+
+/** Far more keys than are rejected at once. A key that is not remembered costs a round trip. */
+const maxKeys = 10_000;
+
+/** After this time, other processes may have counted. */
+const knownForMs = 1000;
+
+/** Tells which rejection of a key may start a ban, so that only that rejection waits for the store. */
+class Strikes {
+  readonly #keys = new Map<string, Known>();
+
+  /** Whether the next rejection of a key may start a ban. False only if it certainly does not. */
+  mayBeLast(key: string): boolean {
+    const known = this.#keys.get(key);
+    if (known === undefined || steadyMs() - known.atMs > knownForMs) return true;
+    return !known.alone || known.left - known.pending <= 1;
+  }
+
+  begin(key: string): void {
+    const known = this.#keys.get(key);
+    if (known !== undefined) {
+      known.pending++;
+      return;
+    }
+    const nowMs = steadyMs();
+    this.#forgetOld(nowMs);
+    this.#keys.set(key, { left: 0, alone: false, atMs: nowMs, pending: 1 });
+  }
+
+  /** The map is ordered by the last answers. */
+  #forgetOld(nowMs: number): void {
+    for (const [key, { atMs, pending }] of this.#keys) {
+      if (this.#keys.size < maxKeys && (pending > 0 || nowMs - atMs <= knownForMs)) return;
+      this.#keys.delete(key);
+    }
+  }
+
+  /** @param left how many more rejections start a ban; undefined if the store did not say. */
+  end(key: string, left: number | undefined): void {
+    const known = this.#keys.get(key);
+    if (known === undefined) return;
+    this.#keys.delete(key);
+    known.pending--;
+    known.alone = left !== undefined && known.left - left === 1;
+    known.left = left ?? 0;
+    known.atMs = steadyMs();
+    if (known.left > 0 || known.pending > 0) this.#keys.set(key, known);
+  }
+}

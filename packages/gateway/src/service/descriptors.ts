@@ -1,0 +1,146 @@
+import type { Decision } from "@floodgate/core";
+import { type Descriptor, isPromise, type Outcome, type Promised, type RateLimit, type RequestContext } from "@floodgate/core/adapter";
+import type { Asked as AskedBy, CompiledRule, RuleCheck } from "@floodgate/core/rules";
+import { mostRestrictive } from "@floodgate/core/store";
+import type { GatewayRequest } from "./request.js";
+
+type Asked = AskedBy<GatewayRequest>;
+
+/** What became of one descriptor of a request to Envoy's rate limit service. */
+export interface DescriptorStatus {
+  /** Whether all enforced limits of this descriptor allow it. The whole request passes only if all descriptors do. */
+  readonly allowed: boolean;
+  /** The most restrictive decision of its enforced limits; undefined if none applied. */
+  readonly decision: Decision | undefined;
+}
+
+/** The result for all descriptors of one request: all were charged, or none was. */
+export interface DescriptorsOutcome {
+  readonly outcome: Outcome;
+  /** One for each descriptor, in order. */
+  readonly statuses: readonly DescriptorStatus[];
+}
+
+/** What one rule asks for one descriptor. */
+interface DescriptorAsk {
+  /** The place of the descriptor in the request. */
+  readonly place: number;
+  readonly hits: number;
+  readonly rule: CompiledRule<GatewayRequest>;
+  readonly asked: Asked;
+}
+
+/**
+ * Decides the descriptors of one request to Envoy's rate limit service in one step: all limits of all descriptors allow and are charged,
+ * or none is.
+ * @throws as `limit.decide` does.
+ */
+export function decideDescriptors(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
+  const failed = (error: unknown): DescriptorsOutcome => undecided(limit.fault(error), requests.length);
+  try {
+    const decided = decide(limit, requests);
+    return isPromise(decided) ? decided.then(undefined, failed) : decided;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
+  const { version } = limit;
+  const contexts = requests.map((request) => limit.context(request));
+  const places: Omit<DescriptorAsk, "asked">[] = [];
+  const answers: Promised<Asked>[] = [];
+  try {
+    contexts.forEach((context, place) => {
+      const descriptor = context.descriptor as Descriptor;
+      for (const rule of version.rules.descriptors.find(descriptor)) {
+        places.push({ place, hits: descriptor.hits, rule });
+        answers.push(rule.ask(context));
+      }
+    });
+  } catch (error) {
+    for (const answer of answers) if (isPromise(answer)) answer.then(undefined, () => undefined);
+    throw error;
+  }
+  const decideAll = (all: readonly Asked[]): Promised<DescriptorsOutcome> => {
+    const asks = places.map((ask, i) => ({ ...ask, asked: all[i] as Asked }));
+    const shared = sharedChecks(asks);
+    const notCounted = asks.filter(({ asked }) => typeof asked === "string");
+    const rules = [...notCounted.map(({ rule }) => rule), ...shared.map(({ check }) => check.rule)];
+    const asked = [...notCounted.map((ask) => ask.asked), ...shared.map(({ check }) => check)];
+    const statuses = (outcome: Outcome): DescriptorsOutcome => {
+      const keyless = new Set(asks.filter((ask) => ask.asked === "missing-key").map(({ place }) => place));
+      if (keyless.size > 0)
+        return { outcome, statuses: requests.map((_, place) => ({ allowed: !keyless.has(place), decision: undefined })) };
+      return { outcome, statuses: statusesOf(requests.length, shared, outcome) };
+    };
+    const outcome = limit.decideAsked(contexts[0] as RequestContext<GatewayRequest>, version, rules, asked, oncePerName);
+    return isPromise(outcome) ? outcome.then(statuses) : statuses(outcome);
+  };
+  return answers.some(isPromise) ? Promise.all(answers).then(decideAll) : decideAll(answers as Asked[]);
+}
+
+/** The outcome of a request whose descriptors no limit has decided. */
+export function undecided(outcome: Outcome, count: number): DescriptorsOutcome {
+  return { outcome, statuses: Array.from({ length: count }, () => ({ allowed: outcome.action === "pass", decision: undefined })) };
+}
+
+/** One check for all descriptors that count under the same limit and key. */
+interface SharedCheck {
+  readonly check: RuleCheck<GatewayRequest>;
+  readonly places: ReadonlySet<number>;
+}
+
+/** The checks of all descriptors, in order. A store takes each limit and key once, so their costs are added. */
+function sharedChecks(asks: readonly DescriptorAsk[]): SharedCheck[] {
+  const byCount = new Map<string, { check: RuleCheck<GatewayRequest>; places: Set<number> }>();
+  for (const { place, hits, asked } of asks) {
+    if (typeof asked === "string") continue;
+    const check = hits === 0 ? { ...asked, look: true } : { ...asked, cost: safe(asked.cost * hits) };
+    const { name, policy } = check.limit;
+    // Unique, because names and state kinds contain no line breaks.
+    const count = `${name}\n${policy.stateKind}\n${check.key}`;
+    const known = byCount.get(count);
+    if (known === undefined) byCount.set(count, { check, places: new Set([place]) });
+    else {
+      known.places.add(place);
+      known.check = bothOf(known.check, check);
+    }
+  }
+  return [...byCount.values()];
+}
+
+function bothOf(a: RuleCheck<GatewayRequest>, b: RuleCheck<GatewayRequest>): RuleCheck<GatewayRequest> {
+  // Plans may differ: the smaller limit holds for both.
+  const limit = b.limit.policy.quota < a.limit.policy.quota ? b.limit : a.limit;
+  if (a.look === true && b.look === true) return { ...a, limit };
+  return { ...(a.look === true ? b : a), limit, cost: a.look === true ? b.cost : b.look === true ? a.cost : safe(a.cost + b.cost) };
+}
+
+function safe(cost: number): number {
+  return Math.min(cost, Number.MAX_SAFE_INTEGER);
+}
+
+/** The status of each of `count` descriptors. A limit of 0 may have rejected the request before other checks were decided. */
+function statusesOf(count: number, shared: readonly SharedCheck[], decided: Outcome): DescriptorStatus[] {
+  const decisions = new Map<unknown, Decision>(decided.checks.map((check, i) => [check, decided.decisions[i] as Decision]));
+  const enforced = Array.from({ length: count }, (): Decision[] => []);
+  for (const { check, places } of shared) {
+    const decision = decisions.get(check);
+    if (decision !== undefined && check.shadow !== true) for (const place of places) enforced[place]?.push(decision);
+  }
+  return enforced.map((own) => {
+    const decision = own.length === 0 ? undefined : mostRestrictive(own);
+    return { allowed: decision?.allowed !== false, decision };
+  });
+}
+
+/** The most restrictive decision of each limit: the headers show a name once. */
+function oncePerName(decisions: readonly Decision[]): readonly Decision[] {
+  const byName = new Map<string, Decision>();
+  for (const decision of decisions) {
+    const known = byName.get(decision.name);
+    byName.set(decision.name, known === undefined ? decision : mostRestrictive([known, decision]));
+  }
+  return [...byName.values()];
+}
