@@ -175,7 +175,7 @@ async function budget(web: Web, http2: boolean, ledger: () => Ledger): Promise<A
     http2,
     limits: [
       {
-        policy: tokenBucket({ capacity, refill: 1, every: "365d" }),
+        policy: tokenBucket({ capacity, refill: capacity, every: "365d" }),
         key: "header:x-run",
         cost: reserved,
         onEvent: (event) => ledger().hear(event),

@@ -46,7 +46,7 @@ export function watchedCases({ adapter, describe, it }: AdapterSuite): void {
         assert.deepEqual(await watched.statuses(3), [200, 200, 200]);
         assert.deepEqual(watched.codes, []);
         const warnings = web.events.flatMap((event) => (event.type === "warning" ? [event.code] : []));
-        assert.deepEqual(warnings, ["FLOODGATE_WATCHED_RULE_FAILS"]);
+        assert.deepEqual(warnings, ["FLOODGATE_SHADOW_RULE_FAILS"]);
       });
     }
 
