@@ -1,10 +1,12 @@
 // What `npm test` says before it does anything. It runs before the packages are installed, so it needs only Node.
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Programs that tests start, and the Debian packages that have them. */
 const programs = {
-  "redis-server": ["redis-server"],
+  "redis-tools": ["redis-server", "redis-check-rdb"],
+  "valkey-tools": ["valkey-server", "valkey-check-rdb"],
   prometheus: ["prometheus"],
   nginx: ["nginx"],
   caddy: ["caddy"],
@@ -18,9 +20,24 @@ const isThere = (name) => folders.some((folder) => existsSync(join(folder, name)
 const missing = Object.keys(programs).filter((debian) => !programs[debian].some(isThere));
 const installs = existsSync("/usr/bin/apt-get") && (process.getuid?.() === 0 || process.env.CI !== undefined);
 
-console.log("All tests: about 7 minutes on two cores. npm run test:quick takes less than one.");
+if (process.argv[2] !== "long") console.log("All tests: about 7 minutes on two cores. npm run test:quick takes less than one.");
 console.log("First: pnpm installs the packages into node_modules, and everything is built (about a minute).");
 if (missing.length === 0) console.log("The servers and the browser that tests start are all here: nothing else is installed.");
-else if (installs) console.log(`Then tests install with apt-get what is missing here: ${missing.join(", ")}.`);
+else if (installs) console.log(`apt-get installs what is missing here: ${missing.join(", ")}.`);
 else console.log(`Some tests fail, because these are missing here: ${missing.join(", ")}. As root or in CI, they are installed.`);
 console.log();
+
+if (missing.length > 0 && installs) {
+  const apt = process.getuid?.() === 0 ? ["apt-get"] : ["sudo", "-n", "--preserve-env=RUNLEVEL,DEBIAN_FRONTEND", "apt-get"];
+  // Debian starts no service in run level 1.
+  const env = { ...process.env, RUNLEVEL: "1", DEBIAN_FRONTEND: "noninteractive" };
+  const run = (...args) => execFileSync(apt[0], [...apt.slice(1), "-o", "DPkg::Lock::Timeout=300", ...args], { env, stdio: "pipe" });
+  for (const args of [["update"], ...missing.map((name) => ["install", "--yes", "--no-install-recommends", name])]) {
+    try {
+      run(...args);
+    } catch (error) {
+      // Its tests say what they lack.
+      console.log(`apt-get ${args.join(" ")} failed: ${error.stderr}`);
+    }
+  }
+}

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { caddy, nginx, redisServer } from "../tools/test-servers/src/index.js";
 import { expectAllStopped } from "./stopped.js";
 
 const run = promisify(execFile);
@@ -16,8 +15,6 @@ const cli = join(import.meta.dirname, "../packages/cli/dist/main.js");
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
 
 describe("the gateway demo", async () => {
-  for (const install of [redisServer, nginx, caddy]) await install();
-
   test("shows one limit for nginx, Caddy and the proxy, and stops all servers in the end", { timeout: 60_000 }, async () => {
     const { stdout } = await run(process.execPath, [join(folder, "demo.mjs")]);
     const rows = [...stdout.matchAll(/^ {2}(nginx|Caddy|the proxy|together) +(\d+) × 200 +(\d+) × 429 +the app received +(\d+)/gm)];

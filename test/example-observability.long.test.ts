@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { prometheusServer } from "../tools/test-servers/src/index.js";
+import { program } from "../tools/test-servers/src/index.js";
 
 const demo = join(import.meta.dirname, "../examples/observability/demo.mjs");
 
@@ -33,8 +33,7 @@ const soon = { interval: 200, timeout: 40_000 };
 test("the observability example shows its traffic in the metrics, on the dashboard and in Prometheus with the alert rules", {
   timeout: 90_000,
 }, async () => {
-  const program = await prometheusServer();
-  await withExample(dirname(program), async (printed) => {
+  await withExample(dirname(program("prometheus")), async (printed) => {
     const metrics = addressAfter("Metrics", printed);
     const results = async (): Promise<string[]> => {
       const text = await (await fetch(metrics)).text();

@@ -16,8 +16,9 @@ const mayKnow: Record<string, readonly string[]> = {
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],
-  dashboard: ["core", "core/store", "core/adapter", "core/rules"],
-  simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory"],
+  // The build bundles pages and what they draw with.
+  dashboard: ["core", "core/store", "core/adapter", "core/rules", "pages/dom"],
+  simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "pages/dom"],
   gateway: [
     ...["core", "core/store", "core/adapter", "core/rules", "store-memory", "store-redis", "rules"],
     ...["metrics", "metrics/prometheus", "dashboard", "dashboard/hono"],

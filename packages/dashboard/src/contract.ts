@@ -1,8 +1,6 @@
 // The JSON between the server and the page. The page imports these types only. All addresses are relative to the mount path.
 //
-//   GET  ./                        the page (static/page.html with the nonce, the title and the styles filled in)
-//   GET  ./page/<module>.js        the browser modules compiled from src/page; the page starts with page/main.js
-//   GET  ./page/uplot.js           uPlot's own module, in place of src/page/uplot.ts
+//   GET  ./                        the page: one file, with its styles, its script, and the nonce of this answer
 //   GET  ./data/overview           Overview
 //   GET  ./data/history?range=     History: "minute" (default), "hour" or "day"
 //   GET  ./data/live               server-sent events: `tick` with a Tick, once a second
@@ -11,7 +9,6 @@
 //   POST ./actions/block           BlockTarget -> KeyAnswer
 //   POST ./actions/unblock         KeyTarget -> KeyAnswer
 //
-// A module finds the others without knowing the mount path: new URL("../data/overview", import.meta.url).
 // A POST needs `Content-Type: application/json`. The key is in the body, so that it stands in no access log.
 // Each refusal is a Problem with a status of 400 or more: 400 invalid, 403 not allowed, 404 unknown, 405, 413, 415, 429 too many streams, 502 the store failed.
 //

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { prometheusServer, promtool } from "@floodgate/test-servers";
+import { promtool } from "@floodgate/test-servers";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { instrumentOf, isExplained, labelsOf, metricsIn } from "./promql.js";
@@ -33,9 +33,7 @@ const unitTests = tests
   .flatMap((name) => (parse(readFileSync(join(__dirname, name), "utf8")) as UnitTests).tests)
   .flatMap((test) => test.alert_rule_test ?? []);
 
-describe("the alert rules", async () => {
-  await prometheusServer();
-
+describe("the alert rules", () => {
   it("are valid", async () => {
     expect(await promtool(["check", "rules", file])).toContain(`${rules.length} rules found`);
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type PrometheusServer, prometheusServer, promtool, startPrometheus } from "@floodgate/test-servers";
+import { type PrometheusServer, promtool, startPrometheus } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { requests, type ScrapedApp, startApp } from "./scraped-app.js";
 
@@ -96,8 +96,7 @@ interface Expected {
   readonly values: Readonly<Record<string, number>>;
 }
 
-describe("a real Prometheus that scrapes an app", async () => {
-  await prometheusServer();
+describe("a real Prometheus that scrapes an app", () => {
   let app: ScrapedApp;
   let prometheus: PrometheusServer;
   /** When everything had been scraped. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { conformsOnRedis } from "./conformance.js";
 
 describe("Valkey", async () => {
-  const valkey = await valkeyServer();
+  const valkey = valkeyServer();
 
   it("is installed in CI; elsewhere a warning says why it is left out", () => {
     expect(valkey !== undefined || process.env["CI"] === undefined).toBe(true);

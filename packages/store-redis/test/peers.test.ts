@@ -166,7 +166,7 @@ test("13: a client that keeps sending is allowed again at the same moment in mem
 });
 
 describe("20: the script is portable Lua, without flags", async () => {
-  test.each(await availableServers())("on $name", async ({ binary }) => {
+  test.each(availableServers())("on $name", async ({ binary }) => {
     const other = await startRedis({ binary });
     const client = new Redis(other.port);
     const api = createLimiter({ name: "api", policy: yearly(1), store: redisStore(client), ...patience });

@@ -83,10 +83,10 @@ function folders(source: string): Plugin {
   };
 }
 
-/** Removes JavaScript of builds before this one. The pages of the dashboard and the types are the compiler's. */
+/** Removes JavaScript of builds before this one. The types are the compiler's. */
 function removeOthers(dist: string, written: ReadonlySet<string>): void {
   for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (!/(?<!\.d)\.m?[jt]s(\.map)?$/.test(file) || file.startsWith(`page${sep}`)) continue;
+    if (!/(?<!\.d)\.m?[jt]s(\.map)?$/.test(file)) continue;
     if (/\.d\.m?ts\.map$/.test(file) || written.has(file)) continue;
     rmSync(join(dist, file));
   }

@@ -8,10 +8,9 @@ export function copyDocs(): void {
   const target = join(packages, "core/docs");
   rmSync(target, { recursive: true, force: true });
   const files = readdirSync(source, { recursive: true, encoding: "utf8" });
-  const published = new Set(files.filter((file) => /\.(?:md|html)$/.test(file)).map((file) => file.split(sep).join("/")));
-  cpSync(source, target, { recursive: true, filter: (file) => !/\.(?!(?:md|html)$)\w+$/.test(file) });
+  const published = new Set(files.filter((file) => file.endsWith(".md")).map((file) => file.split(sep).join("/")));
+  cpSync(source, target, { recursive: true, filter: (file) => !/\.(?!md$)\w+$/.test(file) });
   for (const file of published) {
-    if (!file.endsWith(".md")) continue;
     const copy = join(target, file);
     writeFileSync(copy, withoutDeadLinks(readFileSync(copy, "utf8"), file, published));
   }
@@ -19,10 +18,13 @@ export function copyDocs(): void {
 
 /** A link to a file that is not published becomes its text. */
 function withoutDeadLinks(markdown: string, file: string, published: ReadonlySet<string>): string {
-  return markdown.replace(/\[([^\]]+)\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)/g, (link, text: string, path: string) => {
-    const to = relative(".", join(dirname(file), path))
-      .split(sep)
-      .join("/");
-    return published.has(to) ? link : text;
-  });
+  const isDead = (href: string): boolean => {
+    const to = relative(".", join(dirname(file), href.replace(/#.*/, "")));
+    return !/^(?:\w+:|#)/.test(href) && !published.has(to.split(sep).join("/"));
+  };
+  const definitions = new Map([...markdown.matchAll(/^\[(\w+)\]: (\S+)$/gm)].map(([, name = "", href = ""]) => [name, href]));
+  return markdown
+    .replace(/\[([^\]]+)\]\(([^)]+)\)/g, (link, text: string, href: string) => (isDead(href) ? text : link))
+    .replace(/\[([^\]]+)\]\[(\w+)\]/g, (link, text: string, name: string) => (isDead(definitions.get(name) ?? "#") ? text : link))
+    .replace(/^\[\w+\]: (\S+)\n/gm, (line, href: string) => (isDead(href) ? "" : line));
 }

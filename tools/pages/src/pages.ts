@@ -9,6 +9,7 @@ export interface Page {
 
 const root = join(__dirname, "../../..");
 const simulator = join(root, "packages/simulator");
+const dashboard = join(root, "packages/dashboard");
 
 /** All pages that are bundled. */
 export const pages: {
@@ -17,6 +18,9 @@ export const pages: {
   /** In the repository. `npm run pages` writes them. */
   readonly committed: readonly Page[];
 } = {
-  built: [{ source: join(simulator, "src/page/report"), file: join(simulator, "dist/report.html") }],
-  committed: [{ source: join(simulator, "src/page/algorithms"), file: join(root, "docs/algorithms.html") }],
+  built: [
+    { source: join(simulator, "src/page/report"), file: join(simulator, "dist/report.html") },
+    { source: join(dashboard, "src/page"), file: join(dashboard, "dist/page.html") },
+  ],
+  committed: [{ source: join(root, "tools/site/algorithms"), file: join(root, "docs/algorithms.html") }],
 };

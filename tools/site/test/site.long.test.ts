@@ -29,7 +29,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  browser = await chromium.launch(await chromiumOptions());
+  browser = await chromium.launch(chromiumOptions());
 }, 600_000);
 
 afterAll(async () => {

@@ -1,33 +1,7 @@
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { onPath, programOrAdvice } from "./program.js";
 import { startWebServer, type WebServer, type WebServerKind, type WebServerOptions, type WebServerPlace } from "./web-server.js";
-
-let path: Promise<string> | undefined;
-
-/**
- * The program that `startApache` runs: apache2 from the PATH, else installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function apache(): Promise<string> {
-  path ??= programOrAdvice("apache2", () => onPath("apache2"), { apt: "apache2-bin" });
-  return path;
-}
-
-let library: Promise<string> | undefined;
-
-/**
- * The library LuaSocket, for scripts of Apache's mod_lua, installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function luaSocket(): Promise<string> {
-  library ??= programOrAdvice("LuaSocket", () => luaFiles.find((file) => existsSync(file)), { apt: "lua-socket" });
-  return library;
-}
-
-/** Apache runs Lua 5.3. */
-const luaFiles: readonly string[] = ["/usr/share/lua/5.3/socket.lua", "/usr/local/share/lua/5.3/socket.lua"];
 
 export interface ApacheOptions extends WebServerOptions {
   /** Modules by the names that Debian's `a2enmod` takes: `["proxy", "proxy_http"]`. The MPM and those of a plain site are there. */
@@ -47,7 +21,7 @@ export function startApache({ modules = [], ...options }: ApacheOptions): Promis
 
 const kind: Omit<WebServerKind, "files"> = {
   name: "Apache",
-  program: apache,
+  program: "apache2",
   args: ({ dir }) => ["-DFOREGROUND", "-d", dir, "-f", join(dir, "apache2.conf")],
   // It writes the file once it listens.
   ready: async ({ port, dir }) => existsSync(join(dir, "apache2.pid")) && (await connects(port)),

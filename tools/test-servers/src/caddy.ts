@@ -1,17 +1,5 @@
 import { join } from "node:path";
-import { onPath, programOrAdvice } from "./program.js";
 import { askSocket, startWebServer, type WebServer, type WebServerKind, type WebServerOptions } from "./web-server.js";
-
-let path: Promise<string> | undefined;
-
-/**
- * The program that `startCaddy` runs: caddy from the PATH, else installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function caddy(): Promise<string> {
-  path ??= programOrAdvice("caddy", () => onPath("caddy"), { apt: "caddy", brew: "caddy" });
-  return path;
-}
 
 /**
  * Starts a Caddy. The config is a Caddyfile without the global option `admin`: `({ port }) => "http://127.0.0.1:" + port + " { … }"`.
@@ -23,7 +11,7 @@ export function startCaddy(options: WebServerOptions): Promise<WebServer> {
 
 const kind: WebServerKind = {
   name: "Caddy",
-  program: caddy,
+  program: "caddy",
   args: ({ dir }) => ["run", "--adapter", "caddyfile", "--config", join(dir, "Caddyfile")],
   files: ({ dir }, config) => ({ Caddyfile: withAdmin(`admin unix/${dir}/admin.sock {\n\t\torigins localhost\n\t}`, `${config}\n`) }),
   // Its certificates and saved configs.

@@ -1,21 +1,4 @@
-import { onPath, program } from "./program.js";
-
-let path: Promise<string> | undefined;
-
-/**
- * The browser: Chromium or Chrome from the PATH, else installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function chromium(): Promise<string> {
-  path ??= program(() => onPath("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"), "chromium").catch(
-    (error: Error) => {
-      throw new Error(
-        `There is no chromium on the PATH, and ${error.message}. Install it: apt-get install chromium, or put Chrome on the PATH.`,
-      );
-    },
-  );
-  return path;
-}
+import { program } from "./programs.js";
 
 /** What `launch` of playwright-core takes. */
 export interface ChromiumOptions {
@@ -29,12 +12,12 @@ export interface ChromiumOptions {
 
 /**
  * Options for playwright-core that work as root and without the internet:
- * `const browser = await playwright.chromium.launch(await chromiumOptions())`.
+ * `const browser = await playwright.chromium.launch(chromiumOptions())`.
  *
  * playwright-core gives each browser an empty profile, and removes it when the browser is closed. Chromium writes to no other folder.
  */
-export async function chromiumOptions(): Promise<ChromiumOptions> {
-  const executablePath = await chromium();
+export function chromiumOptions(): ChromiumOptions {
+  const executablePath = program("chromium");
   const env = { ...environment(), HOME: noFolder, XDG_CONFIG_HOME: noFolder, XDG_CACHE_HOME: noFolder };
   return { executablePath, headless: true, chromiumSandbox: false, args: [...flags], env };
 }

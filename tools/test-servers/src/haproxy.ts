@@ -1,17 +1,5 @@
 import { join } from "node:path";
-import { onPath, programOrAdvice } from "./program.js";
 import { askSocket, startWebServer, type WebServer, type WebServerKind, type WebServerOptions, type WebServerPlace } from "./web-server.js";
-
-let path: Promise<string> | undefined;
-
-/**
- * The program that `startHaproxy` runs: haproxy from the PATH, else installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function haproxy(): Promise<string> {
-  path ??= programOrAdvice("haproxy", () => onPath("haproxy"), { apt: "haproxy", brew: "haproxy" });
-  return path;
-}
 
 /**
  * Starts an HAProxy. The config is a whole haproxy.cfg: `({ port }) => "frontend web\n bind 127.0.0.1:" + port + " …"`.
@@ -23,7 +11,7 @@ export function startHaproxy(options: WebServerOptions): Promise<WebServer> {
 
 const kind: WebServerKind = {
   name: "HAProxy",
-  program: haproxy,
+  program: "haproxy",
   // One process in the foreground.
   args: ({ dir }) => ["-db", "-f", join(dir, "base.cfg"), "-f", join(dir, "haproxy.cfg")],
   files: (place, config) => ({ "base.cfg": base(place), "haproxy.cfg": `${config}\n` }),

@@ -1,7 +1,10 @@
 // biome-ignore-all assist/source/organizeImports: grouped by topic
 
+// Programs
+export { needLuaSocket, program } from "./programs.js";
+
 // Redis and Valkey
-export { availableServers, redisServer, valkeyServer } from "./binary.js";
+export { availableServers, valkeyServer } from "./programs.js";
 export { type RedisOptions, startRedis } from "./start-redis.js";
 export type { RedisConfig, RedisServer } from "./redis-server.js";
 export type { Monitor } from "./monitor.js";
@@ -12,7 +15,7 @@ export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
 
 // Prometheus
-export { prometheusServer, promtool } from "./prometheus.js";
+export { promtool } from "./prometheus.js";
 export {
   type PrometheusOptions,
   type PrometheusSeries,
@@ -22,14 +25,14 @@ export {
 } from "./prometheus-server.js";
 
 // Web servers
-export { type ApacheOptions, apache, luaSocket, startApache } from "./apache.js";
-export { caddy, startCaddy } from "./caddy.js";
-export { haproxy, startHaproxy } from "./haproxy.js";
-export { nginx, startNginx } from "./nginx.js";
+export { type ApacheOptions, startApache } from "./apache.js";
+export { startCaddy } from "./caddy.js";
+export { startHaproxy } from "./haproxy.js";
+export { startNginx } from "./nginx.js";
 export type { WebServer, WebServerOptions, WebServerPlace } from "./web-server.js";
 
 // A browser
-export { type ChromiumOptions, chromium, chromiumOptions } from "./chromium.js";
+export { type ChromiumOptions, chromiumOptions } from "./chromium.js";
 
 // Network faults
 export type { ProxyDirection, ProxyMode } from "./direction.js";

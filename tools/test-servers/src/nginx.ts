@@ -1,17 +1,5 @@
 import { join } from "node:path";
-import { onPath, programOrAdvice } from "./program.js";
 import { askSocket, startWebServer, type WebServer, type WebServerKind, type WebServerOptions, type WebServerPlace } from "./web-server.js";
-
-let path: Promise<string> | undefined;
-
-/**
- * The program that `startNginx` runs: nginx from the PATH, else installed if possible (as root, or in CI).
- * @throws Error that says what to install.
- */
-export function nginx(): Promise<string> {
-  path ??= programOrAdvice("nginx", () => onPath("nginx"), { apt: "nginx", brew: "nginx" });
-  return path;
-}
 
 /**
  * Starts an nginx. The config is what stands in `http { … }`: `({ port }) => "server { listen 127.0.0.1:" + port + "; … }"`.
@@ -23,7 +11,7 @@ export function startNginx(options: WebServerOptions): Promise<WebServer> {
 
 const kind: WebServerKind = {
   name: "nginx",
-  program: nginx,
+  program: "nginx",
   args: ({ dir }) => ["-p", dir, "-c", join(dir, "nginx.conf"), "-e", "stderr"],
   files: (place, config) => ({ "nginx.conf": main(place), "http.conf": `${config}\n` }),
   // It listens on all addresses before it answers on one.

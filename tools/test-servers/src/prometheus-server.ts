@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { atExit } from "./at-exit.js";
 import { loopback, sparePort } from "./port.js";
-import { prometheusServer } from "./prometheus.js";
+import { program } from "./programs.js";
 import { ServerProcess } from "./server-process.js";
 import { until } from "./until.js";
 
@@ -123,7 +123,7 @@ export class PrometheusServer {
  * @throws Error with its log if it does not start.
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
-  const binary = await prometheusServer();
+  const binary = program("prometheus");
   for (;;) {
     const server = new PrometheusServer(binary, await sparePort(), options);
     try {

@@ -1,11 +1,11 @@
-import { redisServer } from "./binary.js";
 import { follows } from "./group.js";
 import { loopback, sparePort } from "./port.js";
+import { program } from "./programs.js";
 import { PortTakenError, type RedisConfig, RedisServer } from "./redis-server.js";
 import { until } from "./until.js";
 
 export interface RedisOptions {
-  /** The program; default `redisServer()`. */
+  /** The program; default redis-server. */
   binary?: string | undefined;
   /** Default: a free port. */
   port?: number;
@@ -32,7 +32,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 
 /** Starts a server with exactly these directives. */
 export async function startServer(options: Omit<RedisOptions, "replicaOf">, flags: readonly string[] = []): Promise<RedisServer> {
-  const binary = options.binary ?? (await redisServer());
+  const binary = options.binary ?? program("redis-server");
   for (;;) {
     const server = new RedisServer(binary, options.port ?? (await sparePort()), options.config ?? {}, flags);
     try {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { atExit } from "./at-exit.js";
 import { loopback, sparePort } from "./port.js";
+import { program } from "./programs.js";
 import { type EndSignal, ServerProcess } from "./server-process.js";
 import { until } from "./until.js";
 
@@ -25,7 +26,7 @@ export interface WebServerOptions {
 /** What one kind of web server needs to run in the foreground and in its own folder. */
 export interface WebServerKind {
   readonly name: string;
-  program(): Promise<string>;
+  readonly program: Parameters<typeof program>[0];
   /** Command-line arguments. The config files are already in the folder. */
   args(place: WebServerPlace): string[];
   /** The files that make up the config: name to text. */
@@ -105,7 +106,7 @@ export class WebServer {
  * @throws Error with its log if it does not start.
  */
 export async function startWebServer(kind: WebServerKind, options: WebServerOptions): Promise<WebServer> {
-  const binary = await kind.program();
+  const binary = program(kind.program);
   for (;;) {
     const server = new WebServer(kind, binary, await sparePort(), options);
     try {

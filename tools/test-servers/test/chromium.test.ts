@@ -2,10 +2,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, chromium as playwright } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromium, chromiumOptions } from "../src/index.js";
+import { chromiumOptions } from "../src/index.js";
 
-describe("Chromium", async () => {
-  await chromium();
+describe("Chromium", () => {
   let app: Server;
   let browser: Browser;
 
@@ -14,7 +13,7 @@ describe("Chromium", async () => {
       res.setHeader("Content-Type", "text/html");
       res.end("<title>before</title><script>document.title = 'after';</script>");
     }).listen(0, "127.0.0.1");
-    browser = await playwright.launch(await chromiumOptions());
+    browser = await playwright.launch(chromiumOptions());
   });
 
   afterAll(async () => {

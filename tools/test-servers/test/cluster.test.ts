@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RedisCluster, redisServer, startCluster } from "../src/index.js";
+import { type RedisCluster, startCluster } from "../src/index.js";
 
-describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, async () => {
-  await redisServer();
+describe("a Cluster of three masters with a replica each", { timeout: 30_000 }, () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {

@@ -6,11 +6,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PrometheusServer, prometheusServer, promtool, startPrometheus } from "../src/index.js";
+import { type PrometheusServer, promtool, startPrometheus } from "../src/index.js";
 import { until } from "../src/until.js";
 
-describe("Prometheus", async () => {
-  await prometheusServer();
+describe("Prometheus", () => {
   const dir = mkdtempSync(join(tmpdir(), "floodgate-prometheus-test-"));
   const rules = join(dir, "rules.yml");
   let app: Server;

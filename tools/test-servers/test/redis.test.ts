@@ -28,7 +28,7 @@ async function answers(port: number): Promise<boolean> {
 }
 
 describe("a server", async () => {
-  describe.each(await availableServers())("of $name", ({ name, binary }) => {
+  describe.each(availableServers())("of $name", ({ name, binary }) => {
     it("is the requested program", async () => {
       const server = await start({ binary });
       expect((await server.info("server"))["server_name"] === "valkey").toBe(name === "Valkey");

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RedisSentinel, redisServer, startSentinel } from "../src/index.js";
+import { type RedisSentinel, startSentinel } from "../src/index.js";
 
-describe("a master, its replica and a sentinel", { timeout: 30_000 }, async () => {
-  await redisServer();
+describe("a master, its replica and a sentinel", { timeout: 30_000 }, () => {
   let group: RedisSentinel;
 
   beforeAll(async () => {

@@ -6,18 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  apache,
-  caddy,
-  haproxy,
-  nginx,
-  startApache,
-  startCaddy,
-  startHaproxy,
-  startNginx,
-  type WebServer,
-  type WebServerPlace,
-} from "../src/index.js";
+import { startApache, startCaddy, startHaproxy, startNginx, type WebServer, type WebServerPlace } from "../src/index.js";
 import { until } from "../src/until.js";
 
 /** Each proxies to the app. */
@@ -57,7 +46,6 @@ const kinds = [
 ];
 
 describe("web servers", async () => {
-  for (const install of [nginx, caddy, haproxy, apache]) await install();
   const dir = mkdtempSync(join(tmpdir(), "floodgate-web-servers-test-"));
   let app: Server;
   beforeAll(async () => {

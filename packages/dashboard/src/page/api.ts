@@ -1,6 +1,9 @@
 import type { BlockTarget, History, KeyAnswer, KeyQuery, KeyTarget, Overview, Problem, Range } from "../contract.js";
 
-const addressOf = (path: string): URL => new URL(`../${path}`, import.meta.url);
+/** Works without a trailing slash too, and behind a proxy that changes the path. */
+const page = location.origin + location.pathname.replace(/\/?$/, "/");
+
+const addressOf = (path: string): URL => new URL(page + path);
 
 /** A refusal or failure in words for a person. */
 export class ApiError extends Error {}

@@ -1,4 +1,4 @@
-import { h } from "./dom.js";
+import { h } from "@floodgate/pages/dom";
 
 /** Asks before something is done. Cancel has the focus, Escape cancels, and the focus returns to where it was. */
 export function confirm(question: {

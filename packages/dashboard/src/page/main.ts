@@ -1,4 +1,4 @@
-import { fill, foreign, h } from "./dom.js";
+import { fill, foreign, h } from "@floodgate/pages/dom";
 import { timeZone } from "./format.js";
 import { Model } from "./model.js";
 import { answer } from "./sections/answer.js";

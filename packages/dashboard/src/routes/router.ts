@@ -1,8 +1,8 @@
 import { rangeNames } from "../collect/ranges.js";
 import type { Range } from "../contract.js";
-import { moduleAnswer, pageAnswer } from "./assets.js";
 import { bodyOf } from "./body.js";
 import { jsonAnswer, Refusal } from "./json.js";
+import { pageAnswer } from "./page.js";
 import type { Answer, View } from "./view.js";
 
 /** What the routes answer from. */
@@ -46,7 +46,7 @@ const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
 
 /** Whether an address below the mount path belongs to the dashboard. The app serves all others. */
 export function isKnown(path: string): boolean {
-  return path === "" || gets.has(path) || posts.has(path) || moduleName(path) !== undefined;
+  return path === "" || gets.has(path) || posts.has(path);
 }
 
 /** Answers a request that may see the dashboard; undefined if nothing is at its address. */
@@ -64,14 +64,13 @@ function routed(view: View, data: Data, path: string): Answer | undefined | Prom
   const { method } = view;
   const post = posts.get(path);
   if (post !== undefined) return method === "POST" ? post(view, data) : refuseMethod("POST");
-  const module = moduleName(path);
   const get = gets.get(path);
-  if (get === undefined && module === undefined) return undefined;
+  if (get === undefined) return undefined;
   if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
-  if (module === undefined && path !== "/") refuseOtherSites(view);
+  if (path !== "/") refuseOtherSites(view);
   // An open stream would be of no use.
   if (method === "HEAD" && path === "/data/live") return { ...jsonAnswer({}), body: "" };
-  return module === undefined ? get?.(view, data) : moduleAnswer(module);
+  return get(view, data);
 }
 
 /** A page of another site could hold streams open, though it can read nothing. @throws Refusal */
@@ -83,10 +82,6 @@ function refuseOtherSites(view: View): void {
 
 function refuseMethod(allow: string): Answer {
   return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).answer();
-}
-
-function moduleName(path: string): string | undefined {
-  return /^\/page\/((?:[\w-]{1,40}\/)?[\w-]{1,60}\.js)$/.exec(path)?.[1];
 }
 
 /** @throws Refusal */

@@ -14,7 +14,7 @@ afterAll(() => {
 
 const root = "/_floodgate";
 /** Everything that answers to a GET. */
-const addresses = [root, `${root}/`, `${root}/data/overview`, `${root}/data/history?range=hour`, `${root}/page/main.js`];
+const addresses = [root, `${root}/`, `${root}/data/overview`, `${root}/data/history?range=hour`];
 const post = { method: "POST", headers: { "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin" } };
 
 describe.each(apps)("on %s", (_, start) => {

@@ -1,44 +1,22 @@
-import { chromiumOptions } from "@floodgate/test-servers";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type TestBrowser as Browser, startBrowser as start } from "@floodgate/test-servers/browser";
+import type { BrowserContextOptions, Page } from "playwright-core";
 
-/** One browser for a file, which remembers what its pages complained about. */
-export interface TestBrowser {
+export interface TestBrowser extends Browser {
   /** Opens a dashboard, and waits until it shows its figures. */
   open(port: number, options?: BrowserContextOptions): Promise<Page>;
-  /** Errors on consoles, uncaught errors, violations of the Content-Security-Policy, and dialogs, since the last call. */
-  complaints(): string[];
-  close(): Promise<void>;
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
-  const browser: Browser = await chromium.launch(await chromiumOptions());
-  let complaints: string[] = [];
-  const complain = (text: string): void => void complaints.push(text);
+  const browser = await start();
   return {
-    async open(port, options = {}) {
-      const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", locale: "en-US", ...options });
-      page.on("console", (message) => ["error", "warning"].includes(message.type()) && complain(`console: ${message.text()}`));
-      page.on("pageerror", (error) => complain(`uncaught: ${error}`));
-      page.on("dialog", (dialog) => {
-        complain(`dialog: ${dialog.message()}`);
-        void dialog.dismiss();
-      });
-      await page.addInitScript(() => {
-        addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
-          console.error(`violates ${violatedDirective}: ${blockedURI}`),
-        );
-      });
+    ...browser,
+    async open(port, options) {
+      const page = await browser.newPage(options);
       await page.goto(`http://localhost:${port}/_floodgate`);
       await page.waitForSelector("main:not(.waiting)");
       await page.waitForSelector(".bar .state:text-is('Live')");
       return page;
     },
-    complaints() {
-      const all = complaints;
-      complaints = [];
-      return all;
-    },
-    close: () => browser.close(),
   };
 }
 

@@ -1,6 +1,6 @@
+import { visible } from "@floodgate/pages/dom";
 import { describe, expect, it } from "vitest";
 import type { History } from "../../src/contract.js";
-import { visible } from "../../src/page/dom.js";
 import { duration, latency, percent, rate } from "../../src/page/format.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
 import { keyOf } from "../../src/page/key/name.js";

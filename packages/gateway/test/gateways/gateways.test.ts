@@ -7,6 +7,6 @@ test("Apache's page shows the settings of the script as they are", () => {
   expect(apacheScript).toContain(settings.join("\n"));
 });
 
-describe("With the config of its page,", async () => {
-  for (const gateway of gateways) describeGateway(gateway, await gateway.version());
+describe("With the config of its page,", () => {
+  for (const gateway of gateways) describeGateway(gateway, gateway.version());
 });

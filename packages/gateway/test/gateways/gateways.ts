@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { apache, caddy, haproxy, luaSocket, nginx, startApache, startCaddy, startHaproxy, startNginx } from "@floodgate/test-servers";
+import { needLuaSocket, program, startApache, startCaddy, startHaproxy, startNginx } from "@floodgate/test-servers";
 import { Page, replaced } from "./page.js";
 import type { GatewayUnderTest, Neighbours } from "./stage.js";
 
@@ -22,8 +22,8 @@ const addresses = ({ ask, app, deadlineMs }: Neighbours): Record<string, string>
 });
 
 /** `"2.6.12"`, out of what a program says about itself. */
-async function version(program: Promise<string>, flag: string): Promise<string> {
-  const said = execFileSync("sh", ["-c", `"$0" ${flag} 2>&1`, await program], { encoding: "utf8" });
+function version(path: string, flag: string): string {
+  const said = execFileSync("sh", ["-c", `"$0" ${flag} 2>&1`, path], { encoding: "utf8" });
   return /\d+\.\d+(?:\.\d+)?/.exec(said)?.[0] ?? said;
 }
 
@@ -35,7 +35,7 @@ export const apacheScriptFile = "/etc/apache2/floodgate.lua";
 export const gateways: readonly GatewayUnderTest[] = [
   {
     name: "nginx",
-    version: () => version(nginx(), "-v"),
+    version: () => version(program("nginx"), "-v"),
     start: (neighbours, onFailure, raised) => {
       const open = nginxPage.config(nginxFile);
       const config = onFailure === "open" ? open : nginxPage.changed(nginxFile, open);
@@ -50,7 +50,7 @@ export const gateways: readonly GatewayUnderTest[] = [
   },
   {
     name: "Caddy",
-    version: () => version(caddy(), "version"),
+    version: () => version(program("caddy"), "version"),
     start: (neighbours, onFailure, raised) => {
       const config = caddyPage.config(onFailure === "open" ? "/etc/caddy/Caddyfile" : "/etc/caddy/Caddyfile, short");
       return startCaddy({
@@ -68,7 +68,7 @@ export const gateways: readonly GatewayUnderTest[] = [
   },
   {
     name: "HAProxy",
-    version: () => version(haproxy(), "-v"),
+    version: () => version(program("haproxy"), "-v"),
     start: (neighbours, onFailure, raised) => {
       const open = haproxyPage.config(haproxyFile);
       const config = onFailure === "open" ? open : haproxyPage.changed(haproxyFile, open);
@@ -92,9 +92,9 @@ export const gateways: readonly GatewayUnderTest[] = [
   },
   {
     name: "Apache",
-    version: async () => {
-      await luaSocket();
-      return version(apache(), "-v");
+    version: () => {
+      needLuaSocket();
+      return version(program("apache2"), "-v");
     },
     start: ({ ask, app, deadlineMs }, onFailure, raised) => {
       const script = onFailure === "open" ? apacheScript : apachePage.changed(apacheScriptFile, apacheScript);

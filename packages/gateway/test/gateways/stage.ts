@@ -16,7 +16,7 @@ export interface Neighbours {
 export interface GatewayUnderTest {
   readonly name: string;
   /** Makes sure that it is installed, and says its version. */
-  version(): Promise<string>;
+  version(): string;
   /** @param raised whether it takes larger requests than by default. */
   start(neighbours: Neighbours, onFailure: "open" | "closed", raised: boolean): Promise<WebServer>;
   /** Whether the body of a 429 is the decision server's. nginx makes its own. */

@@ -1,7 +1,8 @@
-import { h } from "../dom.js";
+/*! Has uPlot: Copyright (c) 2025, Leon Sorokin, MIT Licensed, https://github.com/leeoniya/uPlot */
+import { h } from "@floodgate/pages/dom";
+import uPlot from "uplot";
 import { language } from "../format.js";
 import { onThemeChange, readTheme, type Theme } from "../theme.js";
-import uPlot from "../uplot.js";
 
 /** One line or area of a chart. Later ones are drawn over earlier ones. */
 export interface Layer {

@@ -1,4 +1,4 @@
-import { fill, h } from "../dom.js";
+import { fill, h } from "@floodgate/pages/dom";
 
 interface Figures {
   readonly columns: readonly string[];

@@ -1,5 +1,5 @@
+import { h, say } from "@floodgate/pages/dom";
 import type { Counts } from "../../contract.js";
-import { h, say } from "../dom.js";
 import { type Result, results } from "../results.js";
 
 /** The results with their patterns and figures. Results that have not occurred are left out. */

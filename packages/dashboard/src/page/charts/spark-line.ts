@@ -1,5 +1,5 @@
+import { svg } from "@floodgate/pages/dom";
 import type { History } from "../../contract.js";
-import { svg } from "../dom.js";
 import { seriesOf } from "../history.js";
 import { type Result, results } from "../results.js";
 

@@ -1,7 +1,7 @@
+import { foreign, h } from "@floodgate/pages/dom";
 import type { KeyName, KeyRuleState } from "../../contract.js";
 import { block, reset, unblock } from "../api.js";
 import { confirm } from "../confirm.js";
-import { foreign, h } from "../dom.js";
 import { moment } from "../format.js";
 
 const lengths = [

@@ -1,4 +1,4 @@
-import { svg } from "../dom.js";
+import { svg } from "@floodgate/pages/dom";
 
 const top = { y: 10, left: 8, right: 112 };
 const bottom = { y: 122, left: 22, right: 98 };

@@ -1,7 +1,8 @@
+import { fill, foreign, h, say } from "@floodgate/pages/dom";
 import type { KeyAnswer, KeyName, KeyQuery, KeyRuleState } from "../../contract.js";
 import { readKey } from "../api.js";
-import { fill, foreign, h, keepRows, say } from "../dom.js";
 import { plural } from "../format.js";
+import { keepRows } from "../rows.js";
 import { actions } from "./actions.js";
 import { describe } from "./rule-state.js";
 

@@ -1,4 +1,4 @@
-import { svg } from "../dom.js";
+import { svg } from "@floodgate/pages/dom";
 import { floor, scale, timeLine } from "./time-line.js";
 
 /** A row of ticks: one for each moment that took units, taller if it took more. */

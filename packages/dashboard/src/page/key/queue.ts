@@ -1,4 +1,4 @@
-import { svg } from "../dom.js";
+import { svg } from "@floodgate/pages/dom";
 
 const drawnPlaces = 40;
 const size = 22;

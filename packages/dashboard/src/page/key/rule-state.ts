@@ -1,5 +1,5 @@
+import { foreign, h } from "@floodgate/pages/dom";
 import type { KeyRuleState } from "../../contract.js";
-import { foreign, h } from "../dom.js";
 import { count, duration, moment } from "../format.js";
 import { drawState } from "./state.js";
 

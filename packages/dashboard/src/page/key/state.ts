@@ -1,5 +1,5 @@
+import { h } from "@floodgate/pages/dom";
 import type { LimitState } from "../../contract.js";
-import { h } from "../dom.js";
 import { count, duration, moment, percent, plural } from "../format.js";
 import { drawBucket } from "./bucket.js";
 import { drawLog } from "./log.js";

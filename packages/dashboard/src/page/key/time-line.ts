@@ -1,4 +1,4 @@
-import { svg } from "../dom.js";
+import { svg } from "@floodgate/pages/dom";
 
 export const width = 360;
 export const floor = 96;

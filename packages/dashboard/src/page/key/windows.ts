@@ -1,4 +1,4 @@
-import { svg } from "../dom.js";
+import { svg } from "@floodgate/pages/dom";
 import { floor, scale, timeLine, width } from "./time-line.js";
 
 export interface CountedWindow {

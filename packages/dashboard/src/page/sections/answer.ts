@@ -1,6 +1,6 @@
+import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
 import type { Overview, StoreInfo } from "../../contract.js";
 import { FiguresTable } from "../charts/figures-table.js";
-import { fill, foreign, h, say, visible } from "../dom.js";
 import { count, latency, moment, percent, plural, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";

@@ -1,7 +1,7 @@
+import { h, say } from "@floodgate/pages/dom";
 import type { Burst, History } from "../../contract.js";
 import { Chart } from "../charts/chart.js";
 import { FiguresTable } from "../charts/figures-table.js";
-import { h, say } from "../dom.js";
 import { count, moment, rate, shortCount } from "../format.js";
 import type { Model } from "../model.js";
 import { card, type Section } from "./section.js";

@@ -1,5 +1,5 @@
+import { fill, h, visible } from "@floodgate/pages/dom";
 import type { TopKey } from "../../contract.js";
-import { fill, h, visible } from "../dom.js";
 import { KeyView } from "../key/key-view.js";
 import { keyOf } from "../key/name.js";
 import type { Model } from "../model.js";

@@ -1,10 +1,11 @@
+import { fill, foreign, h, say } from "@floodgate/pages/dom";
 import type { RuleInfo, SourceInfo } from "../../contract.js";
 import { sparkLine } from "../charts/spark-line.js";
-import { fill, foreign, h, keepRows, say } from "../dom.js";
 import { count, moment, percent, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn } from "../results.js";
+import { keepRows } from "../rows.js";
 import { card, rangeWords, type Section } from "./section.js";
 import { totalsTable } from "./totals.js";
 

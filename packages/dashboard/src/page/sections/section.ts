@@ -1,4 +1,4 @@
-import { h } from "../dom.js";
+import { h } from "@floodgate/pages/dom";
 
 /** A part of the page: it makes its element once, and updates it when the model has changed. */
 export interface Section {

@@ -1,7 +1,8 @@
+import { fill, foreign, h, svg } from "@floodgate/pages/dom";
 import type { Latency, StoreInfo } from "../../contract.js";
-import { fill, foreign, h, keepRows, svg } from "../dom.js";
 import { count, latency, plural } from "../format.js";
 import type { Model } from "../model.js";
+import { keepRows } from "../rows.js";
 import { card, type Section } from "./section.js";
 import { breakerWords } from "./store-words.js";
 

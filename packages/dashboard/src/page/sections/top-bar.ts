@@ -1,5 +1,5 @@
+import { fill, foreign, h, say, svg } from "@floodgate/pages/dom";
 import type { Range } from "../../contract.js";
-import { fill, foreign, h, say, svg } from "../dom.js";
 import type { Connection } from "../live.js";
 import type { Model } from "../model.js";
 import { rangeWords, type Section } from "./section.js";

@@ -1,7 +1,8 @@
+import { foreign, h, say } from "@floodgate/pages/dom";
 import type { TopKey, TopList } from "../../contract.js";
-import { foreign, h, keepRows, say } from "../dom.js";
 import { count, moment } from "../format.js";
 import type { Model } from "../model.js";
+import { keepRows } from "../rows.js";
 import { card, type Section } from "./section.js";
 
 interface ListWords {

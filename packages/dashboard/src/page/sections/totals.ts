@@ -1,5 +1,5 @@
+import { say, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "../charts/figures-table.js";
-import { say, visible } from "../dom.js";
 import { count, moment } from "../format.js";
 import type { Model } from "../model.js";
 import { results } from "../results.js";

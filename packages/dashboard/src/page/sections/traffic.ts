@@ -1,8 +1,8 @@
+import { fill, h, say, visible } from "@floodgate/pages/dom";
 import type { History } from "../../contract.js";
 import { Chart, type Frame } from "../charts/chart.js";
 import { FiguresTable } from "../charts/figures-table.js";
 import { Legend } from "../charts/legend.js";
-import { fill, h, say, visible } from "../dom.js";
 import { count, moment, percent, rate, shortCount } from "../format.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";

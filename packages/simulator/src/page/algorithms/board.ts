@@ -1,5 +1,5 @@
 import type { Policy } from "@floodgate/core";
-import { h } from "../shared/dom.js";
+import { h } from "@floodgate/pages/dom";
 import { onThemeChange, themeAt } from "./draw/theme.js";
 import type { Scale } from "./draw/timeline.js";
 import { type Lane, makeLane } from "./parts/lane.js";

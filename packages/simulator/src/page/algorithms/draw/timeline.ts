@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
-import { count } from "../../shared/dom.js";
+import { count } from "@floodgate/pages/dom";
 import type { Run } from "../model/run.js";
 import { prepared, type Theme } from "./theme.js";
 

@@ -1,7 +1,7 @@
 import { FloodgateError, type Policy, parseDuration } from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
+import { count, visible } from "@floodgate/pages/dom";
 import { parsePolicy } from "../../../compare/policy-text.js";
-import { count, visible } from "../../shared/dom.js";
 import { durationOf, policiesFor, policyText } from "./policies.js";
 import { type ScenarioName, scenarios, windowsShown } from "./scenarios.js";
 

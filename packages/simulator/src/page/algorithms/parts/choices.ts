@@ -1,5 +1,5 @@
 import { formatDuration } from "@floodgate/core/rules";
-import { h, say, visible } from "../../shared/dom.js";
+import { h, say, visible } from "@floodgate/pages/dom";
 import { durationOf } from "../model/policies.js";
 import { type ScenarioName, scenarios } from "../model/scenarios.js";
 import { mostLimit, type Settings, wholeNumber, windowOf } from "../model/settings.js";

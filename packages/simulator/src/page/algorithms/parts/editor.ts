@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { type OptionDescription, toPolicy } from "@floodgate/core/rules";
-import { h, say, visible } from "../../shared/dom.js";
+import { h, say, visible } from "@floodgate/pages/dom";
 import { definitionOf, optionTexts } from "../model/policies.js";
 import { drawable } from "../model/settings.js";
 

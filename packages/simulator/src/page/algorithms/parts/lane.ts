@@ -1,6 +1,6 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy, formatDuration } from "@floodgate/core/rules";
-import { count, h, say } from "../../shared/dom.js";
+import { count, h, say } from "@floodgate/pages/dom";
 import { drawPicture, stateText } from "../draw/picture.js";
 import type { Theme } from "../draw/theme.js";
 import { drawTimeline, type Scale } from "../draw/timeline.js";

@@ -1,4 +1,4 @@
-import { h } from "../../shared/dom.js";
+import { h } from "@floodgate/pages/dom";
 
 /** What the marks of a lane mean. */
 export function makeLegend(): HTMLElement {

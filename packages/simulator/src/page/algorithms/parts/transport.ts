@@ -1,4 +1,4 @@
-import { h, say, svg } from "../../shared/dom.js";
+import { h, say, svg } from "@floodgate/pages/dom";
 import { clock, drawRuler } from "../draw/ruler.js";
 import type { Theme } from "../draw/theme.js";
 import type { Scale } from "../draw/timeline.js";

@@ -1,4 +1,4 @@
-import { svg } from "../../shared/dom.js";
+import { svg } from "@floodgate/pages/dom";
 import type { Grid } from "../model.js";
 import { count, shortCount } from "../words.js";
 import { binEnds, type LogScale, linearTicks, logScale, logTicks } from "./scale.js";

@@ -1,5 +1,7 @@
+/*! Has uPlot: Copyright (c) 2025, Leon Sorokin, MIT Licensed, https://github.com/leeoniya/uPlot */
+
+import { h } from "@floodgate/pages/dom";
 import uPlot from "uplot";
-import { h } from "../../shared/dom.js";
 import type { Timeline } from "../model.js";
 import { axisTime, shortCount } from "../words.js";
 

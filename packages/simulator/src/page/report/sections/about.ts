@@ -1,4 +1,4 @@
-import { foreign, h, visible } from "../../shared/dom.js";
+import { foreign, h, visible } from "@floodgate/pages/dom";
 import type { ReportData } from "../model.js";
 import { count, momentOf, percent, plural } from "../words.js";
 import { section } from "./section.js";

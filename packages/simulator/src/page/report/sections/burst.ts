@@ -1,6 +1,6 @@
 import { toPolicy } from "@floodgate/core/rules";
+import { foreign, h, svg } from "@floodgate/pages/dom";
 import { type Mounted, mount } from "../../algorithms/mount.js";
-import { foreign, h, svg } from "../../shared/dom.js";
 import type { Burst, Choice, Verdict } from "../model.js";
 import { count, duration, momentOf, plural, timeOf } from "../words.js";
 import { section } from "./section.js";

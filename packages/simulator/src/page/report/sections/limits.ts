@@ -1,4 +1,4 @@
-import { h, say } from "../../shared/dom.js";
+import { h, say } from "@floodgate/pages/dom";
 import { height, LimitsChart, lineBottom } from "../draw/limits-chart.js";
 import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
 import { count, percent, plural, share as shareText } from "../words.js";

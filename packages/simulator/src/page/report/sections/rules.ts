@@ -1,4 +1,4 @@
-import { foreign, h, svg } from "../../shared/dom.js";
+import { foreign, h, svg } from "@floodgate/pages/dom";
 import type { Choice, ReportRule } from "../model.js";
 import { count, duration, percent } from "../words.js";
 import { section } from "./section.js";

@@ -1,4 +1,4 @@
-import { h } from "../../shared/dom.js";
+import { h } from "@floodgate/pages/dom";
 
 /** A card with a heading. */
 export function section(id: string, heading: string, ...children: readonly (Node | undefined)[]): HTMLElement {

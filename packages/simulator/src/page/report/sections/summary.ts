@@ -1,4 +1,4 @@
-import { h } from "../../shared/dom.js";
+import { h } from "@floodgate/pages/dom";
 import type { ReportData, ReportRule } from "../model.js";
 import { count, dayOf, duration, percent, plural, share, spanOf } from "../words.js";
 import { figure } from "./section.js";

@@ -1,4 +1,4 @@
-import { h, say } from "../../shared/dom.js";
+import { h, say } from "@floodgate/pages/dom";
 import { TrafficChart } from "../draw/traffic-chart.js";
 import { type Choice, limitText, type Timeline } from "../model.js";
 import { count, duration, percent, plural, spanOf } from "../words.js";

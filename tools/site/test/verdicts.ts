@@ -1,7 +1,7 @@
 import { createLimiter, type Policy } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Page } from "playwright-core";
-import { stateText } from "../../src/page/algorithms/draw/picture.js";
+import { stateText } from "../../../packages/simulator/src/page/algorithms/draw/picture.js";
 
 /** What a lane shows at a moment. */
 export interface Shown {

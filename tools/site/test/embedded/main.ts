@@ -1,5 +1,5 @@
 import { slidingWindowLog, tokenBucket } from "@floodgate/core";
-import { mount } from "../../../src/page/algorithms/mount.js";
+import { mount } from "../../../../packages/simulator/src/page/algorithms/mount.js";
 
 // A page that shows the requests of a log under two policies, as a report does. They are not in order.
 

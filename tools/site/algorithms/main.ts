@@ -1,6 +1,6 @@
-import { fill, h, visible } from "../shared/dom.js";
-import { hashOf, type Settings, settingsOf } from "./model/settings.js";
-import { mount } from "./mount.js";
+import { fill, h, visible } from "@floodgate/pages/dom";
+import { hashOf, type Settings, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
+import { mount } from "../../../packages/simulator/src/page/algorithms/mount.js";
 
 // The page: what is chosen stands in its address, so that a link shares it.
 

@@ -6,9 +6,9 @@ import axe from "axe-core";
 import fc from "fast-check";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { scenarioPlayed } from "../../src/page/algorithms/model/played.js";
-import { hashOf, initialSettings, settingsOf } from "../../src/page/algorithms/model/settings.js";
-import { startBrowser, type TestBrowser } from "./browser.js";
+import { scenarioPlayed } from "../../../packages/simulator/src/page/algorithms/model/played.js";
+import { hashOf, initialSettings, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
+import { startBrowser, type TestBrowser } from "../../../packages/simulator/test/page/browser.js";
 import { expected, playedIn, shownIn } from "./verdicts.js";
 
 const file = pages.committed[0]?.file as string;
@@ -244,7 +244,7 @@ it("a report shows the requests of a log under its policies, without the scenari
 });
 
 it("the links of the docs are valid", () => {
-  const guide = readFileSync(join(__dirname, "../../../../docs/choosing-an-algorithm.md"), "utf8");
+  const guide = readFileSync(join(__dirname, "../../../docs/choosing-an-algorithm.md"), "utf8");
   const hashes = [...guide.matchAll(/algorithms\.html(#\S+?)[)\s]/g)].map(([, hash = ""]) => hash);
   expect(hashes.length).toBeGreaterThan(2);
   for (const hash of hashes) expect(settingsOf(hash).problems).toEqual([]);

@@ -1,0 +1,28 @@
+/** Puts rows in place one by one, so that focus, selection and scrolling survive an update. */
+export function keepRows<Item>(
+  parent: Element,
+  items: readonly Item[],
+  idOf: (item: Item, index: number) => string,
+  make: (item: Item) => { readonly row: Element; update(item: Item): void },
+): void {
+  const known = rows.get(parent) ?? new Map<string, { row: Element; update(item: never): void }>();
+  rows.set(parent, known);
+  const wanted = new Set(items.map(idOf));
+  for (const [id, { row }] of known) {
+    if (wanted.has(id)) continue;
+    row.remove();
+    known.delete(id);
+  }
+  let before: Element | null = null;
+  for (const [index, item] of items.entries()) {
+    const id = idOf(item, index);
+    const entry = known.get(id) ?? make(item);
+    known.set(id, entry);
+    (entry.update as (item: Item) => void)(item);
+    const place: Element | null = before === null ? parent.firstElementChild : (before as Element).nextElementSibling;
+    if (place !== entry.row) parent.insertBefore(entry.row, place);
+    before = entry.row;
+  }
+}
+
+const rows = new WeakMap<Element, Map<string, { row: Element; update(item: never): void }>>();

@@ -1,0 +1,40 @@
+import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { chromiumOptions } from "./chromium.js";
+
+/** One browser for a file of tests, which remembers what its pages complained about. */
+export interface TestBrowser {
+  newPage(options?: BrowserContextOptions): Promise<Page>;
+  /** Notes a complaint of a test's own. */
+  complain(text: string): void;
+  /** Errors and warnings on consoles, uncaught errors, violations of the Content-Security-Policy, and dialogs, since the last call. */
+  complaints(): string[];
+  close(): Promise<void>;
+}
+
+export async function startBrowser(): Promise<TestBrowser> {
+  const browser = await chromium.launch(chromiumOptions());
+  let complaints: string[] = [];
+  const complain = (text: string): void => void complaints.push(text);
+  return {
+    complain,
+    async newPage(options = {}) {
+      const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", locale: "en-US", ...options });
+      page.on("console", (message) => ["error", "warning"].includes(message.type()) && complain(`console: ${message.text()}`));
+      page.on("pageerror", (error) => complain(`uncaught: ${error}`));
+      page.on("dialog", (dialog) => {
+        complain(`dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      // Text, because it runs in the page.
+      await page.addInitScript(`addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
+        console.error("violates " + violatedDirective + ": " + blockedURI))`);
+      return page;
+    },
+    complaints() {
+      const all = complaints;
+      complaints = [];
+      return all;
+    },
+    close: () => browser.close(),
+  };
+}
