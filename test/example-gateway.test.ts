@@ -14,7 +14,7 @@ const folder = join(import.meta.dirname, "../examples/gateway");
 const cli = join(import.meta.dirname, "../packages/cli/dist/main.js");
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
 
-describe("the gateway demo", async () => {
+describe("the gateway demo", () => {
   test("shows one limit for nginx, Caddy and the proxy, and stops all servers in the end", { timeout: 60_000 }, async () => {
     const { stdout } = await run(process.execPath, [join(folder, "demo.mjs")]);
     const rows = [...stdout.matchAll(/^ {2}(nginx|Caddy|the proxy|together) +(\d+) × 200 +(\d+) × 429 +the app received +(\d+)/gm)];

@@ -1,20 +1,11 @@
-import {
-  consumeAll,
-  createLimiter,
-  type Decision,
-  fixedWindow,
-  parseDuration,
-  type Store,
-  slidingWindowLog,
-  tokenBucket,
-} from "@floodgate/core";
+import { consumeAll, createLimiter, type Decision, fixedWindow, parseDuration, type Store, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { parseList } from "structured-headers";
 import supertest from "supertest";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
 import { expectWarnings } from "../../../test/expected-warnings.js";
+import { type RateLimitMiddleware, rateLimit } from "../src/index.js";
 
 expectWarnings("FLOODGATE_STORE_DOWN");
 

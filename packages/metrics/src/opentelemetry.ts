@@ -1,3 +1,4 @@
+import type { FloodgateEvent } from "@floodgate/core";
 import { FloodgateError, observe } from "@floodgate/core";
 import {
   type BatchObservableResult,
@@ -7,6 +8,7 @@ import {
   type MeterProvider,
   metrics,
   type Observable,
+  trace,
 } from "@opentelemetry/api";
 import { type CounterId, type HistogramId, type InstrumentId, instruments, type NowId } from "./instruments.js";
 import { Measurements } from "./measurements.js";
@@ -14,7 +16,6 @@ import { readNumbers } from "./numbers.js";
 import { OnePerTarget, type Running } from "./one-per-target.js";
 import { type MetricsOptions, maxRulesOf } from "./options.js";
 import type { Attributes, Recorder } from "./series.js";
-import { markSpan } from "./span.js";
 
 export type { MetricsOptions } from "./options.js";
 
@@ -167,4 +168,23 @@ function checkProvider(meterProvider: unknown): void {
     "openTelemetry: `meterProvider` must be a MeterProvider of OpenTelemetry. Write openTelemetry({ meterProvider: new MeterProvider({ readers: [reader] }) }), or leave it out for the global one.",
     { at: ["meterProvider"] },
   );
+}
+
+/** Adds an event to the active span of a request that was not plainly let through. It names the rule and the result, never the key. */
+function markSpan(event: FloodgateEvent): void {
+  switch (event.type) {
+    case "limited":
+    case "shadow-limited":
+    case "degraded":
+      break;
+    case "missing-key":
+      if (event.rejected) break;
+      return;
+    default:
+      return;
+  }
+  trace.getActiveSpan()?.addEvent("floodgate.rate_limiting", {
+    "floodgate.rate_limiting.rule": event.name,
+    "floodgate.rate_limiting.result": event.type,
+  });
 }

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "@floodgate/docs";
+import type { Comment, CommentDisplayPart } from "typedoc";
 import { Application, Converter, ReflectionKind } from "typedoc";
 import type { PluginOptions } from "typedoc-plugin-markdown";
-import { fenceExamples } from "./docstrings.js";
 
 export interface EntryPoint {
   /** What one imports, such as `@floodgate/core/store`. */
@@ -86,4 +86,19 @@ export async function writeApi(folder: string): Promise<void> {
 function index(entries: readonly EntryPoint[]): string {
   const lines = entries.map(({ name, page }) => `- [${name}](./${page}.md)`);
   return `# API reference\n\nEverything that the packages export, from the comments in their sources.\n\n${lines.join("\n")}\n`;
+}
+
+/** Makes the examples of a docstring, which are indented there, code with a language. */
+function fenceExamples(comment: Comment): void {
+  comment.summary = comment.summary.flatMap(fenced);
+  for (const tag of comment.blockTags) tag.content = tag.content.flatMap(fenced);
+}
+
+function fenced(part: CommentDisplayPart): CommentDisplayPart[] {
+  if (part.kind !== "text") return [part];
+  const pieces = part.text.split(/(?<=^|\n\n)((?: {4}.*(?:\n|$)|\n(?= {4}))+)/);
+  // Every second piece is what the parentheses matched.
+  return pieces.map((text, i) =>
+    i % 2 === 0 ? { kind: "text", text } : { kind: "code", text: `\`\`\`ts\n${text.replace(/^ {4}/gm, "").trimEnd()}\n\`\`\`\n\n` },
+  );
 }

@@ -1,11 +1,5 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { atExit } from "./at-exit.js";
-import { loopback, sparePort } from "./port.js";
-import { program } from "./programs.js";
-import { ServerProcess } from "./server-process.js";
-import { until } from "./until.js";
+import { loopback } from "./port.js";
+import { startWebServer, type WebServer, type WebServerKind } from "./web-server.js";
 
 export interface PrometheusOptions {
   /** What it scrapes: `{ job: "app", address: "127.0.0.1:9000" }`. The metrics are at `/metrics` unless `path` is given. */
@@ -31,43 +25,22 @@ export interface PrometheusSeries {
 
 /** A private Prometheus on 127.0.0.1 with its own folder. `startPrometheus` makes one. */
 export class PrometheusServer {
-  readonly host: string = loopback;
-  readonly port: number;
-  readonly #dir: string;
-  readonly #process: ServerProcess;
-  readonly #forgetExit: () => void;
+  readonly #server: WebServer;
 
-  constructor(binary: string, port: number, options: PrometheusOptions) {
-    this.port = port;
-    this.#dir = mkdtempSync(join(tmpdir(), "floodgate-prometheus-"));
-    this.#forgetExit = atExit(() => this.#remove());
-    // JSON is YAML.
-    writeFileSync(join(this.#dir, "prometheus.yml"), JSON.stringify(configOf(options)));
-    const args = [`--config.file=${this.#dir}/prometheus.yml`, `--storage.tsdb.path=${this.#data}`, `--web.listen-address=${this.address}`];
-    this.#process = new ServerProcess(binary, args, this.#log);
+  constructor(server: WebServer) {
+    this.#server = server;
+  }
+
+  get port(): number {
+    return this.#server.port;
   }
 
   get address(): string {
-    return `${this.host}:${this.port}`;
+    return `${loopback}:${this.port}`;
   }
 
   get pid(): number | undefined {
-    return this.#process.pid;
-  }
-
-  /**
-   * Resolves when it answers.
-   * @throws Error with the end of its log if it ended.
-   */
-  async ready(): Promise<void> {
-    await until(`Prometheus answers on port ${this.port}`, async () => {
-      if (!this.#process.running) return true;
-      // Make sure that this process is the one that listens on the port.
-      const flags = (await this.api("status/flags")) as Record<string, string>;
-      return flags["storage.tsdb.path"] === this.#data && (await fetch(`http://${this.address}/-/ready`)).ok;
-    });
-    if (!this.#process.running)
-      throw new Error(`Prometheus ended. Its log ends with:\n${this.log.trim().split("\n").slice(-5).join("\n")}`);
+    return this.#server.pid;
   }
 
   /** What the query answers now, or at a time in seconds; a scalar is a series without labels. */
@@ -84,38 +57,26 @@ export class PrometheusServer {
    * The data of an answer of the HTTP API: `api("rules")`.
    * @throws Error with Prometheus's own reason.
    */
-  async api(path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
-    const url = new URL(`http://${this.address}/api/v1/${path}`);
-    for (const [name, value] of Object.entries(parameters)) url.searchParams.append(name, String(value));
-    const answer = (await (await fetch(url)).json()) as { status: string; data?: unknown; error?: string };
-    if (answer.status !== "success") throw new Error(`Prometheus said: ${answer.error} (${parameters["query"] ?? path})`);
-    return answer.data;
+  api(path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
+    return ask(this.port, path, parameters);
   }
 
   get log(): string {
-    return existsSync(this.#log) ? readFileSync(this.#log, "utf8") : "";
+    return this.#server.log;
   }
 
   /** Stops it permanently, and removes its folder. */
-  async stop(): Promise<void> {
-    await this.#process.kill();
-    this.#forgetExit();
-    this.#remove();
+  stop(): Promise<void> {
+    return this.#server.stop();
   }
+}
 
-  get #data(): string {
-    return join(this.#dir, "data");
-  }
-
-  get #log(): string {
-    return join(this.#dir, "log");
-  }
-
-  /** Synchronous, for use at exit. */
-  #remove(): void {
-    this.#process.signal("SIGKILL");
-    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 3 });
-  }
+async function ask(port: number, path: string, parameters: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
+  const url = new URL(`http://${loopback}:${port}/api/v1/${path}`);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.append(name, String(value));
+  const answer = (await (await fetch(url)).json()) as { status: string; data?: unknown; error?: string };
+  if (answer.status !== "success") throw new Error(`Prometheus said: ${answer.error} (${parameters["query"] ?? path})`);
+  return answer.data;
 }
 
 /**
@@ -123,20 +84,25 @@ export class PrometheusServer {
  * @throws Error with its log if it does not start.
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
-  const binary = program("prometheus");
-  for (;;) {
-    const server = new PrometheusServer(binary, await sparePort(), options);
-    try {
-      await server.ready();
-      return server;
-    } catch (error) {
-      // Another process took the free port first: try the next.
-      const taken = server.log.includes("address already in use");
-      await server.stop();
-      if (!taken) throw error;
-    }
-  }
+  // JSON is YAML.
+  return new PrometheusServer(await startWebServer(kind, { config: () => JSON.stringify(configOf(options)) }));
 }
+
+const kind: WebServerKind = {
+  name: "Prometheus",
+  program: "prometheus",
+  args: ({ dir, port }) => [
+    `--config.file=${dir}/prometheus.yml`,
+    `--storage.tsdb.path=${dir}/data`,
+    `--web.listen-address=${loopback}:${port}`,
+  ],
+  files: (_, config) => ({ "prometheus.yml": config }),
+  async ready({ dir, port }) {
+    // Make sure that this process is the one that listens on the port.
+    const flags = (await ask(port, "status/flags")) as Record<string, string>;
+    return flags["storage.tsdb.path"] === `${dir}/data` && (await fetch(`http://${loopback}:${port}/-/ready`)).ok;
+  },
+};
 
 function configOf({ targets, rules = [], intervalMs = 500 }: PrometheusOptions): unknown {
   const interval = `${intervalMs}ms`;

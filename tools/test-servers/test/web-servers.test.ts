@@ -45,7 +45,7 @@ const kinds = [
   },
 ];
 
-describe("web servers", async () => {
+describe("web servers", () => {
   const dir = mkdtempSync(join(tmpdir(), "floodgate-web-servers-test-"));
   let app: Server;
   beforeAll(async () => {

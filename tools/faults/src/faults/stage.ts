@@ -1,10 +1,11 @@
 import type { Server } from "node:http";
+import type { Decision, FloodgateEvent } from "@floodgate/core";
+import type { BreakerState } from "@floodgate/core/store";
 import { type RedisStore, redisStore } from "@floodgate/store-redis";
 import { appOf, close, type Framework, listen } from "../apps.js";
 import type { Client } from "./clients.js";
-import { type OnStoreErrorName, oneLimit, onStoreError, twoLimits } from "./limits.js";
+import { clientLimit, type OnStoreErrorName, oneLimit, onStoreError, twoLimits } from "./limits.js";
 import type { Stopwatch } from "./stopwatch.js";
-import { Witness } from "./witness.js";
 
 export const timeoutMs = 100;
 
@@ -48,5 +49,27 @@ export class Stage {
 
   tearDown(): void {
     for (const server of this.#servers) close(server);
+  }
+}
+
+/** Listens to the limits of one store, to compare each HTTP response with its decision. */
+class Witness {
+  /** The state of the store's breaker. */
+  breaker: BreakerState = "closed";
+  readonly #decisions = new Map<string, Decision[]>();
+
+  readonly onEvent = (event: FloodgateEvent): void => {
+    if (event.type === "breaker") this.breaker = event.state;
+    if (!("decision" in event) || event.type === "refunded" || event.type === "settled" || event.name !== clientLimit) return;
+    const known = this.#decisions.get(event.key);
+    if (known === undefined) this.#decisions.set(event.key, [event.decision]);
+    else known.push(event.decision);
+  };
+
+  /** The decisions for a client since the last call, oldest first. */
+  take(client: string): Decision[] {
+    const decisions = this.#decisions.get(client) ?? [];
+    this.#decisions.delete(client);
+    return decisions;
   }
 }

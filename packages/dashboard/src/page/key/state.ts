@@ -1,9 +1,9 @@
-import { h } from "@floodgate/pages/dom";
+import { h, svg } from "@floodgate/pages/dom";
 import type { LimitState } from "../../contract.js";
 import { count, duration, moment, percent, plural } from "../format.js";
 import { drawBucket } from "./bucket.js";
-import { drawLog } from "./log.js";
 import { drawQueue } from "./queue.js";
+import { floor, scale, timeLine } from "./time-line.js";
 import { drawWindows, stretchOf } from "./windows.js";
 
 /** A state drawn as what it is, with the same in words. */
@@ -99,4 +99,15 @@ function windowWords(state: Extract<LimitState, { kind: "windows" }>): (Node | s
     main(`${count(counts)} of ${plural(state.limit, "unit")} count in this window of ${duration(state.windowMs)}.`),
     partly === undefined ? "" : sub(`Of the oldest ${count(partly.count)}, ${percent(partly.weight)} still count.`),
   ];
+}
+
+/** A row of ticks: one for each moment that took units, taller if it took more. */
+function drawLog(units: readonly { readonly atMs: number; readonly units: number }[], windowMs: number, nowMs: number): SVGElement {
+  const x = scale(nowMs - windowMs, nowMs);
+  const most = Math.max(1, ...units.map((entry) => entry.units));
+  const height = (taken: number): number => 34 + (taken / most) * 46;
+  return timeLine(
+    "log",
+    ...units.map((entry) => svg("path", { class: "tick", d: `M${x(entry.atMs)} ${floor}V${floor - height(entry.units)}` })),
+  );
 }

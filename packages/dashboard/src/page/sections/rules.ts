@@ -1,13 +1,13 @@
-import { fill, foreign, h, say } from "@floodgate/pages/dom";
+import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
 import type { RuleInfo, SourceInfo } from "../../contract.js";
+import { FiguresTable } from "../charts/figures-table.js";
 import { sparkLine } from "../charts/spark-line.js";
 import { count, moment, percent, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
-import { rejectedIn, requestsIn } from "../results.js";
+import { rejectedIn, requestsIn, results } from "../results.js";
 import { keepRows } from "../rows.js";
 import { card, rangeWords, type Section } from "./section.js";
-import { totalsTable } from "./totals.js";
 
 const columns = [
   { name: "Rule", look: "" },
@@ -138,6 +138,30 @@ function refusal(model: Model): { row: Element; update(source: SourceInfo): void
         ),
         h("p", { class: "reason" }, foreign(refused.reason)),
       );
+    },
+  };
+}
+
+/** Everything that was counted since the process started, as a table that one opens. */
+function totalsTable(model: Model): { readonly element: Element; update(): void } {
+  const table = new FiguresTable("All that was counted, by rule");
+  const summary = table.element.querySelector("summary");
+  return {
+    element: table.element,
+    update() {
+      const { overview } = model;
+      if (overview === undefined) return;
+      if (summary !== null) say(summary, `All figures since ${moment(overview.scope.sinceMs, model.now())}`);
+      table.show(() => ({
+        columns: ["Rule", ...results.map(({ label }) => label), "Units asked", "Units charged", "Bans"],
+        rows: overview.totals.map(({ rule, counts, units, bans }) => [
+          visible(rule, 60),
+          ...results.map(({ id }) => count(counts[id] ?? 0)),
+          count(units.asked),
+          count(units.charged),
+          count(bans),
+        ]),
+      }));
     },
   };
 }

@@ -1,12 +1,11 @@
 import { fill, h, say, visible } from "@floodgate/pages/dom";
-import type { History } from "../../contract.js";
+import type { Counts, History } from "../../contract.js";
 import { Chart, type Frame } from "../charts/chart.js";
 import { FiguresTable } from "../charts/figures-table.js";
-import { Legend } from "../charts/legend.js";
 import { count, moment, percent, rate, shortCount } from "../format.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
-import { rejectedIn, requestsIn, results } from "../results.js";
+import { type Result, rejectedIn, requestsIn, results } from "../results.js";
 import { card, rangeWords, type Section } from "./section.js";
 
 /** Requests per second, stacked by result, and below the share that is rejected. */
@@ -164,3 +163,26 @@ function tableOf(history: History, rule: string | undefined, nowMs: number): { c
     ]);
   return { columns: [`${history.stepMs / 1000} s from`, ...shown.map(({ label }) => label), "Share rejected"], rows };
 }
+
+/** The results with their patterns and figures. Results that have not occurred are left out. */
+class Legend {
+  readonly element: HTMLElement = h("ul", { class: "legend" });
+  readonly #items: readonly { readonly id: Result; readonly always: boolean; readonly item: HTMLElement; readonly value: HTMLElement }[];
+
+  constructor() {
+    this.#items = results.map(({ id, label, means, always }) => {
+      const value = h("span", { class: "value" });
+      return { id, always, value, item: h("li", { title: `${label}: ${means}` }, swatch(id), label, value) };
+    });
+    this.element.append(...this.#items.map(({ item }) => item));
+  }
+
+  show(occurred: Counts, figures: Counts, write: (figure: number) => string): void {
+    for (const { id, always, item, value } of this.#items) {
+      item.hidden = !always && (occurred[id] ?? 0) === 0;
+      say(value, write(figures[id] ?? 0));
+    }
+  }
+}
+
+const swatch = (result: Result): HTMLElement => h("span", { class: `swatch ${result}`, "aria-hidden": "true" });

@@ -1,9 +1,9 @@
 import type { Policy } from "@floodgate/core";
+import { h } from "@floodgate/pages/dom";
 import { makeBoard } from "./board.js";
 import { logPlayed, type Played, scenarioPlayed } from "./model/played.js";
 import { drawable, initialSettings, mostSent, type Settings } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
-import { makeLegend } from "./parts/legend.js";
 
 export interface MountOptions {
   /**
@@ -91,4 +91,22 @@ export function mount(element: HTMLElement, options: MountOptions = {}): Mounted
 /** Lanes have numbers for names if there may be several of an algorithm. */
 function lanesOf(policies: readonly Policy[]): Record<string, Policy> {
   return Object.fromEntries(policies.map((policy, i) => [String(i), drawable(policy)]));
+}
+
+/** What the marks of a lane mean. */
+function makeLegend(): HTMLElement {
+  const marks = {
+    allowed: "allowed",
+    limited: "limited",
+    delayed: "allowed after a wait",
+    room: "how many requests would pass at this moment",
+    window: "the window that counts at this moment",
+    bracket: "the window in which most requests passed",
+  };
+  return h(
+    "div",
+    { class: "key-to-marks" },
+    h("ul", {}, ...Object.entries(marks).map(([mark, text]) => h("li", {}, h("span", { class: `mark ${mark}` }), text))),
+    h("p", {}, "Click on a lane to send a request at that moment. Drag to move the clock."),
+  );
 }

@@ -1,5 +1,5 @@
-import { pictureHeight, pictureWidth } from "./size.js";
 import type { Theme } from "./theme.js";
+import { pictureHeight, pictureWidth } from "./theme.js";
 
 /** A bucket with its tokens. Up to twenty are drawn one by one. */
 export function drawBucket(context: CanvasRenderingContext2D, level: number, capacity: number, theme: Theme): void {

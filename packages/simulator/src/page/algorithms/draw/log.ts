@@ -1,6 +1,6 @@
 import type { StateView } from "@floodgate/core";
-import { pictureHeight, pictureWidth } from "./size.js";
 import type { Theme } from "./theme.js";
+import { pictureHeight, pictureWidth } from "./theme.js";
 
 /** The window, and the entries that move through it and leave on the left. */
 export function drawLog(

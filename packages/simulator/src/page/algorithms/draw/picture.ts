@@ -4,8 +4,7 @@ import type { Moment } from "../model/run.js";
 import { drawBucket } from "./bucket.js";
 import { drawLog } from "./log.js";
 import { drawQueue } from "./queue.js";
-import { pictureHeight, pictureWidth } from "./size.js";
-import { prepared, type Theme } from "./theme.js";
+import { pictureHeight, pictureWidth, prepared, type Theme } from "./theme.js";
 import { drawWindows } from "./windows.js";
 
 /** Draws the state of a policy as what it is: a bucket, windows, a log or a queue. */

@@ -1,5 +1,5 @@
-import { pictureHeight, pictureWidth } from "./size.js";
 import type { Theme } from "./theme.js";
+import { pictureHeight, pictureWidth } from "./theme.js";
 
 /** A pipe in which requests wait. They come in on the left, and leave on the right one by one. */
 export function drawQueue(context: CanvasRenderingContext2D, length: number, capacity: number, theme: Theme): void {

@@ -1,3 +1,7 @@
+/** The size of the picture of a state, in CSS pixels. */
+export const pictureWidth = 168;
+export const pictureHeight = 76;
+
 /** The colours of the stylesheet, for what is drawn on a canvas. */
 export interface Theme {
   readonly text: string;

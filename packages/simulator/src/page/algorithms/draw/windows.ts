@@ -1,6 +1,6 @@
 import type { FixedWindowPolicy, SlidingWindowCounterPolicy, StateView } from "@floodgate/core";
-import { pictureHeight, pictureWidth } from "./size.js";
 import type { Theme } from "./theme.js";
+import { pictureHeight, pictureWidth } from "./theme.js";
 
 /**
  * Windows with their counts as bars. For a sliding counter, a frame as long as the window slides over them; what is left of it counts no
