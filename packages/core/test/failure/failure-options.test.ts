@@ -47,7 +47,7 @@ test.each<[string, object, RegExp]>([
   ["two thirds", { onStoreError: { store: memory, share: 2 / 3 } }, /`share`.*but was 0.66/],
   ["NaN", { onStoreError: { store: memory, share: Number.NaN } }, /`share`.*but was NaN/],
   ["a share as text", { onStoreError: { store: memory, share: "1/4" } }, /`share`.*but was "1\/4"/],
-  ["an option that is unknown", { timeoutMS: 5 }, /no option `timeoutMS`. Did you mean `timeoutMs`/],
+  ["an option that is unknown", { timeoutMS: 5 }, /no option `timeoutMS`. Write timeoutMs: 5/],
 ])("%s is refused when the limiter is made, with what to write", (_, options, message) => {
   expect(() => make(options)).toThrow(
     expect.objectContaining({
