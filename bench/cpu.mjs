@@ -1,5 +1,5 @@
 import { frameworks } from "./http.mjs";
-import { Child } from "./lib/child.mjs";
+import { Child, withChildren } from "./lib/child.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
 /** Each subject, and its no-op without a limit. */
@@ -39,15 +39,15 @@ export async function cpu({ rounds, slices, addresses, framework }) {
 }
 
 async function measure(framework, address, slices, results) {
-  const children = kinds.map((kind) => new Child("cpu-child.mjs", [framework, kind, address]));
-  try {
-    for (const child of children) await child.ask(warmUpRequests);
-    for (let slice = 0; slice < slices; slice++) {
-      for (const [i, kind] of kinds.entries()) results[kind].push(await children[i].ask(sliceRequests));
-    }
-  } finally {
-    await Promise.all(children.map((child) => child.stop()));
-  }
+  await withChildren(
+    kinds.map((kind) => new Child("cpu-child.mjs", [framework, kind, address])),
+    async (children) => {
+      for (const child of children) await child.ask(warmUpRequests);
+      for (let slice = 0; slice < slices; slice++) {
+        for (const [i, kind] of kinds.entries()) results[kind].push(await children[i].ask(sliceRequests));
+      }
+    },
+  );
 }
 
 function tableOf(name, address, results, heading) {

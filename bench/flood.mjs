@@ -1,4 +1,4 @@
-import { Child } from "./lib/child.mjs";
+import { askOnce } from "./lib/child.mjs";
 import { progress, table } from "./lib/report.mjs";
 
 const runs = [
@@ -17,12 +17,7 @@ export async function flood({ keys }) {
     const answers = {};
     // Timing each call finds the stalls. The speed is measured without that, in another process.
     for (const how of ["stalls", "speed"]) {
-      const child = new Child("flood-child.mjs", [name, maxKeys, String(keys), how]);
-      try {
-        answers[how] = await child.ask("flood");
-      } finally {
-        await child.stop();
-      }
+      answers[how] = await askOnce("flood-child.mjs", [name, maxKeys, String(keys), how], "flood");
     }
     const { longestCallMs, longestGapMs, size, stillBlocked } = answers.stalls;
     rows.push([

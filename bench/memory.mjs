@@ -1,4 +1,4 @@
-import { Child } from "./lib/child.mjs";
+import { askOnce } from "./lib/child.mjs";
 import { progress, table } from "./lib/report.mjs";
 
 const names = ["bare Map", "slidingWindowCounter", "fixedWindow", "tokenBucket", "express-rate-limit", "rate-limiter-flexible"];
@@ -7,13 +7,8 @@ export async function memory({ keys }) {
   const rows = [];
   for (const name of names) {
     progress(`memory: ${keys.toLocaleString("en")} keys in ${name}`);
-    const child = new Child("memory-child.mjs", [name, String(keys)], ["--expose-gc"]);
-    try {
-      const { heap, outside } = await child.ask("fill");
-      rows.push([name, ...[heap + outside, heap, outside].map((bytes) => (bytes / keys).toFixed(0))]);
-    } finally {
-      await child.stop();
-    }
+    const { heap, outside } = await askOnce("memory-child.mjs", [name, String(keys)], "fill", ["--expose-gc"]);
+    rows.push([name, ...[heap + outside, heap, outside].map((bytes) => (bytes / keys).toFixed(0))]);
   }
   progress("");
   return table(

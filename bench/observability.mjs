@@ -1,4 +1,4 @@
-import { Child } from "./lib/child.mjs";
+import { askOnce, Child, withChildren } from "./lib/child.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
 /** What a process with a limit has in addition. */
@@ -46,19 +46,19 @@ async function measured(what, warmUp, slice, { rounds, slices }) {
   const results = Object.fromEntries(kinds.map((kind) => [kind, { cpu: [], wall: [] }]));
   for (let round = 1; round <= rounds; round++) {
     progress(`observability: ${what}, round ${round} of ${rounds}`);
-    const children = kinds.map((kind) => new Child("observability-child.mjs", [kind]));
-    try {
-      for (const child of children) await child.ask({ what, count: warmUp });
-      for (let i = 0; i < slices; i++) {
-        for (const [k, kind] of kinds.entries()) {
-          const { cpuNs, wallNs } = await children[k].ask({ what, count: slice });
-          results[kind].cpu.push(cpuNs / slice);
-          results[kind].wall.push(wallNs / slice);
+    await withChildren(
+      kinds.map((kind) => new Child("observability-child.mjs", [kind])),
+      async (children) => {
+        for (const child of children) await child.ask({ what, count: warmUp });
+        for (let i = 0; i < slices; i++) {
+          for (const [k, kind] of kinds.entries()) {
+            const { cpuNs, wallNs } = await children[k].ask({ what, count: slice });
+            results[kind].cpu.push(cpuNs / slice);
+            results[kind].wall.push(wallNs / slice);
+          }
         }
-      }
-    } finally {
-      await Promise.all(children.map((child) => child.stop()));
-    }
+      },
+    );
   }
   return results;
 }
@@ -77,13 +77,8 @@ async function memoryOf(keys) {
   const found = [];
   for (const kind of ["nothing", "prometheus", "dashboard"]) {
     progress(`observability: ${keys.toLocaleString("en")} keys with ${labels[kind]}`);
-    const child = new Child("observability-child.mjs", [kind], ["--expose-gc"]);
-    try {
-      const { heap, outside } = await child.ask({ what: "memory", count: keys });
-      found.push([labels[kind], ...[heap + outside, heap, outside].map((bytes) => (bytes / 1e6).toFixed(1))]);
-    } finally {
-      await child.stop();
-    }
+    const { heap, outside } = await askOnce("observability-child.mjs", [kind], { what: "memory", count: keys }, ["--expose-gc"]);
+    found.push([labels[kind], ...[heap + outside, heap, outside].map((bytes) => (bytes / 1e6).toFixed(1))]);
   }
   return table(
     `Megabytes after ${keys.toLocaleString("en")} distinct keys, on a store of 100,000 keys`,

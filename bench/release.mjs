@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Child } from "./lib/child.mjs";
+import { Child, withChildren } from "./lib/child.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
@@ -89,16 +89,16 @@ async function compare({ label, script, args, warm, ask, unit }, sides, { rounds
   const times = sides.map(() => []);
   for (let generation = 1; generation <= processes; generation++) {
     progress(`release: ${label}: processes ${generation} of ${processes}`);
-    const children = sides.map((root) => new Child(script, args, [], root));
-    try {
-      for (const child of children) await child.ask(warm);
-      for (let round = 0; round < rounds; round++) {
-        // Each side goes first in every other round.
-        for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) times[side].push(await children[side].ask(ask));
-      }
-    } finally {
-      await Promise.all(children.map((child) => child.stop()));
-    }
+    await withChildren(
+      sides.map((root) => new Child(script, args, [], root)),
+      async (children) => {
+        for (const child of children) await child.ask(warm);
+        for (let round = 0; round < rounds; round++) {
+          // Each side goes first in every other round.
+          for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) times[side].push(await children[side].ask(ask));
+        }
+      },
+    );
   }
   const [before, now] = times;
   const ratios = now.map((time, round) => time / before[round]);

@@ -1,4 +1,4 @@
-import { Child } from "./lib/child.mjs";
+import { Child, withChildren } from "./lib/child.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 
 const counts = [1, 10, 100, 1000];
@@ -9,16 +9,16 @@ export async function rules({ rounds, processes }) {
   const results = Object.fromEntries(counts.map((count) => [count, []]));
   for (let generation = 1; generation <= processes; generation++) {
     progress(`rules: processes ${generation} of ${processes}, warming up`);
-    const children = counts.map((count) => new Child("rules-child.mjs", [String(count)]));
-    try {
-      for (const child of children) await child.ask("warm up");
-      for (let round = 1; round <= rounds; round++) {
-        progress(`rules: processes ${generation} of ${processes}, round ${round} of ${rounds}`);
-        for (const [i, count] of counts.entries()) results[count].push(await children[i].ask("round"));
-      }
-    } finally {
-      await Promise.all(children.map((child) => child.stop()));
-    }
+    await withChildren(
+      counts.map((count) => new Child("rules-child.mjs", [String(count)])),
+      async (children) => {
+        for (const child of children) await child.ask("warm up");
+        for (let round = 1; round <= rounds; round++) {
+          progress(`rules: processes ${generation} of ${processes}, round ${round} of ${rounds}`);
+          for (const [i, count] of counts.entries()) results[count].push(await children[i].ask("round"));
+        }
+      },
+    );
   }
   progress("");
   const ratio = (count) => median(results[count].map((ns, round) => ns / results[measure][round]));

@@ -1,4 +1,4 @@
-import { Child } from "./lib/child.mjs";
+import { askOnce, Child, withChildren } from "./lib/child.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 import { floor, subjects } from "./lib/subjects.mjs";
 
@@ -21,27 +21,22 @@ export async function store({ rounds, processes, only }) {
   for (let generation = 1; generation <= processes; generation++) {
     for (const [kase, label] of Object.entries(cases)) {
       progress(`store: ${label}: processes ${generation} of ${processes}, warming up`);
-      const children = names.map((name) => new Child("store-child.mjs", [name, kase]));
-      try {
-        for (const child of children) await child.ask("warm up");
-        for (let round = 1; round <= rounds; round++) {
-          progress(`store: ${label}: processes ${generation} of ${processes}, round ${round} of ${rounds}`);
-          for (const [i, name] of names.entries()) results[name][kase].push(await children[i].ask("round"));
-        }
-      } finally {
-        await Promise.all(children.map((child) => child.stop()));
-      }
+      await withChildren(
+        names.map((name) => new Child("store-child.mjs", [name, kase])),
+        async (children) => {
+          for (const child of children) await child.ask("warm up");
+          for (let round = 1; round <= rounds; round++) {
+            progress(`store: ${label}: processes ${generation} of ${processes}, round ${round} of ${rounds}`);
+            for (const [i, name] of names.entries()) results[name][kase].push(await children[i].ask("round"));
+          }
+        },
+      );
     }
   }
   const garbage = {};
   for (const name of names) {
     progress(`store: garbage of ${name}`);
-    const child = new Child("store-child.mjs", [name, "hot"], garbageFlags);
-    try {
-      garbage[name] = await child.ask("garbage");
-    } finally {
-      await child.stop();
-    }
+    garbage[name] = await askOnce("store-child.mjs", [name, "hot"], "garbage", garbageFlags);
   }
   progress("");
   const ratio = (name, kase) => median(results[name][kase].map((ns, round) => ns / results[floor][kase][round]));

@@ -1,15 +1,7 @@
 /** The common part of all frameworks' servers. */
 export const windowMs = 3_600_000;
+/** A limit that no benchmark reaches. */
 export const neverReached = 1e9;
-
-/** Our options, the same in every framework. */
-export const ours = {
-  allowed: { limit: neverReached, window: "1h" },
-  denied: { limit: 1, window: "1h" },
-};
-
-/** The hourly limit of a peer. */
-export const peerLimits = { "peer allowed": neverReached, "peer denied": 1 };
 
 /** The no-op sets our two headers, because every limiter with headers has that cost. */
 export const twoHeaders = {
@@ -28,5 +20,18 @@ export const rejection = {
   },
   body: '{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"Try again in 3600 seconds.","violated-policies":["default"],"retry-after":3600}',
 };
+
+/** What stands in front of the route, by its kind. `peer` makes the other library's middleware. */
+export function middlewaresOf({ noop, rejectingNoop, rateLimit, peer }) {
+  return {
+    nothing: () => undefined,
+    noop: () => noop,
+    "noop denied": () => rejectingNoop,
+    allowed: () => rateLimit({ limit: neverReached, window: "1h" }),
+    denied: () => rateLimit({ limit: 1, window: "1h" }),
+    "peer allowed": () => peer(neverReached),
+    "peer denied": () => peer(1),
+  };
+}
 
 export const answer = { hello: "world" };

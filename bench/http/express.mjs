@@ -1,7 +1,7 @@
 import { rateLimit } from "@floodgate/express";
 import express from "express";
 import { rateLimit as expressRateLimit } from "express-rate-limit";
-import { answer, ours, peerLimits, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(_req, res, next) {
   for (const name in twoHeaders) res.setHeader(name, twoHeaders[name]);
@@ -14,17 +14,9 @@ function rejectingNoop(_req, res) {
   res.end(rejection.body);
 }
 
-const peer = (kind) => () => expressRateLimit({ limit: peerLimits[kind], windowMs, standardHeaders: "draft-8", legacyHeaders: false });
+const peer = (limit) => expressRateLimit({ limit, windowMs, standardHeaders: "draft-8", legacyHeaders: false });
 
-const middlewares = {
-  nothing: () => undefined,
-  noop: () => noop,
-  "noop denied": () => rejectingNoop,
-  allowed: () => rateLimit(ours.allowed),
-  denied: () => rateLimit(ours.denied),
-  "peer allowed": peer("peer allowed"),
-  "peer denied": peer("peer denied"),
-};
+const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
 
 export function listener(kind) {
   const app = express();

@@ -3,7 +3,7 @@ import { getRequestListener } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
-import { answer, ours, peerLimits, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(c, next) {
   for (const name in twoHeaders) c.header(name, twoHeaders[name]);
@@ -17,17 +17,9 @@ function rejectingNoop(c) {
 /** The peer has no default, so its users write this. */
 const keyGenerator = (c) => getConnInfo(c).remote.address;
 
-const peer = (kind) => () => rateLimiter({ limit: peerLimits[kind], windowMs, standardHeaders: "draft-7", keyGenerator });
+const peer = (limit) => rateLimiter({ limit, windowMs, standardHeaders: "draft-7", keyGenerator });
 
-const middlewares = {
-  nothing: () => undefined,
-  noop: () => noop,
-  "noop denied": () => rejectingNoop,
-  allowed: () => rateLimit(ours.allowed),
-  denied: () => rateLimit(ours.denied),
-  "peer allowed": peer("peer allowed"),
-  "peer denied": peer("peer denied"),
-};
+const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
 
 export function listener(kind) {
   const app = new Hono();

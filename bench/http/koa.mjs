@@ -1,7 +1,7 @@
 import { rateLimit } from "@floodgate/koa";
 import Koa from "koa";
 import koaRateLimit from "koa-ratelimit";
-import { answer, ours, peerLimits, rejection, twoHeaders, windowMs } from "./common.mjs";
+import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
 
 function noop(ctx, next) {
   for (const name in twoHeaders) ctx.set(name, twoHeaders[name]);
@@ -14,17 +14,9 @@ function rejectingNoop(ctx) {
   ctx.body = rejection.body;
 }
 
-const peer = (kind) => () => koaRateLimit({ driver: "memory", db: new Map(), duration: windowMs, max: peerLimits[kind] });
+const peer = (limit) => koaRateLimit({ driver: "memory", db: new Map(), duration: windowMs, max: limit });
 
-const middlewares = {
-  nothing: () => undefined,
-  noop: () => noop,
-  "noop denied": () => rejectingNoop,
-  allowed: () => rateLimit(ours.allowed),
-  denied: () => rateLimit(ours.denied),
-  "peer allowed": peer("peer allowed"),
-  "peer denied": peer("peer denied"),
-};
+const middlewares = middlewaresOf({ noop, rejectingNoop, rateLimit, peer });
 
 export function listener(kind) {
   const app = new Koa();

@@ -32,6 +32,20 @@ export class Child {
   }
 }
 
+/** Uses processes, then stops them. */
+export async function withChildren(children, use) {
+  try {
+    return await use(children);
+  } finally {
+    await Promise.all(children.map((child) => child.stop()));
+  }
+}
+
+/** Asks a process of its own one question. */
+export function askOnce(script, args, question, execArgv) {
+  return withChildren([new Child(script, args, execArgv)], ([child]) => child.ask(question));
+}
+
 /** The child's side: answers each question with the result of `answer`. */
 export function serve(answer) {
   process.on("message", async (question) => process.send(await answer(question)));
