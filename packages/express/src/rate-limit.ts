@@ -92,7 +92,7 @@ export function rateLimit<
       next(error);
       return;
     }
-    if (isPromise(outcome)) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
+    if ("then" in outcome) outcome.then((later) => apply(request, response, next, later)).then(undefined, next);
     else apply(request, response, next, outcome);
   };
   return withControls(middleware, limit, waiting);

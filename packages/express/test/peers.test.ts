@@ -1,4 +1,13 @@
-import { consumeAll, createLimiter, type Decision, fixedWindow, parseDuration, type Store, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  consumeAll,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  parseDuration,
+  type Store,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { parseList } from "structured-headers";

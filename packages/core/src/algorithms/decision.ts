@@ -10,6 +10,9 @@ export interface Finding {
   readonly atMs: number;
 }
 
+/** The part of a limit that a decision names. */
+type Named<P> = Pick<Limit<P>, "name" | "policy">;
+
 /** `undefined` while the charge can be settled. With `fault` the store failed, and may or may not have settled it. */
 type Fate = undefined | "settled" | { readonly fault: unknown };
 
@@ -69,14 +72,14 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 
   static restated<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
-    const { name, policy, limit, cost, degraded, ...finding } = { ...made, ...changes };
-    const copy = new MadeDecision(name, policy, limit, cost, finding, degraded);
+    const all = { ...made, ...changes };
+    const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
     return copy;
   }
 
   static inState<P>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = MadeDecision.owned(made);
+    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
     own.#state = state;
     return own;
   }
@@ -109,9 +112,10 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return made.#charged;
   }
 
-  constructor(name: string, policy: P, quota: number, cost: number, finding: Finding, degraded: boolean) {
+  /** @param limit the largest cost that could ever pass. */
+  constructor({ name, policy }: Named<P>, limit: number, cost: number, finding: Finding, degraded: boolean) {
     this.allowed = finding.allowed;
-    this.limit = quota;
+    this.limit = limit;
     this.remaining = finding.remaining;
     this.retryAfterMs = finding.retryAfterMs;
     this.resetAfterMs = finding.resetAfterMs;
@@ -127,12 +131,8 @@ export class MadeDecision<P> implements DecisionUnder<P> {
 }
 
 /** Makes a decision under a limit. For all algorithms, so that V8 gives every decision the same shape. It has no charge yet. */
-export function decision<P extends PolicyBase>(
-  { name, policy }: Pick<Limit<P>, "name" | "policy">,
-  cost: number,
-  finding: Finding,
-): DecisionUnder<P> {
-  return new MadeDecision(name, policy, policy.quota, cost, finding, false);
+export function decision<P extends PolicyBase>(limit: Named<P>, cost: number, finding: Finding): DecisionUnder<P> {
+  return new MadeDecision(limit, limit.policy.quota, cost, finding, false);
 }
 
 // Direct aliases of static methods, without wrappers: they run for every decision.

@@ -21,10 +21,10 @@ class BlockedDecision extends MadeDecision<Policy> {
   }
 
   constructor(unblocked: Decision, leftMs: number) {
-    const { name, policy, limit, cost, degraded, atMs } = unblocked;
+    const { limit, cost, degraded, atMs } = unblocked;
     const retryAfterMs = Math.max(unblocked.retryAfterMs, leftMs);
     const resetAfterMs = Math.max(unblocked.resetAfterMs, leftMs);
-    super(name, policy, limit, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, degraded);
+    super(unblocked, limit, cost, { allowed: false, remaining: 0, retryAfterMs, resetAfterMs, delayMs: 0, atMs }, degraded);
     this.#unblocked = unblocked;
     this.#leftMs = leftMs;
   }

@@ -14,7 +14,7 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
 import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
-import type { Asked, CompiledRule, RuleCheck } from "../rules/compiled-rule.js";
+import { type Asked, type CompiledRule, checksOf, emitNotCounted, type RuleCheck, rejectsPath } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
 import type { RuleSource } from "../rules/rule-source.js";
 import { reasonOf } from "../support/errors.js";
@@ -119,7 +119,7 @@ export class RateLimit<Req> {
   decide(request: Req): Promised<Outcome> {
     try {
       const outcome = this.#decide(this.context(request));
-      return isPromise(outcome) ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
+      return "then" in outcome ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
     } catch (fault) {
       return this.fault(fault);
     }
@@ -131,7 +131,7 @@ export class RateLimit<Req> {
   }
 
   #decide(context: RequestContext<Req>): Promised<Outcome> {
-    this.#observer?.sees(context, this.version.rules);
+    this.#observer?.sees(context, this.#rules.current.rules);
     const skips = this.#skip?.(context.request);
     if (skips === undefined) return this.#ask(context);
     const unlessSkipped = (answer: unknown): Promised<Outcome> =>
@@ -140,9 +140,9 @@ export class RateLimit<Req> {
   }
 
   #ask(context: RequestContext<Req>): Promised<Outcome> {
-    const { version } = this;
+    const version = this.#rules.current;
     const rules = version.rules.find(context);
-    if (version.rules.mayRejectPath && rules.some(rejectsAmbiguousPath) && isAmbiguous(this.#settings.reader.path(context.request))) {
+    if (version.rules.mayRejectPath && rejectsPath(rules) && isAmbiguous(this.#settings.reader.path(context.request))) {
       return rejection(400, ambiguousPath);
     }
     // Allocated in its full length, because an array that grows reserves too much memory.
@@ -175,7 +175,7 @@ export class RateLimit<Req> {
   ): Promised<Outcome> {
     let checks = checksOf(asked);
     if (checks.length < asked.length) {
-      this.#tellNotCounted(rules, asked);
+      emitNotCounted(this.listener, rules, asked);
       if (asked.includes("missing-key")) {
         return this.#responder.rejectKeyless(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name));
       }
@@ -184,10 +184,10 @@ export class RateLimit<Req> {
     if (first === undefined) return unlimited;
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
-    if (this.listener !== undefined && this.#settings.reader.decisionEvents !== false) context.askedMs = steadyMs();
+    if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false) context.askedMs = steadyMs();
     if (checks.length === 1 && first.rule.ban === undefined && first.look !== true) {
       const decision = version.client.guard.consume(first.limit, first.key, first.cost);
-      return isPromise(decision)
+      return "then" in decision
         ? decision.then((later) => this.#report(context, checks, combinedOf(first, later), shown))
         : this.#report(context, checks, combinedOf(first, decision), shown);
     }
@@ -210,16 +210,6 @@ export class RateLimit<Req> {
     if (this.listener !== undefined) emitDecisions(this.listener, checks, all, { allowed, askedMs });
   }
 
-  #tellNotCounted(rules: readonly CompiledRule<Req>[], asked: readonly Asked<Req>[]): void {
-    const { listener } = this;
-    asked.forEach((answer, i) => {
-      const { name } = rules[i] as CompiledRule<Req>;
-      if (answer === "exempt") listener?.({ type: "exempt", name });
-      else if (answer === "missing-key" || answer === "no-key")
-        listener?.({ type: "missing-key", name, rejected: answer === "missing-key" });
-    });
-  }
-
   /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */
   fault(fault: unknown): Outcome {
     if (!this.version.rules.areShadow) throwFault(fault);
@@ -230,12 +220,4 @@ export class RateLimit<Req> {
     }
     return unlimited;
   }
-}
-
-const rejectsAmbiguousPath = (rule: { readonly rejectsAmbiguousPath: boolean }): boolean => rule.rejectsAmbiguousPath;
-
-/** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
-function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
-  for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
-  return asked as readonly RuleCheck<Req>[];
 }

@@ -35,7 +35,8 @@ type Writer = (report: Report) => Header[];
 const seconds = (ms: number): number => Math.ceil(ms / 1000);
 
 /** Structured-field integers have at most 15 digits (RFC 9651 §3.3.1). */
-const integer = (value: number): number => Math.min(value, 999_999_999_999_999);
+const largest = 999_999_999_999_999;
+const integer = (value: number): number => Math.min(value, largest);
 
 /**
  * The time to show: until the retry, or without one until the reset. A reset is shown as at most the window: a sliding counter's reset can
@@ -77,9 +78,11 @@ function quoted(name: string): string {
   return /["\\]/.test(name) ? `"${name.replace(/["\\]/g, "\\$&")}"` : `"${name}"`;
 }
 
-function stateItem(decision: Decision, { state }: Items): string {
-  const known = state + integer(decision.remaining);
-  return decision.retryAfterMs === Number.POSITIVE_INFINITY ? known : `${known};t=${Math.ceil(waitMs(decision) / 1000)}`;
+/** Written out, because it runs for each decision: see `integer` and `waitMs`. */
+function stateItem({ remaining, retryAfterMs, resetAfterMs, policy }: Decision, { state }: Items): string {
+  const known = state + Math.min(remaining, largest);
+  if (retryAfterMs === Number.POSITIVE_INFINITY) return known;
+  return `${known};t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
 }
 
 const oldPolicies = (decisions: readonly Decision[]): string =>
@@ -142,7 +145,7 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
 /** Whole seconds, rounded up, at least 1; undefined if no wait helps. */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return undefined;
-  return Math.max(1, seconds(decision.retryAfterMs));
+  return Math.max(1, Math.ceil(decision.retryAfterMs / 1000));
 }
 
 /** The function that writes the headers in the chosen formats; undefined for `false`. */

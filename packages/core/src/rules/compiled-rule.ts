@@ -4,6 +4,7 @@ import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Check } from "../decide/limit.js";
 import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
 import { isZero } from "../decide/zero-limits.js";
+import type { EventListener } from "../events/events.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type Meaning, meaningOf } from "../limits/names.js";
@@ -35,6 +36,30 @@ export type NotCounted = "no-match" | "exempt" | "free" | "no-key" | "missing-ke
 
 /** What a rule asks for a request: a check, or nothing. */
 export type Asked<Req> = RuleCheck<Req> | NotCounted;
+
+/** The checks among the answers. Returns the same list if all are checks, which is nearly always so. */
+export function checksOf<Req>(asked: readonly Asked<Req>[]): readonly RuleCheck<Req>[] {
+  for (const answer of asked) if (typeof answer === "string") return asked.filter((answer) => typeof answer !== "string");
+  return asked as readonly RuleCheck<Req>[];
+}
+
+/** Emits the events of rules that did not count a request, because its client or key is exempt, or because it has no key. */
+export function emitNotCounted<Req>(
+  listener: EventListener | undefined,
+  rules: readonly CompiledRule<Req>[],
+  asked: readonly Asked<Req>[],
+): void {
+  asked.forEach((answer, i) => {
+    const { name } = rules[i] as CompiledRule<Req>;
+    if (answer === "exempt") listener?.({ type: "exempt", name });
+    else if (answer === "missing-key" || answer === "no-key") listener?.({ type: "missing-key", name, rejected: answer === "missing-key" });
+  });
+}
+
+/** Whether one of the rules rejects a request whose path is ambiguous. */
+export function rejectsPath<Req>(rules: readonly CompiledRule<Req>[]): boolean {
+  return rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
+}
 
 /** A rule made ready: options checked, key and match compiled, limits made. */
 export class CompiledRule<Req> implements Counted {

@@ -52,8 +52,8 @@ export function isQuad(text: string): boolean {
  * @param ipv6Prefix how many bits of an IPv6 address identify a client, 0 to 128.
  */
 export function ipKey(text: string, ipv6Prefix: number): string | undefined {
-  const length = text.length;
-  if (isQuad(text)) return text;
+  const { length } = text;
+  if (length <= 15 && readQuad(text, 0, length, scratch, 6)) return text;
   // An IPv4 peer on Node's default dual-stack socket.
   if (length <= 22 && text.startsWith("::ffff:") && readQuad(text, 7, length, scratch, 6)) return text.slice(7);
   if (!readIp(text, scratch)) return undefined;
