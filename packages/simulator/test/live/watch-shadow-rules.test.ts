@@ -66,7 +66,7 @@ it("bounds the clients that it measures", async () => {
   try {
     for (const ip of ["192.0.2.1", "192.0.2.2", "192.0.2.3"]) {
       await limiter(
-        { ip, method: "GET", url: "/", originalUrl: "/", headers: {}, get: () => undefined } as never,
+        { ip, method: "GET", url: "/", originalUrl: "/", headers: {}, app: { get() {} }, get: () => undefined } as never,
         { setHeader() {}, on() {} } as never,
         () => undefined,
       );
