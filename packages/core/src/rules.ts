@@ -24,6 +24,10 @@ export { decodeKey } from "./limits/key.js";
 export { maskKey } from "./limits/mask-key.js";
 export { ipKey } from "./support/ip.js";
 
+// For Envoy's rate limit service
+export { DescriptorIndex } from "./rules/descriptor-index.js";
+export { type DescriptorRules, descriptorRules } from "./rules/descriptor-rule.js";
+
 // What is in use in this process, for metrics and dashboards
 export { type Inventory, type InventoryLimit, type InventoryStore, inventory } from "./middleware/inventory.js";
 export { type RuleWords, wordsOf } from "./rules/words.js";

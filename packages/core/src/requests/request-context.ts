@@ -106,7 +106,7 @@ export class RequestContext<Req = unknown> {
 
   /** Undefined for an HTTP request. */
   get descriptor(): Descriptor | undefined {
-    return this.settings.reader.descriptor?.(this.request);
+    return this.settings.reader.descriptors?.of(this.request);
   }
 
   /** The route that the framework knows. */

@@ -1,5 +1,12 @@
+import type { DescriptorRules } from "../rules/descriptor-rule.js";
 import type { Descriptor } from "./descriptor.js";
 import type { RequestPath } from "./path.js";
+
+/** Reads descriptors of Envoy's rate limit service, and the rules that count them. */
+export interface DescriptorReader<Req> extends DescriptorRules {
+  /** The descriptor that the service is asked about; undefined for an HTTP request. */
+  of(request: Req): Descriptor | undefined;
+}
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
@@ -27,11 +34,8 @@ export interface RequestReader<Req> {
   trustsProxy(request: Req): boolean;
   /** The pattern of the matched route, if the framework knows it; with the patterns of mounts, if it knows them. */
   route(request: Req): string | undefined;
-  /**
-   * The descriptor that Envoy's rate limit service is asked about; undefined for an HTTP request. Only gateways have it: see
-   * `RateLimit.decideDescriptors`.
-   */
-  descriptor?(request: Req): Descriptor | undefined;
+  /** For requests to Envoy's rate limit service. Only the gateway has it. */
+  readonly descriptors?: DescriptorReader<Req>;
   /** Whether decisions are events. Default true. With `false` nobody hears of them but who reads the outcomes, such as a simulator. */
   readonly decisionEvents?: boolean;
 }

@@ -39,7 +39,8 @@ export class ActiveRules<Req> {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
       for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
       const compiled = new CompiledRules(rules);
-      if (rules.length > 0 && compiled.http.length === 0 && !context.hasDescriptors) warnOfDescriptors(rules[0]?.name ?? "", context);
+      if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
+        warnOfDescriptors(rules[0]?.name ?? "", context);
       const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimits(client.guard) : client.guard };
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
       const hasBans = rules.some(({ ban }) => ban !== undefined);

@@ -2,8 +2,6 @@ import type { RequestContext } from "../requests/request-context.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
-import { DescriptorIndex } from "./descriptor-index.js";
-import { checkForDescriptors } from "./descriptor-rule.js";
 import { MatchIndex } from "./match-index.js";
 import { besideRules, limitWords, type Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
@@ -16,8 +14,6 @@ export class CompiledRules<Req> {
   readonly http: readonly CompiledRule<Req>[];
   /** Finds the rules whose method, path and headers match a request. Undefined if each of `http` matches every request. */
   readonly index: MatchIndex<CompiledRule<Req>> | undefined;
-  /** Finds the rules that match a descriptor. */
-  readonly descriptors: DescriptorIndex<CompiledRule<Req>>;
   /** Whether no rule is enforced. */
   readonly areShadow: boolean;
   /** Whether a rule may reject a request for its path alone. */
@@ -33,7 +29,6 @@ export class CompiledRules<Req> {
     this.all = rules;
     this.http = rules.filter(({ match }) => match?.descriptor === undefined);
     this.index = this.http.some(({ match }) => match !== undefined) ? new MatchIndex(this.http) : undefined;
-    this.descriptors = new DescriptorIndex(rules);
     this.areShadow = rules.every(({ shadow }) => shadow);
     this.mayRejectPath = rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
     this.mayBeZero = rules.some(({ mayBeZero }) => mayBeZero);
@@ -172,6 +167,6 @@ function compileRule<Req>(place: string, rule: Rule<Req, string>, names: Set<unk
   }
   names.add(rule.name);
   const compiled = new CompiledRule(place, rule, context);
-  if (compiled.match?.descriptor !== undefined) checkForDescriptors(place, compiled);
+  if (compiled.match?.descriptor !== undefined) context.descriptors?.checkRule(place, compiled);
   return compiled;
 }

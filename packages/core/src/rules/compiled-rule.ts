@@ -114,7 +114,7 @@ export class CompiledRule<Req> implements Counted {
     const { ambiguousPath = "count" } = rule;
     this.rejectsAmbiguousPath = oneOf(where, "ambiguousPath", ambiguousPath, ["count", "reject"]) === "reject" && !this.shadow;
     if (typeof rule.match === "function") this.#test = rule.match;
-    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, keyedEntries(rule.key));
+    else if (rule.match !== undefined) this.match = compileMatch(where, rule.match, matchReader(rule, context));
     const { key = "ip", cost = 1 } = rule;
     this.#byIp = key === "ip";
     const { onMissingKey = this.#byIp ? "error" : "ip" } = rule;
@@ -370,6 +370,11 @@ export class CompiledRule<Req> implements Counted {
       `The policy of ${shown(this.name)} is a function of the request, and this process has decided no request under it yet, so nobody knows here which counts a key may have. Give the rule a policy and \`plans\`, which are known without a request: plans: { pro: { limit: 1000 } }, plan: (req) => req.user?.plan.`,
     );
   }
+}
+
+/** Reads what a rule for descriptors matches. Undefined if only HTTP requests are limited. */
+function matchReader<Req>({ key }: Rule<Req, string>, { descriptors }: RuleContext<Req>): Parameters<typeof compileMatch>[2] {
+  return descriptors && ((where, match) => descriptors.compileMatch(where, match, keyedEntries(key)));
 }
 
 function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Policy | ((request: Req) => unknown) {

@@ -41,7 +41,7 @@ export class DescriptorIndex<Rule extends { readonly match: CompiledMatch | unde
     this.#rules = rules;
     rules.forEach(({ match }, place) => {
       const descriptor = match?.descriptor;
-      if (descriptor === undefined) return;
+      if (descriptor === undefined || descriptor === "unread") return;
       const domains = descriptor.domain?.values;
       if (domains === undefined) this.#everyDomain.add(place, descriptor);
       else for (const domain of new Set(domains)) listIn(this.#domains, domain, () => new ByEntry()).add(place, descriptor);

@@ -18,11 +18,6 @@ export interface DescriptorMatch {
 /** A rule's `match`, before it is checked. */
 type Parts = { readonly [part in "method" | "path" | "header" | "domain" | "descriptor"]?: unknown };
 
-/** Whether a match is for descriptors. Such a rule counts no HTTP request, and other rules count no descriptor. */
-export function isForDescriptors({ domain, descriptor }: Parts): boolean {
-  return domain !== undefined || descriptor !== undefined;
-}
-
 /**
  * @param keyed the entries that the rule counts by: it matches only descriptors that have them.
  * @throws FloodgateError if a part is invalid, or can never match.

@@ -1,11 +1,27 @@
+import type { Limit } from "../decide/limit.js";
 import { FloodgateError } from "../support/errors.js";
-import type { CompiledRule } from "./compiled-rule.js";
+import { compileDescriptorMatch, type DescriptorMatch } from "./descriptor-match.js";
+import type { Match } from "./match.js";
+
+/** The parts of a compiled rule that descriptors restrict. */
+interface CheckedRule {
+  readonly fixed: Limit | undefined;
+  readonly plans: ReadonlyMap<string, Limit> | undefined;
+  readonly settle: unknown;
+}
+
+/** What rules need to count descriptors of Envoy's rate limit service. Apps do without it. */
+export interface DescriptorRules {
+  /** @param keyed the entries that the rule counts by. */
+  compileMatch(where: string, match: Match, keyed: readonly string[]): DescriptorMatch;
+  checkRule(where: string, rule: CheckedRule): void;
+}
 
 /**
  * Checks what a rule for descriptors cannot have: Envoy asks once, does not hold the request, and does not tell how it ended.
  * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS`
  */
-export function checkForDescriptors<Req>(where: string, { fixed, plans, settle }: CompiledRule<Req>): void {
+function checkForDescriptors(where: string, { fixed, plans, settle }: CheckedRule): void {
   const limits = [{ at: ["policy"], limit: fixed }, ...[...(plans ?? [])].map(([plan, limit]) => ({ at: ["plans", plan], limit }))];
   const queue = limits.find(({ limit }) => limit?.policy.algorithm === "leaky-bucket");
   if (queue !== undefined) {
@@ -23,3 +39,5 @@ export function checkForDescriptors<Req>(where: string, { fixed, plans, settle }
     );
   }
 }
+
+export const descriptorRules: DescriptorRules = { compileMatch: compileDescriptorMatch, checkRule: checkForDescriptors };

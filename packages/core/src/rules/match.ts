@@ -1,7 +1,7 @@
 import type { Readings } from "../requests/path.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions, isHeaderName, nearest } from "../support/options.js";
-import { compileDescriptorMatch, type DescriptorMatch, isForDescriptors } from "./descriptor-match.js";
+import type { DescriptorMatch } from "./descriptor-match.js";
 import { compilePath, type PathPattern } from "./path-pattern.js";
 import { PathTrie } from "./path-trie.js";
 import { type ValueTest, valueTest } from "./value-test.js";
@@ -36,21 +36,27 @@ export interface CompiledMatch {
   readonly methods: ReadonlySet<string> | undefined;
   readonly paths: readonly PathPattern[] | undefined;
   readonly headers: readonly HeaderTest[];
-  /** The descriptors that match. Undefined for HTTP requests. */
-  readonly descriptor: DescriptorMatch | undefined;
+  /** The descriptors that match. Undefined for HTTP requests. If only HTTP requests are limited, it is not read: "unread". */
+  readonly descriptor: DescriptorMatch | "unread" | undefined;
   /** The rule's first path that matches, as written in the rule. Readings are tried in order. */
   pattern(readings: Readings): string | undefined;
 }
 
 /**
- * @param keyedEntries the entries of a descriptor that the rule counts by.
+ * @param readDescriptor compiles `domain` and `descriptor`. Without it such a rule is accepted, and matches nothing.
  * @throws FloodgateError if a part is invalid, or can never match.
  */
-export function compileMatch(where: string, match: Match, keyedEntries: readonly string[] = []): CompiledMatch {
+export function compileMatch(
+  where: string,
+  match: Match,
+  readDescriptor?: (where: string, match: Match) => DescriptorMatch,
+): CompiledMatch {
   return inside(["match"], () => {
     const parts = ["method", "path", "header", "domain", "descriptor"];
     checkOptions(`${where}: match`, match, parts, 'match: { method: "POST", path: "/posts" }');
-    const descriptor = isForDescriptors(match) ? compileDescriptorMatch(where, match, keyedEntries) : undefined;
+    // Such a rule counts no HTTP request, and other rules count no descriptor.
+    const isForDescriptors = match.domain !== undefined || match.descriptor !== undefined;
+    const descriptor = isForDescriptors ? (readDescriptor?.(where, match) ?? "unread") : undefined;
     const methods = match.method === undefined ? undefined : compileMethods(where, match.method);
     const paths = match.path === undefined ? undefined : each(where, "path", match.path, (path) => compilePath(where, path));
     const headers = match.header === undefined ? [] : compileHeaders(where, match.header);

@@ -5,6 +5,7 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { functionOrNothing } from "../support/options.js";
 import type { Costs } from "./cost.js";
+import type { DescriptorRules } from "./descriptor-rule.js";
 import { compileExempt, type Exempted } from "./exempt.js";
 import { isBuiltInKey, type KeyNames } from "./key-source.js";
 import type { RulesOptions } from "./rules-options.js";
@@ -17,8 +18,8 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   readonly hasPlan: boolean;
   readonly ipv6Prefix: number;
   readonly exempt: readonly Exempted[];
-  /** Whether it is asked about descriptors of Envoy's rate limit service too. */
-  readonly hasDescriptors: boolean;
+  /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
+  readonly descriptors: DescriptorRules | undefined;
   readonly warn: Warn;
 }
 
@@ -29,7 +30,7 @@ export type Warn = (code: WarningCode, message: string, name: string) => void;
 export function ruleContext<Req>(
   where: string,
   options: RulesOptions<Req, string>,
-  { descriptor }: Pick<RequestReader<Req>, "descriptor">,
+  { descriptors }: Pick<RequestReader<Req>, "descriptors">,
   onEvent: EventListener | undefined,
 ): RuleContext<Req> {
   const keys = options.keys ?? {};
@@ -52,7 +53,7 @@ export function ruleContext<Req>(
     ipv6Prefix: ipv6PrefixOption(where, options.ipv6Prefix),
     digests: keyDigests(where, options),
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
-    hasDescriptors: descriptor !== undefined,
+    descriptors,
     warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

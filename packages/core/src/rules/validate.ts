@@ -1,6 +1,7 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { collectMistake, tryRules } from "./compile.js";
+import { descriptorRules } from "./descriptor-rule.js";
 import { compileExempt } from "./exempt.js";
 import { isBuiltInKey, parseKeyName } from "./key-source.js";
 import type { Rule } from "./rule.js";
@@ -40,7 +41,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     ipv6Prefix: 56,
     digests: new KeyDigests(),
     exempt: [],
-    hasDescriptors: true,
+    descriptors: descriptorRules,
     warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];

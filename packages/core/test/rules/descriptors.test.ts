@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Descriptor, entryValue } from "../../src/requests/descriptor.js";
 import { DescriptorIndex } from "../../src/rules/descriptor-index.js";
-import { compileMatch, type Match } from "../../src/rules/match.js";
+import { compileDescriptorMatch } from "../../src/rules/descriptor-match.js";
+import { type CompiledMatch, compileMatch, type Match } from "../../src/rules/match.js";
 import { MatchIndex } from "../../src/rules/match-index.js";
 
 function descriptorOf(domain: string, ...entries: readonly (readonly [string, string])[]): Descriptor {
@@ -10,7 +11,11 @@ function descriptorOf(domain: string, ...entries: readonly (readonly [string, st
 }
 
 function matches(match: Match, descriptor: Descriptor, keyed: readonly string[] = []): boolean {
-  return new DescriptorIndex([{ match: compileMatch("test", match, keyed) }]).find(descriptor).length === 1;
+  return new DescriptorIndex([{ match: compiledFor(match, keyed) }]).find(descriptor).length === 1;
+}
+
+function compiledFor(match: Match, keyed: readonly string[]): CompiledMatch {
+  return compileMatch("test", match, (where, match) => compileDescriptorMatch(where, match, keyed));
 }
 
 const login = descriptorOf("edge", ["path", "/login"], ["remote_address", "203.0.113.9"], ["tier", "free"]);
@@ -85,7 +90,7 @@ it("many rules together match exactly like each rule alone, in order", () => {
     fc.property(rules, fc.constantFrom("a", "b", "x", ""), entries, (rules, domain, entries) => {
       const compiled = rules.flatMap(([match, keyed], place) => {
         try {
-          return [{ match: compileMatch("test", match as Match, keyed), place }];
+          return [{ match: compiledFor(match as Match, keyed), place }];
         } catch {
           // Counts by an entry that must be missing.
           return [];

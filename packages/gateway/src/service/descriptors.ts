@@ -1,10 +1,11 @@
 import type { Decision } from "@floodgate/core";
 import { type Descriptor, isPromise, type Outcome, type Promised, type RateLimit, type RequestContext } from "@floodgate/core/adapter";
-import type { Asked as AskedBy, CompiledRule, RuleCheck } from "@floodgate/core/rules";
+import { type Asked as AskedBy, type CompiledRule, DescriptorIndex, type RuleCheck } from "@floodgate/core/rules";
 import { mostRestrictive } from "@floodgate/core/store";
 import type { GatewayRequest } from "./request.js";
 
 type Asked = AskedBy<GatewayRequest>;
+type Rule = CompiledRule<GatewayRequest>;
 
 /** What became of one descriptor of a request to Envoy's rate limit service. */
 export interface DescriptorStatus {
@@ -26,7 +27,7 @@ interface DescriptorAsk {
   /** The place of the descriptor in the request. */
   readonly place: number;
   readonly hits: number;
-  readonly rule: CompiledRule<GatewayRequest>;
+  readonly rule: Rule;
   readonly asked: Asked;
 }
 
@@ -53,7 +54,7 @@ function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequ
   try {
     contexts.forEach((context, place) => {
       const descriptor = context.descriptor as Descriptor;
-      for (const rule of version.rules.descriptors.find(descriptor)) {
+      for (const rule of indexOf(version.rules.all).find(descriptor)) {
         places.push({ place, hits: descriptor.hits, rule });
         answers.push(rule.ask(context));
       }
@@ -78,6 +79,18 @@ function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequ
     return isPromise(outcome) ? outcome.then(statuses) : statuses(outcome);
   };
   return answers.some(isPromise) ? Promise.all(answers).then(decideAll) : decideAll(answers as Asked[]);
+}
+
+const indexes = new WeakMap<readonly Rule[], DescriptorIndex<Rule>>();
+
+/** The index of one version of the rules. */
+function indexOf(rules: readonly Rule[]): DescriptorIndex<Rule> {
+  let index = indexes.get(rules);
+  if (index === undefined) {
+    index = new DescriptorIndex(rules);
+    indexes.set(rules, index);
+  }
+  return index;
 }
 
 /** The outcome of a request whose descriptors no limit has decided. */

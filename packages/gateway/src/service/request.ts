@@ -1,4 +1,5 @@
 import { type Descriptor, type RequestReader, sentPath } from "@floodgate/core/adapter";
+import { descriptorRules } from "@floodgate/core/rules";
 
 /** A request as rules see it, whoever sent it. */
 export interface GatewayRequest {
@@ -28,5 +29,5 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
   clientIp: ({ clientIp }) => clientIp,
   trustsProxy: ({ fromTrustedPeer }) => fromTrustedPeer,
   route: () => undefined,
-  descriptor: ({ descriptor }) => descriptor,
+  descriptors: { ...descriptorRules, of: ({ descriptor }) => descriptor },
 };
