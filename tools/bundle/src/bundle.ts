@@ -9,7 +9,8 @@ import type { Package } from "./packages.js";
  * - `<entry>.js`: CommonJS, flat. What several entry points need is in `shared.js`, so that each class and each state exists once.
  * - `<entry>.mjs`: what `import` loads in Node. It re-exports `<entry>.js`: there is one copy, whichever way it is loaded.
  * - `<entry>.d.mts`: its types.
- * - `module/<entry>.mjs`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`).
+ * - `module/`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`). Each source is a file of its
+ *   own: a bundler leaves out the files that an app does not need, but would keep what a larger file does when it is loaded.
  *
  * Names stay readable in stack traces: nothing is minified. The source maps refer to `src`, which is published too.
  */
@@ -20,13 +21,24 @@ export async function bundlePackage(bundled: Package): Promise<void> {
     writeFileSync(join(dist, file), code);
     written.add(file);
   };
-  const common = await bundle(bundled, [...bundled.entries, ...bundled.programs], { dir: dist, format: "cjs", ...named("[name].js") });
+  const common = await bundle(bundled, [...bundled.entries, ...bundled.programs], {
+    dir: dist,
+    format: "cjs",
+    ...named("[name].js"),
+    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+  });
   for (const file of common) written.add(file);
   for (const entry of bundled.entries) {
     for (const end of ["mjs", "d.mts"]) write(`${entry}.${end}`, `export * from "./${entry}.js";\n`);
   }
   if (bundled.modules) {
-    const options = { dir: join(dist, "module"), format: "es", ...named("[name].mjs") } as const;
+    const options = {
+      dir: join(dist, "module"),
+      format: "es",
+      ...named("[name].mjs"),
+      preserveModules: true,
+      preserveModulesRoot: join(bundled.path, "src"),
+    } as const;
     for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
   }
   removeOthers(dist, written);
@@ -54,7 +66,6 @@ async function bundle({ path }: Package, entries: readonly string[], output: Out
   });
   const { output: files } = await build.write({
     ...output,
-    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
     comments: { legal: false, annotation: true, jsdoc: false },
     esModule: true,
     externalLiveBindings: false,
