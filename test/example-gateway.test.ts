@@ -37,7 +37,7 @@ describe("the gateway demo", () => {
       printed += chunk;
     });
     const [code] = await once(child, "close");
-    expect([code, printed]).toEqual([1, expect.stringMatching(/Install it: apt-get install redis-server/)]);
+    expect([code, printed]).toEqual([1, expect.stringMatching(/Install it: apt-get install redis-tools/)]);
   });
 });
 
