@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { self, turn } from "./web.js";
+import { self, turn } from "./world.js";
 
 /** A request to send. */
 export interface Asked {

@@ -54,33 +54,6 @@ export function hostileCases({ adapter, describe, it }: AdapterSuite): void {
       for (const text of strings) assert.equal((await app.post("/", `{"user":"${text}"}`)).status, 429, text);
     });
 
-    it("different tuples from a JSON body never share a count", async (web) => {
-      const app = await web.start({ policy, key: (request) => (request.body as { key: string[] }).key });
-      const tuples = [
-        '["a","b"]',
-        '["a,b"]',
-        '["a\\\\","b"]',
-        '["a\\\\,b"]',
-        '["","a,b"]',
-        '["a","","b"]',
-        '["(a,b)"]',
-        '["__proto__"]',
-        '["\\ud800",""]',
-        '["",""]',
-        '[""]',
-      ];
-      for (const text of tuples) assert.equal((await app.post("/", `{"key":${text}}`)).status, 200, text);
-      for (const text of tuples) assert.equal((await app.post("/", `{"key":${text}}`)).status, 429, text);
-    });
-
-    it("__proto__ in a body changes no option and no decision", async (web) => {
-      const app = await web.start({ policy, key: user });
-      const body = '{"__proto__":{"limit":1e9,"allowed":true,"skip":true},"user":"ann"}';
-      assert.equal((await app.post("/", body)).status, 200);
-      assert.equal((await app.post("/", body)).status, 429);
-      assert.equal(({} as { allowed?: unknown }).allowed, undefined);
-    });
-
     it("a 12 kB header works as a key", async (web) => {
       const app = await web.start({ policy, key: "header:x-api-key" });
       const long = "a".repeat(12_000);
@@ -103,22 +76,6 @@ export function hostileCases({ adapter, describe, it }: AdapterSuite): void {
       ["names of object members", hops(100, () => "__proto__")],
     ];
     for (const [kind, list] of lists) {
-      it(`${kind} in X-Forwarded-For does not evade a limit`, async (web) => {
-        const app = await web.start({ policy, onEvent: () => undefined });
-        assert.equal((await app.raw("/", { "x-forwarded-for": list })).status, 200);
-        assert.equal((await app.raw("/", { "x-forwarded-for": `${list}x` })).status, 429);
-        assert.equal((await app.get()).status, 429);
-      });
-
-      it(`${kind} in X-Forwarded-For before the proxy's entry is ignored`, async (web) => {
-        const app = await web.start({ policy, clientIp: { trustedProxies: ["loopback", "10.0.0.0/8"] } });
-        const header = (ip: string) => ({ "x-forwarded-for": `${list}, ${ip}` });
-        assert.equal((await app.raw("/", header("203.0.113.1"))).status, 200);
-        assert.equal((await app.raw("/", header("203.0.113.1"))).status, 429);
-        assert.equal((await app.raw("/", header("203.0.113.2"))).status, 200);
-        assert.equal((await app.peek()).remaining, 1);
-      });
-
       if (!adapter.proxies.includes("one hop")) continue;
       it(`${kind} in X-Forwarded-For before the proxy's entry is ignored with the framework's proxy setting too`, async (web) => {
         const app = await web.start({ limits: [{ policy }], proxy: "one hop" });
@@ -128,12 +85,5 @@ export function hostileCases({ adapter, describe, it }: AdapterSuite): void {
         assert.equal((await app.raw("/", header("203.0.113.2"))).status, 200);
       });
     }
-
-    it("a path of thousands of segments gets a response, whether it matches or not", async (web) => {
-      const app = await web.start({ rules: [{ name: "rule", policy, match: { path: "/a/*/b/*/c/*/d" } }] });
-      const path = `/a${"/b/c".repeat(3000)}`;
-      assert.equal((await app.raw(path)).lines("ratelimit").length, 0);
-      assert.equal((await app.raw(`${path}/d`)).lines("ratelimit").length, 1);
-    });
   });
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { fixedWindow, leakyBucket } from "@floodgate/core";
 import type { LimitSetup, Reply } from "./adapter.js";
 import { Http2Client, PipeliningClient, until } from "./clients.js";
-import { type AdapterSuite, type App, gate, turn, type Web } from "./web.js";
+import type { AdapterSuite, App, Web } from "./web.js";
+import { gate, turn } from "./world.js";
 
 /** Clients that disconnect with several open requests on one connection. */
 export function leavingCases({ adapter, describe, it }: AdapterSuite): void {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
 import type { Step } from "./adapter.js";
-import { items } from "./headers.js";
 import type { AdapterSuite } from "./web.js";
+import { items } from "./world.js";
 
 /** Limits in sub-routers and sub-apps. */
 export function mountedCases({ adapter, describe, it }: AdapterSuite): void {

@@ -1,22 +1,19 @@
 import assert from "node:assert/strict";
-import { fixedWindow } from "@floodgate/core";
+import { fixedWindow, tokenBucket } from "@floodgate/core";
 import type { Handler } from "./adapter.js";
-import { type AdapterSuite, gate, later, self } from "./web.js";
+import type { AdapterSuite } from "./web.js";
+import { gate, self } from "./world.js";
 
-/** `refundWhen`: refunds a request by its response status. */
+/** `refundWhen` and `settle`: what a request costs by its response. */
 export function refundCases({ describe, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 5, window: "1m" });
+  const budget = tokenBucket({ capacity: 100, refill: 1, every: "1s" });
   const asked: Handler = (request) => ({ status: Number(request.header("x-status") ?? 200) });
 
   describe("refundWhen", () => {
     for (const [status, refunded] of [
       [200, false],
-      [204, false],
-      [302, false],
-      [400, true],
       [404, true],
-      [500, true],
-      [503, true],
     ] as const) {
       it(`with status >= 400: a ${status} is ${refunded ? "refunded" : "not refunded"}`, async (web) => {
         const judged = gate();
@@ -48,14 +45,6 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.equal((await app.peek()).remaining, 5);
     });
 
-    it("refunds nothing for the limit's own 429", async (web) => {
-      let judged = 0;
-      const refundWhen = (status: number): boolean => ++judged > 0 && status === 429;
-      const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }), refundWhen }] });
-      assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
-      assert.equal(judged, 1);
-    });
-
     it("refunds an earlier limit when a later one responds with 429", async (web) => {
       const { onEvent, heard } = web.listen("refunded");
       const outer = { name: "outer", policy, refundWhen: (status: number) => status === 429, onEvent };
@@ -63,47 +52,6 @@ export function refundCases({ describe, it }: AdapterSuite): void {
       assert.deepEqual(await app.statuses(2), [200, 429]);
       await heard;
       assert.equal((await app.peek()).remaining, 4);
-    });
-
-    it("refunds each of several limits, also with an asynchronous store", async (web) => {
-      const refunded: string[] = [];
-      const both = gate();
-      const rules = [
-        { name: "a", policy },
-        { name: "b", policy, cost: 3 },
-      ];
-      const app = await web.start({
-        limits: [
-          {
-            rules,
-            store: later(web.store),
-            refundWhen: () => true,
-            onEvent: (event) => {
-              if (event.type === "refunded" && refunded.push(`${event.name} ${event.units}`) === 2) both.open();
-            },
-          },
-        ],
-      });
-      await app.get();
-      await both.opened;
-      assert.deepEqual(refunded, ["a 1", "b 3"]);
-    });
-
-    it("refunds nothing and creates no state after the window has ended", async (web) => {
-      const judged = gate();
-      const refundWhen = (): boolean => {
-        judged.open();
-        return true;
-      };
-      const handler: Handler = () => {
-        web.nowMs += 60_000;
-        return { body: "late" };
-      };
-      const app = await web.start({ limits: [{ policy, refundWhen }], handler });
-      await app.get();
-      await judged.opened;
-      const { remaining, resetAfterMs } = await app.peek(self);
-      assert.deepEqual([remaining, resetAfterMs], [5, 0]);
     });
 
     for (const kind of ["while its handler works", "while its response is streamed", "while its key is looked up"]) {
@@ -143,26 +91,28 @@ export function refundCases({ describe, it }: AdapterSuite): void {
         assert.equal((await app.peek()).remaining, 5);
       });
     }
+  });
 
-    it("may return a promise", async (web) => {
-      const { onEvent, heard } = web.listen("refunded");
-      const app = await web.start({ policy, cost: 2, refundWhen: async (status) => status === 200, onEvent });
-      assert.equal((await app.get()).status, 200);
-      await heard;
-      assert.equal((await app.peek()).remaining, 5);
-    });
-
-    for (const [how, fail] of [
-      ["throws", (fault: Error) => assert.fail(fault)],
-      ["rejects", (fault: Error) => Promise.reject(fault)],
-    ] as const) {
-      it(`that ${how} emits refund-failed and leaves the response unchanged`, async (web) => {
-        const { onEvent, heard } = web.listen("refund-failed");
-        const fault = new Error("refundWhen");
-        const app = await web.start({ policy, refundWhen: () => fail(fault), onEvent });
-        assert.equal((await app.get()).status, 200);
-        assert.deepEqual(await heard, { type: "refund-failed", error: fault });
+  describe("settle", () => {
+    it("may return a promise: then a client that disconnects early still pays the real cost", async (web) => {
+      const { onEvent, heard } = web.listen("settled");
+      const [begun, counted] = [gate(), gate()];
+      const app = await web.start({
+        limits: [{ policy: budget, cost: 10, settle: () => counted.opened.then(() => 80), onEvent }],
+        handler: async () => {
+          begun.open();
+          await counted.opened;
+          return {};
+        },
       });
-    }
+      const request = app.open("/");
+      await begun.opened;
+      request.destroy();
+      await app.deserted();
+      assert.equal((await app.peek()).remaining, 90);
+      counted.open();
+      await heard;
+      assert.equal((await app.peek()).remaining, 20);
+    });
   });
 }

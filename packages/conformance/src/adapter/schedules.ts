@@ -4,7 +4,8 @@ import fc from "fast-check";
 import type { RequestView } from "./adapter.js";
 import { type Asked, type Client, Http2Client, PipeliningClient, until } from "./clients.js";
 import { Timers } from "./timers.js";
-import { type AdapterSuite, type App, gate, turn, type Web } from "./web.js";
+import type { AdapterSuite, App, Web } from "./web.js";
+import { gate, turn } from "./world.js";
 
 const runs = { numRuns: 40, endOnFailure: true };
 

@@ -1,107 +1,14 @@
 import assert from "node:assert/strict";
-import { type Decision, fixedWindow, type HeadersOption } from "@floodgate/core";
+import { fixedWindow, type HeadersOption } from "@floodgate/core";
 import type { Response } from "supertest";
 import type { LimitSetup } from "./adapter.js";
-import { items } from "./headers.js";
-import type { AdapterSuite, App } from "./web.js";
-import { later, self } from "./web.js";
-
-function remaining(app: App, name: string, key: string = self): number {
-  const limiter = app.limits.map((limit) => limit.limiters.get(name)).find((found) => found !== undefined);
-  assert.ok(limiter !== undefined, name);
-  return (limiter.peek(key) as Decision).remaining;
-}
+import type { AdapterSuite } from "./web.js";
+import { items } from "./world.js";
 
 /** Several limits on one request, in one middleware or in several. */
 export function severalCases({ describe, it }: AdapterSuite): void {
   const wide = { name: "wide", policy: fixedWindow({ limit: 5, window: "1h" }) };
   const tight = { name: "tight", policy: fixedWindow({ limit: 1, window: "1m" }) };
-
-  describe("several limits in one middleware", () => {
-    for (const rules of [
-      [wide, tight],
-      [tight, wide],
-    ]) {
-      it(`are all charged, or none is: ${rules.map(({ name }) => name).join(", then ")}`, async (web) => {
-        const app = await web.start({ rules });
-        assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
-        assert.equal(remaining(app, "wide"), 4);
-      });
-    }
-
-    it("are all charged, or none is, also in an asynchronous store", async (web) => {
-      const app = await web.start({ rules: [wide, tight], store: later(web.store) });
-      assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
-      assert.equal((await app.peek(self, "wide")).remaining, 4);
-    });
-
-    it("are all in the headers, and the most restrictive is the decision", async (web) => {
-      const app = await web.start({ rules: [wide, tight] });
-      const response = await app.get();
-      assert.equal(response.body.decision.name, "tight");
-      assert.deepEqual(items(response, "ratelimit-policy"), { wide: { q: 5, w: 3600 }, tight: { q: 1, w: 60 } });
-      assert.deepEqual(Object.keys(items(response, "ratelimit")), ["wide", "tight"]);
-    });
-
-    it("the 429 names the limits that reject, and Retry-After is their longest wait", async (web) => {
-      const rules = [wide, tight, { name: "daily", policy: fixedWindow({ limit: 1, window: "1d" }) }];
-      const app = await web.start({ rules });
-      await app.get();
-      const response = await app.get();
-      assert.deepEqual(response.body["violated-policies"], ["tight", "daily"]);
-      const { tight: short, daily } = items(response, "ratelimit");
-      assert.equal(response.headers["retry-after"], `${daily?.["t"]}`);
-      assert.ok(Number(daily?.["t"]) > Number(short?.["t"]));
-      assert.equal((await app.raw("/")).lines("retry-after").length, 1);
-    });
-
-    it("charge and show only matching rules", async (web) => {
-      const app = await web.start({ rules: [wide, { ...tight, match: { path: "/other" } }] });
-      assert.deepEqual(Object.keys(items(await app.get(), "ratelimit")), ["wide"]);
-      assert.equal(remaining(app, "tight"), 1);
-    });
-
-    it("without a matching rule, the request passes with no decision and no headers", async (web) => {
-      const app = await web.start({ rules: [{ ...tight, match: { method: "POST" } }] });
-      const response = await app.get();
-      assert.equal(response.status, 200);
-      assert.equal(response.body.decision, undefined);
-      assert.equal(response.headers["ratelimit"], undefined);
-    });
-
-    it("with different keys count separately", async (web) => {
-      const app = await web.start({ rules: [wide, { ...tight, key: "header:x-user" }] });
-      for (const [user, status] of [
-        ["ann", 200],
-        ["ann", 429],
-        ["bob", 200],
-      ] as const) {
-        assert.equal((await app.get("/", { "x-user": user })).status, status);
-      }
-      assert.equal(remaining(app, "wide"), 3);
-    });
-
-    it("may have different costs for one request", async (web) => {
-      const app = await web.start({
-        rules: [
-          { ...wide, cost: 3 },
-          { ...tight, cost: 0 },
-        ],
-      });
-      assert.deepEqual(await app.statuses(2), [200, 429]);
-      assert.equal(remaining(app, "tight"), 1);
-    });
-
-    it("options beside rules are the defaults of each rule", async (web) => {
-      const rules = [
-        { ...wide, cost: 1 },
-        { name: "other", policy: wide.policy },
-      ];
-      const app = await web.start({ rules, key: () => "everyone", cost: 2 });
-      await app.get();
-      assert.deepEqual([remaining(app, "wide", "everyone"), remaining(app, "other", "everyone")], [4, 3]);
-    });
-  });
 
   describe("several middlewares on one request", () => {
     it("add their list items to the headers and overwrite none", async (web) => {

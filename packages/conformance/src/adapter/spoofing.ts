@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { fixedWindow, type Limiter } from "@floodgate/core";
 import { encodeKey } from "@floodgate/core/store";
-import fc from "fast-check";
 import type { LimitSetup } from "./adapter.js";
-import { type AdapterSuite, type App, type Headers, self } from "./web.js";
+import type { AdapterSuite, App, Headers } from "./web.js";
+import { self } from "./world.js";
 
 const policy = fixedWindow({ limit: 1000, window: "1m" });
 const forwarded = "x-forwarded-for";
@@ -71,19 +71,11 @@ export async function countedFor(app: App, headers: Headers): Promise<string[]> 
   return counted;
 }
 
-const unrelated = ["192.0.2.0/24", "2001:db8:1::/48"];
-
 /** `clientIp` settings, and the header that each trusts from the peer, which is on loopback. */
 const settings: [string, LimitSetup["clientIp"], string | undefined][] = [
   ["no setting", undefined, undefined],
-  ["trustedHops: 0", { trustedHops: 0 }, undefined],
   ["trustedHops: 1", { trustedHops: 1 }, forwarded],
-  ["trustedProxies: the peer", { trustedProxies: ["loopback"] }, forwarded],
-  ["trustedProxies: other addresses", { trustedProxies: unrelated }, undefined],
-  ...single.flatMap((header): typeof settings => [
-    [`${header} of the peer`, { header, trustedProxies: ["127.0.0.0/8"] }, header],
-    [`${header} of other addresses`, { header, trustedProxies: unrelated }, undefined],
-  ]),
+  ["x-real-ip of the peer", { header: "x-real-ip", trustedProxies: ["127.0.0.0/8"] }, "x-real-ip"],
 ];
 
 /** A client cannot change its identity by headers; only a trusted proxy can set it. */
@@ -136,23 +128,5 @@ export function spoofingCases({ adapter, describe, it }: AdapterSuite): void {
         }
       });
     }
-
-    it("no header from a client changes its address", async (web) => {
-      const anyText = fc.array(fc.constantFrom("203.0.113.9", "127.0.0.2", "::1", "2001:db8::1", "for=", ",", " ", ":80", "[", "]", "x"), {
-        maxLength: 8,
-      });
-      const anyHeaders = fc.dictionary(
-        fc.constantFrom(...Object.keys(forged)),
-        anyText.map((parts) => parts.join("")),
-        { maxKeys: 4 },
-      );
-      const distrusting = settings.flatMap(([, clientIp, trusted]) => (trusted === undefined ? [limit(clientIp)] : []));
-      const apps = await Promise.all(distrusting.map((one, i) => web.start({ ...one, name: `limit ${i}` })));
-      await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...apps), anyHeaders, async (app, headers) => {
-          assert.deepEqual(await countedFor(app, headers), [self]);
-        }),
-      );
-    });
   });
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { fixedWindow, leakyBucket } from "@floodgate/core";
 import type { LimitSetup } from "./adapter.js";
-import { type AdapterSuite, type App, turn, type Web } from "./web.js";
+import type { AdapterSuite, App, Web } from "./web.js";
+import { turn } from "./world.js";
 
 /** Timers may fire up to this much early by a finer clock. */
 const grainMs = 2;

@@ -1,8 +1,9 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Decision, FloodgateEvent, Store } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import supertest, { type Response } from "supertest";
 import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
+import { self, turn, World } from "./world.js";
 
 /** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
 export interface AdapterRunner {
@@ -16,12 +17,6 @@ export interface AdapterSuite {
   describe(name: string, body: () => void): void;
   it(name: string, body: (web: Web) => Promise<void>): void;
 }
-
-/** 15 s into an arbitrary hour; each test's clock begins here. */
-export const startMs = 1_789_948_815_000;
-
-/** The client's address, unless a test changes it. */
-export const self = "127.0.0.1";
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
@@ -41,20 +36,14 @@ export interface Wanted {
   readonly anew?: boolean;
 }
 
-/** The environment of one test: a manual clock, which `Date` reads too, a store, and the apps that the test starts. */
-export class Web {
-  nowMs: number = startMs;
-  readonly store: Store<"sync">;
-  readonly events: FloodgateEvent[] = [];
+/** The world of one test, and the apps that it starts. */
+export class Web extends World {
   readonly #adapter: Adapter;
   readonly #apps: App[] = [];
-  readonly #releaseDate: () => void;
 
   constructor(adapter: Adapter) {
+    super((clock) => adapter.store(clock));
     this.#adapter = adapter;
-    this.store = adapter.store(() => this.nowMs);
-    // Default stores and the parsers of headers read `Date`. On the real clock, a window could end between two requests.
-    this.#releaseDate = holdDate(() => this.nowMs);
   }
 
   /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
@@ -78,24 +67,11 @@ export class Web {
     return app;
   }
 
-  /** An `onEvent` that records events, and a promise of the first event of a type. */
-  listen(type: FloodgateEvent["type"]): { onEvent: (event: FloodgateEvent) => void; heard: Promise<FloodgateEvent> } {
-    let hear: (event: FloodgateEvent) => void = () => undefined;
-    const heard = new Promise<FloodgateEvent>((resolve) => {
-      hear = resolve;
-    });
-    const onEvent = (event: FloodgateEvent): void => {
-      this.events.push(event);
-      if (event.type === type) hear(event);
-    };
-    return { onEvent, heard };
-  }
-
-  async end(): Promise<void> {
+  override async end(): Promise<void> {
     try {
       for (const app of this.#apps) await app.end();
     } finally {
-      this.#releaseDate();
+      await super.end();
     }
   }
 }
@@ -188,45 +164,4 @@ export class App {
     this.server.closeAllConnections?.();
     await closed;
   }
-}
-
-/** Lets `Date` read `now` until the returned function is called. */
-function holdDate(now: () => number): () => void {
-  const real = Date;
-  globalThis.Date = new Proxy(real, {
-    construct: (date, parts) => (parts.length === 0 ? new date(now()) : Reflect.construct(date, parts)),
-    get: (date, name) => (name === "now" ? now : Reflect.get(date, name)),
-  });
-  return () => {
-    globalThis.Date = real;
-  };
-}
-
-/** One turn of the event loop. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** A promise, and the function that resolves it. */
-export function gate(): { opened: Promise<void>; open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
-/** Makes a store asynchronous. */
-export function later(store: Store<"sync">): Store<"async"> {
-  return {
-    mode: "async",
-    consume: async (...check) => store.consume(...check),
-    consumeAll: async (checks) => store.consumeAll(checks),
-    peek: async (...look) => store.peek(...look),
-    settle: async (...charge) => store.settle(...charge),
-    reset: async (...which) => store.reset(...which),
-    block: async (...blocked) => store.block(...blocked),
-    unblock: async (...which) => store.unblock(...which),
-    keyState: async (...which) => store.keyState(...which),
-  };
 }

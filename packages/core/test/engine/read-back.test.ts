@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parseRateLimit } from "ratelimit-header-parser";
+import { parseDictionary, parseItem, parseList, serializeList } from "structured-headers";
+import type { HeaderFormat } from "../../src/adapter.js";
 import {
   type Decision,
   fixedWindow,
@@ -8,14 +12,9 @@ import {
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
-} from "@floodgate/core";
-import type { HeaderFormat } from "@floodgate/core/adapter";
-import { mostRestrictive } from "@floodgate/core/store";
-import fc from "fast-check";
-import { parseRateLimit } from "ratelimit-header-parser";
-import { parseDictionary, parseItem, parseList, serializeList } from "structured-headers";
-import type { Response } from "supertest";
-import type { AdapterSuite } from "./web.js";
+} from "../../src/index.js";
+import { mostRestrictive } from "../../src/store.js";
+import { describe, it, memory, type Response } from "./app.js";
 
 const few = fc.integer({ min: 1, max: 5 });
 /** Milliseconds, including fractions of a second. */
@@ -139,52 +138,50 @@ function watched(store: Store<"sync">): { store: Store<"sync">; last: () => read
 }
 
 /** Third-party parsers read the decisions back from the headers, for any policies, costs and states. */
-export function readBackCases({ adapter, describe, it }: AdapterSuite): void {
-  describe("headers for third-party parsers", () => {
-    for (const format of Object.keys(readers) as HeaderFormat[]) {
-      it(`headers: "${format}" parse back to the decisions`, async (web) => {
-        await fc.assert(
-          fc.asyncProperty(anyRules, anyPauses, async (rules, pauses) => {
-            const { store, last } = watched(adapter.store(() => web.nowMs));
-            const app = await web.start({ rules, headers: format, store });
-            for (const pause of pauses) {
-              web.nowMs += pause;
-              const response = await app.get();
-              const decisions = last();
-              const rejecting = decisions.filter(({ allowed }) => !allowed);
-              const reported = mostRestrictive(decisions);
-              readers[format](response, decisions, reported, web.nowMs);
-              assert.equal(response.status, rejecting.length === 0 ? 200 : 429);
-              if (rejecting.length === 0) continue;
-              const retryAfter = response.headers["retry-after"] as string | undefined;
-              const never = reported.retryAfterMs === Number.POSITIVE_INFINITY;
-              assert.equal(retryAfter, never ? undefined : `${Math.max(1, seconds(reported.retryAfterMs))}`);
-              assert.deepEqual(
-                [response.body["violated-policies"], response.body["retry-after"]],
-                [rejecting.map(({ name }) => name), never ? undefined : Number(retryAfter)],
-              );
-            }
-          }),
-          { numRuns: 15 },
-        );
-      });
-    }
-
-    it("a client that waits for Retry-After is served", async (web) => {
+describe("headers for third-party parsers", () => {
+  for (const format of Object.keys(readers) as HeaderFormat[]) {
+    it(`headers: "${format}" parse back to the decisions`, async (web) => {
       await fc.assert(
-        fc.asyncProperty(anyRules, async (rules) => {
-          const app = await web.start({ rules, store: adapter.store(() => web.nowMs) });
-          for (let i = 0; i < 8; i++) {
+        fc.asyncProperty(anyRules, anyPauses, async (rules, pauses) => {
+          const { store, last } = watched(memory(() => web.nowMs));
+          const app = await web.start({ rules, headers: format, store });
+          for (const pause of pauses) {
+            web.nowMs += pause;
             const response = await app.get();
-            if (response.status === 200) continue;
+            const decisions = last();
+            const rejecting = decisions.filter(({ allowed }) => !allowed);
+            const reported = mostRestrictive(decisions);
+            readers[format](response, decisions, reported, web.nowMs);
+            assert.equal(response.status, rejecting.length === 0 ? 200 : 429);
+            if (rejecting.length === 0) continue;
             const retryAfter = response.headers["retry-after"] as string | undefined;
-            if (retryAfter === undefined) break;
-            web.nowMs += Number(retryAfter) * 1000;
-            assert.equal((await app.get()).status, 200);
+            const never = reported.retryAfterMs === Number.POSITIVE_INFINITY;
+            assert.equal(retryAfter, never ? undefined : `${Math.max(1, seconds(reported.retryAfterMs))}`);
+            assert.deepEqual(
+              [response.body["violated-policies"], response.body["retry-after"]],
+              [rejecting.map(({ name }) => name), never ? undefined : Number(retryAfter)],
+            );
           }
         }),
         { numRuns: 15 },
       );
     });
+  }
+
+  it("a client that waits for Retry-After is served", async (web) => {
+    await fc.assert(
+      fc.asyncProperty(anyRules, async (rules) => {
+        const app = await web.start({ rules, store: memory(() => web.nowMs) });
+        for (let i = 0; i < 8; i++) {
+          const response = await app.get();
+          if (response.status === 200) continue;
+          const retryAfter = response.headers["retry-after"] as string | undefined;
+          if (retryAfter === undefined) break;
+          web.nowMs += Number(retryAfter) * 1000;
+          assert.equal((await app.get()).status, 200);
+        }
+      }),
+      { numRuns: 15 },
+    );
   });
-}
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import type { FloodgateEvent, Store } from "@floodgate/core";
+import type { Clock } from "@floodgate/core/store";
+import { parseList } from "structured-headers";
+
+/** 15 s into an arbitrary hour; each test's clock begins here. */
+export const startMs = 1_789_948_815_000;
+
+/** The client's address, unless a test changes it. */
+export const self = "127.0.0.1";
+
+/** What a test has without an app: a manual clock, which `Date` reads too, a store, and a listener. */
+export class World {
+  nowMs: number = startMs;
+  readonly store: Store<"sync">;
+  readonly events: FloodgateEvent[] = [];
+  readonly #releaseDate: () => void;
+
+  constructor(store: (clock: Clock) => Store<"sync">) {
+    this.store = store(() => this.nowMs);
+    // Default stores and the parsers of headers read `Date`. On the real clock, a window could end between two requests.
+    this.#releaseDate = holdDate(() => this.nowMs);
+  }
+
+  /** An `onEvent` that records events, and a promise of the first event of a type. */
+  listen(type: FloodgateEvent["type"]): { onEvent: (event: FloodgateEvent) => void; heard: Promise<FloodgateEvent> } {
+    let hear: (event: FloodgateEvent) => void = () => undefined;
+    const heard = new Promise<FloodgateEvent>((resolve) => {
+      hear = resolve;
+    });
+    const onEvent = (event: FloodgateEvent): void => {
+      this.events.push(event);
+      if (event.type === type) hear(event);
+    };
+    return { onEvent, heard };
+  }
+
+  async end(): Promise<void> {
+    this.#releaseDate();
+  }
+}
+
+/** Lets `Date` read `now` until the returned function is called. */
+function holdDate(now: () => number): () => void {
+  const real = Date;
+  globalThis.Date = new Proxy(real, {
+    construct: (date, parts) => (parts.length === 0 ? new date(now()) : Reflect.construct(date, parts)),
+    get: (date, name) => (name === "now" ? now : Reflect.get(date, name)),
+  });
+  return () => {
+    globalThis.Date = real;
+  };
+}
+
+/** One turn of the event loop. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A promise, and the function that resolves it. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** Makes a store asynchronous. */
+export function later(store: Store<"sync">): Store<"async"> {
+  return {
+    mode: "async",
+    consume: async (...check) => store.consume(...check),
+    consumeAll: async (checks) => store.consumeAll(checks),
+    peek: async (...look) => store.peek(...look),
+    settle: async (...charge) => store.settle(...charge),
+    reset: async (...which) => store.reset(...which),
+    block: async (...blocked) => store.block(...blocked),
+    unblock: async (...which) => store.unblock(...which),
+    keyState: async (...which) => store.keyState(...which),
+  };
+}
+
+/** Returns the unhandled rejections that occurred while `run` ran. */
+export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
+  const unhandled: unknown[] = [];
+  const before = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection");
+  process.on("unhandledRejection", (reason) => unhandled.push(reason));
+  try {
+    await run();
+    await turn();
+    await turn();
+  } finally {
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of before) process.on("unhandledRejection", listener);
+  }
+  return unhandled;
+}
+
+type Items = Record<string, Record<string, unknown>>;
+
+/** The items of a list header, by name. Parses strictly, as clients do: they ignore a malformed field entirely. */
+export function items(response: { readonly headers: Readonly<Record<string, string | undefined>> }, header: string): Items {
+  const found: Items = {};
+  for (const [name, parameters] of parseList(response.headers[header] ?? "")) {
+    assert.equal(typeof name, "string", `${header}: an item must be a quoted string`);
+    assert.ok(!(String(name) in found), `${header}: ${name} stands twice`);
+    found[String(name)] = Object.fromEntries(parameters);
+  }
+  return found;
+}
