@@ -26,7 +26,7 @@ async function drive(client) {
     }
     await sleep(10);
   }
-  await store.giveBack();
+  await store.releaseLeases();
 }
 
 await Promise.all(clients.map(drive));

@@ -148,7 +148,7 @@ export function sqliteStore(path, { clock, busyMs = 1000 } = {}) {
   return {
     mode: "sync",
     scope: scopes.get(identity),
-    sharedAs: `sqlite:${identity}`,
+    dataId: `sqlite:${identity}`,
     consume: (limit, key, cost) => step((nowMs) => decide(limit, key, cost, nowMs, true)),
     consumeAll: (checks) => step((nowMs) => decideAll(checks, nowMs, decide)),
     peek: (limit, key) => step((nowMs) => decide(limit, key, 1, nowMs, false)),

@@ -23,7 +23,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
-export { mostHops, trustsEverybody } from "./requests/everybody.js";
+export { mostHops, trustsEveryAddress } from "./requests/everybody.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";
@@ -34,7 +34,7 @@ export { decisionOf, type RequestContext } from "./requests/request-context.js";
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { Waiting } from "./responses/held-requests.js";
+export { HeldRequests } from "./responses/held-requests.js";
 
 // Events
 export { ignoresAllowed } from "./events/listeners.js";

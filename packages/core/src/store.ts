@@ -42,13 +42,13 @@ export { inspectIn } from "./decide/inspection.js";
 
 // Charges: what refunds and settlements need
 export type { Charge, ReceiptMark } from "./algorithms/algorithm.js";
-export { asCharge, inState, restated } from "./algorithms/decision.js";
+export { asCharge, inState, copyWith } from "./algorithms/decision.js";
 export { beganState, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
 export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
-export { runningMs } from "./failure/running-clock.js";
+export { unblockedMs } from "./failure/running-clock.js";
 
 // Failures and events
 export { failedIn } from "./failure/breakers.js";

@@ -3,6 +3,7 @@ import {
   foreignRequest,
   functionOrNothing,
   type HeaderTarget,
+  HeldRequests,
   isPromise,
   type NodeResponse,
   type Outcome,
@@ -10,7 +11,6 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
-  Waiting,
   warnOnce,
   whenEnded,
   withControls,
@@ -58,7 +58,7 @@ export function rateLimit<
   const { onLimited } = options ?? {};
   const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.send("Slow down")');
-  const waiting = new Waiting();
+  const waiting = new HeldRequests();
 
   const apply = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void, outcome: Outcome): void => {
     setHeaders(response, outcome.headers);
@@ -73,8 +73,8 @@ export function rateLimit<
       }
       return;
     }
-    const { delayMs, sent } = outcome;
-    if (sent !== undefined) whenEnded(response, sent);
+    const { delayMs, afterResponse } = outcome;
+    if (afterResponse !== undefined) whenEnded(response, afterResponse);
     if (delayMs === 0) next();
     else whenEnded(response, waiting.hold(delayMs, next));
   };
@@ -119,7 +119,7 @@ function answer(handler: () => unknown, next: (error?: unknown) => void, done: (
 const answerMs = 5000;
 
 /** Makes sure that a rejected request is answered, whatever `onLimited` did. */
-function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: Waiting): void {
+function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: HeldRequests): void {
   if (response.headersSent || response.writableEnded) return;
   if (!takesResponse) {
     sendBody(response, outcome);

@@ -1,5 +1,5 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
-import { nodeHeader, parsedPath, type RequestReader, trustsEverybody } from "@floodgate/core/adapter";
+import { nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
 import { prototypeOf, showDecision } from "./prototype.js";
 
 declare global {
@@ -95,7 +95,7 @@ function isForgeable(trust: unknown): boolean {
   if (typeof trust !== "function") return false;
   let known = forgeable.get(trust);
   if (known === undefined) {
-    known = trustsEverybody(trust as (address: string, hop: number) => unknown);
+    known = trustsEveryAddress(trust as (address: string, hop: number) => unknown);
     forgeable.set(trust, known);
   }
   return known;

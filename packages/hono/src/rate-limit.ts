@@ -4,13 +4,13 @@ import {
   foreignRequest,
   functionOrNothing,
   type Header,
+  HeldRequests,
   isPromise,
   type Outcome,
   type Promised,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
-  Waiting,
   withControls,
   withFaults,
 } from "@floodgate/core/adapter";
@@ -72,15 +72,15 @@ export function rateLimit<
     memoryStore(onEvent && { onEvent }),
   );
   functionOrNothing("rateLimit", "onLimited", onLimited, '(c) => c.text("Slow down")');
-  const waiting = new Waiting();
+  const waiting = new HeldRequests();
 
   const apply = (c: Context, next: Next, outcome: Outcome): Answer => {
-    const { headers, decision, delayMs, sent } = outcome;
+    const { headers, decision, delayMs, afterResponse } = outcome;
     if (decision !== undefined) c.set(limit.decisionName, decision);
     setHeaders(c, headers);
     if (outcome.action === "reject") return onLimited === undefined ? answer(c, outcome) : limited(c, outcome, onLimited);
     const answered = delayMs === 0 ? pass(c, next, headers) : passInTurn(c, next, outcome, waiting);
-    return sent === undefined ? answered : whenAnswered(c, answered, sent);
+    return afterResponse === undefined ? answered : whenAnswered(c, answered, afterResponse);
   };
 
   let isHono = false;
@@ -99,7 +99,7 @@ function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void>
 }
 
 /** Lets a request pass at its turn, unless its client disconnects before. */
-async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: Waiting): ReturnType<MiddlewareHandler> {
+async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: HeldRequests): ReturnType<MiddlewareHandler> {
   const served = await new Promise<boolean>((resolve) => {
     const cancel = waiting.hold(delayMs, () => resolve(true));
     whenGone(c, () => {

@@ -3,13 +3,13 @@ import {
   clientClosedRequest,
   foreignRequest,
   functionOrNothing,
+  HeldRequests,
   isPromise,
   type Outcome,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
-  Waiting,
   whenEnded,
   withControls,
   withFaults,
@@ -52,10 +52,10 @@ export function rateLimit<
   const { onLimited } = options ?? {};
   const limit = new RateLimit<Ctx>("rateLimit", options, ["onLimited"], koaReader, (onEvent) => memoryStore(onEvent && { onEvent }));
   functionOrNothing("rateLimit", "onLimited", onLimited, '(ctx) => { ctx.body = "Slow down"; }');
-  const waiting = new Waiting();
+  const waiting = new HeldRequests();
 
   const apply = (ctx: Ctx, next: Next, outcome: Outcome): unknown => {
-    const { decision, delayMs, headers, sent } = outcome;
+    const { decision, delayMs, headers, afterResponse } = outcome;
     if (decision !== undefined) ctx.state[limit.decisionName] = decision;
     if (headers.length > 0) {
       // Cheaper than `ctx.set`, with the same result.
@@ -63,7 +63,7 @@ export function rateLimit<
       keepHeadersOnError(ctx.app);
     }
     if (outcome.action === "reject") return reject(ctx, outcome, onLimited);
-    if (sent !== undefined) whenEnded(ctx.res, sent);
+    if (afterResponse !== undefined) whenEnded(ctx.res, afterResponse);
     return delayMs === 0 ? next() : hold(ctx, next, waiting, delayMs);
   };
 
@@ -104,7 +104,7 @@ function setBody(ctx: KoaContext, { body }: Outcome): void {
 }
 
 /** Lets a request pass at its turn, unless its client disconnects before. */
-function hold(ctx: KoaContext, next: Next, waiting: Waiting, delayMs: number): Promise<unknown> {
+function hold(ctx: KoaContext, next: Next, waiting: HeldRequests, delayMs: number): Promise<unknown> {
   const turn = new Promise<boolean>((resolve) => {
     const cancel = waiting.hold(delayMs, () => resolve(true));
     whenEnded(ctx.res, () => {

@@ -1,5 +1,5 @@
 import type { PolicyOptions } from "@floodgate/core";
-import { compilePlans, holdEverybody, type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
+import { compilePlans, containEveryAddress, type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
 import type { Path } from "./rules-error.js";
 
 /** A rule that does nothing, or rejects every request. */
@@ -35,9 +35,9 @@ function* exemptErrors(where: string, exempt: PlainRule["exempt"], at: Path): Ge
   const ranges = exempt?.ips ?? [];
   const ipsAt = [...at, "exempt", "ips"];
   const effect = "so no client would be counted. Write a narrower range, or remove the rule.";
-  const alone = [...ranges.entries()].filter(([, range]) => holdEverybody([range]));
+  const alone = [...ranges.entries()].filter(([, range]) => containEveryAddress([range]));
   for (const [i, range] of alone) yield { message: `${where}: ${range} contains every client, ${effect}`, at: [...ipsAt, i] };
-  if (alone.length === 0 && holdEverybody(ranges))
+  if (alone.length === 0 && containEveryAddress(ranges))
     yield { message: `${where}: these ranges together contain every client, ${effect}`, at: ipsAt };
 }
 

@@ -11,7 +11,7 @@
 --   <policy> <n>          consume 1 unit of each of the next n keys. <policy> is an index, from 1
 --   'c' <policy> <cost>   consume `cost` units
 --   'a' <n> (<policy> <cost> <kind>)*n <times>
---                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 look (never charged).
+--                         consume under n limits, all or none. kind: +1 shadow (never rejects), +2 dry run (never charged).
 --                         Repeated `times` times, each time with the next n keys
 --   'p' <policy>          peek as a request of cost 1, and take nothing
 --   'l' <policy> <id> <want> <member> <ms> <kept>

@@ -1,4 +1,4 @@
-import { blockedDecision, type Cells, type Clock, type Decision, type Limit, restated } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type Limit } from "@floodgate/core/store";
 
 export interface DenyCacheOptions {
   /** The most keys to cache per limit. */
@@ -112,7 +112,7 @@ export class DenyCache {
     }
     if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision;
     if (state.doubtful || !(decision.retryAfterMs > slackMs))
-      return certain ? undefined : restated(decision, { allowed: true, retryAfterMs: 0 });
+      return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });
     return isRough(limit, state, cost) ? undefined : decision;
   }
 

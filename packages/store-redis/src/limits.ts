@@ -32,13 +32,13 @@ export interface KeyedCheck extends CachedKey {
   readonly cost: number;
   readonly shadow: boolean;
   /** Whether the limit must allow but is never charged. */
-  readonly look: boolean;
+  readonly dryRun: boolean;
 }
 
 /** @param prefix the store's, with its colon. */
-export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost: number, shadow: boolean, look: boolean): KeyedCheck {
+export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost: number, shadow: boolean, dryRun: boolean): KeyedCheck {
   const tagged = prefix + hashTag(key);
-  return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, look };
+  return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, dryRun };
 }
 
 /** Prepares limits, and memoises them. */

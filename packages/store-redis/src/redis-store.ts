@@ -11,13 +11,13 @@ import {
   type Inspection,
   type Limit,
   passesAll,
-  runningMs,
+  unblockedMs,
   wholeNumber,
 } from "@floodgate/core/store";
 import type { AnyRedis } from "./clients/index.js";
+import type { CommandQueues } from "./command-queues.js";
 import { consumeAll } from "./consume-all.js";
 import { blockSuffix, hashTag } from "./keys.js";
-import type { Lanes } from "./lanes.js";
 import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
 import type { Leases } from "./lease/leases.js";
 import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
@@ -46,9 +46,9 @@ export interface RedisStoreOptions {
 export interface RedisStore extends Store<"async"> {
   /**
    * Gives back the units that this process holds ahead of requests (see `lease`), and waits for it. Call it before the process ends, after
-   * its server has stopped: `await store.giveBack()`. Requests may follow.
+   * its server has stopped: `await store.releaseLeases()`. Requests may follow.
    */
-  giveBack(): Promise<void>;
+  releaseLeases(): Promise<void>;
 }
 
 /**
@@ -79,11 +79,11 @@ class SharedStore implements RedisStore {
   readonly keepsDeadlines = true;
   readonly answersFromCache = true;
   readonly scope: Scope;
-  readonly sharedAs: string;
+  readonly dataId: string;
   /** On a Cluster, the server of a key. */
-  readonly partOf: ((key: string) => string) | undefined;
+  readonly shardOf: ((key: string) => string) | undefined;
   readonly #prefix: string;
-  readonly #lanes: Lanes;
+  readonly #queues: CommandQueues;
   readonly #limits: KnownLimits;
   readonly #leases: Leases;
 
@@ -91,13 +91,13 @@ class SharedStore implements RedisStore {
     this.scope = scope;
     const { client, prefix } = scope;
     const { database, keyPrefix } = client.place;
-    this.sharedAs = `redis${database === 0 ? "" : ` database ${database}`} ${keyPrefix}${prefix}`;
+    this.dataId = `redis${database === 0 ? "" : ` database ${database}`} ${keyPrefix}${prefix}`;
     this.#prefix = `${prefix}:`;
-    const { lanes, limits, leases } = scope.parts(options);
-    this.#lanes = lanes;
+    const { queues, limits, leases } = scope.parts(options);
+    this.#queues = queues;
     this.#limits = limits;
     this.#leases = leases;
-    if (client.isCluster) this.partOf = (key) => lanes.serverOf(this.#prefix + hashTag(key));
+    if (client.isCluster) this.shardOf = (key) => queues.serverOf(this.#prefix + hashTag(key));
   }
 
   consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
@@ -111,7 +111,7 @@ class SharedStore implements RedisStore {
     }
     const tagged = this.#prefix + hashTag(key);
     const ask = (leftMs: number): Promise<Decision> =>
-      this.#lanes.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, leftMs));
+      this.#queues.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, leftMs));
     if (known.lease === undefined) return ask(timeoutMs);
     const decided = this.#insist(ask, (decision) => !decision.allowed && this.scope.release(known.suffix, key), timeoutMs);
     this.#leases.fetch(known.lease, key, timeoutMs);
@@ -119,7 +119,7 @@ class SharedStore implements RedisStore {
   }
 
   consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
-    const keyed = checks.map(({ limit, key, cost, shadow, look }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, look));
+    const keyed = checks.map(({ limit, key, cost, shadow, dryRun }) => this.#keyed(this.#limits.get(limit), key, cost, shadow, dryRun));
     const leases = keyed.some(({ known }) => known.lease !== undefined);
     const leased = leases ? this.#leases.spendAll(keyed, timeoutMs) : undefined;
     if (leased !== undefined) return leased;
@@ -128,7 +128,7 @@ class SharedStore implements RedisStore {
       tellRejected(checks, rejected);
       return rejected;
     }
-    const ask = (leftMs: number): Promise<Decision[]> => consumeAll(this.#lanes, keyed, leftMs);
+    const ask = (leftMs: number): Promise<Decision[]> => consumeAll(this.#queues, keyed, leftMs);
     if (!leases) return ask(timeoutMs);
     this.#leases.fetchAll(keyed, timeoutMs);
     return this.#insist(ask, (decisions) => !passesAll(checks, decisions) && this.#release(keyed, decisions), timeoutMs);
@@ -139,8 +139,8 @@ class SharedStore implements RedisStore {
    * given back before the second question.
    */
   #insist<T>(ask: (timeoutMs: number) => Promise<T>, isReleased: (answer: T) => boolean, timeoutMs: number): Promise<T> {
-    const askedMs = runningMs();
-    const leftMs = (): number => Math.max(1, timeoutMs + askedMs - runningMs());
+    const askedMs = unblockedMs();
+    const leftMs = (): number => Math.max(1, timeoutMs + askedMs - unblockedMs());
     return ask(timeoutMs).then((answer) => (isReleased(answer) ? ask(leftMs()).catch(() => answer) : answer));
   }
 
@@ -153,39 +153,39 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const leased = known.lease && this.#leases.look(known.lease, key);
     if (leased !== undefined) return leased;
-    return this.#lanes.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
+    return this.#queues.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
     const known = this.#limits.get(limit);
-    const done = this.#lanes.ask(new Settle(known, this.#keyed(known, key, 1).redisKey, charge, cost, timeoutMs));
+    const done = this.#queues.ask(new Settle(known, this.#keyed(known, key, 1).redisKey, charge, cost, timeoutMs));
     return this.scope.forgetDenied(known.suffix, key, done);
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
     const { redisKey, blockKey } = this.#keyed(known, key, 1);
-    return this.scope.forgetState(known.suffix, key, () => this.#lanes.ask(new Reset(redisKey, blockKey, timeoutMs)));
+    return this.scope.forgetState(known.suffix, key, () => this.#queues.ask(new Reset(redisKey, blockKey, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
-    return this.scope.forgetName(name, key, () => this.#lanes.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs)));
+    return this.scope.forgetName(name, key, () => this.#queues.ask(new Block(this.#blockKey(name, key), forMs, kind, timeoutMs)));
   }
 
   unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
-    return this.scope.forgetName(name, key, () => this.#lanes.ask(new Unblock(this.#blockKey(name, key), timeoutMs)));
+    return this.scope.forgetName(name, key, () => this.#queues.ask(new Unblock(this.#blockKey(name, key), timeoutMs)));
   }
 
   keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
-    return this.#lanes.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
+    return this.#queues.ask(new Inspect(this.#keyed(this.#limits.get(limit), key, 1), timeoutMs));
   }
 
-  giveBack(): Promise<void> {
-    return this.#leases.giveBack();
+  releaseLeases(): Promise<void> {
+    return this.#leases.releaseLeases();
   }
 
-  #keyed(known: KnownLimit, key: string, cost: number, shadow = false, look = false): KeyedCheck {
-    return keyedCheck(this.#prefix, known, key, cost, shadow, look);
+  #keyed(known: KnownLimit, key: string, cost: number, shadow = false, dryRun = false): KeyedCheck {
+    return keyedCheck(this.#prefix, known, key, cost, shadow, dryRun);
   }
 
   #blockKey(name: string, key: string): string {
@@ -199,9 +199,9 @@ class SharedStore implements RedisStore {
  */
 function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
-  for (const { known, key, cost, look } of checks) {
-    // A look-only limit must be certain: its decision says whether the key is banned, for example.
-    const decision = known.denied?.look(known.limit, key, cost, look);
+  for (const { known, key, cost, dryRun } of checks) {
+    // A dry-run limit must be certain: its decision says whether the key is banned, for example.
+    const decision = known.denied?.look(known.limit, key, cost, dryRun);
     if (decision === undefined) return undefined;
     decisions.push(decision);
   }

@@ -1,8 +1,8 @@
 import { type Clock, wholeMsClock } from "@floodgate/core/store";
 import type { RedisClient } from "./clients/client.js";
 import { type AnyRedis, clientOf } from "./clients/index.js";
+import { CommandQueues } from "./command-queues.js";
 import type { DenyCacheOptions } from "./deny-cache.js";
-import { Lanes } from "./lanes.js";
 import { Leases } from "./lease/leases.js";
 import { KnownLimits, keyedCheck } from "./limits.js";
 
@@ -16,7 +16,7 @@ export interface PartOptions {
 
 /** The parts of a store: its queues, deny caches and leases. Stores of one scope share them if their options are equal. */
 export interface Parts {
-  readonly lanes: Lanes;
+  readonly queues: CommandQueues;
   readonly limits: KnownLimits;
   readonly leases: Leases;
 }
@@ -49,10 +49,14 @@ export class Scope {
     if (known !== undefined) return known.parts;
     const { denyCache, leaseMs } = options;
     const clock = options.clock === undefined ? undefined : wholeMsClock("redisStore", options.clock);
-    const lanes = new Lanes(this.client, { clock, wantsState: denyCache !== undefined });
+    const queues = new CommandQueues(this.client, { clock, wantsState: denyCache !== undefined });
     const limits = new KnownLimits(denyCache && { ...denyCache, clock }, leaseMs);
-    const leases = new Leases({ clock, lanes, keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false) });
-    const parts = { lanes, limits, leases };
+    const leases = new Leases({
+      clock,
+      queues,
+      keyed: (known, key, cost) => keyedCheck(`${this.prefix}:`, known, key, cost, false, false),
+    });
+    const parts = { queues, limits, leases };
     this.#parts.push({ options, parts });
     return parts;
   }

@@ -9,7 +9,7 @@ import {
   type Limit,
   latestMs,
   passesAll,
-  runningMs,
+  unblockedMs,
   type Waiter,
 } from "@floodgate/core/store";
 import type { Batch } from "./batch.js";
@@ -59,7 +59,7 @@ export abstract class Step<T = unknown> implements Waiter {
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
-    this.deadlineMs = runningMs(this.askedMs) + timeoutMs;
+    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
     this.latestMs = latestMs(timeoutMs, this.askedMs);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -186,9 +186,9 @@ abstract class Several<T> extends Step<T> {
 
   write(batch: Batch): void {
     const args = ["a", String(this.#checks.length)];
-    for (const { known, redisKey, blockKey, cost, shadow, look } of this.#checks) {
+    for (const { known, redisKey, blockKey, cost, shadow, dryRun } of this.#checks) {
       batch.key(redisKey, blockKey);
-      args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (look ? 2 : 0)));
+      args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (dryRun ? 2 : 0)));
     }
     batch.repeat(...args);
   }

@@ -151,12 +151,12 @@ describe.each(["ioredis 6", "redis 6"] as const)("on a Cluster with %s", (librar
     expect(await used(sound, keys[0])).toBe(0);
   });
 
-  it("a look-only limit gets no refund when another rejects", async () => {
+  it("a dry-run limit gets no refund when another rejects", async () => {
     const [looked, full] = [limitOf(10), limitOf(1)];
     await store.consume(looked, keys[0], 4, timeoutMs);
     await store.consume(full, keys[1], 1, timeoutMs);
     const whole: Check[] = [
-      { limit: looked, key: keys[0], cost: 2, look: true },
+      { limit: looked, key: keys[0], cost: 2, dryRun: true },
       { limit: full, key: keys[1], cost: 1 },
     ];
     expect(await store.consumeAll(whole, timeoutMs)).toMatchObject([{ allowed: true }, { allowed: false }]);

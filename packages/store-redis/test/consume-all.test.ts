@@ -1,8 +1,8 @@
 import { type Decision, fixedWindow } from "@floodgate/core";
 import { createLimit, decision } from "@floodgate/core/store";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { CommandQueues } from "../src/command-queues.js";
 import { consumeAll } from "../src/consume-all.js";
-import type { Lanes } from "../src/lanes.js";
 import type { KeyedCheck } from "../src/limits.js";
 import { KnownLimits } from "../src/limits.js";
 import type { Step, Whole } from "../src/steps.js";
@@ -17,7 +17,7 @@ const checkOf = (key: string): KeyedCheck => ({
   blockKey: `${key}:blocks`,
   cost: 1,
   shadow: false,
-  look: false,
+  dryRun: false,
 });
 const told = (allowed: boolean): Decision =>
   decision(limit, 1, { allowed, remaining: 9, retryAfterMs: allowed ? 0 : 1000, resetAfterMs: 1000, delayMs: 0, atMs: 0 });
@@ -37,12 +37,12 @@ describe("the refund of a charge in one slot", () => {
   ])("%s", async (_, laterMs, other) => {
     const asked: Step[] = [];
     const answers = [async () => ({ charged: true, decisions: [told(true)] }), () => sixtyMs().then(other), async () => -1];
-    const lanes = {
+    const queues = {
       slotOf: (redisKey: string) => redisKey.length,
       serverOf: (redisKey: string) => redisKey,
       ask: (step: Step) => answers[asked.push(step) - 1]?.(),
-    } as unknown as Lanes;
-    const whole = Promise.allSettled([consumeAll(lanes, [checkOf("a"), checkOf("bb")], 100)]);
+    } as unknown as CommandQueues;
+    const whole = Promise.allSettled([consumeAll(queues, [checkOf("a"), checkOf("bb")], 100)]);
     await vi.advanceTimersByTimeAsync(60);
     await whole;
     const [charge, , refund] = asked as [Step, Step, Step];

@@ -42,12 +42,12 @@ describe("the deny cache, for a request under several limits,", () => {
     ]);
   });
 
-  it("asks Redis again when a look-only limit, such as a ban, may have changed", async () => {
+  it("asks Redis again when a dry-run limit, such as a ban, may have changed", async () => {
     const store = await storeOf();
     const [limit, ban] = [limitOf(yearly(1)), limitOf(slidingWindowLog({ limit: 1, window: "1h" }))];
     const checks: Check[] = [
       { limit, key: "k", cost: 1 },
-      { limit: ban, key: "k", cost: 1, look: true },
+      { limit: ban, key: "k", cost: 1, dryRun: true },
     ];
     const verdicts = async () => (await store.consumeAll(checks)).map(({ allowed }) => allowed);
     expect(await verdicts()).toEqual([true, true]);

@@ -95,7 +95,7 @@ describe.each(policies)("a lease of a %s through a broken connection", (_, polic
     await consume(40);
     expect(await charged(policy)).toBeGreaterThan(40);
     proxy.replies.mode = "drop";
-    const givenBack = store.giveBack();
+    const givenBack = store.releaseLeases();
     await expect.poll(() => charged(policy), soon).toBe(40);
     const runs = await runsOf(server);
     proxy.cut();
@@ -123,7 +123,7 @@ describe.each(policies)("units of a %s that are leased while Redis does not answ
   async function silence(direction: "requests" | "replies", act: () => Promise<unknown>): Promise<void> {
     proxy[direction].mode = "drop";
     await act();
-    await store.giveBack();
+    await store.releaseLeases();
     proxy.cut();
     proxy[direction].mode = "pass";
   }
@@ -222,9 +222,9 @@ describe("leases of a Redis that has died", () => {
     await mortal.stop();
     limiter.close();
     limiter.close();
-    await store.giveBack();
-    await store.giveBack();
+    await store.releaseLeases();
+    await store.releaseLeases();
     redis.disconnect();
-    await store.giveBack();
+    await store.releaseLeases();
   });
 });

@@ -99,7 +99,7 @@ export class LeaseWorld {
       case "refund":
         return this.#refund(action.at, action.which, action.keep);
       case "give-back":
-        return this.stores[action.at]?.giveBack();
+        return this.stores[action.at]?.releaseLeases();
       case "reset": {
         const done = await this.limiter(action.at)
           .reset(key)

@@ -100,7 +100,7 @@ describe("a lease", () => {
     const runs = await runsDuring(server, () => consume(limiter, 300));
     expect(runs).toBeLessThan(40);
     expect(await charged(limiter)).toBeGreaterThan(300);
-    await store.giveBack();
+    await store.releaseLeases();
     expect(await charged(limiter)).toBe(300);
   });
 
@@ -134,11 +134,11 @@ describe("a lease", () => {
     const allowed = await Promise.all(limiters.map((limiter, i) => consume(limiter, 100 + 300 * i)));
     let sum = allowed.reduce((total, count) => total + count, 0);
     expect(sum).toBeLessThanOrEqual(1000);
-    for (const store of stores) await store.giveBack();
+    for (const store of stores) await store.releaseLeases();
     expect(await charged(limiters[0] as Limiter<"async">)).toBe(sum);
     nowMs += 1000;
     sum += await consume(limiters[0] as Limiter<"async">, 1000);
-    await stores[0]?.giveBack();
+    await stores[0]?.releaseLeases();
     sum += await consume(limiters[1] as Limiter<"async">, 50);
     expect(sum).toBe(1000);
   });
@@ -185,7 +185,7 @@ describe("a lease", () => {
     await consume(limiter, 50);
     await limiter.block("hot", "1h");
     expect(await consume(limiter, 5)).toBe(0);
-    await store.giveBack();
+    await store.releaseLeases();
     await limiter.unblock("hot");
     expect(await charged(limiter)).toBe(50);
     expect(await consume(limiter, 5)).toBe(5);
@@ -205,7 +205,7 @@ describe("a lease", () => {
     await consume(limiter, 50);
     await limiter.reset("hot");
     expect((await limiter.consume("hot")).remaining).toBe(999);
-    await store.giveBack();
+    await store.releaseLeases();
     expect(await charged(limiter)).toBe(1);
   });
 
@@ -215,7 +215,7 @@ describe("a lease", () => {
     await consume(here, 50);
     await there.reset("hot");
     await there.consume("hot", { cost: 4 });
-    await store.giveBack();
+    await store.releaseLeases();
     expect(await charged(there)).toBe(4);
   });
 
@@ -228,7 +228,7 @@ describe("a lease", () => {
     expect(await limiter.refund("hot", decision)).toBe(0);
     const other = await limiter.consume("hot", { cost: 2 });
     expect(await limiter.settle("hot", other, 10)).toBe(8);
-    await store.giveBack();
+    await store.releaseLeases();
     expect(await charged(limiter)).toBe(50 + 1 + 10);
   });
 
@@ -261,7 +261,7 @@ describe("a lease", () => {
       ]);
       if (both.allowed) allowed++;
     }
-    await store.giveBack();
+    await store.releaseLeases();
     expect(allowed).toBeLessThanOrEqual(90);
     expect(allowed).toBeGreaterThanOrEqual(60);
     expect([await charged(one), await charged(other, "all")]).toEqual([allowed, allowed]);
@@ -304,7 +304,7 @@ describe("a rejection while units are leased", () => {
       const decisions = await Promise.all(Array.from({ length: 30 }, ask));
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
     }
-    await store.giveBack();
+    await store.releaseLeases();
     expect(await charged(pair[1]?.limiter as Limiter<"async">)).toBe(20);
   });
 

@@ -52,7 +52,7 @@ async function ask(store: Store<"async">, { what, key, limits, cost }: Ask): Pro
       return store.settle(limit, key, { cost: 4, atMs: clock(), state: undefined }, cost, timeoutMs);
     default:
       return store.consumeAll(
-        limits.map((limit, i) => ({ limit, key, cost, shadow: i % 3 === 1, look: i % 3 === 2 })),
+        limits.map((limit, i) => ({ limit, key, cost, shadow: i % 3 === 1, dryRun: i % 3 === 2 })),
         timeoutMs,
       );
   }

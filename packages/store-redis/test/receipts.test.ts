@@ -80,7 +80,7 @@ describe("a receipt", () => {
     const others = [elsewhere({ client: { db: 1 } }), elsewhere({ client: { keyPrefix: "app:" } }), nodeRedis(1)];
     for (const other of others) expect(() => other.settle(key, receipt, 9)).toThrow(invalid);
     // The same keys, whichever library and option writes them.
-    expect(nodeRedis(0).store.sharedAs).toBe(here.store.sharedAs);
+    expect(nodeRedis(0).store.dataId).toBe(here.store.dataId);
     const prefixed = elsewhere({ client: { keyPrefix: "app:" } });
     const issued = prefixed.receipt(await prefixed.consume(key, { cost: 4 }));
     expect(await elsewhere({ prefix: "app:floodgate" }).settle(key, issued, 1)).toBe(-3);

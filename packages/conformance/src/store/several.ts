@@ -169,17 +169,17 @@ export function severalCases(suite: Suite): void {
       );
     });
 
-    suite.it("requires a look-only limit to allow, in any position, and never charges it", async (world) => {
+    suite.it("requires a dry-run limit to allow, in any position, and never charges it", async (world) => {
       await fc.assert(
         fc.asyncProperty(parts, fc.nat(3), fc.boolean(), async (list, at, shadow) => {
           const limiters = list.map(({ policy }) => world.limiter(policy));
           const looked = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
           await live(world, list, limiters, "key");
           const ask = async (): Promise<boolean> => {
-            const checks = limiters.map(({ limit }, i) => ({ limit, key: "key", cost: (list[i] as Part).cost, look: false }));
-            checks.splice(at, 0, { limit: looked.limit, key: "key", cost: 1, look: true });
+            const checks = limiters.map(({ limit }, i) => ({ limit, key: "key", cost: (list[i] as Part).cost, dryRun: false }));
+            checks.splice(at, 0, { limit: looked.limit, key: "key", cost: 1, dryRun: true });
             const before = await looks(limiters, "key");
-            const decisions = await world.store.consumeAll(checks.map((check) => ({ ...check, shadow: shadow && check.look })));
+            const decisions = await world.store.consumeAll(checks.map((check) => ({ ...check, shadow: shadow && check.dryRun })));
             const place = Math.min(at, limiters.length);
             assert.deepEqual(decisions[place], await world.store.peek(looked.limit, "key"), "the look");
             const passed = decisions.every(({ allowed }, i) => allowed || (shadow && i === place));

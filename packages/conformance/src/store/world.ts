@@ -82,7 +82,7 @@ export async function inWorld(makeStore: MakeStore, body: (world: World) => Prom
 export function patient(store: Store): Store {
   return {
     mode: store.mode,
-    sharedAs: store.sharedAs,
+    dataId: store.dataId,
     keepsDeadlines: store.keepsDeadlines === true,
     consume: (limit, key, cost) => store.consume(limit, key, cost, patienceMs),
     consumeAll: (checks) => store.consumeAll(checks, patienceMs),

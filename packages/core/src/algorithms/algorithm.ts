@@ -68,7 +68,7 @@ export interface Settler<P> {
   /** Identity of the store's data. */
   readonly scope: object;
   /** Identity of the data that holds the charge, for other processes. Undefined if only this process has it. */
-  readonly sharedAs: string | undefined;
+  readonly dataId: string | undefined;
   settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
 }
 

@@ -67,11 +67,11 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return this.limit - this.remaining;
   }
 
-  static owned<P>(made: DecisionUnder<P>): MadeDecision<P> {
-    return #charged in made ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
+  static asOwn<P>(made: DecisionUnder<P>): MadeDecision<P> {
+    return #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
   }
 
-  static restated<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
+  static copyWith<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
     const all = { ...made, ...changes };
     const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
@@ -79,7 +79,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 
   static inState<P>(made: DecisionUnder<P>, state: number): MadeDecision<P> {
-    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
+    const own = #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#state = state;
     return own;
   }
@@ -91,7 +91,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   static charged<P>(made: DecisionUnder<P>, limit: Limit<P>, key: string, settler: Settler<P>): MadeDecision<P> {
     // A store may return the same object again: each charge gets its own.
     const isFree = #charged in made && made.#charged === undefined;
-    const own = isFree ? (made as MadeDecision<P>) : MadeDecision.restated(made, {});
+    const own = isFree ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
     own.#limit = limit;
     own.#settler = settler;
     own.#charged = key;
@@ -138,13 +138,13 @@ export function decision<P extends PolicyBase>(limit: Named<P>, cost: number, fi
 // Direct aliases of static methods, without wrappers: they run for every decision.
 
 /** The decision as one that can have a charge; a copy if a store or another copy of this package made its own object. */
-export const owned: typeof MadeDecision.owned = MadeDecision.owned;
+export const asOwn: typeof MadeDecision.asOwn = MadeDecision.asOwn;
 
 /** Attaches a charge of a key under a limit to a decision. The settler settles it. */
 export const charged: typeof MadeDecision.charged = MadeDecision.charged;
 
 /** A copy of the decision with other values, in the same state. It has no charge. */
-export const restated: typeof MadeDecision.restated = MadeDecision.restated;
+export const copyWith: typeof MadeDecision.copyWith = MadeDecision.copyWith;
 
 /**
  * For stores: attaches the number of the state that a decision was made in. The number must stay the same for the life of the state, and

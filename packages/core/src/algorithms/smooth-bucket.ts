@@ -95,7 +95,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
     if (cost <= reserved) {
       // A charge later than the last one belongs to a state that a clock jump has ended.
       if (!exists || chargedAtMs > time) return 0;
-      return giveBack(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
+      return refund(policy, cells, at, Math.max(nowMs, time), chargedAtMs, reserved, cost);
     }
     // The state has its own parts, so the change is the same for every plan.
     if (!exists) keep(policy, cells, at, policy.full, nowMs, true);
@@ -119,15 +119,7 @@ export const smoothBucket: Algorithm<SmoothPolicy> = {
   },
 };
 
-function giveBack(
-  policy: SmoothPolicy,
-  cells: Cells,
-  at: number,
-  atMs: number,
-  chargedAtMs: number,
-  reserved: number,
-  cost: number,
-): number {
+function refund(policy: SmoothPolicy, cells: Cells, at: number, atMs: number, chargedAtMs: number, reserved: number, cost: number): number {
   const { quota, unit, full } = policy;
   const parts = unitAt(policy, cells, at);
   const missing = full - levelAt(policy, cells, at, atMs);

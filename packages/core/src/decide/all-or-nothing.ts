@@ -16,18 +16,18 @@ export function decideAll(checks: readonly Check[], nowMs: number, decide: Decid
   let passes = true;
   let uncommitted = checks.length;
   for (let i = 0; i < checks.length; i++) {
-    const { limit, key, cost, shadow, look } = checks[i] as Check;
+    const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
     // If all others pass, the last check alone decides, so it is committed at once.
-    const isDecisive = i === checks.length - 1 && passes && look !== true;
+    const isDecisive = i === checks.length - 1 && passes && dryRun !== true;
     const decision = decide(limit, key, cost, nowMs, isDecisive);
     decisions.push(decision);
     if (isDecisive) uncommitted--;
     if (shadow !== true && !decision.allowed) passes = false;
   }
   for (let i = 0; i < uncommitted; i++) {
-    const { limit, key, cost, look } = checks[i] as Check;
+    const { limit, key, cost, dryRun } = checks[i] as Check;
     // A rejection is committed too: a log may count it.
-    if (look !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
+    if (dryRun !== true && (passes || decisions[i]?.allowed !== true)) decisions[i] = decide(limit, key, cost, nowMs, true);
   }
   return decisions;
 }

@@ -1,5 +1,5 @@
 import type { DecisionUnder } from "../algorithms/algorithm.js";
-import { owned, restated } from "../algorithms/decision.js";
+import { asOwn, copyWith } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Check } from "./limit.js";
 
@@ -47,8 +47,8 @@ export function combine(
   for (let i = 0; i < checks.length; i++) {
     const check = checks[i] as Check;
     let decision = decisions[i] as Decision;
-    if (allowed && decision.allowed && check.look !== true) decision = charged(decision, check);
-    else decision = !allowed && decision.delayMs > 0 ? restated(decision, { delayMs: 0 }) : owned(decision);
+    if (allowed && decision.allowed && check.dryRun !== true) decision = charged(decision, check);
+    else decision = !allowed && decision.delayMs > 0 ? copyWith(decision, { delayMs: 0 }) : asOwn(decision);
     all[i] = decision;
     if (check.shadow !== true && (worst === undefined || moreRestrictive(decision, worst))) worst = decision;
   }

@@ -1,5 +1,5 @@
 import type { Charge, Settler } from "../algorithms/algorithm.js";
-import { charged, owned } from "../algorithms/decision.js";
+import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import { andThen, type Promised } from "../support/promises.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
@@ -13,7 +13,7 @@ import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode,
  */
 export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle">, Settler<Policy> {
   readonly scope: object;
-  readonly sharedAs: string | undefined;
+  readonly dataId: string | undefined;
   /** How long a decision waits for the store; 0 if the store answers at once. */
   readonly timeoutMs: number;
   /** The identity of the store that decides if this one fails; undefined without one. Names are claimed there too. */
@@ -32,7 +32,7 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
 /** Decides the checks of one request, one or many. A single limit takes the cheaper way. */
 export function decideChecks(guard: Guard, checks: readonly Check[]): Promised<CombinedDecision> {
   const [first, second] = checks as readonly [Check, Check?];
-  if (second !== undefined || first.look === true) return guard.decide(checks);
+  if (second !== undefined || first.dryRun === true) return guard.decide(checks);
   return andThen<Decision, CombinedDecision>(guard.consume(first.limit, first.key, first.cost), (made) => combinedOf(first, made));
 }
 
@@ -48,20 +48,20 @@ export interface Fallback {
 export class DirectGuard implements Guard<"sync"> {
   readonly mode = "sync";
   readonly scope: object;
-  readonly sharedAs: string | undefined;
+  readonly dataId: string | undefined;
   readonly fallback = undefined;
   readonly timeoutMs = 0;
   readonly #store: Store<"sync">;
 
   constructor(store: Store<"sync">) {
     this.scope = scopeOf(store);
-    this.sharedAs = store.sharedAs;
+    this.dataId = store.dataId;
     this.#store = store;
   }
 
   consume(limit: Limit, key: string, cost: number): Decision {
     const made = this.#store.consume(limit, key, cost);
-    return made.allowed ? charged(made, limit, key, this) : owned(made);
+    return made.allowed ? charged(made, limit, key, this) : asOwn(made);
   }
 
   decide(checks: readonly Check[]): CombinedDecision {
@@ -69,7 +69,7 @@ export class DirectGuard implements Guard<"sync"> {
   }
 
   peek(limit: Limit, key: string): Decision {
-    return owned(this.#store.peek(limit, key));
+    return asOwn(this.#store.peek(limit, key));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {

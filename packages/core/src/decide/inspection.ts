@@ -1,5 +1,5 @@
 import type { Cells } from "../algorithms/algorithm.js";
-import { owned } from "../algorithms/decision.js";
+import { asOwn } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { StateView } from "../algorithms/state-view.js";
 import { blockCells, blockedDecision, blockedMs, blocksIn } from "./blocks.js";
@@ -53,7 +53,7 @@ export function inspectIn(limit: Limit, cells: Cells, at: number, nowMs: number,
 /** One or more inspections of a key, of the limiter's own policy and of its plans, as a limiter shows them. */
 export function keyStateOf(seen: readonly (readonly [plan: string | undefined, Inspection])[]): KeyState {
   const states = seen.map(([plan, { decision, state }]): PolicyState => {
-    return { plan, policy: decision.policy, decision: owned(decision), state };
+    return { plan, policy: decision.policy, decision: asOwn(decision), state };
   });
   const { atMs, block, ban } = (seen[0] as (typeof seen)[0])[1];
   const first = states[0] as PolicyState;

@@ -14,7 +14,7 @@ export interface Check {
   /** A shadow limit is counted but never rejects the request. */
   readonly shadow?: boolean;
   /** A limit that may reject the request but is never charged. */
-  readonly look?: boolean;
+  readonly dryRun?: boolean;
 }
 
 export function createLimit(name: string, policy: Policy, lease?: boolean): Limit {

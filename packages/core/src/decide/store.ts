@@ -67,7 +67,7 @@ export interface Store<M extends Mode = Mode> {
    * Identity shared by processes over the same data: a string that is the same in each process and unique to the data, such as a key
    * prefix. Receipts are bound to it. Default: no other process shares the data.
    */
-  readonly sharedAs?: string | undefined;
+  readonly dataId?: string | undefined;
 
   /** Whether each promise settles within its `timeoutMs`. If not, the caller adds a timer. */
   readonly keepsDeadlines?: boolean;
@@ -85,7 +85,7 @@ export interface Store<M extends Mode = Mode> {
    * The part that holds a key, if parts fail separately: the server of a Cluster. Each part gets a circuit breaker of its own. It is called
    * for each key of a decision, and may answer something else later. Mark errors with `failedIn`. Default: one part.
    */
-  readonly partOf?: ((key: string) => string) | undefined;
+  readonly shardOf?: ((key: string) => string) | undefined;
 
   /** Decides one request, and charges it if it is allowed. */
   consume(limit: Limit, key: string, cost: number, timeoutMs?: number): Decided<Decision, M>;
@@ -130,7 +130,7 @@ export interface Store<M extends Mode = Mode> {
    * Gives back what this process has charged ahead of requests (leases). Limiters and middlewares call it when they close. The store stays
    * open, and others may go on using it. Default: the store charges nothing ahead.
    */
-  giveBack?(): Answer<void, M>;
+  releaseLeases?(): Answer<void, M>;
 }
 
 /** The identity of a store's data. */

@@ -1,5 +1,5 @@
 import type { Charge } from "../algorithms/algorithm.js";
-import { decision, restated } from "../algorithms/decision.js";
+import { copyWith, decision } from "../algorithms/decision.js";
 import { fixedWindow } from "../algorithms/fixed-window.js";
 import { emptyView } from "../algorithms/state-view.js";
 import { andThen } from "../support/promises.js";
@@ -23,7 +23,7 @@ export function decisiveChecks<C extends Check>(checks: readonly C[]): readonly 
 export class ZeroLimits<M extends Mode> implements Guard<M> {
   readonly mode: M;
   readonly scope: object;
-  readonly sharedAs: string | undefined;
+  readonly dataId: string | undefined;
   readonly timeoutMs: number;
   readonly fallback: Guard["fallback"];
   readonly #guard: Guard<M>;
@@ -31,7 +31,7 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
   constructor(guard: Guard<M>) {
     this.mode = guard.mode;
     this.scope = guard.scope;
-    this.sharedAs = guard.sharedAs;
+    this.dataId = guard.dataId;
     this.timeoutMs = guard.timeoutMs;
     this.fallback = guard.fallback;
     this.#guard = guard;
@@ -44,7 +44,7 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
   /** An enforced limit of 0 rejects the request, so the others are then decided without being charged. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M> {
     const isRejected = checks.some(({ limit, shadow }) => isZero(limit) && shadow !== true);
-    const others = checks.filter(({ limit }) => !isZero(limit)).map((check) => (isRejected ? { ...check, look: true } : check));
+    const others = checks.filter(({ limit }) => !isZero(limit)).map((check) => (isRejected ? { ...check, dryRun: true } : check));
     if (others.length === checks.length) return this.#guard.decide(checks);
     const decided = others.length > 0 ? this.#guard.decide(others) : undefined;
     return andThen<CombinedDecision | undefined, CombinedDecision>(decided, (made) => {
@@ -63,7 +63,7 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
     if (!isZero(limit)) return this.#guard.keyState(limit, key);
     const seen = this.#guard.keyState(createLimit(limit.name, unusedPolicy), key);
     return andThen<Inspection, Inspection>(seen, (inspection) => {
-      return { ...inspection, decision: restated(zeroDecision(limit, 1), { atMs: inspection.atMs }), state: emptyView };
+      return { ...inspection, decision: copyWith(zeroDecision(limit, 1), { atMs: inspection.atMs }), state: emptyView };
     }) as Answer<Inspection, M>;
   }
 

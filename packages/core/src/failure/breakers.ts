@@ -14,13 +14,13 @@ const worstFirst: readonly BreakerState[] = ["open", "half-open", "closed"];
 
 /** The circuit breakers of a store: one for each part that fails separately. A store without parts has one. */
 export class Breakers {
-  readonly #partOf: ((key: string) => string) | undefined;
+  readonly #shardOf: ((key: string) => string) | undefined;
   readonly #report = new OutageReport();
   readonly #whole = new Breaker("", this.#report);
   readonly #parts = new Map<string, Breaker>();
 
-  constructor(store: Pick<Store, "partOf">) {
-    this.#partOf = store.partOf?.bind(store);
+  constructor(store: Pick<Store, "shardOf">) {
+    this.#shardOf = store.shardOf?.bind(store);
   }
 
   /** The worst state of all parts. */
@@ -40,17 +40,17 @@ export class Breakers {
 
   /** The breakers that a call with these checks must pass. */
   of(checks: readonly Pick<Check, "key">[]): Circuit {
-    const partOf = this.#partOf;
-    if (partOf === undefined) return this.#whole;
+    const shardOf = this.#shardOf;
+    if (shardOf === undefined) return this.#whole;
     if (checks.length === 1) return this.ofKey((checks[0] as Pick<Check, "key">).key);
-    const parts = new Set(checks.map(({ key }) => partOf(key)));
+    const parts = new Set(checks.map(({ key }) => shardOf(key)));
     const breakers = new Map([...parts].map((part) => [part, this.#ofPart(part)]));
     return breakers.size === 1 ? ([...breakers.values()][0] as Breaker) : new SeveralBreakers(breakers);
   }
 
   /** The breaker that a call with one key must pass. */
   ofKey(key: string): Circuit {
-    return this.#partOf === undefined ? this.#whole : this.#ofPart(this.#partOf(key));
+    return this.#shardOf === undefined ? this.#whole : this.#ofPart(this.#shardOf(key));
   }
 
   #ofPart(part: string): Breaker {

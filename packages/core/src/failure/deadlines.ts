@@ -1,9 +1,9 @@
 import { afterReading, startTimer, steadyMs, stopTimer } from "../support/runtime.js";
-import { runningMs, tick, tickMs, unwatch, watch } from "./running-clock.js";
+import { tick, tickMs, unblockedMs, unwatch, watch } from "./running-clock.js";
 
 /** A pending operation with a deadline. */
 export interface Waiter {
-  /** The deadline by the running clock (`runningMs`), which stops while the event loop is blocked. It may be extended. */
+  /** The deadline by the running clock (`unblockedMs`), which stops while the event loop is blocked. It may be extended. */
   readonly deadlineMs: number;
   /** The hard deadline by the steady clock (`latestMs`), which applies even if the event loop is blocked. */
   readonly latestMs: number;
@@ -23,7 +23,7 @@ export function latestMs(timeoutMs: number, nowMs: number = steadyMs()): number 
 
 /** Milliseconds until a waiter's deadline, if the event loop is not blocked. */
 export function msLeft(waiter: Waiter, nowMs: number = steadyMs()): number {
-  return Math.min(waiter.deadlineMs - runningMs(nowMs), waiter.latestMs - nowMs);
+  return Math.min(waiter.deadlineMs - unblockedMs(nowMs), waiter.latestMs - nowMs);
 }
 
 /**
@@ -63,7 +63,7 @@ export class Deadlines {
 
   #arm(): void {
     const nowMs = steadyMs();
-    const inMs = Math.max(0, Math.ceil(Math.min(tickMs, this.#dueMs - runningMs(nowMs))));
+    const inMs = Math.max(0, Math.ceil(Math.min(tickMs, this.#dueMs - unblockedMs(nowMs))));
     if (nowMs + inMs >= this.#firesMs) return;
     if (this.#firesMs === Number.POSITIVE_INFINITY) watch();
     else stopTimer(this.#timer);
@@ -74,7 +74,7 @@ export class Deadlines {
   #tick(): void {
     tick();
     const nowMs = steadyMs();
-    const nowRunningMs = runningMs(nowMs);
+    const nowRunningMs = unblockedMs(nowMs);
     const over = nowRunningMs >= this.#dueMs || nowMs >= this.#latestMs ? this.#over(nowRunningMs, nowMs) : [];
     if (over.length > 0) afterReading(() => this.#giveUp(over));
     this.#firesMs = Number.POSITIVE_INFINITY;
@@ -112,5 +112,5 @@ export class Deadlines {
 
 /** Milliseconds until a time of the running clock, at least 1. */
 export function msUntil(deadlineMs: number): number {
-  return Math.max(1, deadlineMs - runningMs());
+  return Math.max(1, deadlineMs - unblockedMs());
 }

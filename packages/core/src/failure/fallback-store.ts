@@ -1,5 +1,5 @@
 import type { Settler } from "../algorithms/algorithm.js";
-import { decision, restated } from "../algorithms/decision.js";
+import { copyWith, decision } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check, Limit } from "../decide/limit.js";
@@ -41,7 +41,7 @@ export class NoFallback implements FallbackStore {
   consume(limit: Limit, _key: string, cost: number): Decision {
     const retryAfterMs = this.#allows ? 0 : this.#breakers.waitMs;
     const finding = { allowed: this.#allows, remaining: 0, retryAfterMs, resetAfterMs: 0, delayMs: 0, atMs: Date.now() };
-    return restated(decision(limit, cost, finding), { degraded: true });
+    return copyWith(decision(limit, cost, finding), { degraded: true });
   }
 
   decide(checks: readonly Check[]): CombinedDecision {

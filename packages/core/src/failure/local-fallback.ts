@@ -1,5 +1,5 @@
 import type { Charge, Settler } from "../algorithms/algorithm.js";
-import { charged, restated } from "../algorithms/decision.js";
+import { charged, copyWith } from "../algorithms/decision.js";
 import { type Policy, shareOf } from "../algorithms/registry.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
@@ -169,7 +169,7 @@ export class LocalFallback implements FallbackStore {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
     const settle: Settler<Policy>["settle"] = (of, key, charge, cost) =>
       user.settleInTime((store) => this.#settle(usage, of, key, charge, cost, store));
-    return charged(decision, limit, key, { scope: user.scope, sharedAs: undefined, settle });
+    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle });
   }
 
   #counted(limit: Limit, decision: Decision): Decision {
@@ -181,7 +181,7 @@ export class LocalFallback implements FallbackStore {
     // A cost above this share's limit may pass when the store is back.
     const never = decision.retryAfterMs === Number.POSITIVE_INFINITY && decision.cost <= limit.policy.quota;
     const retryAfterMs = never ? this.#breakers.waitMs : decision.retryAfterMs;
-    return restated(decision, { retryAfterMs, policy: limit.policy, degraded: true });
+    return copyWith(decision, { retryAfterMs, policy: limit.policy, degraded: true });
   }
 }
 

@@ -15,7 +15,7 @@ let blockedMs = 0;
  * A clock that stops while the event loop is blocked by a handler or a busy machine. Deadlines use it, because an unread reply in the
  * socket is not a fault of the store. It only stops while there are watchers.
  */
-export function runningMs(nowMs: number = steadyMs()): number {
+export function unblockedMs(nowMs: number = steadyMs()): number {
   return (watchers === 0 ? nowMs : Math.min(nowMs, tickedMs + maxTurnMs)) - blockedMs;
 }
 

@@ -1,5 +1,5 @@
 import type { Charge } from "../algorithms/algorithm.js";
-import { charged, owned } from "../algorithms/decision.js";
+import { asOwn, charged } from "../algorithms/decision.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import { DirectGuard, type Fallback, type Guard } from "../decide/guard.js";
 import type { Check, Limit } from "../decide/limit.js";
@@ -23,7 +23,7 @@ import { Deadlines, latestMs, msUntil } from "./deadlines.js";
 import { checkOnStoreError, checkTimeout, type FailureOptions } from "./failure-options.js";
 import { type DeadlineStore, type FallbackStore, type FallbackUser, NoFallback } from "./fallback-store.js";
 import { LocalFallback } from "./local-fallback.js";
-import { runningMs } from "./running-clock.js";
+import { unblockedMs } from "./running-clock.js";
 
 /**
  * The guard of a store that may fail: calls it with a deadline and a circuit breaker. If the store fails, or does not answer within
@@ -33,7 +33,7 @@ import { runningMs } from "./running-clock.js";
 export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   readonly mode: M;
   readonly scope: object;
-  readonly sharedAs: string | undefined;
+  readonly dataId: string | undefined;
   readonly fallback: Fallback | undefined;
   readonly #store: Store<M>;
   readonly timeoutMs: number;
@@ -50,7 +50,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   ) {
     this.mode = store.mode;
     this.scope = scopeOf(store);
-    this.sharedAs = store.sharedAs;
+    this.dataId = store.dataId;
     this.#store = store;
     this.timeoutMs = options.timeoutMs;
     this.#breakers = breakers;
@@ -67,7 +67,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     this.#leave();
     // What is not given back ends by itself, so a failure needs no handling.
     runInBackground(
-      () => this.#store.giveBack?.(),
+      () => this.#store.releaseLeases?.(),
       () => undefined,
     );
   }
@@ -96,7 +96,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
     if (!isDecision(made)) return this.#consumeFailed(circuit, period, wrongAnswer(made), limit, key, cost);
     if (isCached) circuit.unused(period);
     else circuit.succeeded(period);
-    return made.allowed ? charged(made, limit, key, this) : owned(made);
+    return made.allowed ? charged(made, limit, key, this) : asOwn(made);
   }
 
   #consumeFailed(circuit: Circuit, period: number, error: unknown, limit: Limit, key: string, cost: number): Decision {
@@ -109,7 +109,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
       [{ limit, key, cost }],
       (timeoutMs) => this.#store.consume(limit, key, cost, timeoutMs),
       isDecision,
-      (made) => (made.allowed ? charged(made, limit, key, this) : owned(made)),
+      (made) => (made.allowed ? charged(made, limit, key, this) : asOwn(made)),
       (fallback) => fallback.consume(limit, key, cost, this),
     );
   }
@@ -129,7 +129,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
       [{ limit, key, cost: 1 }],
       (timeoutMs) => this.#store.peek(limit, key, timeoutMs),
       isDecision,
-      owned,
+      asOwn,
       (fallback) => fallback.peek(limit, key),
     );
   }
@@ -139,7 +139,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   }
 
   settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): Answer<number, M> {
-    const store = this.#withDeadline(runningMs() + this.timeoutMs);
+    const store = this.#withDeadline(unblockedMs() + this.timeoutMs);
     const settled = (): number | PromiseLike<number> => this.#bounded(settle(store));
     return (this.mode === "sync" ? settled() : new Promise((resolve) => resolve(settled()))) as Answer<number, M>;
   }
@@ -202,7 +202,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   /** Calls the store after the hand-over of these keys, both within one timeout. */
   #ask<T>(checks: readonly Check[], ask: (timeoutMs: number) => Decided<T, M>): Decided<T, M> {
     if (!this.#fallbackStore.hasUnreported) return this.#inTime(this.timeoutMs, ask);
-    const deadlineMs = runningMs() + this.timeoutMs;
+    const deadlineMs = unblockedMs() + this.timeoutMs;
     const handOver = this.#fallbackStore.handOver(checks, () => this.#withDeadline(deadlineMs));
     return andThen<void, T>(this.#bounded(handOver), () => this.#inTime(msUntil(deadlineMs), ask)) as Decided<T, M>;
   }
@@ -230,7 +230,7 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiter = {
-        deadlineMs: runningMs() + timeoutMs,
+        deadlineMs: unblockedMs() + timeoutMs,
         latestMs: latestMs(timeoutMs),
         place: -1,
         expire: () => reject(timeoutError(this.timeoutMs)),

@@ -12,7 +12,7 @@ import { checkOptions, functionOrNothing } from "../support/options.js";
 import { WeakList } from "../support/weak-list.js";
 import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingKeyText } from "./key.js";
 import { type Limiter, NamedLimiter } from "./limiter.js";
-import { claimNames, meaningOf } from "./names.js";
+import { claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
@@ -56,7 +56,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);
-  const giveNameBack = claimNames(where, guard, [{ name, meaning: meaningOf(policy) }]);
+  const giveNameBack = claimNames(where, guard, [{ name, owner: ownerOf(policy) }]);
   guard.listen();
   const limit = createLimit(name, policy, lease);
   const onEvent = listenerOf(options.onEvent);

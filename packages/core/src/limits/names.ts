@@ -3,14 +3,14 @@ import { LocalFallback } from "../failure/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**
- * What a name on a store means: a policy (its JSON, from `meaningOf`); a policy function or a rule source, by identity; or, on a fallback,
+ * What a name on a store means: a policy (its JSON, from `ownerOf`); a policy function or a rule source, by identity; or, on a fallback,
  * the store that it stands in for.
  */
-export type Meaning = string | object;
+export type NameOwner = string | object;
 
 export interface Claim {
   readonly name: string;
-  readonly meaning: Meaning;
+  readonly owner: NameOwner;
   /** The path of the name in the options, for errors. */
   readonly at?: readonly (string | number)[];
 }
@@ -21,18 +21,18 @@ interface StoreClaim extends Claim {
   readonly scope: object;
 }
 
-type Names = Map<string, { readonly meaning: Meaning; users: number }>;
+type Names = Map<string, { readonly owner: NameOwner; users: number }>;
 
-/** The meaning and the number of users of each name, by store. */
+/** The owner and the number of users of each name, by store. */
 const names = new WeakMap<object, Names>();
 
 /** The same text for equal policies (and plans). */
-export function meaningOf(...policies: readonly unknown[]): string {
+export function ownerOf(...policies: readonly unknown[]): string {
   return JSON.stringify(policies);
 }
 
 /**
- * Checks that each name has one meaning on its store, because one name is one count.
+ * Checks that each name has one owner on its store, because one name is one count.
  * @param guard if it has a fallback, the names are checked there too.
  * @throws FloodgateError `FLOODGATE_NAME_TAKEN`
  */
@@ -43,14 +43,14 @@ export function checkNames(where: string, guard: Guard, claims: readonly Claim[]
 /**
  * Claims names, all or none. Returns a function that releases them.
  * @param guard if it has a fallback, the names are claimed there too.
- * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another meaning.
+ * @throws FloodgateError `FLOODGATE_NAME_TAKEN` if a name already has another owner.
  */
 export function claimNames(where: string, guard: Guard, claims: readonly Claim[]): () => void {
   const all = claimsOnStores(where, guard, claims);
   for (const claim of all) checkClaim(claim);
-  for (const { scope, name, meaning } of all) {
+  for (const { scope, name, owner } of all) {
     const known = namesOf(scope).get(name);
-    if (known === undefined) namesOf(scope).set(name, { meaning, users: 1 });
+    if (known === undefined) namesOf(scope).set(name, { owner, users: 1 });
     else known.users++;
   }
   return () => {
@@ -66,22 +66,22 @@ function claimsOnStores(where: string, guard: Guard, claims: readonly Claim[]): 
   const { fallback } = guard;
   if (fallback === undefined) return own;
   const { scope } = fallback;
-  return [...own, ...claims.map((claim) => ({ ...claim, where: `${where}: onStoreError`, scope, meaning: fallback }))];
+  return [...own, ...claims.map((claim) => ({ ...claim, where: `${where}: onStoreError`, scope, owner: fallback }))];
 }
 
-function checkClaim({ where, scope, name, meaning, at }: StoreClaim): void {
-  const known = names.get(scope)?.get(name)?.meaning;
-  if (known === undefined || known === meaning) return;
+function checkClaim({ where, scope, name, owner, at }: StoreClaim): void {
+  const known = names.get(scope)?.get(name)?.owner;
+  if (known === undefined || known === owner) return;
   throw new FloodgateError(
     "FLOODGATE_NAME_TAKEN",
-    `${where}: the name ${shown(name)} already stands for ${otherOf(known, meaning)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
+    `${where}: the name ${shown(name)} already stands for ${otherOf(known, owner)} on this store, and one name on one store is one count. Give this one another name, or a store of its own (in Redis: another prefix). If it replaces the other one, close that first: limit.close().`,
     { at: [...(at ?? []), "name"] },
   );
 }
 
-function otherOf(known: Meaning, meaning: Meaning): string {
-  if (known instanceof LocalFallback || meaning instanceof LocalFallback) return "a limit of another store, or another share of it,";
-  return typeof known === "string" || typeof meaning === "string" ? "another policy" : "rules of another source, or another function,";
+function otherOf(known: NameOwner, owner: NameOwner): string {
+  if (known instanceof LocalFallback || owner instanceof LocalFallback) return "a limit of another store, or another share of it,";
+  return typeof known === "string" || typeof owner === "string" ? "another policy" : "rules of another source, or another function,";
 }
 
 function namesOf(scope: object): Names {

@@ -51,15 +51,15 @@ export class Receipts {
     const { stateKind, spanMs } = limit.policy;
     charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
     const { id, untilMs } = charge.issued;
-    const sharedAs = charge.settler?.sharedAs;
-    if (sharedAs === undefined || state === undefined) {
+    const dataId = charge.settler?.dataId;
+    if (dataId === undefined || state === undefined) {
       if (local.size >= mostLocal) local.delete(local.keys().next().value as string);
       local.set(id, charge);
       return this.#signed(["", name, stateKind, key], `l.${id}`);
     }
     // From now on this process settles by the receipt too, so that the store deduplicates.
     charge.receipt = charge.issued;
-    return this.#signed([sharedAs, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
+    return this.#signed([dataId, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
   }
 
   /**
@@ -71,8 +71,8 @@ export class Receipts {
     const name = limits[0]?.name ?? "";
     const [type, ...fields] = body.split(".");
     if (type === "n" && this.#isSigned(["", name, "", ""], body, mac)) return settleCharge(guard, name, undefined, cost);
-    const sharedAs = type === "s" ? (guard.sharedAs ?? "") : "";
-    const limit = limits.find(({ policy }) => this.#isSigned([sharedAs, name, policy.stateKind, key], body, mac));
+    const dataId = type === "s" ? (guard.dataId ?? "") : "";
+    const limit = limits.find(({ policy }) => this.#isSigned([dataId, name, policy.stateKind, key], body, mac));
     if (limit === undefined) throw invalidReceipt(name);
     if (type === "s") {
       const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
@@ -97,7 +97,7 @@ export class Receipts {
 }
 
 /** What a receipt is bound to. */
-type Subject = readonly [sharedAs: string, name: string, kind: string, key: string];
+type Subject = readonly [dataId: string, name: string, kind: string, key: string];
 
 function macOf(secret: string, subject: Subject, body: string): string {
   return hmacSha256(secret, JSON.stringify(["floodgate receipt 1", ...subject, body]));

@@ -1,5 +1,5 @@
 import type { Limiter } from "../limits/limiter.js";
-import type { Waiting } from "../responses/held-requests.js";
+import type { HeldRequests } from "../responses/held-requests.js";
 import type { RateLimit } from "./rate-limit.js";
 
 /** The members of a middleware. */
@@ -19,7 +19,7 @@ export interface RateLimitControls {
 export function withControls<Middleware extends object, Req>(
   middleware: Middleware,
   limit: RateLimit<Req>,
-  waiting: Waiting,
+  waiting: HeldRequests,
 ): Middleware & RateLimitControls {
   const close = (): void => {
     waiting.release();

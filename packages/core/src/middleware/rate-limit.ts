@@ -185,7 +185,7 @@ export class RateLimit<Req> {
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
     if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false) context.askedMs = steadyMs();
-    if (checks.length === 1 && first.rule.ban === undefined && first.look !== true) {
+    if (checks.length === 1 && first.rule.ban === undefined && first.dryRun !== true) {
       const decision = version.client.guard.consume(first.limit, first.key, first.cost);
       return "then" in decision
         ? decision.then((later) => this.#report(context, checks, combinedOf(first, later), shown))

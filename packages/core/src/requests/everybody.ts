@@ -19,7 +19,7 @@ const nobody = [
 export const mostHops = 64;
 
 /** Whether ranges together contain all IPv4 clients or all IPv6 clients. Invalid ranges are ignored. */
-export function holdEverybody(ranges: readonly string[]): boolean {
+export function containEveryAddress(ranges: readonly string[]): boolean {
   const spans = [...ranges.flatMap((range) => parseCidr(range) ?? []).map(spanOfRange), ...nobody];
   spans.sort((a, b) => (a.first < b.first ? -1 : 1));
   return everybody.some(({ first, last }) => {
@@ -44,7 +44,7 @@ const strangersOfIpv6 = ["2003:de:1::1", "2400:4050::1", "2409:8a00::1", "2600:1
  * Whether a proxy setting trusts everybody, as far as examples can tell.
  * @param trusts whether the setting trusts a proxy with this address, `hop` proxies away from this server.
  */
-export function trustsEverybody(trusts: (address: string, hop: number) => unknown): boolean {
+export function trustsEveryAddress(trusts: (address: string, hop: number) => unknown): boolean {
   try {
     return [strangers, strangersOfIpv6].some((addresses) => addresses.every((address) => Boolean(trusts(address, mostHops))));
   } catch {

@@ -1,7 +1,7 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { contains, formatIp, type IpAddress, type IpRange, isQuad, parseCidr, parseIp } from "../support/ip.js";
 import { nearest } from "../support/options.js";
-import { holdEverybody, mostHops } from "./everybody.js";
+import { containEveryAddress, mostHops } from "./everybody.js";
 
 /** A longer entry, including its spaces, is not an address. */
 export const maxEntry = 128;
@@ -88,10 +88,10 @@ function rangesOf(where: string, list: readonly unknown[]): IpRange[] {
       ranges.push(rangeOf(what, text));
       texts.push(text as string);
     }
-    if (typeof entry === "string" && holdEverybody([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
+    if (typeof entry === "string" && containEveryAddress([entry])) throw trustsAll(`${what} is ${shown(entry)}, which trusts`);
   });
   // Trusting all of IPv4 or IPv6 means trusting the client.
-  if (holdEverybody(texts)) throw trustsAll(`${where}\` are ranges that together trust`);
+  if (containEveryAddress(texts)) throw trustsAll(`${where}\` are ranges that together trust`);
   return ranges;
 }
 

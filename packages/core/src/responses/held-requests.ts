@@ -1,7 +1,7 @@
 import { startTimer, stopTimer } from "../support/runtime.js";
 
 /** Requests that are held until their turn. */
-export class Waiting {
+export class HeldRequests {
   readonly #held = new Map<unknown, () => void>();
 
   /** How many requests are held. */

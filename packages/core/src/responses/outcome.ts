@@ -27,12 +27,12 @@ export interface Outcome {
   readonly checks: readonly CheckedRule[];
   readonly decisions: readonly Decision[];
   /** Call it once the response is over. Undefined if nothing can be refunded or settled. */
-  readonly sent: Afterwards | undefined;
+  readonly afterResponse: Afterwards | undefined;
 }
 
 const noBody: Body = { text: "", contentType: "text/plain" };
 const nothing: readonly never[] = [];
-const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions: nothing, sent: undefined } as const;
+const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions: nothing, afterResponse: undefined } as const;
 
 /** Of a request that no limit applies to. */
 export const unlimited: Outcome = { action: "pass", headers: nothing, status: 200, body: noBody, ...undecided };
@@ -92,8 +92,8 @@ export class Responder<Req> {
     if (!allowed) return this.#reject(headers, enforced, checks, whole);
     let delayMs = 0;
     for (const limit of enforced) if (limit.delayMs > delayMs) delayMs = limit.delayMs;
-    const sent = mayChange ? afterwards(context.request, checks, all, this.#refundWhen, this.#client) : undefined;
-    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, sent };
+    const afterResponse = mayChange ? afterwards(context.request, checks, all, this.#refundWhen, this.#client) : undefined;
+    return { action: "pass", headers, decision, delayMs, status: 200, body: noBody, checks, decisions: all, afterResponse };
   }
 
   #reject(
@@ -121,7 +121,7 @@ export class Responder<Req> {
       body,
       checks,
       decisions: all,
-      sent: undefined,
+      afterResponse: undefined,
     };
   }
 

@@ -53,14 +53,14 @@ export class ActiveRules<Req> {
     if (!isRuleSource(rules)) {
       const all = rules === undefined ? [ruleOfOptions(where, options, context)] : rulesWithDefaults(where, options, rules, context);
       checkPlans(where, options, all);
-      const claims = all.map(({ name, meaning }, i) => ({ name, meaning, at: rules === undefined ? [] : ["rules", i] }));
+      const claims = all.map(({ name, owner }, i) => ({ name, owner, at: rules === undefined ? [] : ["rules", i] }));
       this.#release = claimNames(where, client.guard, claims);
       this.current = versionOf(all);
       return;
     }
     // The name of a live rule belongs to its source, which may change the rule in each version.
     this.source = rules;
-    const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, meaning: rules, at: ["rules", i] }));
+    const claimsOf = (set: RuleSet): Claim[] => set.rules.map(({ name }, i) => ({ name, owner: rules, at: ["rules", i] }));
     const prepare = (set: RuleSet): (() => void) => {
       const exempt = [...context.exempt, ...compileExempt(where, set.exempt)];
       const next = versionOf(rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], { ...context, exempt }));

@@ -8,7 +8,7 @@ import type { Blocked } from "../decide/store.js";
 import { isZero } from "../decide/zero-limits.js";
 import { activeListener } from "../events/listeners.js";
 import { msUntil } from "../failure/deadlines.js";
-import { runningMs } from "../failure/running-clock.js";
+import { unblockedMs } from "../failure/running-clock.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
@@ -34,7 +34,7 @@ export class Ban {
   readonly rejections: Limit;
   readonly forMs: number;
   readonly #name: string;
-  readonly #strikes = new Strikes();
+  readonly #known = new KnownRejections();
 
   /** @throws FloodgateError if a number or a duration is invalid. */
   constructor(where: string, name: string, options: BanOptions) {
@@ -55,29 +55,29 @@ export class Ban {
 
   /** Whether the next rejection of a key may start a ban, as far as this process knows. */
   mayBegin(key: string): boolean {
-    return this.#strikes.mayBeLast(key);
+    return this.#known.mayBegin(key);
   }
 
   /** Counts a rejection. Returns the ban if there is one now: of several processes that count the last rejection, one starts it. */
-  strike(guard: Guard, key: string): Promised<Blocked | undefined> {
-    if (guard.mode === "sync") return this.#strike(guard, key);
-    this.#strikes.begin(key);
+  countRejection(guard: Guard, key: string): Promised<Blocked | undefined> {
+    if (guard.mode === "sync") return this.#countRejection(guard, key);
+    this.#known.begin(key);
     const failed = (error: unknown): never => {
-      this.#strikes.end(key, undefined);
+      this.#known.end(key, undefined);
       throw error;
     };
     try {
-      const strike = this.#strike(guard, key);
-      return isPromise(strike) ? strike.then(undefined, failed) : strike;
+      const countRejection = this.#countRejection(guard, key);
+      return isPromise(countRejection) ? countRejection.then(undefined, failed) : countRejection;
     } catch (error) {
       return failed(error);
     }
   }
 
-  #strike(guard: Guard, key: string): Promised<Blocked | undefined> {
+  #countRejection(guard: Guard, key: string): Promised<Blocked | undefined> {
     return andThen<Decision, Blocked | undefined>(guard.consume(this.rejections, key, 1), (counted) => {
       const left = counted.allowed ? counted.remaining : 0;
-      this.#strikes.end(key, counted.degraded ? undefined : left);
+      this.#known.end(key, counted.degraded ? undefined : left);
       // During an outage no ban starts. The next rejection starts it.
       return counted.degraded || left > 0 ? undefined : guard.block(this.#name, key, this.forMs, "ban");
     });
@@ -95,7 +95,7 @@ interface BanCheck extends Check {
  */
 export function decideWithBans(checks: readonly BanCheck[], client: StoreClient): Promised<CombinedDecision> {
   const { guard } = client;
-  const deadlineMs = guard.mode === "sync" ? 0 : runningMs() + guard.timeoutMs;
+  const deadlineMs = guard.mode === "sync" ? 0 : unblockedMs() + guard.timeoutMs;
   return andThen<CombinedDecision, CombinedDecision>(decideChecks(guard, checks), (whole) => {
     let counted: Promised<Decision>[] | undefined;
     let waits = false;
@@ -106,7 +106,7 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
       // A limit of 0 rejects everybody, so it bans nobody. A degraded rejection does not show that the client is to blame.
       if (ban === undefined || decision.allowed || decision.degraded || isZero(check.limit) || isBlocked(decision)) continue;
       counted ??= [...whole.all];
-      counted[i] = strike(check, ban, decision, client, deadlineMs);
+      counted[i] = countRejection(check, ban, decision, client, deadlineMs);
       waits ||= isPromise(counted[i]);
     }
     if (counted === undefined) return whole;
@@ -116,7 +116,7 @@ export function decideWithBans(checks: readonly BanCheck[], client: StoreClient)
 }
 
 /** Counts a rejection towards a ban. Returns the decision that the client gets. */
-function strike(
+function countRejection(
   { rule: { name, shadow }, key }: BanCheck,
   ban: Ban,
   decision: Decision,
@@ -126,7 +126,7 @@ function strike(
   const failed = (error: unknown): void => activeListener(onEvent)?.({ type: "store-error", error });
   // In shadow mode the client never sees the rejection, so it need not wait for the ban.
   const waits = !shadow && ban.mayBegin(key);
-  const afterStrike = (blocked: Blocked | undefined): Decision => {
+  const afterCount = (blocked: Blocked | undefined): Decision => {
     if (blocked === undefined) return decision;
     if (blocked.begun) {
       activeListener(onEvent)?.({ type: "banned", name, key, forMs: ban.forMs, shadow });
@@ -141,7 +141,7 @@ function strike(
   };
   let counted: Promised<Decision>;
   try {
-    counted = andThen<Blocked | undefined, Decision>(ban.strike(guard, key), afterStrike);
+    counted = andThen<Blocked | undefined, Decision>(ban.countRejection(guard, key), afterCount);
   } catch (error) {
     return fault(error);
   }
@@ -157,7 +157,7 @@ interface Known {
   /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
   alone: boolean;
   atMs: number;
-  /** Strikes in flight to the store. */
+  /** KnownRejections in flight to the store. */
   pending: number;
 }
 
@@ -168,11 +168,11 @@ const maxKeys = 10_000;
 const knownForMs = 1000;
 
 /** Tells which rejection of a key may start a ban, so that only that rejection waits for the store. */
-class Strikes {
+class KnownRejections {
   readonly #keys = new Map<string, Known>();
 
   /** Whether the next rejection of a key may start a ban. False only if it certainly does not. */
-  mayBeLast(key: string): boolean {
+  mayBegin(key: string): boolean {
     const known = this.#keys.get(key);
     if (known === undefined || steadyMs() - known.atMs > knownForMs) return true;
     return !known.alone || known.left - known.pending <= 1;

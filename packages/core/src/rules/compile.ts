@@ -3,7 +3,7 @@ import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
 import { CompiledRule } from "./compiled-rule.js";
 import { MatchIndex } from "./match-index.js";
-import { besideRules, limitWords, type Rule } from "./rule.js";
+import { limitWords, meaningWithRules, type Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
 import type { RulesOptions } from "./rules-options.js";
 
@@ -44,8 +44,8 @@ export class CompiledRules<Req> {
 }
 
 /** Options that a middleware with `rules` refuses: each rule sets its own. */
-const ruleWords = [...limitWords.filter((word) => besideRules[word] === "error"), "name"];
-const sharedWords = limitWords.filter((word) => besideRules[word] === "default");
+const ruleWords = [...limitWords.filter((word) => meaningWithRules[word] === "error"), "name"];
+const sharedWords = limitWords.filter((word) => meaningWithRules[word] === "default");
 
 /** Compiles the one rule of a middleware without `rules`. */
 export function ruleOfOptions<Req>(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>): CompiledRule<Req> {

@@ -7,7 +7,7 @@ import { isZero } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { type CountedKey, countedText, isMissingKeyIp, type LimiterKey, missingKeyText, namedMissingKeyText } from "../limits/key.js";
 import type { Counted, PlannedLimit } from "../limits/limiter.js";
-import { type Meaning, meaningOf } from "../limits/names.js";
+import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
@@ -78,7 +78,7 @@ export class CompiledRule<Req> implements Counted {
   /** Whether a limit of it may be 0: of its policy, a plan, or a policy function. */
   readonly mayBeZero: boolean;
   /** What its name stands for on a store. */
-  readonly meaning: Meaning;
+  readonly owner: NameOwner;
   /** As it was given, with the middleware's defaults. */
   readonly options: Rule<Req, string>;
   readonly #where: string;
@@ -145,7 +145,7 @@ export class CompiledRule<Req> implements Counted {
     if (typeof this.#cost === "number")
       checkReachable(where, this.#cost, [...(this.fixed ? [this.fixed] : []), ...(this.plans?.values() ?? [])]);
     this.mayBeZero = this.#policy !== undefined || [this.fixed, ...(this.plans?.values() ?? [])].some((limit) => limit && isZero(limit));
-    this.meaning = typeof policy === "function" ? policy : meaningOf(policy, ...plans);
+    this.owner = typeof policy === "function" ? policy : ownerOf(policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
       namedKeyText(key, this.#key.secrecy, this.#digests),

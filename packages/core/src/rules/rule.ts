@@ -80,7 +80,7 @@ export interface PlainRule extends Readonly<Omit<LimitOptions<unknown>, "policy"
 type Beside = "error" | "default" | "addition";
 
 /** All limit options, and what each means beside `rules`. */
-export const besideRules: Readonly<Record<string, Beside>> = {
+export const meaningWithRules: Readonly<Record<string, Beside>> = {
   limit: "error",
   window: "error",
   policy: "error",
@@ -96,4 +96,4 @@ export const besideRules: Readonly<Record<string, Beside>> = {
   lease: "default",
 } satisfies Record<keyof LimitOptions<unknown>, Beside>;
 
-export const limitWords: readonly string[] = Object.keys(besideRules);
+export const limitWords: readonly string[] = Object.keys(meaningWithRules);

@@ -11,7 +11,7 @@ let events: BreakerEvent[];
 beforeEach(() => {
   vi.useFakeTimers();
   // The part of a key is its first letter.
-  breakers = new Breakers({ partOf: (key) => key.charAt(0) });
+  breakers = new Breakers({ shardOf: (key) => key.charAt(0) });
   events = [];
   breakers.listen((event) => void (event.type === "breaker" && events.push(event)));
 });

@@ -10,12 +10,12 @@ async function loaded(hasImmediates: boolean) {
   vi.stubGlobal("setImmediate", hasImmediates ? (run: () => void) => loop.immediately(run) : undefined);
   vi.resetModules();
   const { Deadlines, latestMs, msLeft, msUntil } = await import("../../src/failure/deadlines.js");
-  const { runningMs } = await import("../../src/failure/running-clock.js");
+  const { unblockedMs } = await import("../../src/failure/running-clock.js");
   vi.unstubAllGlobals();
   const waiter = (timeoutMs: number, expire: () => void = () => undefined): Waiter & { deadlineMs: number } => {
-    return { deadlineMs: runningMs() + timeoutMs, latestMs: latestMs(timeoutMs), place: -1, expire };
+    return { deadlineMs: unblockedMs() + timeoutMs, latestMs: latestMs(timeoutMs), place: -1, expire };
   };
-  return { Deadlines, msLeft, msUntil, runningMs, waiter };
+  return { Deadlines, msLeft, msUntil, unblockedMs, waiter };
 }
 
 let runtimes: Record<"with" | "without", Awaited<ReturnType<typeof loaded>>>;
@@ -76,8 +76,8 @@ describe("in an idle process", () => {
   });
 
   test("a deadline that has passed still leaves one millisecond", () => {
-    const { msUntil, runningMs } = runtimes.without;
-    const nowMs = runningMs();
+    const { msUntil, unblockedMs } = runtimes.without;
+    const nowMs = unblockedMs();
     expect([msUntil(nowMs + 20), msUntil(nowMs), msUntil(nowMs - 20)]).toEqual([20, 1, 1]);
   });
 });

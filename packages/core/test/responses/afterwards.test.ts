@@ -17,8 +17,8 @@ async function told(options: Pick<RateLimitOptions<object>, "settle" | "refundWh
   const { RateLimit: Fresh } = (await import("../../src/adapter.js")) as { RateLimit: typeof RateLimit };
   const policy = fixedWindow({ limit: 5, window: "1m" });
   const limit = new Fresh("test", { policy, ...options }, [], reader, () => simpleStore());
-  const { sent } = limit.decide({}) as Outcome;
-  await sent?.(200);
+  const { afterResponse } = limit.decide({}) as Outcome;
+  await afterResponse?.(200);
   return warnings;
 }
 

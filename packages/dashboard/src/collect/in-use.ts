@@ -90,7 +90,7 @@ export class InUse {
       const counts = this.#countsAt(scope);
       const rules = [...(rulesOf.get(scope) ?? [])];
       const kind = kindOf(store);
-      const base = store.sharedAs === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.sharedAs}`;
+      const base = store.dataId === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.dataId}`;
       const times = (seen.get(base) ?? 0) + 1;
       seen.set(base, times);
       return {
@@ -170,6 +170,6 @@ export function policyWords(policy: Policy): string {
 /** A store that processes share is in Redis, unless it is somebody's own. Minifiers change class names, so they come last. */
 function kindOf(store: Store): string {
   if (store.mode === "sync" && store.size !== undefined) return "memory";
-  if (store.sharedAs !== undefined) return "redis";
+  if (store.dataId !== undefined) return "redis";
   return store.constructor.name;
 }

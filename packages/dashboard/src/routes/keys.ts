@@ -117,7 +117,7 @@ function isKey({ limiter }: InventoryLimit, key: LimiterKey): boolean {
 
 async function stateOf({ limit, key }: Target): Promise<KeyRuleState> {
   const { name, shadow, limiter } = limit;
-  const base = { rule: name, mode: shadow ? ("shadow" as const) : ("enforce" as const), shared: limiter.store.sharedAs !== undefined };
+  const base = { rule: name, mode: shadow ? ("shadow" as const) : ("enforce" as const), shared: limiter.store.dataId !== undefined };
   try {
     return { ...base, ...shownState(await limiter.keyState(key)) };
   } catch (error) {

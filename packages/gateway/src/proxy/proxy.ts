@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { isPromise, type Outcome, type Promised, Waiting, whenEnded } from "@floodgate/core/adapter";
+import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from "@floodgate/core/adapter";
 import { isUnix } from "../config/address.js";
 import { type Listening, listen } from "../service/listen.js";
 import type { Part } from "../service/part.js";
@@ -42,7 +42,7 @@ class ReverseProxy {
   readonly #upstream: UpstreamProxy;
   readonly #connections: Connections;
   readonly #headers: RequestHeaders;
-  readonly #waiting = new Waiting();
+  readonly #waiting = new HeldRequests();
 
   constructor(service: Service, upstream: UpstreamProxy) {
     const { settings } = service;
@@ -108,7 +108,7 @@ class ReverseProxy {
       answer: (answer) => send(response, answer, this.#service.draining),
       onLeft: (left) => whenEnded(response, left),
       begin: (outcome) => {
-        if (outcome.sent !== undefined) whenEnded(response, outcome.sent);
+        if (outcome.afterResponse !== undefined) whenEnded(response, outcome.afterResponse);
         return () => {
           request.headers = asked.headers;
           connection.exchange = new Exchange(this.#upstream, request, response, outcome.headers, expects);

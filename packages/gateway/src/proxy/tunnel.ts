@@ -96,6 +96,6 @@ export class Tunnel implements UpstreamUser {
   #answered(status: number): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#outcome.sent?.(status);
+    this.#outcome.afterResponse?.(status);
   }
 }

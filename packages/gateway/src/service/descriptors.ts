@@ -109,7 +109,7 @@ function sharedChecks(asks: readonly DescriptorAsk[]): SharedCheck[] {
   const byCount = new Map<string, { check: RuleCheck<GatewayRequest>; places: Set<number> }>();
   for (const { place, hits, asked } of asks) {
     if (typeof asked === "string") continue;
-    const check = hits === 0 ? { ...asked, look: true } : { ...asked, cost: safe(asked.cost * hits) };
+    const check = hits === 0 ? { ...asked, dryRun: true } : { ...asked, cost: safe(asked.cost * hits) };
     const { name, policy } = check.limit;
     // Unique, because names and state kinds contain no line breaks.
     const count = `${name}\n${policy.stateKind}\n${check.key}`;
@@ -126,8 +126,8 @@ function sharedChecks(asks: readonly DescriptorAsk[]): SharedCheck[] {
 function bothOf(a: RuleCheck<GatewayRequest>, b: RuleCheck<GatewayRequest>): RuleCheck<GatewayRequest> {
   // Plans may differ: the smaller limit holds for both.
   const limit = b.limit.policy.quota < a.limit.policy.quota ? b.limit : a.limit;
-  if (a.look === true && b.look === true) return { ...a, limit };
-  return { ...(a.look === true ? b : a), limit, cost: a.look === true ? b.cost : b.look === true ? a.cost : safe(a.cost + b.cost) };
+  if (a.dryRun === true && b.dryRun === true) return { ...a, limit };
+  return { ...(a.dryRun === true ? b : a), limit, cost: a.dryRun === true ? b.cost : b.dryRun === true ? a.cost : safe(a.cost + b.cost) };
 }
 
 function safe(cost: number): number {

@@ -20,7 +20,7 @@ export type GatewayLimit = Pick<
   "decide" | "decideDescriptors" | "check" | "rules" | "limiters" | "store" | "source" | "close"
 >;
 
-const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, sent: undefined } as const;
+const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, afterResponse: undefined } as const;
 const unavailable: Outcome = {
   ...none,
   action: "reject",

@@ -1,5 +1,5 @@
 import { asCharge, type Clock, type Decision, decision, inState } from "@floodgate/core/store";
-import type { Lanes } from "../lanes.js";
+import type { CommandQueues } from "../command-queues.js";
 import type { KeyedCheck, KnownLimit } from "../limits.js";
 import { type Grant, grantOf, type Moment, restMsAfter } from "./grant.js";
 import type { Fetch, KeyLease } from "./key-lease.js";
@@ -10,7 +10,7 @@ type LeaseTable = TableOf<KnownLimit>;
 
 export interface LeasesOptions {
   readonly clock: Clock | undefined;
-  readonly lanes: Lanes;
+  readonly queues: CommandQueues;
   /** Makes the check of a key. */
   readonly keyed: (known: KnownLimit, key: string, cost: number) => KeyedCheck;
 }
@@ -36,7 +36,7 @@ interface Ending {
  */
 export class Leases {
   readonly #clock: Clock | undefined;
-  readonly #lanes: Lanes;
+  readonly #queues: CommandQueues;
   readonly #keyed: LeasesOptions["keyed"];
   /** Identifies this store among those that lease a key. */
   readonly #member = Math.random().toString(36).slice(2, 12);
@@ -52,9 +52,9 @@ export class Leases {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #firesMs = Number.POSITIVE_INFINITY;
 
-  constructor({ clock, lanes, keyed }: LeasesOptions) {
+  constructor({ clock, queues, keyed }: LeasesOptions) {
     this.#clock = clock;
-    this.#lanes = lanes;
+    this.#queues = queues;
     this.#keyed = keyed;
   }
 
@@ -74,9 +74,9 @@ export class Leases {
   spendAll(checks: readonly KeyedCheck[], timeoutMs: number): Decision[] | undefined {
     const now = this.#now();
     const found: [KeyLease, Grant][] = [];
-    for (const { known, key, cost, look } of checks) {
+    for (const { known, key, cost, dryRun } of checks) {
       const table = known.lease;
-      if (table === undefined || look) continue;
+      if (table === undefined || dryRun) continue;
       const lease = table.of(key, now.ms);
       lease.count(cost, now.ms, table.lifeMs);
       const grant = lease.find(cost, now);
@@ -109,7 +109,7 @@ export class Leases {
   /** Fetches units of all limits of a request in the background, if all keys are hot. Otherwise no such request could spend them. */
   fetchAll(checks: readonly KeyedCheck[], timeoutMs: number): void {
     const { ms } = this.#now();
-    const hot = checks.every(({ known, key, look }) => known.lease !== undefined && !look && known.lease.of(key, ms).isHot);
+    const hot = checks.every(({ known, key, dryRun }) => known.lease !== undefined && !dryRun && known.lease.of(key, ms).isHot);
     if (hot) for (const { known, key } of checks) this.fetch(known.lease as LeaseTable, key, timeoutMs);
   }
 
@@ -124,7 +124,7 @@ export class Leases {
       lease.refused(this.#now().ms, table.lifeMs);
       this.#end(table, key, lease, fetch.id, 0);
     };
-    this.#track(this.#lanes.ask(step).then((debit) => this.#debited(table, key, lease, fetch, debit), lost));
+    this.#track(this.#queues.ask(step).then((debit) => this.#debited(table, key, lease, fetch, debit), lost));
   }
 
   #debited(table: LeaseTable, key: string, lease: KeyLease, fetch: Fetch, debit: Debit): void {
@@ -144,7 +144,7 @@ export class Leases {
       const { id } = fetch;
       const grant = grantOf(policy, lifeMs, { id, units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
       known.denied?.doubt(key);
-      this.#giveBack(table, key, lease, lease.granted(fetch, grant, now, restMs));
+      this.#release(table, key, lease, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);
     }
     this.#drop(table, key, lease);
@@ -163,7 +163,7 @@ export class Leases {
   #forget(fits: (table: LeaseTable) => boolean, key: string): void {
     for (const table of this.#holding) {
       const lease = fits(table) ? table.held.get(key) : undefined;
-      if (lease !== undefined) this.#giveBack(table, key, lease, lease.end());
+      if (lease !== undefined) this.#release(table, key, lease, lease.end());
     }
   }
 
@@ -174,24 +174,24 @@ export class Leases {
       const lease = table.known.suffix === suffix ? table.held.get(key) : undefined;
       if (lease === undefined) continue;
       lease.rest(this.#now().ms, table.lifeMs);
-      this.#giveBack(table, key, lease, lease.end());
+      this.#release(table, key, lease, lease.end());
       isReleased ||= lease.ending > 0;
     }
     return isReleased;
   }
 
   /** Ends all leases, and gives back what is unused. Resolves when Redis has answered, or does not answer in time. */
-  async giveBack(): Promise<void> {
+  async releaseLeases(): Promise<void> {
     this.#endAgain();
     for (const table of this.#holding) {
-      for (const [key, lease] of table.held) this.#giveBack(table, key, lease, lease.end());
+      for (const [key, lease] of table.held) this.#release(table, key, lease, lease.end());
     }
     // Fetches that are in flight are given back when their answers come.
     await Promise.allSettled(this.#pending);
     await Promise.allSettled(this.#pending);
   }
 
-  #giveBack(table: LeaseTable, key: string, lease: KeyLease, grants: readonly Grant[]): void {
+  #release(table: LeaseTable, key: string, lease: KeyLease, grants: readonly Grant[]): void {
     for (const { id, spent } of grants) this.#end(table, key, lease, id, spent);
     this.#drop(table, key, lease);
   }
@@ -222,7 +222,7 @@ export class Leases {
       this.#unanswered.add(ending);
       this.#retry ??= setTimeout(() => this.#endAgain(), patienceMs).unref();
     };
-    this.#track(this.#lanes.ask(new EndLease(this.#keyed(table.known, key, 1), id, spent, patienceMs)).then(ended, unanswered));
+    this.#track(this.#queues.ask(new EndLease(this.#keyed(table.known, key, 1), id, spent, patienceMs)).then(ended, unanswered));
   }
 
   #endAgain(): void {
@@ -267,7 +267,7 @@ export class Leases {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const table of this.#holding) {
       for (const [key, lease] of table.held) {
-        this.#giveBack(table, key, lease, lease.endOver(now));
+        this.#release(table, key, lease, lease.endOver(now));
         for (const { untilMs } of lease.grants) nextMs = Math.min(nextMs, untilMs);
       }
     }

@@ -237,7 +237,7 @@ export class World {
     const holds = lease.grants.some(({ units, spent }) => units > spent);
     if (this.#fault !== "no-release") {
       lease.rest(this.nowMs, this.#setup.lifeMs);
-      this.giveBack(i, lease.end(), true);
+      this.release(i, lease.end(), true);
     }
     if (holds && lease.grants.length > 0) throw new Violation("A request was rejected beside units of its own process.");
   }
@@ -254,15 +254,15 @@ export class World {
   }
 
   sweep(i: number): void {
-    this.giveBack(i, this.leaseOf(i).endOver({ ms: this.nowMs, wallMs: this.nowMs }));
+    this.release(i, this.leaseOf(i).endOver({ ms: this.nowMs, wallMs: this.nowMs }));
   }
 
   close(i: number): void {
     this.closes++;
-    this.giveBack(i, this.leaseOf(i).end());
+    this.release(i, this.leaseOf(i).end());
   }
 
-  giveBack(from: number, grants: readonly Grant[], asks = false): void {
+  release(from: number, grants: readonly Grant[], asks = false): void {
     for (const { id, spent } of grants) this.#end(from, id, spent, asks);
   }
 
@@ -291,7 +291,7 @@ export class World {
     this.blocks++;
     this.blockMs = this.nowMs;
     (this.processes[i] as Process).endedMs = this.nowMs;
-    this.giveBack(i, this.leaseOf(i).end());
+    this.release(i, this.leaseOf(i).end());
   }
 
   /** @param isUnanswered of an end: then it is sent again. */
@@ -349,7 +349,7 @@ export class World {
       sentWallMs: from,
     });
     if (this.#fault === "void-is-spent") fetch.isVoid = false;
-    this.giveBack(i, lease.granted(fetch, grant, { ms: this.nowMs, wallMs: this.nowMs }, restMs));
+    this.release(i, lease.granted(fetch, grant, { ms: this.nowMs, wallMs: this.nowMs }, restMs));
     // The fault is in what the grant believes, so its debit stays as it was.
     if (from !== sentMs) for (const held of lease.grants) if (held === grant) Object.assign(held, { sentMs: from });
   }

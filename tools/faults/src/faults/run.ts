@@ -29,7 +29,7 @@ export async function run(fault: Fault, onStoreError: OnStoreErrorName, lease = 
   const play = new Play(fault, scene, stage, onStoreError);
   try {
     const recoveryMs = await play.perform();
-    await stage.giveBack();
+    await stage.releaseLeases();
     const { decisions, lost, wrong, untrue } = play.load;
     const late = stopwatch.late === 0 ? [] : [`${stopwatch.late} decisions later than ${timeoutMs} ms`];
     return {

@@ -43,8 +43,8 @@ export class Stage {
   }
 
   /** Gives back the units of leases. */
-  async giveBack(): Promise<void> {
-    await Promise.all(this.#stores.map((store) => store.giveBack()));
+  async releaseLeases(): Promise<void> {
+    await Promise.all(this.#stores.map((store) => store.releaseLeases()));
   }
 
   tearDown(): void {

@@ -1,12 +1,12 @@
 import type { RedisClient } from "./clients/client.js";
-import { Lane, type LaneOptions } from "./lane.js";
+import { CommandQueue, type LaneOptions } from "./command-queue.js";
 import type { Step } from "./steps.js";
 
-/** One lane per server. */
-export class Lanes {
+/** One queue per server. */
+export class CommandQueues {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, CommandQueue>();
 
   constructor(client: RedisClient, options: LaneOptions) {
     this.#client = client;
@@ -24,12 +24,12 @@ export class Lanes {
 
   ask<T>(step: Step<T>): Promise<T> {
     const server = this.#client.isCluster ? this.serverOf(step.redisKey) : "";
-    let lane = this.#lanes.get(server);
-    if (lane === undefined) {
-      lane = new Lane(this.#client, this.#options);
-      this.#lanes.set(server, lane);
+    let queue = this.#queues.get(server);
+    if (queue === undefined) {
+      queue = new CommandQueue(this.#client, this.#options);
+      this.#queues.set(server, queue);
     }
-    lane.add(step as Step);
+    queue.add(step as Step);
     return step.answer;
   }
 }

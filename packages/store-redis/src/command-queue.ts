@@ -1,4 +1,4 @@
-import { activeListener, type Clock, Deadlines, msLeft, runningMs } from "@floodgate/core/store";
+import { activeListener, type Clock, Deadlines, msLeft, unblockedMs } from "@floodgate/core/store";
 import { Batch } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
@@ -26,7 +26,7 @@ const pollMs = 5;
  * The queue to one server. Waiting steps are sent together in one round, in order; later steps wait for the next round. A step that
  * has timed out is not sent. A step that arrives after its deadline charges nothing.
  */
-export class Lane implements Queue {
+export class CommandQueue implements Queue {
   readonly #client: RedisClient;
   readonly #options: LaneOptions;
   #waiting: Step[] = [];
@@ -160,7 +160,7 @@ export class Lane implements Queue {
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;
-    const sent: Moment = { atMs: sentMs, runningMs: runningMs(sentMs) };
+    const sent: Moment = { atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
     let left = batches.length;
     const done = (): void => {
       if (--left > 0) return;
@@ -212,7 +212,7 @@ export class Lane implements Queue {
       return;
     }
     const sentMs = performance.now();
-    const sent: Moment = { atMs: sentMs, runningMs: runningMs(sentMs) };
+    const sent: Moment = { atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
     const [answer] = this.#client.send([batch.run("EVAL")]) as [Promise<unknown>];
     return answer.then(
       (reply) => this.#read(batch, reply, sent),
@@ -260,7 +260,7 @@ export class Lane implements Queue {
     tellRoundTrip(batch, sent, true);
     const reply = new Reply(list, batch.nowMs, sent.atMs, receivedMs);
     if (reply.isLate) {
-      this.#again(batch, receivedMs - sent.atMs - (runningMs(receivedMs) - sent.runningMs));
+      this.#again(batch, receivedMs - sent.atMs - (unblockedMs(receivedMs) - sent.unblockedMs));
     } else {
       for (const step of batch.steps) step.read(reply);
       reply.end();
@@ -298,7 +298,7 @@ function leastLeft(round: readonly Step[], nowMs: number): number {
     if (step.deadlineMs < deadlineMs) deadlineMs = step.deadlineMs;
     if (step.latestMs < latestMs) latestMs = step.latestMs;
   }
-  return Math.min(deadlineMs - runningMs(nowMs), latestMs - nowMs);
+  return Math.min(deadlineMs - unblockedMs(nowMs), latestMs - nowMs);
 }
 
 /** Tells observers of a command that was sent, and whether it was answered. */
@@ -309,5 +309,5 @@ function tellRoundTrip({ steps }: Batch<Step>, { atMs }: Moment, ok: boolean): v
 /** A moment by both clocks of this process. */
 interface Moment {
   readonly atMs: number;
-  readonly runningMs: number;
+  readonly unblockedMs: number;
 }

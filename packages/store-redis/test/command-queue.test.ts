@@ -2,13 +2,13 @@ import { fixedWindow } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { RedisClient } from "../src/clients/client.js";
-import { Lane } from "../src/lane.js";
+import { CommandQueue } from "../src/command-queue.js";
 import { KnownLimits } from "../src/limits.js";
 import { Look } from "../src/steps.js";
 
 const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
 const lookWithin = (timeoutMs: number): Look =>
-  new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, look: false }, timeoutMs);
+  new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, dryRun: false }, timeoutMs);
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -31,10 +31,10 @@ it("a client that is not ready is polled only while requests wait for it", async
     slotOf: () => 0,
     serverOf: () => "",
   };
-  const lane = new Lane(client, { clock: undefined, wantsState: false });
+  const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
   const ask = async (timeoutMs: number): Promise<void> => {
     const look = lookWithin(timeoutMs);
-    lane.add(look);
+    queue.add(look);
     await expect(look.answer).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
   };
   for (let i = 1; i <= 2; i++) {
@@ -69,7 +69,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
     pending.shift()?.([Date.now() * 1000, ...Array.from({ length: count }, () => [1, 0]).flat()]);
     await vi.advanceTimersByTimeAsync(0);
   };
-  const lane = new Lane(client, { clock: undefined, wantsState: false });
+  const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
   const ask = (count: number, timeoutMs: number): PromiseSettledResult<unknown>[] => {
     const settled: PromiseSettledResult<unknown>[] = [];
     for (let i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
         (value) => settled.push({ status: "fulfilled", value }),
         (reason) => settled.push({ status: "rejected", reason }),
       );
-      lane.add(look);
+      queue.add(look);
     }
     return settled;
   };
