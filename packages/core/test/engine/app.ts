@@ -7,7 +7,7 @@ import {
   type RateLimitOptions,
   type RequestReader,
   sentPath,
-  Waiting,
+  HeldRequests,
   withControls,
 } from "../../src/adapter.js";
 import type { Decision } from "../../src/index.js";
@@ -123,7 +123,7 @@ export class App {
   constructor({ limits, steps, handler, host }: Wanted) {
     this.#setups = limits;
     this.#limits = limits.map(limitOf);
-    this.limits = this.#limits.map((limit) => withControls({}, limit, new Waiting()));
+    this.limits = this.#limits.map((limit) => withControls({}, limit, new HeldRequests()));
     this.#host = host ?? self;
     this.#steps = steps ?? [...limits.map((_, limit) => ({ limit })), { route: "/" }, { route: "/", method: "post" }];
     this.#handler = handler ?? ((_, decision) => ({ body: { served: true, decision } }));
@@ -221,7 +221,7 @@ export class App {
         answered["content-type"] = outcome.body.contentType;
         return { status: outcome.status, text: outcome.body.text };
       }
-      if (outcome.sent !== undefined) sent.push(outcome.sent);
+      if (outcome.afterResponse !== undefined) sent.push(outcome.afterResponse);
     }
     return route === undefined ? { status: 404, text: "" } : json(await this.#handler(request, last), 200);
   }
