@@ -102,8 +102,10 @@ describe("the tarballs", { timeout: 30_000 }, () => {
       ...Object.values<string>(bin).map((file) => file.slice(2)),
       ...(programs[name] ?? []),
       ...(JSON.stringify(exports).includes('"module"') ? starts.map((start) => `dist/module/${start}.mjs`) : []),
-      // What several of them load.
-      ...["dist/shared.js", "dist/module/shared.mjs"].filter((file) => held.includes(file)),
+      // One for each source that an entry point loads. A source of types alone has none.
+      ...sources.map((source) => source.replace(/^src(.*)ts$/, "dist/module$1mjs")).filter((file) => held.includes(file)),
+      // What several entry points load.
+      ...["dist/shared.js"].filter((file) => held.includes(file)),
     ];
     // A bundle that only loads others has none.
     const maps = bundles.map((file) => `${file}.map`).filter((file) => held.includes(file));
