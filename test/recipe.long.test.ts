@@ -49,6 +49,7 @@ it("a copy of packages/koa under another name passes all tests of packages", () 
   repeat("tsconfig.test.json", / {4}\{\n {6}"path": "packages\/koa"\n {4}\},\n/);
   repeat("test/layers.test.ts", / {2}koa: .*\n/);
   repeat(".changeset/config.json", / *"@floodgate\/koa",\n/);
+  repeat("tools/docs/package.json", / *"@floodgate\/koa".*\n/);
   repeat("README.md", /\| \[`@floodgate\/koa`\].*\n/);
   for (const command of ["npx pnpm@12 install --prefer-offline --no-frozen-lockfile", "npm run api"]) {
     expect(recipe).toContain(command.replace(/ --.*/, ""));
