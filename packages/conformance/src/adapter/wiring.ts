@@ -79,6 +79,17 @@ export function wiringCases({ describe, it }: AdapterSuite): void {
       }
     });
 
+    it("read header names such as constructor or __proto__ like any other", async (web) => {
+      const rules = [
+        { name: "constructor", policy: wide, match: { header: { constructor: true } } },
+        { name: "proto", policy: wide, match: { header: JSON.parse('{ "__proto__": true }') } },
+        { name: "key", policy: wide, key: "header:constructor", onMissingKey: "skip" },
+      ] as const;
+      const app = await web.start({ rules });
+      assert.equal((await app.get()).headers["ratelimit"], undefined);
+      assert.equal((await app.get("/", { constructor: "a" })).headers["ratelimit"], '"constructor";r=99;t=45, "key";r=99;t=45');
+    });
+
     it("follow all functions of the app by promise, with an asynchronous store", async (web) => {
       const app = await web.start({
         name: "all",

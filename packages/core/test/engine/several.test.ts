@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type Decision, fixedWindow } from "../../src/index.js";
-import { type App, describe, it, items, later, self } from "./app.js";
+import { type Decision, fixedWindow, type HeadersOption } from "../../src/index.js";
+import { type App, describe, it, items, type LimitSetup, later, type Response, self } from "./app.js";
 
 function remaining(app: App, name: string, key: string = self): number {
   const limiter = app.limits.map((limit) => limit.limiters.get(name)).find((found) => found !== undefined);
@@ -96,4 +96,37 @@ describe("several limits in one middleware", () => {
     await app.get();
     assert.deepEqual([remaining(app, "wide", "everyone"), remaining(app, "other", "everyone")], [4, 3]);
   });
+});
+
+describe("several middlewares on one request", () => {
+  for (const headers of ["draft-7", "draft-6", "legacy"] satisfies HeadersOption[]) {
+    /** The limits in a response's headers. */
+    const limitsIn = (response: Response): string[] =>
+      Object.entries(response.headers as Record<string, string>)
+        .filter(([name]) => /^(x-)?ratelimit(-limit)?$/.test(name))
+        .map(([, value]) => value.replace(/^limit=|,.*/g, ""));
+
+    for (const order of [
+      [wide, tight],
+      [tight, wide],
+    ]) {
+      it(`headers: "${headers}" show the more restrictive of ${order.map(({ name }) => name).join(", then ")}`, async (web) => {
+        const app = await web.start({ limits: order.map((limit) => ({ ...limit, headers })) });
+        assert.deepEqual(limitsIn(await app.get()), ["1"]);
+      });
+    }
+
+    for (const [what, hidden] of [
+      ["is in shadow mode", { ...tight, mode: "shadow", headers }],
+      ["has `headers: false`", { ...tight, policy: fixedWindow({ limit: 2, window: "1m" }), headers: false }],
+    ] satisfies [string, LimitSetup][]) {
+      it(`headers: "${headers}" ignore an earlier middleware that ${what}`, async (web) => {
+        const app = await web.start({ limits: [hidden, { ...wide, headers }] });
+        for (let i = 0; i < 2; i++) {
+          const response = await app.get();
+          assert.deepEqual([response.status, limitsIn(response)], [200, ["5"]]);
+        }
+      });
+    }
+  }
 });
