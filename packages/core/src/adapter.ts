@@ -23,7 +23,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
-export { mostHops, trustsEveryAddress } from "./requests/everybody.js";
+export { mostHops, trustsEveryAddress } from "./requests/every-address.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
 export { type Descriptor, type DescriptorEntry, entryValue } from "./requests/descriptor.js";

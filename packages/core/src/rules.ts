@@ -11,7 +11,7 @@ export type { AlgorithmDefinition } from "./algorithms/algorithm.js";
 export type { OptionDescription, OptionDescriptions } from "./algorithms/options.js";
 export { algorithms, describePolicy } from "./algorithms/registry.js";
 export { formatDuration } from "./support/duration.js";
-export { containEveryAddress } from "./requests/everybody.js";
+export { containEveryAddress } from "./requests/every-address.js";
 export { listenerOf, tellAll } from "./events/listeners.js";
 export type { RulesEvent, RulesRefusedEvent, RulesReloadedEvent } from "./events/events.js";
 

@@ -3,8 +3,8 @@ import { LocalFallback } from "../failure/local-fallback.js";
 import { FloodgateError, shown } from "../support/errors.js";
 
 /**
- * What a name on a store means: a policy (its JSON, from `ownerOf`); a policy function or a rule source, by identity; or, on a fallback,
- * the store that it stands in for.
+ * Whose name it is on a store. Equal owners may share it: policies by their JSON (`ownerOf`), policy functions and rule sources by identity.
+ * On a fallback it is the store that the fallback stands in for.
  */
 export type NameOwner = string | object;
 
@@ -26,7 +26,7 @@ type Names = Map<string, { readonly owner: NameOwner; users: number }>;
 /** The owner and the number of users of each name, by store. */
 const names = new WeakMap<object, Names>();
 
-/** The same text for equal policies (and plans). */
+/** The owner of a name with these policies (and plans): the same text if they are equal. */
 export function ownerOf(...policies: readonly unknown[]): string {
   return JSON.stringify(policies);
 }

@@ -2,7 +2,7 @@ import { FloodgateError, shown } from "../support/errors.js";
 import { formatIp, type IpAddress } from "../support/ip.js";
 import { checkOptions, isHeaderName, wholeNumber } from "../support/options.js";
 import { andThen } from "../support/promises.js";
-import { mostHops } from "./everybody.js";
+import { mostHops } from "./every-address.js";
 import { addressBetween, commaBefore, singleAddress, TrustedProxies } from "./trusted-proxies.js";
 
 /** Where the client's address comes from. Each of the four forms is safe from forgery if it describes your proxies correctly. */

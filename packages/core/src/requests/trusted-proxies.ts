@@ -1,7 +1,7 @@
 import { FloodgateError, shown } from "../support/errors.js";
 import { contains, formatIp, type IpAddress, type IpRange, isQuad, parseCidr, parseIp } from "../support/ip.js";
 import { nearest } from "../support/options.js";
-import { containEveryAddress, mostHops } from "./everybody.js";
+import { containEveryAddress, mostHops } from "./every-address.js";
 
 /** A longer entry, including its spaces, is not an address. */
 export const maxEntry = 128;

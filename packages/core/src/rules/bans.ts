@@ -67,8 +67,8 @@ export class Ban {
       throw error;
     };
     try {
-      const countRejection = this.#countRejection(guard, key);
-      return isPromise(countRejection) ? countRejection.then(undefined, failed) : countRejection;
+      const counted = this.#countRejection(guard, key);
+      return isPromise(counted) ? counted.then(undefined, failed) : counted;
     } catch (error) {
       return failed(error);
     }
@@ -157,7 +157,7 @@ interface Known {
   /** Whether the last two answers show that no other process counts this key. If not, `left` may be outdated. */
   alone: boolean;
   atMs: number;
-  /** KnownRejections in flight to the store. */
+  /** Rejections that are on their way to the store. */
   pending: number;
 }
 

@@ -2,12 +2,12 @@ import { it as test } from "vitest";
 import { self, World } from "../../../conformance/src/adapter/world.js";
 import { memoryStore } from "../../../store-memory/src/index.js";
 import {
+  HeldRequests,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
   type RequestReader,
   sentPath,
-  HeldRequests,
   withControls,
 } from "../../src/adapter.js";
 import type { Decision } from "../../src/index.js";
