@@ -7,21 +7,22 @@ import type { Check, Limit } from "./limit.js";
 import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, type Store, scopeOf } from "./store.js";
 
 /**
- * How limiters and middlewares call a store. It attaches the charge to each decision that charged a key, and combines the decisions of one
- * step. `DirectGuard` only does this. What else a limit needs wraps it with the same face: `ZeroLimits`, and `StoreGuard` for a store that
- * may fail.
+ * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key, and combines the decisions of
+ * one atomic step: there, once, it is decided whether the request passes. `DirectGuard` does no more than this. `StoreGuard` adds the
+ * deadline, breaker and fallback of a store that may fail. `ZeroLimits` wraps either of them, and answers for limits of 0. Bans count
+ * rejections around a guard: see `decideWithBans`.
  */
 export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle">, Settler<Policy> {
   readonly scope: object;
   readonly dataId: string | undefined;
-  /** How long a decision waits for the store; 0 if the store answers at once. */
+  /** How long a decision waits for the store, in milliseconds; 0 if the store answers at once. */
   readonly timeoutMs: number;
-  /** The identity of the store that decides if this one fails; undefined without one. Names are claimed there too. */
+  /** The fallback store of `onStoreError`; undefined without one. A limit has its name there too. */
   readonly fallback: Fallback | undefined;
   /** Decides a request under several limits in one atomic step: all that allow are charged, or none is. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
   settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
-  /** Sends the breaker's events to `onEvent` until `close`. Call it after setup; a failed setup would leak it. */
+  /** Sends the breaker's events to `onEvent` until `close`. Call it when setup has succeeded: a failed setup never calls `close`. */
   listen(): void;
   /** Stops the breaker's events. */
   close(): void;
@@ -29,7 +30,7 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
 }
 
-/** Decides the checks of one request, one or many. A single limit takes the cheaper way. */
+/** Decides the checks of one request, one or many. A single limit takes the cheaper way of `consume`, as in `RateLimit`. */
 export function decideChecks(guard: Guard, checks: readonly Check[]): Promised<CombinedDecision> {
   const [first, second] = checks as readonly [Check, Check?];
   if (second !== undefined || first.dryRun === true) return guard.decide(checks);

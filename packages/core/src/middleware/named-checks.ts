@@ -44,7 +44,7 @@ export function checkNamed<Req>(limit: RateLimit<Req>, named: readonly NamedChec
   const checks = decisiveChecks(asked.filter((check) => check !== undefined));
   if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
   const askedMs = steadyMs();
-  return andThen<CombinedDecision, NamedDecisions>(version.decide(checks), (whole) => {
+  return andThen<CombinedDecision, NamedDecisions>(version.decideAll(checks), (whole) => {
     const { allowed, decision, all } = whole;
     limit.tellDecisions(checks, whole, askedMs);
     const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));

@@ -34,7 +34,7 @@ export const openMiddlewares: WeakList<RateLimit<any>> = new WeakList();
  * A middleware without its framework. The constructor checks the options. Then `decide` takes a request and returns an outcome; it returns a
  * promise only if a function of the app or the store does.
  *
- * The steps of a request: read its `context`, `find` the rules that match, `ask` each rule for its check, `decide` in the store, `report`.
+ * The way of a request: make its context, find the rules that match, ask each rule for its check, decide all checks in the store, report.
  */
 export class RateLimit<Req> {
   readonly store: Store;
@@ -104,7 +104,7 @@ export class RateLimit<Req> {
     return activeListener(this.#client.onEvent);
   }
 
-  /** Stops following a source of rules, whose last version stays active, and the store's breaker. Its names may be used again. */
+  /** Stops following the source of rules and the store's breaker. The last rules stay active. The names of the limits may be used again. */
   close(): void {
     openMiddlewares.delete(this);
     this.#rules.close();
@@ -112,13 +112,15 @@ export class RateLimit<Req> {
   }
 
   /**
-   * Decides a request. If this middleware has decided the request before, only rules that have not checked it do: the app may have forwarded
-   * it to another path, which has other rules.
-   * @throws what functions of the app throw, always as an error. If all rules are in shadow mode, it throws nothing.
+   * Decides a request. If this middleware has decided the request before, the rules that checked it then are left out (see
+   * `CompiledRules.find`): the app may have forwarded it to another path, which has other rules.
+   * @throws what a function of the app or a store without `onStoreError` throws, always as an error; or rejects with it. If all rules are in
+   * shadow mode, it throws nothing.
    */
   decide(request: Req): Promised<Outcome> {
     try {
-      const outcome = this.#decide(this.context(request));
+      const outcome = this.#enter(this.context(request));
+      // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
       return "then" in outcome ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
     } catch (fault) {
       return this.fault(fault);
@@ -130,7 +132,8 @@ export class RateLimit<Req> {
     return new RequestContext(request, this, this.#settings);
   }
 
-  #decide(context: RequestContext<Req>): Promised<Outcome> {
+  /** Before any rule: the look for mistakes of set-up, and the option `skip`. */
+  #enter(context: RequestContext<Req>): Promised<Outcome> {
     this.#observer?.sees(context, this.#rules.current.rules);
     const skips = this.#skip?.(context.request);
     if (skips === undefined) return this.#ask(context);
@@ -184,25 +187,29 @@ export class RateLimit<Req> {
     if (first === undefined) return unlimited;
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
-    if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false) context.askedMs = steadyMs();
+    if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false)
+      context.storeAskedMs = steadyMs();
+    // The way of most requests: one limit, without a list of decisions. A ban counts rejections afterwards, so it takes the other way.
     if (checks.length === 1 && first.rule.ban === undefined && first.dryRun !== true) {
       const decision = version.client.guard.consume(first.limit, first.key, first.cost);
       return "then" in decision
         ? decision.then((later) => this.#report(context, checks, combinedOf(first, later), shown))
         : this.#report(context, checks, combinedOf(first, decision), shown);
     }
+    // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
-    const whole = version.decide(checks);
-    return isPromise(whole)
-      ? whole.then((later) => this.#report(context, checks, later, shown))
-      : this.#report(context, checks, whole, shown);
+    // The guard decides all checks in one atomic step, and bans count the rejections if a rule has one: see `ActiveRules`.
+    const combined = version.decideAll(checks);
+    return "then" in combined
+      ? combined.then((later) => this.#report(context, checks, later, shown))
+      : this.#report(context, checks, combined, shown);
   }
 
-  #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], whole: CombinedDecision, shown: Shown | undefined): Outcome {
-    context.decision = whole.decision;
-    // A listener that came while the store was asked first hears of the next request.
-    if (context.askedMs >= 0) this.tellDecisions(checks, whole, context.askedMs);
-    return this.#responder.outcomeOf(context, checks, whole, shown);
+  #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
+    context.decision = combined.decision;
+    // A listener that was added while the store was asked gets the events of later requests.
+    if (context.storeAskedMs >= 0) this.tellDecisions(checks, combined, context.storeAskedMs);
+    return this.#responder.outcomeOf(context, checks, combined, shown);
   }
 
   /** Emits the events of decisions that were made in one step. @param askedMs when the store was asked, by `steadyMs`. */
@@ -212,7 +219,7 @@ export class RateLimit<Req> {
 
   /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */
   fault(fault: unknown): Outcome {
-    if (!this.version.rules.areShadow) throwFault(fault);
+    if (!this.version.rules.allShadow) throwFault(fault);
     if (!this.#hasWarnedOfFault) {
       this.#hasWarnedOfFault = true;
       const message = `All rules are in shadow mode (mode: "shadow"), so a request passed that they could not count. With mode: "enforce" this would be an error: ${reasonOf(fault).why}`;

@@ -53,7 +53,7 @@ export class RequestContext<Req = unknown> {
   /** The decision that the headers show; undefined if they show none. */
   declare reported: Decision | undefined;
   /** When the store was asked, by `steadyMs`; -1 if nobody listens. */
-  declare askedMs: number;
+  declare storeAskedMs: number;
   declare private readonly settings: RequestSettings<Req>;
   declare private readAddress: Promised<string | undefined> | typeof unread;
   declare private readIp: Promised<string | undefined> | typeof unread;
@@ -76,7 +76,7 @@ export class RequestContext<Req = unknown> {
     this.rules = noRules;
     this.decision = undefined;
     this.reported = undefined;
-    this.askedMs = -1;
+    this.storeAskedMs = -1;
     this.settings = settings;
     this.readAddress = unread;
     this.readIp = unread;

@@ -21,7 +21,7 @@ export interface Version<Req> {
   readonly limiters: ReadonlyMap<string, Limiter>;
   readonly client: StoreClient;
   /** Decides the checks of a request in one atomic step. Made of what these rules need: limits of 0, and bans. */
-  readonly decide: (checks: readonly RuleCheck<Req>[]) => Promised<CombinedDecision>;
+  readonly decideAll: (checks: readonly RuleCheck<Req>[]) => Promised<CombinedDecision>;
 }
 
 /** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
@@ -44,10 +44,10 @@ export class ActiveRules<Req> {
       const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimits(client.guard) : client.guard };
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
       const hasBans = rules.some(({ ban }) => ban !== undefined);
-      const decide: Version<Req>["decide"] = hasBans
+      const decideAll: Version<Req>["decideAll"] = hasBans
         ? (checks) => decideWithBans(checks, used)
         : (checks) => decideChecks(used.guard, checks);
-      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, decide };
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, decideAll };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {

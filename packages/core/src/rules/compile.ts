@@ -15,7 +15,7 @@ export class CompiledRules<Req> {
   /** Finds the rules whose method, path and headers match a request. Undefined if each of `http` matches every request. */
   readonly index: MatchIndex<CompiledRule<Req>> | undefined;
   /** Whether no rule is enforced. */
-  readonly areShadow: boolean;
+  readonly allShadow: boolean;
   /** Whether a rule may reject a request for its path alone. */
   readonly mayRejectPath: boolean;
   /** Whether a limit may be 0. */
@@ -29,7 +29,7 @@ export class CompiledRules<Req> {
     this.all = rules;
     this.http = rules.filter(({ match }) => match?.descriptor === undefined);
     this.index = this.http.some(({ match }) => match !== undefined) ? new MatchIndex(this.http) : undefined;
-    this.areShadow = rules.every(({ shadow }) => shadow);
+    this.allShadow = rules.every(({ shadow }) => shadow);
     this.mayRejectPath = rules.some(({ rejectsAmbiguousPath }) => rejectsAmbiguousPath);
     this.mayBeZero = rules.some(({ mayBeZero }) => mayBeZero);
     this.readAddress = this.http.some(({ readsAddress }) => readsAddress);
