@@ -1,6 +1,5 @@
-import { factoryName, toPolicy } from "../algorithms/policy.js";
+import { toPolicy } from "../algorithms/policy.js";
 import type { Policy } from "../algorithms/registry.js";
-import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Check } from "../decide/limit.js";
 import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
 import { isZero } from "../decide/zero-limits.js";
@@ -18,8 +17,8 @@ import { checkReachable, checkRuleCost, costOf, settleOf } from "./cost.js";
 import { compileExempt, Exemptions } from "./exempt.js";
 import { type KeySource, keyedEntries, keySource, withAddresses } from "./key-source.js";
 import { type CompiledMatch, compileMatch } from "./match.js";
-import { compilePlans } from "./plans.js";
-import type { LimitOptions, OnMissingKey, Rule } from "./rule.js";
+import { compilePlans, policyOption } from "./plans.js";
+import type { OnMissingKey, Rule } from "./rule.js";
 import type { RuleContext, Warn } from "./rule-context.js";
 import { type KeyDigests, namedKeyText } from "./secret-keys.js";
 
@@ -375,34 +374,4 @@ export class CompiledRule<Req> implements Counted {
 /** Reads what a rule for descriptors matches. Undefined if only HTTP requests are limited. */
 function matchReader<Req>({ key }: Rule<Req, string>, { descriptors }: RuleContext<Req>): Parameters<typeof compileMatch>[2] {
   return descriptors && ((where, match) => descriptors.compileMatch(where, match, keyedEntries(key)));
-}
-
-function policyOption<Req>(where: string, rule: LimitOptions<Req, string>): Policy | ((request: Req) => unknown) {
-  const { policy, limit, window } = rule;
-  if (policy !== undefined) {
-    if (limit !== undefined || window !== undefined) {
-      throw new FloodgateError(
-        "FLOODGATE_CONFLICTING_OPTIONS",
-        `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`,
-        { at: [limit === undefined ? "window" : "limit"] },
-      );
-    }
-    return typeof policy === "function" && factoryName(policy) === undefined ? policy : inside(["policy"], () => toPolicy(where, policy));
-  }
-  if (typeof limit === "function") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`,
-      { at: ["limit"] },
-    );
-  }
-  if (limit === undefined || window === undefined) {
-    const given =
-      limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither `limit` nor `window`";
-    throw new FloodgateError(
-      "FLOODGATE_MISSING_LIMIT",
-      `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
-    );
-  }
-  return slidingWindowCounter({ limit, window });
 }

@@ -1,5 +1,6 @@
-import { toPolicy } from "../algorithms/policy.js";
+import { factoryName, toPolicy } from "../algorithms/policy.js";
 import { definitionOf, optionsOf, type Policy, type PolicyOptions } from "../algorithms/registry.js";
+import { slidingWindowCounter } from "../algorithms/sliding-window-counter.js";
 import type { Duration } from "../support/duration.js";
 import { FloodgateError, inside, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
@@ -44,4 +45,43 @@ export function compilePlans(where: string, plans: Readonly<Record<string, unkno
     );
   }
   return compiled;
+}
+
+/**
+ * The policy of a rule, or of a middleware with a single limit: its `policy`, or its `limit` and `window`.
+ * @throws FloodgateError if both or neither is given, or if one is invalid.
+ */
+export function policyOption<Req>(
+  where: string,
+  rule: { readonly policy?: unknown; readonly limit?: number; readonly window?: Duration },
+): Policy | ((request: Req) => unknown) {
+  const { policy, limit, window } = rule;
+  if (policy !== undefined) {
+    if (limit !== undefined || window !== undefined) {
+      throw new FloodgateError(
+        "FLOODGATE_CONFLICTING_OPTIONS",
+        `${where}: \`limit\` and \`window\` are short for a policy, so they cannot stand beside \`policy\`. Give one of the two.`,
+        { at: [limit === undefined ? "window" : "limit"] },
+      );
+    }
+    return typeof policy === "function" && factoryName(policy) === undefined
+      ? (policy as (request: Req) => unknown)
+      : inside(["policy"], () => toPolicy(where, policy));
+  }
+  if (typeof limit === "function") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`limit\` must be a number, but was a function. Write plans, or policy: (request) => slidingWindowCounter({ limit: ..., window: "1m" }).`,
+      { at: ["limit"] },
+    );
+  }
+  if (limit === undefined || window === undefined) {
+    const given =
+      limit !== undefined ? "`limit` but no `window`" : window !== undefined ? "`window` but no `limit`" : "neither `limit` nor `window`";
+    throw new FloodgateError(
+      "FLOODGATE_MISSING_LIMIT",
+      `${where}: a limit is needed, but there was ${given}. Write { limit: 100, window: "1m" }, or a \`policy\`.`,
+    );
+  }
+  return slidingWindowCounter({ limit, window });
 }
