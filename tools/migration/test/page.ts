@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transform } from "esbuild";
@@ -48,8 +49,6 @@ export class Page {
   }
 }
 
-let count = 0;
-
 /** Runs code as a module. Each call runs a new one. */
 export async function load<Exports>(code: string): Promise<Exports> {
   const { code: plain } = await transform(code, {
@@ -59,7 +58,7 @@ export async function load<Exports>(code: string): Promise<Exports> {
     tsconfigRaw: { compilerOptions: { experimentalDecorators: true } },
   });
   mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${process.pid}-${count++}.mjs`);
+  const path = join(folder, `${randomUUID()}.mjs`);
   writeFileSync(path, plain);
   try {
     return await import(/* @vite-ignore */ path);
