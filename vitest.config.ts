@@ -25,7 +25,11 @@ const withProcesses = [...folders, "test"]
   .filter((file) => file.endsWith(".test.ts") && startsProcesses(join(import.meta.dirname, file)));
 
 /** Their apps and the browser read one clock, which must not be shifted. */
-const inBrowsers = ["packages/dashboard/test/page/**/*.test.ts", "packages/simulator/test/page/**/*.test.ts", "tools/site/test/algorithms.*.ts"];
+const inBrowsers = [
+  "packages/dashboard/test/page/**/*.test.ts",
+  "packages/simulator/test/page/**/*.test.ts",
+  "tools/site/test/algorithms.*.ts",
+];
 
 /** For `npm run test:long`: faults, soaks, the suites on older versions, the tarballs, and what takes a browser or servers for long. */
 const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
