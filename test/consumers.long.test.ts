@@ -66,7 +66,13 @@ describe("the tarballs, installed", { timeout: 300_000 }, () => {
       ["node"],
       { "pnpm-workspace.yaml": `overrides: ${JSON.stringify(tarballs)}\n` },
     ],
-    ["Yarn 1", { resolutions: tarballs }, ["npx", ...npx("yarn@1", "yarn"), "install", "--ignore-scripts"], ["node"]],
+    // A cache of its own: the common one keeps tarballs by name and version, and would install those of an earlier run.
+    [
+      "Yarn 1",
+      { resolutions: tarballs },
+      ["npx", ...npx("yarn@1", "yarn"), "install", "--ignore-scripts", "--cache-folder", join(temp, "yarn-1-cache")],
+      ["node"],
+    ],
     [
       "Yarn 4 with Plug'n'Play",
       { resolutions: tarballs },

@@ -80,7 +80,29 @@ export async function writeApi(folder: string): Promise<void> {
     const text = readFileSync(file, "utf8").replace(/^# .*/, `# ${name}`);
     writeFileSync(file, text.replace(/^#+ Inherited from\n\n.*\n+/gm, ""));
   }
+  mendAnchors(folder, entries);
   writeFileSync(join(folder, "index.md"), index(entries));
+}
+
+/**
+ * typedoc also counts headings of a name that it does not print, so the number of an anchor may be too high. Such a link leads to the last
+ * heading of that name.
+ */
+function mendAnchors(folder: string, entries: readonly EntryPoint[]): void {
+  const texts = new Map(entries.map(({ page }) => [`${page}.md`, readFileSync(join(folder, `${page}.md`), "utf8")]));
+  const mostOf = (page: string, name: string): number => {
+    const headings = [...(texts.get(page) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+      heading.toLowerCase().replace(/\W/g, ""),
+    );
+    return headings.filter((heading) => heading === name).length - 1;
+  };
+  for (const [page, text] of texts) {
+    const mended = text.replace(/\(([\w-]+\.md)?#([a-z]+)-(\d+)\)/g, (link, other: string | undefined, name: string, number: string) => {
+      const most = mostOf(other ?? page, name);
+      return most < 1 || Number(number) <= most ? link : `(${other ?? ""}#${name}-${most})`;
+    });
+    writeFileSync(join(folder, page), mended);
+  }
 }
 
 function index(entries: readonly EntryPoint[]): string {
