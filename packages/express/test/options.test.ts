@@ -36,7 +36,7 @@ test.each<[string, unknown, string, RegExp]>([
     "FLOODGATE_UNKNOWN_ALGORITHM",
     /Did you mean "sliding-window-log"/,
   ],
-  ["a policy that is none", { policy: "fast" }, "FLOODGATE_NO_POLICY", /there was "fast"/],
+  ["an invalid policy", { policy: "fast" }, "FLOODGATE_NO_POLICY", /there was "fast"/],
   ["limit and policy", { limit: 1, window: "1m", policy }, "FLOODGATE_CONFLICTING_OPTIONS", /cannot stand beside `policy`/],
   [
     "limit and rules",
@@ -46,7 +46,7 @@ test.each<[string, unknown, string, RegExp]>([
   ],
   ["policy and rules", { policy, rules: [rule] }, "FLOODGATE_CONFLICTING_OPTIONS", /`policy` cannot stand beside them/],
   ["no rules", { rules: [] }, "FLOODGATE_INVALID_OPTION", /at least one rule/],
-  ["a rule that is none", { rules: [null] }, "FLOODGATE_INVALID_OPTION", /rules\[0\] takes an object/],
+  ["a rule that is null", { rules: [null] }, "FLOODGATE_INVALID_OPTION", /rules\[0\] takes an object/],
   ["two rules of one name", { rules: [rule, rule] }, "FLOODGATE_DUPLICATE_NAME", /rules\[1\]: the name "a" is used by an earlier rule/],
   ["a rule without a name", { rules: [{ limit: 1, window: "1s" }] }, "FLOODGATE_INVALID_OPTION", /`name` must be 1 to 128 printable ASCII/],
   ["a name that no header can hold", { name: "é", limit: 1, window: "1s" }, "FLOODGATE_INVALID_OPTION", /`name`.*but was "é"/],
@@ -108,7 +108,7 @@ test.each<[string, unknown, string, RegExp]>([
     "FLOODGATE_INVALID_OPTION",
     /rateLimit: onStoreError: `share`.*but was 4. Write share: 1 \/ 4/,
   ],
-  ["a store that is none", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
+  ["an object without the methods of a store", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
   [
     "a URL as a store",
     { limit: 1, window: "1m", store: "redis://:hunter2@10.0.0.1" },

@@ -75,7 +75,7 @@ local function exchange(text, deadline)
   return answer
 end
 
--- The answer, or nil and why there is none.
+-- The answer, or nil and the reason why it is missing.
 local function ask(r)
   local deadline = socket.gettime() + timeout_seconds
   local text = question(r)

@@ -40,7 +40,7 @@ function ofBytes(bytes: Uint8Array): string {
   return decoder.decode(bytes.subarray(0, end));
 }
 
-/** The value of a hexadecimal digit; -1 if it is none. */
+/** The value of a hexadecimal digit; -1 for any other character. */
 function digit(character: number | undefined): number {
   return character === undefined ? -1 : "0123456789abcdef".indexOf(String.fromCharCode(character).toLowerCase());
 }

@@ -39,7 +39,7 @@ it("A client that resets its connection has no address, and is not taken for a t
 
 describe("What a client may have caused is denied with 403, because gateways let other statuses pass as our errors:", () => {
   it.each<[string, string[], string, string]>([
-    ["a method that is none", ["X-Forwarded-Method: GE T", ...asked.slice(1)], "caddy", "400"],
+    ["an invalid method", ["X-Forwarded-Method: GE T", ...asked.slice(1)], "caddy", "400"],
     ["a method twice", ["X-Forwarded-Method: POST", ...asked], "caddy", "400"],
     ["a target twice", ["X-Forwarded-Uri: /free", ...asked], "caddy", "400"],
     ["a host twice", ["X-Forwarded-Host: other", ...asked], "caddy", "400"],
@@ -49,7 +49,7 @@ describe("What a client may have caused is denied with 403, because gateways let
     ["a key that its rule demands, missing", asked, "caddy", "500"],
     ["a NUL in a header", [...original, "X-User: a\0b"], "nginx", "400"],
     ["a control character in a header", [...original, "X-User: a\x01b"], "nginx", "400"],
-    ["a header line that is none", [...original, "no header"], "nginx", "400"],
+    ["an invalid header line", [...original, "no header"], "nginx", "400"],
     ["headers that are too large", [...original, `X-User: ${"x".repeat(70_000)}`], "nginx", "431"],
     [
       "headers that are far too large, so that the gateway is still sending them",
