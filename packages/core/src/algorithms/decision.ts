@@ -113,20 +113,26 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   }
 
   /** @param limit the largest cost that could ever pass. */
-  constructor({ name, policy }: Named<P>, limit: number, cost: number, finding: Finding, degraded: boolean) {
-    this.allowed = finding.allowed;
+  constructor(
+    named: Named<P>,
+    limit: number,
+    cost: number,
+    { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Finding,
+    degraded: boolean,
+  ) {
+    this.allowed = allowed;
     this.limit = limit;
-    this.remaining = finding.remaining;
-    this.retryAfterMs = finding.retryAfterMs;
-    this.resetAfterMs = finding.resetAfterMs;
-    this.delayMs = finding.delayMs;
+    this.remaining = remaining;
+    this.retryAfterMs = retryAfterMs;
+    this.resetAfterMs = resetAfterMs;
+    this.delayMs = delayMs;
     this.cost = cost;
-    this.atMs = finding.atMs;
-    this.name = name;
-    this.policy = policy;
+    this.atMs = atMs;
+    this.name = named.name;
+    this.policy = named.policy;
     this.degraded = degraded;
     this.#cost = cost;
-    this.#atMs = finding.atMs;
+    this.#atMs = atMs;
   }
 }
 
