@@ -37,7 +37,7 @@ local function clean_connection(txn)
   if upgrades then txn.http:req_add_header("Connection", "upgrade") end
 end
 
--- The answer, or nil if the decision server is silent: an error on the way to it or in it. All else that is no answer is the client's doing.
+-- The answer. It is nil if the decision server is silent: an error on the way to it or in it. All else that is no answer is the client's doing.
 local function ask(txn, rule_headers)
   local asked, answer = pcall(function()
     return core.httpclient():get({ url = url, dst = address, headers = question(txn, rule_headers), timeout = last_resort_ms })

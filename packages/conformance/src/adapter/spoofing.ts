@@ -9,7 +9,7 @@ const policy = fixedWindow({ limit: 1000, window: "1m" });
 const forwarded = "x-forwarded-for";
 
 /** Headers with a single address, as CDNs and proxies send them. */
-const single = [
+export const single: readonly string[] = [
   "x-real-ip",
   "x-client-ip",
   "cf-connecting-ip",
@@ -20,7 +20,7 @@ const single = [
 ];
 
 /** All headers that a client may forge, each with a different address. */
-const forged: Record<string, string> = Object.fromEntries(
+export const forged: Record<string, string> = Object.fromEntries(
   [forwarded, "forwarded", "x-forwarded", ...single].map((name, i) => [
     name,
     `${/^(x-)?forwarded$/.test(name) ? "for=" : ""}198.51.100.${i}`,
@@ -28,7 +28,7 @@ const forged: Record<string, string> = Object.fromEntries(
 );
 
 /** A header value, the client it means as a list (X-Forwarded-For), and the client it means as a single address. */
-const spellings: [string | string[], string, string][] = [
+export const spellings: [string | string[], string, string][] = [
   ["198.51.100.2", "198.51.100.2", "198.51.100.2"],
   [" 198.51.100.2\t", "198.51.100.2", "198.51.100.2"],
   ["198.51.100.2:5544", "198.51.100.2", "198.51.100.2"],
@@ -53,7 +53,7 @@ const spellings: [string | string[], string, string][] = [
 ];
 
 /** Every client that one of these headers could mean. */
-const candidates = [
+export const candidates: readonly string[] = [
   ...[self, "0.0.0.0", "::1", "::/56", "2001:db8::/56", ...Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`)],
   ...spellings.map(([text]) => String(text)),
 ];
