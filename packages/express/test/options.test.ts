@@ -108,7 +108,12 @@ test.each<[string, unknown, string, RegExp]>([
     "FLOODGATE_INVALID_OPTION",
     /rateLimit: onStoreError: `share`.*but was 4. Write share: 1 \/ 4/,
   ],
-  ["an object without the methods of a store", { limit: 1, window: "1m", store: {} }, "FLOODGATE_INVALID_OPTION", /Write store: memoryStore\(\)/],
+  [
+    "an object without the methods of a store",
+    { limit: 1, window: "1m", store: {} },
+    "FLOODGATE_INVALID_OPTION",
+    /Write store: memoryStore\(\)/,
+  ],
   [
     "a URL as a store",
     { limit: 1, window: "1m", store: "redis://:hunter2@10.0.0.1" },
