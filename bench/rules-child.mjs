@@ -39,7 +39,6 @@ const limiter = new RateLimit("bench", { rules, keys: { user: ({ user }) => user
 function reader() {
   return {
     identity: (request) => request,
-    plainIdentity: true,
     method: () => "POST",
     path: ({ path }) => path,
     header: (_, name) => headers[name],

@@ -48,11 +48,13 @@ function namesOf(owner: object): Set<string> {
 /**
  * Defines `req.rateLimit` (or another `decisionName`) as a getter on Express's request prototype, like `req.ip`, so it costs nothing per
  * request.
+ * @returns the prototype of requests that have the getter now. Undefined if only this object has it.
  * @throws FloodgateError if requests already have a property of that name.
  */
-export function showDecision(request: object, name: string): void {
+export function showDecision(request: object, name: string): object | undefined {
   const { owner, names } = prototypeOf(request);
-  if (names.has(name)) return;
+  const shownBy = owner === request ? undefined : Object.getPrototypeOf(request);
+  if (names.has(name)) return shownBy;
   if (!(name in owner)) {
     Object.defineProperty(owner, name, {
       configurable: true,
@@ -70,4 +72,5 @@ export function showDecision(request: object, name: string): void {
     );
   }
   names.add(name);
+  return shownBy;
 }

@@ -17,6 +17,7 @@ import {
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
+import { showDecision } from "./prototype.js";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** The used part of a response. */
@@ -79,12 +80,15 @@ export function rateLimit<
     else whenEnded(response, waiting.hold(delayMs, next));
   };
 
-  let isExpress = false;
+  /** Requests with this prototype are Express's, and show their decision. */
+  let known: object | undefined;
   const middleware = (request: ExpressMessage, response: ExpressResponse, next: (error?: unknown) => void): void => {
     let outcome: ReturnType<typeof limit.decide>;
     try {
-      if (!isExpress && typeof request.app?.get !== "function") throw foreignRequest("a request of Express", request);
-      isExpress = true;
+      if (known === undefined || Object.getPrototypeOf(request) !== known) {
+        if (typeof request.app?.get !== "function") throw foreignRequest("a request of Express", request);
+        known = showDecision(request, limit.decisionName);
+      }
       outcome = limit.decide(request as Req);
     } catch (error) {
       // Koa passes none, and Hono's and Koa's is the second parameter.

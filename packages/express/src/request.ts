@@ -1,6 +1,6 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
 import { nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
-import { prototypeOf, showDecision } from "./prototype.js";
+import { prototypeOf } from "./prototype.js";
 
 declare global {
   namespace Express {
@@ -45,7 +45,6 @@ export interface ExpressRequest extends ExpressMessage {
 export const expressReader: RequestReader<ExpressRequest> = {
   identity: (request) => request,
   app: (request) => request.app,
-  showDecision,
   method: (request) => request.method,
   // Some targets, such as `/\\a@#`, have no path, although the types say so. No route serves them.
   path: ({ baseUrl, path, url, originalUrl }) => parsedPath(baseUrl, path ?? "/", url, originalUrl),

@@ -5,7 +5,6 @@ import { edgeAddress, socketAddress } from "./connection.js";
 export const honoReader: RequestReader<Context> = {
   // Not Node's message: requests that the app sends to itself with the same environment would share it.
   identity: (c) => c,
-  plainIdentity: true,
   // A context does not know its app, but its matched routes belong to one app.
   app: (c) => c.req.matchedRoutes[0],
   method: (c) => c.req.method,

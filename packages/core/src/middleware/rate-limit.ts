@@ -119,7 +119,9 @@ export class RateLimit<Req> {
    */
   decide(request: Req): Promised<Outcome> {
     try {
-      const outcome = this.#enter(this.context(request));
+      const context = new RequestContext(request, this, this.#settings);
+      this.#observer?.sees(context, this.#rules.current.rules);
+      const outcome = this.#skip === undefined ? this.#ask(context) : this.#askUnlessSkipped(this.#skip, context);
       // `in` in place of `isPromise` saves a call. It is done so on the whole way of a request.
       return "then" in outcome ? outcome.then(undefined, (fault) => this.fault(fault)) : outcome;
     } catch (fault) {
@@ -127,16 +129,13 @@ export class RateLimit<Req> {
     }
   }
 
-  context(request: Req): RequestContext<Req> {
-    this.#settings.reader.showDecision?.(request, this.decisionName);
+  /** For a request that is not decided as a whole. */
+  contextOf(request: Req): RequestContext<Req> {
     return new RequestContext(request, this, this.#settings);
   }
 
-  /** Before any rule: the look for mistakes of set-up, and the option `skip`. */
-  #enter(context: RequestContext<Req>): Promised<Outcome> {
-    this.#observer?.sees(context, this.#rules.current.rules);
-    const skips = this.#skip?.(context.request);
-    if (skips === undefined) return this.#ask(context);
+  #askUnlessSkipped(skip: NonNullable<RateLimitOptions<Req>["skip"]>, context: RequestContext<Req>): Promised<Outcome> {
+    const skips = skip(context.request);
     const unlessSkipped = (answer: unknown): Promised<Outcome> =>
       yesOrNo(this.#where, "skip", answer, '(req) => req.path === "/health"') ? unlimited : this.#ask(context);
     return isPromise(skips) ? skips.then(unlessSkipped) : unlessSkipped(skips);

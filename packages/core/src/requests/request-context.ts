@@ -26,11 +26,10 @@ interface Answer<Req> {
 }
 
 /**
- * The newest context of a request: a property of the request, or an entry in a map. A property is cheaper, unless the framework changes the
- * request's prototype. Then adding a property takes longer than the rest of the middleware.
+ * The newest context of a request is a property of the request. A `WeakMap` in its place costs more than the whole rest of a middleware,
+ * nearly all of it in the garbage collector.
  */
 const newest: unique symbol = Symbol("floodgate.context");
-const contexts = new WeakMap<object, RequestContext>();
 const noRules: RequestContext["rules"] = [];
 
 /** The value was not read yet. Undefined would mean that the request has none. */
@@ -64,9 +63,8 @@ export class RequestContext<Req = unknown> {
 
   /** Becomes the newest context of the request. */
   constructor(request: Req, by: Middleware, settings: RequestSettings<Req>) {
-    const { reader } = settings;
-    const identity: { [newest]?: RequestContext } = reader.identity(request);
-    const previous = reader.plainIdentity === true ? identity[newest] : contexts.get(identity);
+    const identity: { [newest]?: RequestContext } = settings.reader.identity(request);
+    const previous = identity[newest];
     let previousHere = previous;
     while (previousHere !== undefined && previousHere.by !== by) previousHere = previousHere.previous;
     this.request = request;
@@ -84,8 +82,7 @@ export class RequestContext<Req = unknown> {
     this.readMethod = undefined;
     this.keyAnswers = undefined;
     this.otherAnswers = undefined;
-    if (reader.plainIdentity === true) identity[newest] = this as RequestContext<unknown>;
-    else contexts.set(identity, this as RequestContext<unknown>);
+    identity[newest] = this as RequestContext<unknown>;
   }
 
   /** The method in upper case. Over HTTP/2 it may arrive in lower case, and routers accept that. */
@@ -296,7 +293,7 @@ export function noRoute(): never {
 
 /** The decision that a request got last under this `decisionName`; undefined if no limit applied. */
 export function decisionOf(request: object, decisionName = "rateLimit"): Decision | undefined {
-  let context = (request as { readonly [newest]?: RequestContext })[newest] ?? contexts.get(request);
+  let context = (request as { readonly [newest]?: RequestContext })[newest];
   while (context !== undefined && (context.decision === undefined || context.by.decisionName !== decisionName)) context = context.previous;
   return context?.decision;
 }

@@ -10,17 +10,10 @@ export interface DescriptorReader<Req> extends DescriptorRules {
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
-  /** An object that is the same each time a middleware meets the same HTTP request. */
+  /** An object that is the same each time a middleware meets the same HTTP request. It gets a property whose name is a symbol. */
   identity(request: Req): object;
-  /** Whether adding a property to that object is cheap. It is not if the framework changes the object's prototype. */
-  readonly plainIdentity?: boolean;
   /** An object that identifies the app of a request. */
   app?(request: Req): object | undefined;
-  /**
-   * Makes the decision a property of the request, if the framework needs that.
-   * @throws FloodgateError if requests have another property of that name.
-   */
-  showDecision?(request: Req, decisionName: string): void;
   method(request: Req): string;
   /** The full path that the routers follow, mounts included; or all possible paths, if it is not certain. */
   path(request: Req): RequestPath;

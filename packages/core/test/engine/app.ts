@@ -71,7 +71,6 @@ interface Wanted {
 
 const reader: RequestReader<RequestView> = {
   identity: (request) => request,
-  plainIdentity: true,
   app: (request) => request.app,
   method: (request) => request.method,
   path: (request) => sentPath(request.path),

@@ -48,7 +48,7 @@ export function decideDescriptors(limit: RateLimit<GatewayRequest>, requests: re
 
 function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequest[]): Promised<DescriptorsOutcome> {
   const { version } = limit;
-  const contexts = requests.map((request) => limit.context(request));
+  const contexts = requests.map((request) => limit.contextOf(request));
   const places: Omit<DescriptorAsk, "asked">[] = [];
   const answers: Promised<Asked>[] = [];
   try {

@@ -21,7 +21,6 @@ export interface GatewayRequest {
 
 export const gatewayReader: RequestReader<GatewayRequest> = {
   identity: (request) => request,
-  plainIdentity: true,
   method: ({ method }) => method,
   path: ({ target }) => sentPath(target),
   header: (request, name) => request.header(name),

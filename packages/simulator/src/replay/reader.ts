@@ -15,7 +15,6 @@ export function logReader(clients: Clients, known: ReadonlySet<string>, unknown:
   );
   return {
     identity: (request) => request,
-    plainIdentity: true,
     method: ({ method }) => method,
     path: ({ target }) => (target.startsWith("/") ? target : sentPath(target)),
     header: (request, name) => (known.has(name) ? headers.read(request, name) : undefined),
