@@ -3,12 +3,6 @@
 /** Grafana's names of units: a rate, a share of 1, seconds, a plain number. */
 export type Unit = "reqps" | "ops" | "percentunit" | "s" | "short";
 
-/** One query of a panel. The legend names the series by its labels: `{{rule}}`. */
-export interface Target {
-  readonly query: string;
-  readonly legend?: string;
-}
-
 /** A panel without its place. */
 export interface Panel {
   readonly type: string;
@@ -55,7 +49,7 @@ export function stat(panel: Common & { query: string; thresholds?: readonly Thre
     width: 4,
     height: 4,
     datasource,
-    targets: targets([{ query }]),
+    targets: targets({ __auto: query }),
     fieldConfig: {
       defaults: { unit, min: 0, color: { mode: "thresholds" }, thresholds: stepsOf(thresholds) },
       overrides: [],
@@ -74,7 +68,8 @@ export function stat(panel: Common & { query: string; thresholds?: readonly Thre
 /** Lines over time. */
 export function lines(
   panel: Common & {
-    queries: readonly Target[];
+    /** By legend, which names the series by its labels: `{{rule}}`. */
+    queries: Readonly<Record<string, string>>;
     width?: number;
     height?: number;
     stacked?: boolean;
@@ -138,7 +133,9 @@ export function table(panel: Omit<Common, "unit"> & { label: string; columns: re
     width: 24,
     height: 9,
     datasource,
-    targets: targets(columns).map((target) => ({ ...target, format: "table", instant: true, range: false })),
+    targets: columns.map(({ query }, i) => {
+      return { refId: refId(i), expr: query, legendFormat: "__auto", format: "table", instant: true, range: false };
+    }),
     transformations: [
       { id: "merge", options: {} },
       {
@@ -183,8 +180,8 @@ export function placed(panels: readonly Panel[]): Record<string, unknown>[] {
   });
 }
 
-function targets(queries: readonly Target[]): Record<string, unknown>[] {
-  return queries.map(({ query, legend }, i) => ({ refId: refId(i), expr: query, legendFormat: legend ?? "__auto" }));
+function targets(queries: Readonly<Record<string, string>>): Record<string, unknown>[] {
+  return Object.entries(queries).map(([legendFormat, expr], i) => ({ refId: refId(i), expr, legendFormat }));
 }
 
 function refId(i: number): string {

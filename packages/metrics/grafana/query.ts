@@ -44,6 +44,11 @@ export function percentile(share: number, id: InstrumentId, labels: Labels = {})
   return `histogram_quantile(${share}, ${sum(`rate(${series(id, labels, "_bucket")}[$__rate_interval])`, ["le"])})`;
 }
 
+/** Half, 95 % and 99 % of a histogram, by legend. */
+export function percentiles(id: InstrumentId, labels: Labels = {}): Record<string, string> {
+  return Object.fromEntries([0.5, 0.95, 0.99].map((part) => [`${part * 100} % are below`, percentile(part, id, labels)]));
+}
+
 /** The mean of a histogram. */
 export function mean(id: InstrumentId, labels: Labels = {}): string {
   const [total, count] = (["_sum", "_count"] as const).map((suffix) => sum(`rate(${series(id, labels, suffix)}[$__rate_interval])`, []));

@@ -58,199 +58,138 @@ export type NowId = "limit" | "window" | "shadow" | "keys" | "breakers" | "rules
 
 export type InstrumentId = CounterId | HistogramId | NowId;
 
+const instrument =
+  (kind: InstrumentKind) =>
+  (name: string, unit: string, attributes: readonly AttributeName[], description: string, buckets?: readonly number[]): Instrument => ({
+    name: `floodgate.rate_limiting.${name}`,
+    kind,
+    unit,
+    description,
+    attributes,
+    ...(buckets !== undefined && { buckets }),
+  });
+const counter = instrument("counter");
+const histogram = instrument("histogram");
+const sum = instrument("sum");
+const gauge = instrument("gauge");
+
 /** All metrics. The exporters only translate this table, so they have the same metrics. */
 export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
-  requests: {
-    name: "floodgate.rate_limiting.requests",
-    kind: "counter",
-    unit: "{request}",
-    description:
-      "Requests under a rule, by result: allowed, delayed (allowed after a wait), limited (rejected), shadow-limited (a rule in shadow mode would have rejected), degraded (decided without the store), exempt (not counted), missing-key (rejected for lack of a key), skipped (not counted for lack of a key).",
-    attributes: ["rule", "result"],
-  },
-  nearLimit: {
-    name: "floodgate.rate_limiting.near_limit",
-    kind: "counter",
-    unit: "{request}",
-    description: "Allowed requests that left their key under 20 % of the limit.",
-    attributes: ["rule"],
-  },
-  unitsRequested: {
-    name: "floodgate.rate_limiting.units.requested",
-    kind: "counter",
-    unit: "{unit}",
-    description: "Units that requests asked for: their costs, by result of the request.",
-    attributes: ["rule", "result"],
-  },
-  unitsCharged: {
-    name: "floodgate.rate_limiting.units.charged",
-    kind: "counter",
-    unit: "{unit}",
-    description: "Units that allowed requests were charged when they were decided.",
-    attributes: ["rule"],
-  },
-  unitsRefunded: {
-    name: "floodgate.rate_limiting.units.refunded",
-    kind: "counter",
-    unit: "{unit}",
-    description: "Units that refunds gave back.",
-    attributes: ["rule"],
-  },
-  unitsSettled: {
-    name: "floodgate.rate_limiting.units.settled",
-    kind: "counter",
-    unit: "{unit}",
-    description: "Units that settlements charged in addition (result charged) or gave back (result refunded).",
-    attributes: ["rule", "result"],
-  },
-  refunds: {
-    name: "floodgate.rate_limiting.refunds",
-    kind: "counter",
-    unit: "{refund}",
-    description: "Refunds, by result: succeeded or failed.",
-    attributes: ["rule", "result"],
-  },
-  settlements: {
-    name: "floodgate.rate_limiting.settlements",
-    kind: "counter",
-    unit: "{settlement}",
-    description: "Settlements that changed a charge, by result: succeeded or failed.",
-    attributes: ["rule", "result"],
-  },
-  timeInQueue: {
-    name: "floodgate.rate_limiting.request.time_in_queue",
-    kind: "histogram",
-    unit: "s",
-    description: "How long delayed requests had to wait in the queue of a leaky bucket.",
-    attributes: ["rule"],
-    buckets: delaySeconds,
-  },
-  decisionDuration: {
-    name: "floodgate.rate_limiting.decision.duration",
-    kind: "histogram",
-    unit: "s",
-    description: "How long the store took for a decision, one value for each rule of a request.",
-    attributes: [],
-    buckets: decisionSeconds,
-  },
-  bans: {
-    name: "floodgate.rate_limiting.bans",
-    kind: "counter",
-    unit: "{ban}",
-    description:
-      "Keys banned after repeated rejections, by result: enforced, or shadow (the rule is in shadow mode, so nobody is rejected).",
-    attributes: ["rule", "result"],
-  },
-  limit: {
-    name: "floodgate.rate_limiting.limit",
-    kind: "gauge",
-    unit: "{unit}",
-    description:
-      "The largest cost that could ever pass: limit, capacity or burst of the rule. Of a rule with plans: that of keys without a plan.",
-    attributes: ["rule"],
-  },
-  window: {
-    name: "floodgate.rate_limiting.window",
-    kind: "gauge",
-    unit: "s",
-    description: "The time in which a full limit comes back: the window, or the time that a bucket takes from empty to full.",
-    attributes: ["rule"],
-  },
-  shadow: {
-    name: "floodgate.rate_limiting.shadow",
-    kind: "gauge",
-    unit: "{rule}",
-    description: "1 if the rule is in shadow mode, which rejects nothing; 0 if it is enforced.",
-    attributes: ["rule"],
-  },
-  keys: {
-    name: "floodgate.rate_limiting.keys",
-    kind: "sum",
-    unit: "{key}",
-    description: "Keys that the memory stores hold now.",
-    attributes: [],
-  },
-  evictions: {
-    name: "floodgate.rate_limiting.evictions",
-    kind: "counter",
-    unit: "{eviction}",
-    description:
-      "Keys that a full memory store evicted before they had expired. Each of them starts anew, so the limit was not enforced for it.",
-    attributes: ["rule"],
-  },
-  storeErrors: {
-    name: "floodgate.rate_limiting.store.errors",
-    kind: "counter",
-    unit: "{error}",
-    description: "Failures of stores and of their fallbacks, by code of the error; other if it has none.",
-    attributes: ["error.type"],
-  },
-  breakers: {
-    name: "floodgate.rate_limiting.store.breakers",
-    kind: "sum",
-    unit: "{breaker}",
-    description:
-      "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed).",
-    attributes: ["state"],
-  },
-  breakerTransitions: {
-    name: "floodgate.rate_limiting.store.breaker_transitions",
-    kind: "counter",
-    unit: "{transition}",
-    description: "Changes of circuit breakers to a state.",
-    attributes: ["state"],
-  },
-  denyCacheHits: {
-    name: "floodgate.rate_limiting.deny_cache.hits",
-    kind: "counter",
-    unit: "{hit}",
-    description: "Rejections that were answered in this process, without a round trip to the store.",
-    attributes: ["rule"],
-  },
-  roundTripDuration: {
-    name: "floodgate.rate_limiting.store.round_trip.duration",
-    kind: "histogram",
-    unit: "s",
-    description: "How long a command to Redis took, until its reply (result ok) or its failure (result error).",
-    attributes: ["result"],
-    buckets: decisionSeconds,
-  },
-  roundTripDecisions: {
-    name: "floodgate.rate_limiting.store.round_trip.decisions",
-    kind: "histogram",
-    unit: "{decision}",
-    description: "How many decisions, refunds and other steps travelled together in one command to Redis.",
-    attributes: [],
-    buckets: batchSizes,
-  },
-  rulesVersions: {
-    name: "floodgate.rate_limiting.rules.versions",
-    kind: "sum",
-    unit: "{source}",
-    description: "Live sources of rules in use, by their active version.",
-    attributes: ["version"],
-  },
-  rulesRefused: {
-    name: "floodgate.rate_limiting.rules.refused",
-    kind: "sum",
-    unit: "{source}",
-    description: "Live sources of rules whose newest version is refused: the last good one stays active.",
-    attributes: [],
-  },
-  rulesReloads: {
-    name: "floodgate.rate_limiting.rules.reloads",
-    kind: "counter",
-    unit: "{reload}",
-    description: "New versions of live rules, by result: accepted, or refused (invalid, or could not be read).",
-    attributes: ["result"],
-  },
-  warnings: {
-    name: "floodgate.rate_limiting.warnings",
-    kind: "counter",
-    unit: "{warning}",
-    description: "Probable mistakes in how the app uses Floodgate, by code of the warning.",
-    attributes: ["code"],
-  },
+  requests: counter(
+    "requests",
+    "{request}",
+    ["rule", "result"],
+    "Requests under a rule, by result: allowed, delayed (allowed after a wait), limited (rejected), shadow-limited (a rule in shadow mode would have rejected), degraded (decided without the store), exempt (not counted), missing-key (rejected for lack of a key), skipped (not counted for lack of a key).",
+  ),
+  nearLimit: counter("near_limit", "{request}", ["rule"], "Allowed requests that left their key under 20 % of the limit."),
+  unitsRequested: counter(
+    "units.requested",
+    "{unit}",
+    ["rule", "result"],
+    "Units that requests asked for: their costs, by result of the request.",
+  ),
+  unitsCharged: counter("units.charged", "{unit}", ["rule"], "Units that allowed requests were charged when they were decided."),
+  unitsRefunded: counter("units.refunded", "{unit}", ["rule"], "Units that refunds gave back."),
+  unitsSettled: counter(
+    "units.settled",
+    "{unit}",
+    ["rule", "result"],
+    "Units that settlements charged in addition (result charged) or gave back (result refunded).",
+  ),
+  refunds: counter("refunds", "{refund}", ["rule", "result"], "Refunds, by result: succeeded or failed."),
+  settlements: counter(
+    "settlements",
+    "{settlement}",
+    ["rule", "result"],
+    "Settlements that changed a charge, by result: succeeded or failed.",
+  ),
+  timeInQueue: histogram(
+    "request.time_in_queue",
+    "s",
+    ["rule"],
+    "How long delayed requests had to wait in the queue of a leaky bucket.",
+    delaySeconds,
+  ),
+  decisionDuration: histogram(
+    "decision.duration",
+    "s",
+    [],
+    "How long the store took for a decision, one value for each rule of a request.",
+    decisionSeconds,
+  ),
+  bans: counter(
+    "bans",
+    "{ban}",
+    ["rule", "result"],
+    "Keys banned after repeated rejections, by result: enforced, or shadow (the rule is in shadow mode, so nobody is rejected).",
+  ),
+  limit: gauge(
+    "limit",
+    "{unit}",
+    ["rule"],
+    "The largest cost that could ever pass: limit, capacity or burst of the rule. Of a rule with plans: that of keys without a plan.",
+  ),
+  window: gauge(
+    "window",
+    "s",
+    ["rule"],
+    "The time in which a full limit comes back: the window, or the time that a bucket takes from empty to full.",
+  ),
+  shadow: gauge("shadow", "{rule}", ["rule"], "1 if the rule is in shadow mode, which rejects nothing; 0 if it is enforced."),
+  keys: sum("keys", "{key}", [], "Keys that the memory stores hold now."),
+  evictions: counter(
+    "evictions",
+    "{eviction}",
+    ["rule"],
+    "Keys that a full memory store evicted before they had expired. Each of them starts anew, so the limit was not enforced for it.",
+  ),
+  storeErrors: counter(
+    "store.errors",
+    "{error}",
+    ["error.type"],
+    "Failures of stores and of their fallbacks, by code of the error; other if it has none.",
+  ),
+  breakers: sum(
+    "store.breakers",
+    "{breaker}",
+    ["state"],
+    "Circuit breakers of stores that are in a state now: closed (the store is used), open (it is not), half-open (it is probed).",
+  ),
+  breakerTransitions: counter("store.breaker_transitions", "{transition}", ["state"], "Changes of circuit breakers to a state."),
+  denyCacheHits: counter(
+    "deny_cache.hits",
+    "{hit}",
+    ["rule"],
+    "Rejections that were answered in this process, without a round trip to the store.",
+  ),
+  roundTripDuration: histogram(
+    "store.round_trip.duration",
+    "s",
+    ["result"],
+    "How long a command to Redis took, until its reply (result ok) or its failure (result error).",
+    decisionSeconds,
+  ),
+  roundTripDecisions: histogram(
+    "store.round_trip.decisions",
+    "{decision}",
+    [],
+    "How many decisions, refunds and other steps travelled together in one command to Redis.",
+    batchSizes,
+  ),
+  rulesVersions: sum("rules.versions", "{source}", ["version"], "Live sources of rules in use, by their active version."),
+  rulesRefused: sum(
+    "rules.refused",
+    "{source}",
+    [],
+    "Live sources of rules whose newest version is refused: the last good one stays active.",
+  ),
+  rulesReloads: counter(
+    "rules.reloads",
+    "{reload}",
+    ["result"],
+    "New versions of live rules, by result: accepted, or refused (invalid, or could not be read).",
+  ),
+  warnings: counter("warnings", "{warning}", ["code"], "Probable mistakes in how the app uses Floodgate, by code of the warning."),
 };
 
 /**

@@ -23,7 +23,7 @@ Metrics hold no keys. Floodgate's own dashboard shows the keys with most rejecti
       "Of the requests that a rule let through, the share that left its key less than 20 % of the limit. High: many clients live close to the limit, and a little growth will reject them. Raise the limit if those clients are good ones.",
     unit: "percentunit",
     max: 1,
-    queries: [{ query: share(perSecond("nearLimit", {}, byRule), perSecond("requests", passed, byRule)), legend: "{{rule}}" }],
+    queries: { "{{rule}}": share(perSecond("nearLimit", {}, byRule), perSecond("requests", passed, byRule)) },
   }),
   lines({
     title: "Rejections per near-limit request",
@@ -31,44 +31,38 @@ Metrics hold no keys. Floodgate's own dashboard shows the keys with most rejecti
       "How often a rule rejects for each request that comes near its limit. About 1 or less: clients slow down when told to, so think about a higher limit. Far above 10: somebody ignores Retry-After, so think about a ban.",
     unit: "short",
     logarithmic: true,
-    queries: [
-      {
-        query: share(`(${perSecond("requests", { result: "limited" }, byRule)} > 0)`, perSecond("nearLimit", {}, byRule)),
-        legend: "{{rule}}",
-      },
-    ],
+    queries: {
+      "{{rule}}": share(`(${perSecond("requests", { result: "limited" }, byRule)} > 0)`, perSecond("nearLimit", {}, byRule)),
+    },
   }),
   lines({
     title: "Rules that reject",
     description:
       "How many rules reject somebody, of all rules with traffic. One rule: look at that rule. All at once: an attack on everything, or a release that makes more requests.",
     unit: "short",
-    queries: [
-      { query: orZero(`count(${perSecond("requests", rejected, byRule)} > 0)`), legend: "reject" },
-      { query: `count(${perSecond("requests", {}, byRule)} > 0)`, legend: "have traffic" },
-    ],
+    queries: {
+      reject: orZero(`count(${perSecond("requests", rejected, byRule)} > 0)`),
+      "have traffic": `count(${perSecond("requests", {}, byRule)} > 0)`,
+    },
   }),
   lines({
     title: "Bans by rule",
     description:
       "Keys banned per second, by rule. A ban follows repeated rejections. Many bans: an attack from many addresses, or a limit that good clients cannot keep. In shadow mode a ban is only counted.",
     unit: "ops",
-    queries: [{ query: perSecond("bans", {}, ["rule", "result"]), legend: "{{rule}} {{result}}" }],
+    queries: { "{{rule}} {{result}}": perSecond("bans", {}, ["rule", "result"]) },
   }),
   lines({
     title: "Mean cost of a request",
     description:
       "Units that a request asks for, by rule and result. If rejected requests are much dearer than allowed ones, the limit turns away the large requests, not the many: raise its capacity, or lower the cost.",
     unit: "short",
-    queries: [
-      {
-        query: share(
-          perSecond("unitsRequested", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
-          perSecond("requests", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
-        ),
-        legend: "{{rule}} {{result}}",
-      },
-    ],
+    queries: {
+      "{{rule}} {{result}}": share(
+        perSecond("unitsRequested", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
+        perSecond("requests", { result: "allowed|delayed|limited|shadow-limited" }, ["rule", "result"]),
+      ),
+    },
   }),
   lines({
     title: "Shadow rules: share that would be rejected",
@@ -76,30 +70,27 @@ Metrics hold no keys. Floodgate's own dashboard shows the keys with most rejecti
       "What would happen if you enforced each shadow rule now. Enforce it when the share has been small and steady for some days, or when you know that those it would reject deserve it.",
     unit: "percentunit",
     max: 1,
-    queries: [
-      {
-        query: share(perSecond("requests", { result: "shadow-limited" }, byRule), perSecond("requests", decided, byRule)),
-        legend: "{{rule}}",
-      },
-    ],
+    queries: {
+      "{{rule}}": share(perSecond("requests", { result: "shadow-limited" }, byRule), perSecond("requests", decided, byRule)),
+    },
   }),
   lines({
     title: "Not counted, or without a key",
     description:
       "Requests that a rule did not count, because their client is exempt or because they had no key (skipped), and requests rejected because they had no key. If missing keys rise, a client lost its credentials, or a release changed the header that holds the key.",
     unit: "reqps",
-    queries: [
-      { query: perSecond("requests", { result: "exempt|missing-key|skipped" }, ["rule", "result"]), legend: "{{rule}} {{result}}" },
-    ],
+    queries: {
+      "{{rule}} {{result}}": perSecond("requests", { result: "exempt|missing-key|skipped" }, ["rule", "result"]),
+    },
   }),
   lines({
     title: "Time in the queue",
     description:
       "How long a leaky bucket holds the requests that it delays. If the 99th percentile nears your clients' timeout, lower maxDelayMs or the capacity: a rejected request is better than one that nobody waits for.",
     unit: "s",
-    queries: [
-      { query: percentile(0.5, "timeInQueue"), legend: "half are below" },
-      { query: percentile(0.99, "timeInQueue"), legend: "99 % are below" },
-    ],
+    queries: {
+      "half are below": percentile(0.5, "timeInQueue"),
+      "99 % are below": percentile(0.99, "timeInQueue"),
+    },
   }),
 ];

@@ -9,45 +9,45 @@ export const configuration: readonly Panel[] = [
       "Live sources of rules, by the version that is active. After a change all processes should move to the new version. If some stay behind, they refused it or cannot read it.",
     unit: "short",
     stacked: true,
-    queries: [{ query: now("rulesVersions", {}, ["version"]), legend: "{{version}}" }],
+    queries: { "{{version}}": now("rulesVersions", {}, ["version"]) },
   }),
   lines({
     title: "Refused rules",
     description:
       "Sources whose newest version is refused. The last good one stays active. The console and the event rules-refused say why; floodgate check tells it before you deploy.",
     unit: "short",
-    queries: [{ query: orZero(now("rulesRefused")), legend: "refused now" }],
+    queries: { "refused now": orZero(now("rulesRefused")) },
   }),
   lines({
     title: "Reloads of rules",
     description: "New versions per second, accepted or refused.",
     unit: "ops",
-    queries: [{ query: perSecond("rulesReloads", {}, ["result"]), legend: "{{result}}" }],
+    queries: { "{{result}}": perSecond("rulesReloads", {}, ["result"]) },
   }),
   lines({
     title: "Units charged and given back",
     description:
       "Units per second that allowed requests were charged, that refunds gave back, and that settlements charged or gave back. If most is given back, the cost that you ask first is too high, and rejects requests that would fit.",
     unit: "ops",
-    queries: [
-      { query: perSecond("unitsCharged"), legend: "charged" },
-      { query: perSecond("unitsRefunded"), legend: "refunded" },
-      { query: perSecond("unitsSettled", {}, ["result"]), legend: "settled: {{result}}" },
-    ],
+    queries: {
+      charged: perSecond("unitsCharged"),
+      refunded: perSecond("unitsRefunded"),
+      "settled: {{result}}": perSecond("unitsSettled", {}, ["result"]),
+    },
   }),
   lines({
     title: "Refunds and settlements",
     description: "By result. Those that fail leave their key charged too much or too little: look at the store's errors at the same time.",
     unit: "ops",
-    queries: [
-      { query: perSecond("refunds", {}, ["result"]), legend: "refunds {{result}}" },
-      { query: perSecond("settlements", {}, ["result"]), legend: "settlements {{result}}" },
-    ],
+    queries: {
+      "refunds {{result}}": perSecond("refunds", {}, ["result"]),
+      "settlements {{result}}": perSecond("settlements", {}, ["result"]),
+    },
   }),
   lines({
     title: "Warnings by code",
     description: "Probable mistakes in how the app uses Floodgate. Each is also on the console of the process, with what to write instead.",
     unit: "ops",
-    queries: [{ query: perSecond("warnings", {}, ["code"]), legend: "{{code}}" }],
+    queries: { "{{code}}": perSecond("warnings", {}, ["code"]) },
   }),
 ];

@@ -60,6 +60,6 @@ export const dropping: readonly Panel[] = [
     height: 9,
     stacked: true,
     byResult: true,
-    queries: [{ query: perSecond("requests", {}, ["result"]), legend: "{{result}}" }],
+    queries: { "{{result}}": perSecond("requests", {}, ["result"]) },
   }),
 ];

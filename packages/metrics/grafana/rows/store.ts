@@ -1,5 +1,5 @@
 import { lines, type Panel, row, stat } from "../panels.js";
-import { byRule, mean, now, orZero, percentile, perSecond, series, share } from "../query.js";
+import { byRule, mean, now, orZero, percentile, percentiles, perSecond, series, share } from "../query.js";
 
 const notClosed = { state: "open|half-open" };
 
@@ -57,7 +57,7 @@ export const store: readonly Panel[] = [
     description:
       "Timeouts mean a slow store or a busy event loop; look at the round-trip time. Connection errors mean that the store is down or out of reach. Any other code: look it up in docs/reliability.md.",
     unit: "ops",
-    queries: [{ query: perSecond("storeErrors", {}, ["error_type"]), legend: "{{error_type}}" }],
+    queries: { "{{error_type}}": perSecond("storeErrors", {}, ["error_type"]) },
   }),
   lines({
     title: "Circuit breakers by state",
@@ -65,7 +65,7 @@ export const store: readonly Panel[] = [
     unit: "short",
     stacked: true,
     byResult: true,
-    queries: [{ query: now("breakers", {}, ["state"]), legend: "{{state}}" }],
+    queries: { "{{state}}": now("breakers", {}, ["state"]) },
   }),
   lines({
     title: "Changes of circuit breakers",
@@ -73,7 +73,7 @@ export const store: readonly Panel[] = [
       "How often breakers open, probe and close. A breaker that opens and closes again and again has a store that is just too slow: raise timeoutMs, or make Redis faster.",
     unit: "ops",
     byResult: true,
-    queries: [{ query: perSecond("breakerTransitions", {}, ["state"]), legend: "{{state}}" }],
+    queries: { "{{state}}": perSecond("breakerTransitions", {}, ["state"]) },
   }),
   lines({
     title: "Time for a decision",
@@ -81,7 +81,7 @@ export const store: readonly Panel[] = [
       "How long the store takes for a decision, as a request sees it. Memory takes microseconds. Redis takes a round trip and the time that a decision waits to be sent. If only the 99th percentile is high, look at garbage collection and event-loop delays of this process.",
     unit: "s",
     logarithmic: true,
-    queries: [0.5, 0.95, 0.99].map((part) => ({ query: percentile(part, "decisionDuration"), legend: `${part * 100} % are below` })),
+    queries: percentiles("decisionDuration"),
   }),
   lines({
     title: "Round trips to Redis",
@@ -89,22 +89,19 @@ export const store: readonly Panel[] = [
       "How long a command to Redis takes, until its reply or its failure. If it rises with the number of commands, Redis is busy. If it rises alone, look at the network or at slow commands of others (SLOWLOG).",
     unit: "s",
     logarithmic: true,
-    queries: [
-      ...[0.5, 0.95, 0.99].map((part) => ({
-        query: percentile(part, "roundTripDuration", { result: "ok" }),
-        legend: `${part * 100} % are below`,
-      })),
-      { query: percentile(0.99, "roundTripDuration", { result: "error" }), legend: "failed, 99 % are below" },
-    ],
+    queries: {
+      ...percentiles("roundTripDuration", { result: "ok" }),
+      "failed, 99 % are below": percentile(0.99, "roundTripDuration", { result: "error" }),
+    },
   }),
   lines({
     title: "Commands to Redis",
     description: "Commands per second, by result, and the decisions that they carried. The gap between the two is what batching saves.",
     unit: "ops",
-    queries: [
-      { query: `sum by (result) (rate(${series("roundTripDuration", {}, "_count")}[$__rate_interval]))`, legend: "commands, {{result}}" },
-      { query: `sum(rate(${series("roundTripDecisions", {}, "_sum")}[$__rate_interval]))`, legend: "decisions" },
-    ],
+    queries: {
+      "commands, {{result}}": `sum by (result) (rate(${series("roundTripDuration", {}, "_count")}[$__rate_interval]))`,
+      decisions: `sum(rate(${series("roundTripDecisions", {}, "_sum")}[$__rate_interval]))`,
+    },
   }),
   lines({
     title: "Deny cache: share of rejections",
@@ -112,24 +109,21 @@ export const store: readonly Panel[] = [
       "The share of rejections that this process answered without asking Redis. High during an attack is good: the attack does not reach Redis.",
     unit: "percentunit",
     max: 1,
-    queries: [
-      {
-        query: share(perSecond("denyCacheHits", {}, byRule), perSecond("requests", { result: "limited|shadow-limited" }, byRule)),
-        legend: "{{rule}}",
-      },
-    ],
+    queries: {
+      "{{rule}}": share(perSecond("denyCacheHits", {}, byRule), perSecond("requests", { result: "limited|shadow-limited" }, byRule)),
+    },
   }),
   lines({
     title: "Keys in memory by process",
     description:
       "A line that is flat at the top has reached maxKeys. One that grows without traffic growth: keys are made of something that clients choose.",
     unit: "short",
-    queries: [{ query: now("keys", {}, ["instance"]), legend: "{{instance}}" }],
+    queries: { "{{instance}}": now("keys", {}, ["instance"]) },
   }),
   lines({
     title: "Evictions by rule",
     description: "Live keys per second that a full memory store dropped. Raise maxKeys until this is zero, or use Redis.",
     unit: "ops",
-    queries: [{ query: perSecond("evictions", {}, byRule), legend: "{{rule}}" }],
+    queries: { "{{rule}}": perSecond("evictions", {}, byRule) },
   }),
 ];

@@ -8,7 +8,7 @@ export const whom: readonly Panel[] = [
     description: "Which rule rejects. Select the rule above to see the rest of this page for it alone.",
     unit: "reqps",
     width: 12,
-    queries: [{ query: perSecond("requests", rejected, byRule), legend: "{{rule}}" }],
+    queries: { "{{rule}}": perSecond("requests", rejected, byRule) },
   }),
   lines({
     title: "Share rejected by rule",
@@ -17,7 +17,7 @@ export const whom: readonly Panel[] = [
     unit: "percentunit",
     width: 12,
     max: 1,
-    queries: [{ query: share(perSecond("requests", rejected, byRule), perSecond("requests", decided, byRule)), legend: "{{rule}}" }],
+    queries: { "{{rule}}": share(perSecond("requests", rejected, byRule), perSecond("requests", decided, byRule)) },
   }),
   table({
     title: "Rules now",
