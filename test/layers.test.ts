@@ -17,8 +17,8 @@ const mayKnow: Record<string, readonly string[]> = {
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],
   // The build bundles pages and what they draw with.
-  dashboard: ["core", "core/store", "core/adapter", "core/rules", "pages/dom"],
-  simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "pages/dom"],
+  dashboard: ["core", "core/store", "core/adapter", "core/rules", "pages/dom", "pages/drawing"],
+  simulator: ["core", "core/store", "core/adapter", "core/rules", "rules", "store-memory", "pages/dom", "pages/drawing"],
   gateway: [
     ...["core", "core/store", "core/adapter", "core/rules", "store-memory", "store-redis", "rules"],
     ...["metrics", "metrics/prometheus", "dashboard", "dashboard/hono"],

@@ -1,7 +1,7 @@
 import { foreign, h } from "@floodgate/pages/dom";
 import type { KeyRuleState } from "../../contract.js";
 import { count, duration, moment } from "../format.js";
-import { drawState } from "./state.js";
+import { showState } from "./state.js";
 
 /** What one rule knows of a key: what a request would get, then the states as what they are. */
 export function describe(state: KeyRuleState, nowMs: number): Node[] {
@@ -14,7 +14,7 @@ export function describe(state: KeyRuleState, nowMs: number): Node[] {
     state.decision === undefined ? undefined : verdict(state, state.decision),
     ...(state.states ?? []).flatMap((each, _, all) => [
       all.length > 1 ? h("p", { class: "policy quiet" }, foreign(each.policy)) : undefined,
-      drawState(each.state, at),
+      showState(each.state, at),
     ]),
   ].filter((part) => part !== undefined);
 }

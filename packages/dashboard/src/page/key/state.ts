@@ -1,26 +1,22 @@
-import { h, svg } from "@floodgate/pages/dom";
+import { h } from "@floodgate/pages/dom";
+import { drawState, stretchOf } from "@floodgate/pages/drawing";
 import type { LimitState } from "../../contract.js";
 import { count, duration, moment, percent, plural } from "../format.js";
-import { drawBucket } from "./bucket.js";
-import { drawQueue } from "./queue.js";
-import { floor, scale, timeLine } from "./time-line.js";
-import { drawWindows, stretchOf } from "./windows.js";
 
 /** A state drawn as what it is, with the same in words. */
-export function drawState(state: LimitState, nowMs: number): Element {
-  const { picture, words, limit, line } = shown(state, nowMs);
+export function showState(state: LimitState, nowMs: number): Element {
+  const { words, limit, line } = shown(state, nowMs);
   return h(
     "figure",
     { class: `limit-state of-${state.kind}` },
     limit === undefined ? undefined : h("div", { class: "limit-label", "aria-hidden": "true" }, `limit ${count(limit)}`),
-    picture,
+    drawState(state, nowMs),
     line === undefined ? undefined : lineLabels(line, nowMs),
     h("figcaption", {}, ...words),
   );
 }
 
 interface Shown {
-  readonly picture?: Element;
   /** Said above the dashed line of the drawing. */
   readonly limit?: number;
   /** What is at both ends of the time line, and how far along it now is. */
@@ -33,17 +29,15 @@ function shown(state: LimitState, nowMs: number): Shown {
     case "empty":
       return { words: [main("Nothing is remembered."), sub("The whole limit is free.")] };
     case "bucket":
-      return { picture: drawBucket(state.level, state.capacity), words: bucketWords(state, nowMs) };
+      return { words: bucketWords(state, nowMs) };
     case "windows":
       return {
-        picture: drawWindows(state.windows, state.limit, state.windowMs, nowMs),
         limit: state.limit,
         line: lineOf(stretchOf(state.windows, state.windowMs, nowMs), nowMs),
         words: windowWords(state),
       };
     case "log":
       return {
-        picture: drawLog(state.units, state.windowMs, nowMs),
         line: { from: `${duration(state.windowMs)} ago`, to: "now" },
         words: [
           main(`${count(state.total)} of ${plural(state.limit, "unit")} in the last ${duration(state.windowMs)}.`),
@@ -54,7 +48,6 @@ function shown(state: LimitState, nowMs: number): Shown {
       };
     case "queue":
       return {
-        picture: drawQueue(state.length, state.capacity),
         words: [
           // A place is free once all of it has drained.
           main(`${count(Math.ceil(state.length))} of ${plural(state.capacity, "place")} taken.`),
@@ -99,15 +92,4 @@ function windowWords(state: Extract<LimitState, { kind: "windows" }>): (Node | s
     main(`${count(counts)} of ${plural(state.limit, "unit")} count in this window of ${duration(state.windowMs)}.`),
     partly === undefined ? "" : sub(`Of the oldest ${count(partly.count)}, ${percent(partly.weight)} still count.`),
   ];
-}
-
-/** A row of ticks: one for each moment that took units, taller if it took more. */
-function drawLog(units: readonly { readonly atMs: number; readonly units: number }[], windowMs: number, nowMs: number): SVGElement {
-  const x = scale(nowMs - windowMs, nowMs);
-  const most = Math.max(1, ...units.map((entry) => entry.units));
-  const height = (taken: number): number => 34 + (taken / most) * 46;
-  return timeLine(
-    "log",
-    ...units.map((entry) => svg("path", { class: "tick", d: `M${x(entry.atMs)} ${floor}V${floor - height(entry.units)}` })),
-  );
 }

@@ -1,6 +1,5 @@
 import type { Policy } from "@floodgate/core";
 import { h } from "@floodgate/pages/dom";
-import { onThemeChange, themeAt } from "./draw/theme.js";
 import type { Scale } from "./draw/timeline.js";
 import { type Lane, makeLane } from "./parts/lane.js";
 import { makeTransport } from "./parts/transport.js";
@@ -27,7 +26,6 @@ export interface BoardActions {
 export function makeBoard({ send, setPolicy }: BoardActions): Board {
   const lanes = new Map<string, Lane>();
   let scale: Scale = { startMs: 0, spanMs: 1, windowMs: 1000, limit: undefined };
-  const ended = new AbortController();
   const player = new Player(
     () => scale.spanMs,
     (atMs, playing) => moveTo(atMs, playing),
@@ -45,23 +43,18 @@ export function makeBoard({ send, setPolicy }: BoardActions): Board {
   });
   const list = h("div", { class: "lanes" });
   const element = h("div", { class: "board" }, transport.element, list);
-  let theme: ReturnType<typeof themeAt> | undefined;
 
   const moveTo = (atMs: number, playing: boolean): void => {
-    theme ??= themeAt(element);
-    for (const lane of lanes.values()) lane.drawState(atMs, theme);
+    for (const lane of lanes.values()) lane.show(atMs);
     transport.show(atMs, playing);
-    for (const lane of lanes.values()) lane.say();
   };
   const draw = (): void => {
-    theme = themeAt(element);
-    transport.draw(theme);
-    for (const lane of lanes.values()) lane.draw(theme);
+    transport.draw();
+    for (const lane of lanes.values()) lane.draw();
     moveTo(player.atMs, player.playing);
   };
-  onThemeChange(draw, ended.signal);
-  const watched = new ResizeObserver(draw);
-  watched.observe(element);
+  const resized = new ResizeObserver(draw);
+  resized.observe(element);
   listenToPointer(transport.ruler, element, (fraction) => player.seek(fraction * scale.spanMs));
   listenToKeys(transport.ruler, player, () => scale.spanMs, send);
 
@@ -97,8 +90,7 @@ export function makeBoard({ send, setPolicy }: BoardActions): Board {
     play: () => player.play(),
     close() {
       player.pause();
-      watched.disconnect();
-      ended.abort();
+      resized.disconnect();
     },
   };
 }

@@ -1,29 +1,24 @@
-import type { Policy } from "@floodgate/core";
+import type { Policy, StateView } from "@floodgate/core";
 import { formatDuration } from "@floodgate/core/rules";
 import type { Moment } from "../model/run.js";
-import { drawBucket } from "./bucket.js";
-import { drawLog } from "./log.js";
-import { drawQueue } from "./queue.js";
-import { pictureHeight, pictureWidth, prepared, type Theme } from "./theme.js";
-import { drawWindows } from "./windows.js";
 
-/** Draws the state of a policy as what it is: a bucket, windows, a log or a queue. */
-export function drawPicture(canvas: HTMLCanvasElement, policy: Policy, { view }: Moment, nowMs: number, theme: Theme): void {
-  const context = prepared(canvas, pictureWidth, pictureHeight, theme.font);
-  if (context === undefined) return;
+/** What a picture shows of a policy that remembers nothing: a full bucket, a queue or windows without requests. */
+export function shownView(policy: Policy, { view }: Moment, nowMs: number): StateView {
+  if (view.kind !== "empty") return view;
   switch (policy.algorithm) {
     case "token-bucket":
     case "gcra":
-      drawBucket(context, view.kind === "bucket" ? view.level : policy.quota, policy.quota, theme);
-      break;
+      return { kind: "bucket", level: policy.quota, capacity: policy.quota };
     case "leaky-bucket":
-      drawQueue(context, view.kind === "queue" ? view.length : 0, policy.capacity, theme);
-      break;
+      return { kind: "queue", length: 0, capacity: policy.capacity, drainedAtMs: nowMs };
     case "sliding-window-log":
-      drawLog(context, view.kind === "log" ? view.units : [], policy.windowMs, nowMs, theme);
-      break;
-    default:
-      drawWindows(context, policy, view.kind === "windows" ? view.windows : [], nowMs, theme);
+      return { kind: "log", windowMs: policy.windowMs, limit: policy.limit, units: [], total: 0 };
+    default: {
+      const partMs = policy.algorithm === "fixed-window" ? policy.windowMs : policy.bucketMs;
+      const startMs = Math.floor(nowMs / partMs) * partMs;
+      const windows = [{ startMs, endMs: startMs + partMs, count: 0, weight: 1 }];
+      return { kind: "windows", windowMs: policy.windowMs, limit: policy.limit, windows };
+    }
   }
 }
 

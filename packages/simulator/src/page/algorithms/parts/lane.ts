@@ -1,8 +1,8 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy, formatDuration } from "@floodgate/core/rules";
-import { count, h, say } from "@floodgate/pages/dom";
-import { drawPicture, stateText } from "../draw/picture.js";
-import type { Theme } from "../draw/theme.js";
+import { count, fill, h, say, svg } from "@floodgate/pages/dom";
+import { drawState } from "@floodgate/pages/drawing";
+import { shownView, stateText } from "../draw/picture.js";
 import { drawTimeline, type Scale } from "../draw/timeline.js";
 import { Run } from "../model/run.js";
 import { wordsOf } from "../model/words.js";
@@ -17,11 +17,9 @@ export interface Lane {
   /** Decides all requests again. */
   setRequests(times: readonly number[], scale: Scale): void;
   /** Draws what does not move. */
-  draw(theme: Theme): void;
-  /** Draws the state at a moment. Draw all lanes, then `say` all: text on a canvas waits for the styles of what has changed before it. */
-  drawState(atMs: number, theme: Theme): void;
-  /** Writes what was drawn last. */
-  say(): void;
+  draw(): void;
+  /** Shows the state at a moment. */
+  show(atMs: number): void;
 }
 
 export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lane {
@@ -32,10 +30,10 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
 
   const numbers = h("span", { class: "numbers" });
   const editor = makeEditor(words.title, first, onPolicy);
-  const canvas = h("canvas", { class: "marks", role: "img" });
+  const marks = svg("svg", { class: "marks", role: "img" });
   const frame = h("div", { class: "frame", hidden: true });
-  const timeline = h("div", { class: "timeline" }, canvas, frame, h("div", { class: "veil" }), h("div", { class: "head" }));
-  const picture = h("canvas", { class: "picture", role: "img" });
+  const timeline = h("div", { class: "timeline" }, marks, frame, h("div", { class: "veil" }), h("div", { class: "head" }));
+  const picture = h("div", { class: "picture" });
   const caption = h("figcaption");
   const counts = { allowed: h("b", {}, "0"), limited: h("b", {}, "0"), delayed: h("b", {}, "0") };
   const delayed = h("li", { class: "delayed", hidden: true }, counts.delayed, " delayed");
@@ -71,21 +69,6 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
   };
   setPolicy(first);
 
-  let nowMs = 0;
-  let moment = run.momentAt(nowMs);
-  const write = (): void => {
-    timeline.style.setProperty("--at", String((nowMs - scale.startMs) / scale.spanMs));
-    say(caption, stateText(policy, moment, nowMs));
-    const seen = run.countsAt(nowMs);
-    for (const name of ["allowed", "limited", "delayed"] as const) say(counts[name], count(seen[name]));
-    delayed.hidden = policy.algorithm !== "leaky-bucket";
-    const { limit, windowMs } = scale;
-    mostItem.classList.toggle("over", limit !== undefined && seen.most > limit);
-    say(most, count(seen.most));
-    say(mostText, `most within ${formatDuration(windowMs)}`);
-    moveFrame(frame, policy, scale, nowMs);
-  };
-
   return {
     element,
     timeline,
@@ -94,19 +77,27 @@ export function makeLane(first: Policy, onPolicy: (policy: Policy) => void): Lan
       scale = next;
       run = new Run(policy, times, next.windowMs);
       const all = run.countsAt(Number.POSITIVE_INFINITY);
-      canvas.setAttribute(
+      marks.setAttribute(
         "aria-label",
         `${words.title}, all requests: ${all.allowed} allowed, ${all.limited} limited, at most ${all.most} in any ${formatDuration(next.windowMs)}`,
       );
-      picture.setAttribute("aria-label", `${words.title}: the state at this moment, as below`);
     },
-    draw: (theme) => drawTimeline(canvas, timeline.clientWidth, run, scale, theme),
-    drawState(atMs, theme) {
-      nowMs = Math.floor(scale.startMs + atMs);
-      moment = run.momentAt(nowMs);
-      drawPicture(picture, policy, moment, nowMs, theme);
+    draw: () => fill(marks, ...drawTimeline(run, scale, timeline.clientWidth)),
+    show(atMs) {
+      const nowMs = Math.floor(scale.startMs + atMs);
+      const moment = run.momentAt(nowMs);
+      fill(picture, drawState(shownView(policy, moment, nowMs), nowMs));
+      timeline.style.setProperty("--at", String((nowMs - scale.startMs) / scale.spanMs));
+      say(caption, stateText(policy, moment, nowMs));
+      const seen = run.countsAt(nowMs);
+      for (const name of ["allowed", "limited", "delayed"] as const) say(counts[name], count(seen[name]));
+      delayed.hidden = policy.algorithm !== "leaky-bucket";
+      const { limit, windowMs } = scale;
+      mostItem.classList.toggle("over", limit !== undefined && seen.most > limit);
+      say(most, count(seen.most));
+      say(mostText, `most within ${formatDuration(windowMs)}`);
+      moveFrame(frame, policy, scale, nowMs);
     },
-    say: write,
   };
 }
 

@@ -1,7 +1,5 @@
-import { h, say, svg } from "@floodgate/pages/dom";
-import { clock, drawRuler } from "../draw/ruler.js";
-import type { Theme } from "../draw/theme.js";
-import type { Scale } from "../draw/timeline.js";
+import { fill, h, say, svg } from "@floodgate/pages/dom";
+import { clock, drawRuler, type Scale } from "../draw/timeline.js";
 
 /** Play, pause, speed, send, and the ruler with all requests. It stays in view. */
 export interface Transport {
@@ -10,7 +8,7 @@ export interface Transport {
   show(atMs: number, playing: boolean): void;
   /** Takes a timeline: the speeds that fit, of which it chooses one. */
   setRequests(times: readonly number[], scale: Scale): void;
-  draw(theme: Theme): void;
+  draw(): void;
 }
 
 export interface TransportActions {
@@ -35,7 +33,7 @@ export function makeTransport(actions: TransportActions): Transport {
   const send = h("button", { type: "button", class: "send" }, "Send");
   const speed = h("select", { "aria-label": "Speed" });
   const time = h("span", { class: "time" });
-  const canvas = h("canvas", { class: "marks", "aria-hidden": "true" });
+  const marks = svg("svg", { class: "marks", "aria-hidden": "true" });
   const ruler = h(
     "div",
     {
@@ -45,7 +43,7 @@ export function makeTransport(actions: TransportActions): Transport {
       "aria-label": "Time. Arrows move it, Space plays and pauses, S sends a request.",
       "aria-valuemin": 0,
     },
-    canvas,
+    marks,
     h("div", { class: "veil" }),
     h("div", { class: "head" }),
   );
@@ -84,8 +82,8 @@ export function makeTransport(actions: TransportActions): Transport {
       }
       scale = next;
     },
-    draw(theme) {
-      if (scale !== undefined) drawRuler(canvas, ruler.clientWidth, requests, scale, theme);
+    draw() {
+      if (scale !== undefined) fill(marks, ...drawRuler(requests, scale, ruler.clientWidth));
     },
   };
 }

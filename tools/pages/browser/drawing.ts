@@ -1,0 +1,145 @@
+import { svg } from "./dom.js";
+
+/** The state of a limit, as core tells it. */
+export type State =
+  | { readonly kind: "empty" }
+  | { readonly kind: "bucket"; readonly level: number; readonly capacity: number }
+  | { readonly kind: "windows"; readonly windowMs: number; readonly limit: number; readonly windows: readonly CountedWindow[] }
+  | { readonly kind: "log"; readonly windowMs: number; readonly units: readonly { readonly atMs: number; readonly units: number }[] }
+  | { readonly kind: "queue"; readonly length: number; readonly capacity: number };
+
+export interface CountedWindow {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly count: number;
+  /** The share of it that counts now, from 0 to 1. */
+  readonly weight: number;
+}
+
+/** Draws a state as what it is: a bucket, windows, a log or a queue. Undefined if nothing is remembered. `drawing.css` has its look. */
+export function drawState(state: State, nowMs: number): SVGElement | undefined {
+  switch (state.kind) {
+    case "empty":
+      return undefined;
+    case "bucket":
+      return drawBucket(state.level, state.capacity);
+    case "windows":
+      return drawWindows(state.windows, state.limit, state.windowMs, nowMs);
+    case "log":
+      return drawLog(state.units, state.windowMs, nowMs);
+    case "queue":
+      return state.capacity <= drawnPlaces ? drawPlaces(state.length, state.capacity) : drawBar(state.length, state.capacity);
+  }
+}
+
+function drawing(name: string, viewBox: string, ...children: (Element | undefined)[]): SVGElement {
+  const stretched = name.startsWith("wide") && "none";
+  return svg("svg", { viewBox, class: `drawing ${name}`, "aria-hidden": "true", preserveAspectRatio: stretched }, ...children);
+}
+
+const path = (name: string, d: string): SVGElement => svg("path", { class: name, d });
+
+const top = { y: 10, left: 8, right: 112 };
+const bottom = { y: 122, left: 22, right: 98 };
+
+/** A bucket, filled to its level. It is marked for each unit if there are few. */
+function drawBucket(level: number, capacity: number): SVGElement {
+  const full = Math.min(1, Math.max(0, capacity === 0 ? 0 : level / capacity));
+  const heightAt = (share: number): number => bottom.y - share * (bottom.y - top.y);
+  const edge = (side: "left" | "right", share: number): number => bottom[side] + share * (top[side] - bottom[side]);
+  const marks = capacity <= 12 ? capacity - 1 : 3;
+  const held = `M${edge("left", full)} ${heightAt(full)}H${edge("right", full)}L${bottom.right} ${bottom.y}H${bottom.left}Z`;
+  return drawing(
+    "bucket",
+    "0 0 120 130",
+    full === 0 ? undefined : path("held", held),
+    ...Array.from({ length: marks }, (_, i) => (i + 1) / (marks + 1)).map((at) => path("mark", `M${edge("right", at)} ${heightAt(at)}h-9`)),
+    path("wall", `M${top.left} ${top.y}L${bottom.left} ${bottom.y}H${bottom.right}L${top.right} ${top.y}`),
+  );
+}
+
+const drawnPlaces = 40;
+const size = 22;
+const gap = 5;
+const perRow = 10;
+
+/** The places of a queue, the first to leave on the right. */
+function drawPlaces(length: number, capacity: number): SVGElement {
+  const span = Math.min(perRow, capacity) * (size + gap) - gap;
+  const places = Array.from({ length: capacity }, (_, place) => ({
+    class: place < length ? "held" : "free",
+    x: span - size - (place % perRow) * (size + gap),
+    y: Math.floor(place / perRow) * (size + gap),
+    width: size,
+    height: size,
+    rx: 5,
+  }));
+  return queue(span, Math.ceil(capacity / perRow) * (size + gap) - gap, ...places.map((place) => svg("rect", place)));
+}
+
+/** A queue with many places. */
+function drawBar(length: number, capacity: number): SVGElement {
+  const width = 340;
+  const filled = Math.min(1, length / capacity) * width;
+  return queue(
+    width,
+    size,
+    svg("rect", { class: "free", x: 0, y: 0, width, height: size, rx: 5 }),
+    filled === 0 ? undefined : svg("rect", { class: "held", x: width - filled, y: 0, width: filled, height: size, rx: 5 }),
+  );
+}
+
+function queue(width: number, height: number, ...places: (Element | undefined)[]): SVGElement {
+  const arrow = path("arrow", `M${width + 5} ${size / 2}h12m-5 -5l5 5l-5 5`);
+  return drawing("queue", `-2 -2 ${width + 24} ${height + 4}`, ...places, arrow);
+}
+
+const wide = 360;
+const floor = 96;
+const highest = 12;
+
+/** Where a moment is on the time line, from the left. */
+function scale(fromMs: number, toMs: number): (atMs: number) => number {
+  return (atMs) => ((Math.min(toMs, Math.max(fromMs, atMs)) - fromMs) / (toMs - fromMs || 1)) * wide;
+}
+
+function timeLine(name: string, ...children: (Element | undefined)[]): SVGElement {
+  return drawing(`wide ${name}`, `-2 0 ${wide + 4} ${floor + 8}`, ...children, path("wall", `M0 ${floor}H${wide}`));
+}
+
+/** The stretch of time that a drawing shows: a whole window at least, and now. Windows that counted nothing are not in the list. */
+export function stretchOf(windows: readonly CountedWindow[], windowMs: number, nowMs: number): readonly [fromMs: number, toMs: number] {
+  const toMs = Math.max(nowMs, ...windows.map(({ endMs }) => endMs));
+  return [Math.min(toMs - windowMs, ...windows.map(({ startMs }) => startMs)), toMs];
+}
+
+/** Windows side by side: the outline is what each has counted, the filled part is what counts now. The dashed line is the limit. */
+function drawWindows(windows: readonly CountedWindow[], limit: number, windowMs: number, nowMs: number): SVGElement {
+  const x = scale(...stretchOf(windows, windowMs, nowMs));
+  const most = Math.max(limit, ...windows.map(({ count }) => count), 1);
+  const y = (count: number): number => floor - (count / most) * (floor - highest);
+  const box = ({ startMs, endMs }: CountedWindow, count: number, name: string): Element | undefined => {
+    const width = Math.max(1, x(endMs) - x(startMs) - 2);
+    return count <= 0 ? undefined : svg("rect", { class: name, x: x(startMs) + 1, y: y(count), width, height: floor - y(count) });
+  };
+  return timeLine(
+    "windows",
+    ...windows.flatMap((window) => [box(window, window.count, "counted"), box(window, window.count * window.weight, "held")]),
+    path(
+      "edge",
+      windows
+        .map(({ startMs }) => `M${x(startMs)} ${highest}V${floor}`)
+        .slice(1)
+        .join(""),
+    ),
+    path("limit", `M0 ${y(limit)}H${wide}`),
+    path("now", `M${x(nowMs)} ${highest - 8}V${floor + 6}`),
+  );
+}
+
+/** A row of ticks: one for each moment that took units, taller if it took more. */
+function drawLog(units: readonly { readonly atMs: number; readonly units: number }[], windowMs: number, nowMs: number): SVGElement {
+  const x = scale(nowMs - windowMs, nowMs);
+  const most = Math.max(1, ...units.map((entry) => entry.units));
+  return timeLine("log", path("tick", units.map((entry) => `M${x(entry.atMs)} ${floor}v${-34 - (entry.units / most) * 46}`).join("")));
+}
