@@ -64,7 +64,7 @@ function askFor(queues: CommandQueues, group: readonly KeyedCheck[], timeoutMs: 
 /** Also drops cached rejections that saw the charge: the next request may pass. */
 function refund(queues: CommandQueues, { known, key, redisKey }: KeyedCheck, decision: Decision, timeoutMs: number): Promise<unknown> {
   const done = queues.ask(new Settle(known, redisKey, asCharge(decision), 0, timeoutMs));
-  known.denied?.forget(key, done);
+  known.denied?.forget(known.suffix, key, done);
   return done;
 }
 

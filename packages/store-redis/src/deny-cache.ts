@@ -1,7 +1,9 @@
-import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type Limit } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Clock, copyWith, type Decision } from "@floodgate/core/store";
+import { LRUCache } from "lru-cache";
+import type { KnownLimit } from "./limits.js";
 
 export interface DenyCacheOptions {
-  /** The most keys to cache per limit. */
+  /** The most states to cache: keys, each counted once for each limit that rejects it. */
   readonly maxKeys: number;
   /** How long a state is used. Refunds and resets by other processes are noticed after at most this time. */
   readonly maxAgeMs: number;
@@ -24,60 +26,99 @@ export interface DeniedState {
 }
 
 interface KnownState extends DeniedState {
+  /** The end of the state's Redis key. */
+  readonly suffix: string;
   /** Whether the key may have more left by now. Then the state cannot reject, but may be shown beside another limit's rejection. */
   doubtful: boolean;
+  /** The state of the same key under another limit. */
+  next: KnownState | undefined;
 }
+
+/** A limit as the cache knows it. */
+type CachedLimit = Pick<KnownLimit, "limit" | "suffix" | "deniedMs">;
 
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
 
 /**
- * Caches the states of rejected keys, and repeats Redis's decision on them with core's algorithm. A rejection computed this way is
- * certain, because usage in Redis only grows: unless the key is reset or refunded, or a plan with a faster bucket charges it. Changes
- * by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. So a key under attack costs one round trip a
- * second. Limits beside the rejecting one show their last known numbers.
+ * Caches the states of rejected keys for all limits of a store, and repeats Redis's decision on them with core's algorithm. A rejection
+ * computed this way is certain, because usage in Redis only grows: unless the key is reset or refunded, or a plan with a faster bucket
+ * charges it. Changes by this process invalidate the cache; changes by others are noticed after `maxAgeMs`. So a key under attack costs one
+ * round trip a second. Limits beside the rejecting one show their last known numbers.
  */
 export class DenyCache {
   readonly #options: DenyCacheOptions;
-  readonly #states = new Map<string, KnownState>();
-  /** Keys with resets or refunds in flight, and how many. States read meanwhile may be older than those. */
+  /** By key, in order of age: reading a state does not move it. */
+  readonly #states: LRUCache<string, KnownState>;
+  /** Resets and refunds in flight, by the suffix or the name that they concern and the key. States read meanwhile may be older than those. */
   readonly #forgetting = new Map<string, number>();
 
   constructor(options: DenyCacheOptions) {
     this.#options = options;
+    this.#states = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: lengthOf });
   }
 
-  add(key: string, state: DeniedState): void {
-    // Delete first, so that the key becomes the newest.
-    this.#states.delete(key);
-    this.#makeRoom(state);
+  add({ limit, suffix }: CachedLimit, key: string, state: DeniedState): void {
+    const forgotten =
+      this.#forgetting.size > 0 && (this.#forgetting.has(`${suffix} ${key}`) || this.#forgetting.has(`:${limit.name} ${key}`));
+    let next: KnownState | undefined;
+    for (let other = this.#states.peek(key); other !== undefined; other = other.next) {
+      // A copy, because the cache knows the length of what it holds.
+      if (other.suffix !== suffix && this.#ageMs(other, state) <= this.#options.maxAgeMs) next = { ...other, next };
+    }
     // No object spread: V8 reads such objects much more slowly, and this one is read for each request of a key under attack.
     const { cells, spare, blockedUntilMs, atMs, sentMs, receivedMs } = state;
-    this.#states.set(key, { cells, spare, blockedUntilMs, atMs, sentMs, receivedMs, doubtful: this.#forgetting.has(key) });
+    this.#states.set(key, { suffix, cells, spare, blockedUntilMs, atMs, sentMs, receivedMs, doubtful: forgotten, next });
+    for (const oldest of this.#states.rvalues()) {
+      if (this.#ageMs(oldest as KnownState, state) <= this.#options.maxAgeMs) return;
+      this.#states.pop();
+    }
+  }
+
+  #ageMs(state: DeniedState, newest: DeniedState): number {
+    return this.#options.clock === undefined ? newest.receivedMs - state.receivedMs : newest.atMs - state.atMs;
+  }
+
+  #find(suffix: string, key: string): KnownState | undefined {
+    if (this.#states.size === 0) return undefined;
+    let state = this.#states.peek(key);
+    while (state !== undefined && state.suffix !== suffix) state = state.next;
+    return state;
   }
 
   /** Stops rejecting by the cached state of a key. */
-  doubt(key: string): void {
-    if (this.#states.size === 0) return;
-    const state = this.#states.get(key);
+  doubt(suffix: string, key: string): void {
+    const state = this.#find(suffix, key);
     if (state !== undefined) state.doubtful = true;
   }
 
-  /** Stops rejecting by states of a key that are read before `done` has settled. */
-  forget(key: string, done: Promise<unknown>): void {
-    this.doubt(key);
-    this.#forgetting.set(key, (this.#forgetting.get(key) ?? 0) + 1);
+  /** Stops rejecting by the state of a key that is read before `done` has settled. */
+  forget(suffix: string, key: string, done: Promise<unknown>): void {
+    this.doubt(suffix, key);
+    this.#noteForgetting(`${suffix} ${key}`, done);
+  }
+
+  /** The same for the states of a key under all limits of a name. */
+  forgetName(name: string, key: string, done: Promise<unknown>): void {
+    for (let state = this.#states.peek(key); state !== undefined; state = state.next) {
+      if (state.suffix.slice(0, state.suffix.lastIndexOf(":")) === `:${name}`) state.doubtful = true;
+    }
+    this.#noteForgetting(`:${name} ${key}`, done);
+  }
+
+  #noteForgetting(id: string, done: Promise<unknown>): void {
+    this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
     const end = (): void => {
-      const left = (this.#forgetting.get(key) as number) - 1;
-      if (left === 0) this.#forgetting.delete(key);
-      else this.#forgetting.set(key, left);
+      const left = (this.#forgetting.get(id) as number) - 1;
+      if (left === 0) this.#forgetting.delete(id);
+      else this.#forgetting.set(id, left);
     };
     done.then(end, end);
   }
 
   /** The decision if Redis is certain to reject; otherwise undefined. */
-  rejection(limit: Limit, key: string, cost: number): Decision | undefined {
-    const decision = this.look(limit, key, cost);
+  rejection(known: CachedLimit, key: string, cost: number): Decision | undefined {
+    const decision = this.look(known, key, cost);
     return decision?.allowed === false ? decision : undefined;
   }
 
@@ -85,11 +126,10 @@ export class DenyCache {
    * Decides a request by the cached state; undefined if there is none or its wait is inexact. A returned rejection is certain.
    * Uncertain rejections return allowed, or undefined if `certain`.
    */
-  look(limit: Limit, key: string, cost: number, certain = false): Decision | undefined {
-    if (this.#states.size === 0) return undefined;
-    const state = this.#states.get(key);
+  look({ limit, suffix, deniedMs }: CachedLimit, key: string, cost: number, certain = false): Decision | undefined {
+    const state = this.#find(suffix, key);
     if (state === undefined || (certain && state.doubtful)) return undefined;
-    const { clock, maxAgeMs } = this.#options;
+    const { clock } = this.#options;
     let nowMs: number;
     let slackMs = 0;
     if (clock === undefined) {
@@ -101,10 +141,7 @@ export class DenyCache {
     } else {
       nowMs = clock();
     }
-    if (nowMs < state.atMs || nowMs - state.atMs > maxAgeMs) {
-      this.#states.delete(key);
-      return undefined;
-    }
+    if (nowMs < state.atMs || nowMs - state.atMs > deniedMs) return undefined;
     const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, false);
     const blockedMs = state.blockedUntilMs - nowMs;
     if (blockedMs > slackMs && !state.doubtful) {
@@ -115,19 +152,16 @@ export class DenyCache {
       return certain ? undefined : copyWith(decision, { allowed: true, retryAfterMs: 0 });
     return isRough(limit, state, cost) ? undefined : decision;
   }
+}
 
-  /** Evicts states that are too old, and the oldest if there are too many. The map is in order of age. */
-  #makeRoom(newest: DeniedState): void {
-    const { clock, maxAgeMs, maxKeys } = this.#options;
-    for (const [key, { atMs, receivedMs }] of this.#states) {
-      const ageMs = clock === undefined ? newest.receivedMs - receivedMs : newest.atMs - atMs;
-      if (ageMs <= maxAgeMs && this.#states.size < maxKeys) return;
-      this.#states.delete(key);
-    }
-  }
+/** The number of states of a key. */
+function lengthOf(first: KnownState): number {
+  let length = 0;
+  for (let state: KnownState | undefined = first; state !== undefined; state = state.next) length++;
+  return length;
 }
 
 /** Whether the entry that a request waits for may be among the merged entries of a log. Then its wait would be too short. */
-function isRough({ policy }: Limit, { cells, spare }: DeniedState, cost: number): boolean {
+function isRough({ policy }: KnownLimit["limit"], { cells, spare }: DeniedState, cost: number): boolean {
   return policy.algorithm === "sliding-window-log" && (cells[2] as number) > wholeLog && policy.quota - cost !== spare;
 }

@@ -15,6 +15,8 @@ export interface KnownLimit {
   readonly blockSuffix: string;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
+  /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
+  readonly deniedMs: number;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
   readonly lease: LeaseTable<KnownLimit> | undefined;
 }
@@ -43,21 +45,19 @@ export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost:
 
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
-  readonly #denyCache: DenyCacheOptions | undefined;
+  /** The cache of rejected keys, shared by all limits. */
+  readonly denied: DenyCache | undefined;
+  readonly #deniedMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
-  /** By suffix and age. A cache is collected with the last limit that uses it, because rules may change. */
-  readonly #denied = new Map<string, WeakRef<DenyCache>>();
-  readonly #gone = new FinalizationRegistry<string>((id) => {
-    if (this.#denied.get(id)?.deref() === undefined) this.#denied.delete(id);
-  });
   /** The last two lookups: most requests use the same limit, or the same two. */
   #last: KnownLimit | undefined;
   #other: KnownLimit | undefined;
 
   /** @param leaseMs how long leases live; undefined if only limits lease that say so. */
   constructor(denyCache: DenyCacheOptions | undefined, leaseMs?: number) {
-    this.#denyCache = denyCache;
+    this.denied = denyCache && new DenyCache(denyCache);
+    this.#deniedMs = denyCache?.maxAgeMs ?? 0;
     this.#leaseMs = leaseMs;
   }
 
@@ -70,18 +70,6 @@ export class KnownLimits {
     return known;
   }
 
-  /** Invalidates the deny caches of a key under all limits of a name. */
-  forget(name: string, key: string, done: Promise<unknown>): void {
-    for (const [id, denied] of this.#denied) {
-      if (id.slice(0, id.lastIndexOf(":")) === `:${name}`) denied.deref()?.forget(key, done);
-    }
-  }
-
-  /** Invalidates the deny caches of a key under all limits that share its count: those that lease have their own. */
-  forgetState(suffix: string, key: string, done: Promise<unknown>): void {
-    for (const [id, denied] of this.#denied) if (id.startsWith(`${suffix} `)) denied.deref()?.forget(key, done);
-  }
-
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
     const lifeMs = lifeOf(limit, this.#leaseMs);
@@ -90,28 +78,13 @@ export class KnownLimits {
       policy: argumentsOf(limit.policy),
       suffix,
       blockSuffix: blockSuffix(limit.name),
-      denied: this.#deniedOf(limit, suffix, lifeMs),
+      // With countRejected each rejection must reach Redis.
+      denied: limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
+      deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
       lease: undefined,
     };
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);
     this.#known.set(limit, known);
     return known;
-  }
-
-  /**
-   * With countRejected there is no cache, because each rejection must reach Redis. Units that other processes give back end a rejection, so
-   * with leases it is used for a life at most.
-   */
-  #deniedOf({ policy, algorithm }: Limit, suffix: string, lifeMs: number = Number.POSITIVE_INFINITY): DenyCache | undefined {
-    if (this.#denyCache === undefined || algorithm.countsRejected?.(policy)) return undefined;
-    const maxAgeMs = Math.min(this.#denyCache.maxAgeMs, lifeMs);
-    // A kind of state has no space.
-    const id = `${suffix} ${maxAgeMs}`;
-    const known = this.#denied.get(id)?.deref();
-    if (known !== undefined) return known;
-    const denied = new DenyCache({ ...this.#denyCache, maxAgeMs });
-    this.#denied.set(id, new WeakRef(denied));
-    this.#gone.register(denied, id);
-    return denied;
   }
 }

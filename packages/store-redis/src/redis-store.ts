@@ -31,7 +31,7 @@ export interface RedisStoreOptions {
   clock?: Clock;
   /**
    * Whether this process rejects a key without a round trip after Redis has rejected it, while that is certain. Default true.
-   * `maxKeys`: the most cached keys per limit (default 10,000). `maxAgeMs`: how long to use a rejection (default 1000); a reset, unblock or refund
+   * `maxKeys`: the most cached keys, each counted once for each limit that rejects it (default 100,000, of about 500 bytes each). `maxAgeMs`: how long to use a rejection (default 1000); a reset, unblock or refund
    * by another process is noticed after at most this time.
    */
   denyCache?: boolean | { maxKeys?: number; maxAgeMs?: number };
@@ -104,7 +104,7 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const leased = known.lease && this.#leases.spend(known.lease, key, cost, timeoutMs);
     if (leased !== undefined) return leased;
-    const rejection = known.denied?.rejection(limit, key, cost);
+    const rejection = known.denied?.rejection(known, key, cost);
     if (rejection !== undefined) {
       activeListener()?.({ type: "deny-cache-hit", name: limit.name });
       return rejection;
@@ -201,7 +201,7 @@ function knownRejection(checks: readonly KeyedCheck[]): Decision[] | undefined {
   const decisions: Decision[] = [];
   for (const { known, key, cost, dryRun } of checks) {
     // A dry-run limit must be certain: its decision says whether the key is banned, for example.
-    const decision = known.denied?.look(known.limit, key, cost, dryRun);
+    const decision = known.denied?.look(known, key, cost, dryRun);
     if (decision === undefined) return undefined;
     decisions.push(decision);
   }
@@ -239,9 +239,9 @@ function checkLease(where: string, option: unknown = false): number | undefined 
 function checkDenyCache(where: string, option: unknown): PartOptions["denyCache"] {
   if (option === false) return undefined;
   const { maxKeys, maxAgeMs } = option === true ? {} : (option as { maxKeys?: number; maxAgeMs?: number });
-  if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 10_000 }");
+  if (option !== true) checkOptions(`${where}: denyCache`, option, ["maxKeys", "maxAgeMs"], "denyCache: { maxKeys: 100_000 }");
   return {
-    maxKeys: maxKeys === undefined ? 10_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 10_000),
+    maxKeys: maxKeys === undefined ? 100_000 : wholeNumber(where, "denyCache.maxKeys", maxKeys, 1, 100_000),
     maxAgeMs: maxAgeMs === undefined ? 1000 : wholeNumber(where, "denyCache.maxAgeMs", maxAgeMs, 1, 1000),
   };
 }

@@ -74,7 +74,7 @@ export class Scope {
 
   /** Ends the cached rejections of a key under all limits that share its count. */
   forgetDenied<T>(suffix: string, key: string, done: Promise<T>): Promise<T> {
-    for (const { parts } of this.#parts) parts.limits.forgetState(suffix, key, done);
+    for (const { parts } of this.#parts) parts.limits.denied?.forget(suffix, key, done);
     return done;
   }
 
@@ -82,7 +82,7 @@ export class Scope {
   forgetName<T>(name: string, key: string, change: () => Promise<T>): Promise<T> {
     for (const { parts } of this.#parts) parts.leases.forgetName(name, key);
     const done = change();
-    for (const { parts } of this.#parts) parts.limits.forget(name, key, done);
+    for (const { parts } of this.#parts) parts.limits.denied?.forgetName(name, key, done);
     return done;
   }
 }

@@ -113,8 +113,8 @@ export abstract class Step<T = unknown> implements Waiter {
       if (!explains(state, decision, known.limit, reply.nowMs)) return;
       const spare = decision.limit - decision.cost;
       const { nowMs: atMs, sentMs, receivedMs } = reply;
-      known.denied.add(key, { cells: state, spare, blockedUntilMs: atMs + blockedMs, atMs, sentMs, receivedMs });
-    } else if (decision.allowed) known.denied.doubt(key);
+      known.denied.add(known, key, { cells: state, spare, blockedUntilMs: atMs + blockedMs, atMs, sentMs, receivedMs });
+    } else if (decision.allowed) known.denied.doubt(known.suffix, key);
   }
 }
 
@@ -159,7 +159,7 @@ export class Consume extends Step<Decision> {
 
   protected accept(reply: Reply): Decision {
     if (this.#passed !== undefined) {
-      this.known.denied?.doubt(this.key);
+      this.known.denied?.doubt(this.known.suffix, this.key);
       return this.#passed;
     }
     const decided = this.#decided as DecisionReply;

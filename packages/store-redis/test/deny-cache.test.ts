@@ -163,6 +163,34 @@ describe("a rejected key", () => {
     expect(trips).toEqual([0, 0, 0, 1, 1]);
   });
 
+  it("shares maxKeys with all limits of its store", async () => {
+    const store = await storeOf({ denyCache: { maxKeys: 3, maxAgeMs: patienceMs } });
+    const limits = [limitOf(yearly(1)), limitOf(yearly(1)), limitOf(yearly(1))] as const;
+    const denied = [
+      [limits[0], "a"],
+      [limits[1], "a"],
+      [limits[0], "b"],
+      [limits[2], "c"],
+    ] as const;
+    for (const [limit, key] of denied) for (let i = 0; i < 2; i++) await store.consume(limit, key);
+    const trips: number[] = [];
+    for (const [limit, key] of [...denied].reverse()) trips.push(await runsDuring(server, () => store.consume(limit, key)));
+    // Both states of the oldest key have gone.
+    expect(trips).toEqual([0, 0, 1, 1]);
+  });
+
+  it("is cached beside 20,000 others", async () => {
+    const store = await storeOf({ denyCache: { maxAgeMs: 60_000 } });
+    const limit = limitOf(yearly(1));
+    const all = Array.from({ length: 20_000 }, (_, i) => `client-${i}`);
+    for (let i = 0; i < 2; i++) await Promise.all(all.map((key) => store.consume(limit, key)));
+    const runs = await runsDuring(server, async () => {
+      const again = await Promise.all(all.map((key) => store.consume(limit, key)));
+      expect(again.every(({ allowed }) => !allowed)).toBe(true);
+    });
+    expect(runs).toBe(0);
+  });
+
   it("always asks Redis with countRejected, or with the cache off", async () => {
     const countsRejected = limitOf(slidingWindowLog({ limit: 1, window: "1h", countRejected: true }));
     for (const [store, limit] of [
@@ -301,7 +329,7 @@ describe("the deny cache frees memory", () => {
   let names = 0;
 
   it.each<[string, RedisStoreOptions, () => Limit]>([
-    ["once their limit is gone, as rules come and go", {}, () => limitOf(yearly(1))],
+    ["of the oldest states beyond maxKeys, as rules come and go", { denyCache: { maxKeys: 100 } }, () => limitOf(yearly(1))],
     [
       "of states older than maxAgeMs, as keys come and go",
       { clock, denyCache: { maxAgeMs: 1000 } },

@@ -143,7 +143,7 @@ export class Leases {
       const charge = asCharge(decision);
       const { id } = fetch;
       const grant = grantOf(policy, lifeMs, { id, units, charge, remaining, resetAfterMs, processes, sentMs, sentWallMs });
-      known.denied?.doubt(key);
+      known.denied?.doubt(known.suffix, key);
       this.#release(table, key, lease, lease.granted(fetch, grant, now, restMs));
       this.#wakeAt(grant.untilMs, now.ms);
     }
@@ -203,7 +203,7 @@ export class Leases {
     const ended = new Promise<void>((done) => {
       this.#askEnd({ table, key, lease, id, spent, untilMs: performance.now() + keptMs, done });
     });
-    table.known.denied?.forget(key, ended);
+    table.known.denied?.forget(table.known.suffix, key, ended);
   }
 
   /** Redis keeps a record of the lease until it has ended it. So this may be sent as often as it takes, by a library too. */
