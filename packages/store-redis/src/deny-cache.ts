@@ -1,6 +1,5 @@
-import { blockedDecision, type Cells, type Clock, copyWith, type Decision } from "@floodgate/core/store";
+import { blockedDecision, type Cells, type Clock, copyWith, type Decision, type Limit } from "@floodgate/core/store";
 import { LRUCache } from "lru-cache";
-import type { KnownLimit } from "./limits.js";
 
 export interface DenyCacheOptions {
   /** The most states to cache: keys, each counted once for each limit that rejects it. */
@@ -35,7 +34,13 @@ interface KnownState extends DeniedState {
 }
 
 /** A limit as the cache knows it. */
-type CachedLimit = Pick<KnownLimit, "limit" | "suffix" | "deniedMs">;
+export interface CachedLimit {
+  readonly limit: Limit;
+  /** The end of its Redis keys. Limits with the same suffix share their counts. */
+  readonly suffix: string;
+  /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
+  readonly deniedMs: number;
+}
 
 /** Entries of a log that arrive exact; of a longer log, only the entry that is waited for is exact too (see lua/sliding-window-log.lua). */
 const wholeLog = 8;
@@ -162,6 +167,6 @@ function lengthOf(first: KnownState): number {
 }
 
 /** Whether the entry that a request waits for may be among the merged entries of a log. Then its wait would be too short. */
-function isRough({ policy }: KnownLimit["limit"], { cells, spare }: DeniedState, cost: number): boolean {
+function isRough({ policy }: Limit, { cells, spare }: DeniedState, cost: number): boolean {
   return policy.algorithm === "sliding-window-log" && (cells[2] as number) > wholeLog && policy.quota - cost !== spare;
 }

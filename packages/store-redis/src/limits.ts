@@ -1,22 +1,17 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
-import { DenyCache, type DenyCacheOptions } from "./deny-cache.js";
+import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
 import { blockSuffix, hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
 
 /** A limit, prepared for sending. */
-export interface KnownLimit {
-  readonly limit: Limit;
+export interface KnownLimit extends CachedLimit {
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
-  /** The end of its Redis keys. Limits with the same suffix share their counts. */
-  readonly suffix: string;
   /** The end of the Redis keys of its blocks. Limits of the same name share their blocks. */
   readonly blockSuffix: string;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
-  /** How long a cached rejection is used. Units that other processes give back end a rejection, so with leases it is a life at most. */
-  readonly deniedMs: number;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
   readonly lease: LeaseTable<KnownLimit> | undefined;
 }
