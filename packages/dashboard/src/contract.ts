@@ -16,6 +16,8 @@
 // JSON has no Infinity: a wait that never ends is null.
 // Every text (names, keys, reasons) may hold anything that a client sent. Write it with `textContent`, never as markup.
 
+import type { StateView } from "@floodgate/core";
+
 /**
  * What became of a request under one rule. They exclude each other, so they can be stacked. `exempt`: the rule did not count it, because its
  * client is exempt, or because it has no key and the rule says "skip". `missing-key`: rejected because it has no key.
@@ -283,32 +285,8 @@ export interface PolicyState {
   /** In words, as `RuleInfo.policy`. */
   readonly policy: string;
   readonly algorithm: string;
-  readonly state: LimitState;
+  readonly state: StateView;
 }
-
-/** A state as what it is. */
-export type LimitState =
-  /** Nothing is remembered: the whole limit is free. */
-  | { readonly kind: "empty" }
-  /** `level` units are left of `capacity`. `refillsAtMs`: when the next refill of an interval bucket comes. Below 0: in debt. */
-  | { readonly kind: "bucket"; readonly level: number; readonly capacity: number; readonly refillsAtMs?: number }
-  /** Windows or sub-windows, oldest first. `weight` is the share of `count` that counts now, from 0 to 1. */
-  | {
-      readonly kind: "windows";
-      readonly windowMs: number;
-      readonly limit: number;
-      readonly windows: readonly { readonly startMs: number; readonly endMs: number; readonly count: number; readonly weight: number }[];
-    }
-  /** Units with the time they were taken, newest last, at most 1000 entries. `total` counts all of them. */
-  | {
-      readonly kind: "log";
-      readonly windowMs: number;
-      readonly limit: number;
-      readonly units: readonly { readonly atMs: number; readonly units: number }[];
-      readonly total: number;
-    }
-  /** `length` of `capacity` places are taken. The queue is empty at `drainedAtMs`. */
-  | { readonly kind: "queue"; readonly length: number; readonly capacity: number; readonly drainedAtMs: number };
 
 /** Every answer with a status of 400 or more, once the caller is authorized. */
 export interface Problem {

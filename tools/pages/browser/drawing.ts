@@ -1,23 +1,11 @@
+import type { StateView } from "@floodgate/core";
 import { svg } from "./dom.js";
 
-/** The state of a limit, as core tells it. */
-export type State =
-  | { readonly kind: "empty" }
-  | { readonly kind: "bucket"; readonly level: number; readonly capacity: number }
-  | { readonly kind: "windows"; readonly windowMs: number; readonly limit: number; readonly windows: readonly CountedWindow[] }
-  | { readonly kind: "log"; readonly windowMs: number; readonly units: readonly { readonly atMs: number; readonly units: number }[] }
-  | { readonly kind: "queue"; readonly length: number; readonly capacity: number };
-
-export interface CountedWindow {
-  readonly startMs: number;
-  readonly endMs: number;
-  readonly count: number;
-  /** The share of it that counts now, from 0 to 1. */
-  readonly weight: number;
-}
+type Windows = Extract<StateView, { kind: "windows" }>["windows"];
+type Units = Extract<StateView, { kind: "log" }>["units"];
 
 /** Draws a state as what it is: a bucket, windows, a log or a queue. Undefined if nothing is remembered. `drawing.css` has its look. */
-export function drawState(state: State, nowMs: number): SVGElement | undefined {
+export function drawState(state: StateView, nowMs: number): SVGElement | undefined {
   switch (state.kind) {
     case "empty":
       return undefined;
@@ -108,17 +96,17 @@ function timeLine(name: string, ...children: (Element | undefined)[]): SVGElemen
 }
 
 /** The stretch of time that a drawing shows: a whole window at least, and now. Windows that counted nothing are not in the list. */
-export function stretchOf(windows: readonly CountedWindow[], windowMs: number, nowMs: number): readonly [fromMs: number, toMs: number] {
+export function stretchOf(windows: Windows, windowMs: number, nowMs: number): readonly [fromMs: number, toMs: number] {
   const toMs = Math.max(nowMs, ...windows.map(({ endMs }) => endMs));
   return [Math.min(toMs - windowMs, ...windows.map(({ startMs }) => startMs)), toMs];
 }
 
 /** Windows side by side: the outline is what each has counted, the filled part is what counts now. The dashed line is the limit. */
-function drawWindows(windows: readonly CountedWindow[], limit: number, windowMs: number, nowMs: number): SVGElement {
+function drawWindows(windows: Windows, limit: number, windowMs: number, nowMs: number): SVGElement {
   const x = scale(...stretchOf(windows, windowMs, nowMs));
   const most = Math.max(limit, ...windows.map(({ count }) => count), 1);
   const y = (count: number): number => floor - (count / most) * (floor - highest);
-  const box = ({ startMs, endMs }: CountedWindow, count: number, name: string): Element | undefined => {
+  const box = ({ startMs, endMs }: Windows[number], count: number, name: string): Element | undefined => {
     const width = Math.max(1, x(endMs) - x(startMs) - 2);
     return count <= 0 ? undefined : svg("rect", { class: name, x: x(startMs) + 1, y: y(count), width, height: floor - y(count) });
   };
@@ -138,7 +126,7 @@ function drawWindows(windows: readonly CountedWindow[], limit: number, windowMs:
 }
 
 /** A row of ticks: one for each moment that took units, taller if it took more. */
-function drawLog(units: readonly { readonly atMs: number; readonly units: number }[], windowMs: number, nowMs: number): SVGElement {
+function drawLog(units: Units, windowMs: number, nowMs: number): SVGElement {
   const x = scale(nowMs - windowMs, nowMs);
   const most = Math.max(1, ...units.map((entry) => entry.units));
   return timeLine("log", path("tick", units.map((entry) => `M${x(entry.atMs)} ${floor}v${-34 - (entry.units / most) * 46}`).join("")));

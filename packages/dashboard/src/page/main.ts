@@ -1,5 +1,5 @@
 import { fill, foreign, h } from "@floodgate/pages/dom";
-import { timeZone } from "./format.js";
+import { timeZone } from "@floodgate/pages/format";
 import { Model } from "./model.js";
 import { answer } from "./sections/answer.js";
 import { bursts } from "./sections/bursts.js";

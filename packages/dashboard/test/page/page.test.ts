@@ -64,7 +64,7 @@ describe("the page", () => {
     const page = await browser.open(app.port);
     await app.send(5);
     await expect.poll(() => rowOf(page, "Live")).toEqual(["5", "1 (20\u00a0%)"]);
-    expect(await page.textContent("h1")).toMatch(/^[\d,]+ requests? rejected$/);
+    expect(await page.textContent("h1")).toMatch(/^[\d,]+\srequests? rejected$/);
     await hide(page, true);
     await page.waitForSelector(".bar .state:text-is('Paused')");
     await app.send(3);

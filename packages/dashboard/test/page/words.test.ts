@@ -1,7 +1,7 @@
 import { visible } from "@floodgate/pages/dom";
+import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import type { History } from "../../src/contract.js";
-import { duration, latency, percent, rate } from "../../src/page/format.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
 import { keyOf } from "../../src/page/key/name.js";
 

@@ -1,7 +1,7 @@
 import { foreign, h } from "@floodgate/pages/dom";
+import { moment } from "@floodgate/pages/format";
 import type { KeyName, KeyRuleState } from "../../contract.js";
 import { block, reset, unblock } from "../api.js";
-import { moment } from "../format.js";
 
 const lengths = [
   { text: "1 minute", ms: 60_000 },

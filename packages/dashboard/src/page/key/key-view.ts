@@ -1,7 +1,7 @@
 import { fill, foreign, h, say } from "@floodgate/pages/dom";
+import { plural } from "@floodgate/pages/format";
 import type { KeyAnswer, KeyName, KeyQuery, KeyRuleState } from "../../contract.js";
 import { readKey } from "../api.js";
-import { plural } from "../format.js";
 import { keepRows } from "../rows.js";
 import { actions } from "./actions.js";
 import { describe } from "./rule-state.js";

@@ -1,6 +1,6 @@
 import { foreign, h } from "@floodgate/pages/dom";
+import { count, duration, moment } from "@floodgate/pages/format";
 import type { KeyRuleState } from "../../contract.js";
-import { count, duration, moment } from "../format.js";
 import { showState } from "./state.js";
 
 /** What one rule knows of a key: what a request would get, then the states as what they are. */

@@ -1,10 +1,10 @@
+import type { StateView } from "@floodgate/core";
 import { h } from "@floodgate/pages/dom";
 import { drawState, stretchOf } from "@floodgate/pages/drawing";
-import type { LimitState } from "../../contract.js";
-import { count, duration, moment, percent, plural } from "../format.js";
+import { count, duration, moment, percent, plural } from "@floodgate/pages/format";
 
 /** A state drawn as what it is, with the same in words. */
-export function showState(state: LimitState, nowMs: number): Element {
+export function showState(state: StateView, nowMs: number): Element {
   const { words, limit, line } = shown(state, nowMs);
   return h(
     "figure",
@@ -24,7 +24,7 @@ interface Shown {
   readonly words: readonly (Node | string)[];
 }
 
-function shown(state: LimitState, nowMs: number): Shown {
+function shown(state: StateView, nowMs: number): Shown {
   switch (state.kind) {
     case "empty":
       return { words: [main("Nothing is remembered."), sub("The whole limit is free.")] };
@@ -75,7 +75,7 @@ const main = (text: string): HTMLElement => h("strong", {}, text);
 
 const sub = (text: string): HTMLElement => h("span", { class: "quiet" }, ` ${text}`);
 
-function bucketWords(state: Extract<LimitState, { kind: "bucket" }>, nowMs: number): (Node | string)[] {
+function bucketWords(state: Extract<StateView, { kind: "bucket" }>, nowMs: number): (Node | string)[] {
   const level =
     state.level < 0
       ? `In debt by ${plural(Math.ceil(-state.level), "unit")}.`
@@ -85,7 +85,7 @@ function bucketWords(state: Extract<LimitState, { kind: "bucket" }>, nowMs: numb
   return [main(level), refills];
 }
 
-function windowWords(state: Extract<LimitState, { kind: "windows" }>): (Node | string)[] {
+function windowWords(state: Extract<StateView, { kind: "windows" }>): (Node | string)[] {
   const counts = state.windows.reduce((sum, { count: counted, weight }) => sum + Math.floor(counted * weight), 0);
   const partly = state.windows.find(({ weight }) => weight > 0 && weight < 1);
   return [

@@ -1,7 +1,7 @@
 import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
+import { FiguresTable } from "@floodgate/pages/figures-table";
+import { count, latency, moment, percent, plural, rate } from "@floodgate/pages/format";
 import type { Overview, StoreInfo } from "../../contract.js";
-import { FiguresTable } from "../charts/figures-table.js";
-import { count, latency, moment, percent, plural, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn } from "../results.js";

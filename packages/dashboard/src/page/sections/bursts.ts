@@ -1,8 +1,8 @@
+import { Chart } from "@floodgate/pages/chart";
 import { h, say } from "@floodgate/pages/dom";
+import { FiguresTable } from "@floodgate/pages/figures-table";
+import { axisTime, count, moment, rate, shortCount } from "@floodgate/pages/format";
 import type { Burst, History } from "../../contract.js";
-import { Chart } from "../charts/chart.js";
-import { FiguresTable } from "../charts/figures-table.js";
-import { count, moment, rate, shortCount } from "../format.js";
 import type { Model } from "../model.js";
 import { card, type Section } from "./section.js";
 
@@ -18,6 +18,7 @@ export function bursts(model: Model): Section {
     height: 168,
     atLeast: 1,
     axis: shortCount,
+    time: axisTime,
     sync: false,
     onPoint: (index) => {
       pointed = index;

@@ -1,13 +1,13 @@
 import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
+import { FiguresTable } from "@floodgate/pages/figures-table";
+import { count, moment, percent, rate } from "@floodgate/pages/format";
 import type { RuleInfo, SourceInfo } from "../../contract.js";
-import { FiguresTable } from "../charts/figures-table.js";
-import { sparkLine } from "../charts/spark-line.js";
-import { count, moment, percent, rate } from "../format.js";
 import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn, results } from "../results.js";
 import { keepRows } from "../rows.js";
 import { card, rangeWords, type Section } from "./section.js";
+import { sparkLine } from "./spark-line.js";
 
 const columns = [
   { name: "Rule", look: "" },

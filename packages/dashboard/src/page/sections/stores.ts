@@ -1,6 +1,6 @@
 import { fill, foreign, h, svg } from "@floodgate/pages/dom";
+import { count, latency, plural } from "@floodgate/pages/format";
 import type { Latency, StoreInfo } from "../../contract.js";
-import { count, latency, plural } from "../format.js";
 import type { Model } from "../model.js";
 import { keepRows } from "../rows.js";
 import { card, type Section } from "./section.js";

@@ -1,6 +1,6 @@
 import { foreign, h, say } from "@floodgate/pages/dom";
+import { count, moment } from "@floodgate/pages/format";
 import type { TopKey, TopList } from "../../contract.js";
-import { count, moment } from "../format.js";
 import type { Model } from "../model.js";
 import { keepRows } from "../rows.js";
 import { card, type Section } from "./section.js";

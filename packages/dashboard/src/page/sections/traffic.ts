@@ -1,8 +1,8 @@
+import { Chart, type Frame } from "@floodgate/pages/chart";
 import { fill, h, say, visible } from "@floodgate/pages/dom";
+import { FiguresTable } from "@floodgate/pages/figures-table";
+import { axisTime, count, moment, percent, rate, shortCount } from "@floodgate/pages/format";
 import type { Counts, History } from "../../contract.js";
-import { Chart, type Frame } from "../charts/chart.js";
-import { FiguresTable } from "../charts/figures-table.js";
-import { count, moment, percent, rate, shortCount } from "../format.js";
 import { countsAt, countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
 import { type Result, rejectedIn, requestsIn, results } from "../results.js";
@@ -40,6 +40,7 @@ export function traffic(model: Model): Section {
     height: 240,
     atLeast: 1,
     axis: shortCount,
+    time: axisTime,
     onPoint,
     layers: stack.map(({ id }) => ({ fill: (theme) => theme.fillOf(id), stroke: (theme) => theme.inkOf(id), width: 1 })),
   });
@@ -48,6 +49,7 @@ export function traffic(model: Model): Section {
     atLeast: 0.1,
     most: 1,
     axis: (value) => (value === 0 ? "0" : percent(value)),
+    time: axisTime,
     onPoint,
     layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5, alwaysLined: true }],
   });

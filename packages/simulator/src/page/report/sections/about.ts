@@ -1,6 +1,7 @@
 import { foreign, h, visible } from "@floodgate/pages/dom";
+import { count, plural } from "@floodgate/pages/format";
 import type { ReportData } from "../model.js";
-import { count, momentOf, percent, plural } from "../words.js";
+import { momentOf, percent } from "../words.js";
 import { section } from "./section.js";
 
 /** What one should know to judge the numbers. */

@@ -1,8 +1,9 @@
 import { toPolicy } from "@floodgate/core/rules";
 import { foreign, h, svg } from "@floodgate/pages/dom";
+import { count, duration, plural } from "@floodgate/pages/format";
 import { type Mounted, mount } from "../../algorithms/mount.js";
 import type { Burst, Choice, Verdict } from "../model.js";
-import { count, duration, momentOf, plural, timeOf } from "../words.js";
+import { momentOf, timeOf } from "../words.js";
 import { section } from "./section.js";
 
 const rowHeight = 72;

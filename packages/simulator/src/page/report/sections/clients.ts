@@ -1,6 +1,7 @@
 import { foreign, h, svg } from "@floodgate/pages/dom";
+import { count, duration } from "@floodgate/pages/format";
 import type { Choice, ReportClient } from "../model.js";
-import { count, duration, percent } from "../words.js";
+import { percent } from "../words.js";
 import { section } from "./section.js";
 
 /** The clients with the most requests, and those that were limited most. */

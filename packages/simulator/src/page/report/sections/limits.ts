@@ -1,7 +1,8 @@
 import { h, say } from "@floodgate/pages/dom";
-import { height, LimitsChart, lineBottom } from "../draw/limits-chart.js";
+import { count, plural } from "@floodgate/pages/format";
+import { height, LimitsChart, lineBottom } from "../limits-chart.js";
 import { type Choice, type Grid, leastTouching, limitText, policyText } from "../model.js";
-import { count, percent, plural, share as shareText } from "../words.js";
+import { percent, share as shareText } from "../words.js";
 import { section } from "./section.js";
 
 const shares = [0, 0.001, 0.01, 0.05];

@@ -1,6 +1,7 @@
 import { foreign, h, svg } from "@floodgate/pages/dom";
+import { count, duration } from "@floodgate/pages/format";
 import type { Choice, ReportRule } from "../model.js";
-import { count, duration, percent } from "../words.js";
+import { percent } from "../words.js";
 import { section } from "./section.js";
 
 /** All rules with what they did. One is chosen, and the sections below are about that one. */

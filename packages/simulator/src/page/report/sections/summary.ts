@@ -1,6 +1,7 @@
 import { h } from "@floodgate/pages/dom";
+import { count, duration, plural } from "@floodgate/pages/format";
 import type { ReportData, ReportRule } from "../model.js";
-import { count, dayOf, duration, percent, plural, share, spanOf } from "../words.js";
+import { dayOf, percent, share, spanOf } from "../words.js";
 import { figure } from "./section.js";
 
 /** What came out, in one sentence and a few figures. */

@@ -1,75 +1,57 @@
+import { Chart } from "@floodgate/pages/chart";
 import { h, say } from "@floodgate/pages/dom";
-import { TrafficChart } from "../draw/traffic-chart.js";
+import { FiguresTable } from "@floodgate/pages/figures-table";
+import { count, duration, plural, shortCount } from "@floodgate/pages/format";
 import { type Choice, limitText, type Timeline } from "../model.js";
-import { count, duration, percent, plural, spanOf } from "../words.js";
+import { axisTime, percent, spanOf } from "../words.js";
 import { section } from "./section.js";
 
 /** Requests over time, and those that the chosen limit limits. */
-export function trafficSection(choice: Choice, timeline: Timeline): HTMLElement {
-  const { startMs, stepMs, requests } = timeline;
+export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Timeline): HTMLElement {
   let limited: number[] = [];
   const readout = h("p", { class: "pointed" });
   const legendLimited = h("span");
-  const say1 = (interval: number | undefined): void => {
+  const moment = (interval: number): string => `${spanOf(startMs + interval * stepMs, startMs + (interval + 1) * stepMs, stepMs)} UTC`;
+  const readOut = (interval: number | undefined): void => {
     if (interval === undefined) {
       const busiest = requests.indexOf(requests.reduce((a, b) => Math.max(a, b), 0));
-      say(
-        readout,
-        `Each step is ${duration(stepMs)}. The busiest had ${plural(requests[busiest] as number, "request")}: ${moment(busiest)}.`,
-      );
+      const most = plural(requests[busiest] as number, "request");
+      say(readout, `Each step is ${duration(stepMs)}. The busiest had ${most}: ${moment(busiest)}.`);
       return;
     }
     const all = requests[interval] as number;
     const some = limited[interval] ?? 0;
     say(readout, `${moment(interval)}: ${plural(all, "request")}, ${count(some)} limited (${percent(some, all)}).`);
   };
-  const moment = (interval: number): string => `${spanOf(startMs + interval * stepMs, startMs + (interval + 1) * stepMs, stepMs)} UTC`;
-  const chart = new TrafficChart(timeline, say1);
-  const rows = h("tbody");
-  const details = h(
-    "details",
-    {},
-    h("summary", {}, "The same as a table"),
-    h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Requests over time" },
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h("tr", {}, ...["Time (UTC)", "Requests", "Limited"].map((text, i) => h("th", { scope: "col", class: i > 0 && "number" }, text))),
-        ),
-        rows,
-      ),
-    ),
-  );
-  const fillTable = (): void => {
-    if (!details.open) return;
-    const shown = requests.map((all, i) => [all, i] as const).filter(([all]) => all > 0);
-    rows.replaceChildren(
-      ...shown.map(([all, i]) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, moment(i)),
-          h("td", { class: "number" }, count(all)),
-          h("td", { class: "number" }, count(limited[i] ?? 0)),
-        ),
-      ),
-    );
-  };
-  details.addEventListener("toggle", fillTable);
+  const chart = new Chart({
+    height: 220,
+    layers: ["allowed", "limited"].map((result) => ({ fill: (theme) => theme.fillOf(result), stroke: (theme) => theme.inkOf(result) })),
+    axis: (value) => (Number.isInteger(value) ? shortCount(value) : ""),
+    time: axisTime,
+    utc: true,
+    atLeast: 1,
+    sync: false,
+    onPoint: readOut,
+  });
+  const table = new FiguresTable("Requests over time", "The same as a table");
   choice.follow(() => {
     const { point, rule } = choice;
     limited = new Array<number>(requests.length).fill(0);
     const pairs = point?.limitedAt ?? [];
     for (let i = 0; i < pairs.length; i += 2) limited[pairs[i] as number] = pairs[i + 1] as number;
-    chart.show(limited);
+    chart.show({
+      fromS: startMs / 1000,
+      toS: (startMs + requests.length * stepMs) / 1000,
+      stepS: stepMs / 1000,
+      starts: requests.map((_, i) => (startMs + i * stepMs) / 1000),
+      layers: [requests, limited],
+    });
     say(legendLimited, rule?.grid === undefined || point === undefined ? "limited" : `limited by ${limitText(rule.grid, point.limit)}`);
-    say1(undefined);
-    fillTable();
+    readOut(undefined);
+    table.show(() => ({
+      columns: ["Time (UTC)", "Requests", "Limited"],
+      rows: requests.flatMap((all, i) => (all === 0 ? [] : [[moment(i), count(all), count(limited[i] ?? 0)]])),
+    }));
   });
   return section(
     "traffic",
@@ -82,6 +64,6 @@ export function trafficSection(choice: Choice, timeline: Timeline): HTMLElement 
     ),
     chart.element,
     readout,
-    details,
+    table.element,
   );
 }

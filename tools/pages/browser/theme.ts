@@ -1,5 +1,3 @@
-import type { Result } from "./results.js";
-
 /** Colours of the stylesheets, for what is drawn on a canvas. */
 export interface Theme {
   readonly text: string;
@@ -8,14 +6,15 @@ export interface Theme {
   readonly surface: string;
   /** Below a line of `limited`. */
   readonly limitedTint: string;
-  fillOf(result: Result): string | CanvasPattern;
-  inkOf(result: Result): string;
+  /** The colour of a result, with its pattern. */
+  fillOf(result: string): string | CanvasPattern;
+  inkOf(result: string): string;
 }
 
 type Draw = (context: CanvasRenderingContext2D, size: number) => void;
 
 /** One pattern for each result, so that colour is never all that tells two apart. `swatch` in charts.css draws the same ones. */
-const patterns: Partial<Record<Result, Draw>> = {
+const patterns: Readonly<Record<string, Draw>> = {
   delayed: (context, size) => {
     context.beginPath();
     context.arc(size / 2, size / 2, size / 6, 0, 7);
@@ -41,7 +40,7 @@ const patterns: Partial<Record<Result, Draw>> = {
 export function readTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  const made = new Map<Result, string | CanvasPattern>();
+  const made = new Map<string, string | CanvasPattern>();
   return {
     text: colour("text"),
     quiet: colour("quiet"),
@@ -74,9 +73,10 @@ function patternOf(colour: string, mark: string, draw: Draw | undefined): string
   return context.createPattern(tile, "repeat") ?? colour;
 }
 
-/** Calls back when colours or the pixel ratio change: a canvas keeps the old ones otherwise. */
+/** Calls back when colours or the pixel ratio change: a canvas keeps the old ones otherwise. Paper has colours of its own. */
 export function onThemeChange(listener: () => void): void {
-  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", listener);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"])
+    matchMedia(query).addEventListener("change", listener);
   const watchRatio = (): void =>
     matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener(
       "change",

@@ -1,8 +1,8 @@
 /*! Has uPlot: Copyright (c) 2025, Leon Sorokin, MIT Licensed, https://github.com/leeoniya/uPlot */
-import { h } from "@floodgate/pages/dom";
+
 import uPlot from "uplot";
-import { language } from "../format.js";
-import { onThemeChange, readTheme, type Theme } from "../theme.js";
+import { h } from "./dom.js";
+import { onThemeChange, readTheme, type Theme } from "./theme.js";
 
 /** One line or area of a chart. Later ones are drawn over earlier ones. */
 export interface Layer {
@@ -29,6 +29,10 @@ export interface ChartOptions {
   readonly layers: readonly Layer[];
   /** Writes a figure of the vertical axis. */
   readonly axis: (value: number) => string;
+  /** Writes a time of the horizontal axis, of which each is so long after the one before. */
+  readonly time: (ms: number, stepMs: number) => string;
+  /** Whether its days begin in UTC. Else they are local. */
+  readonly utc?: boolean;
   /** The vertical axis reaches at least up to here. */
   readonly atLeast: number;
   readonly most?: number;
@@ -79,7 +83,7 @@ export class Chart {
   }
 
   #plotOptions(width: number): uPlot.Options {
-    const { height, layers, axis, atLeast, most, sync = true, onPoint } = this.#options;
+    const { height, layers, axis, time, utc, atLeast, most, sync = true, onPoint } = this.#options;
     const theme = readTheme();
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
     const look = { stroke: theme.quiet, font, ticks: { show: false }, border: { show: false } };
@@ -88,6 +92,7 @@ export class Chart {
       height,
       padding: [10, 4, 0, 0],
       legend: { show: false },
+      ...(utc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") }),
       cursor: {
         ...(sync && { sync: { key: "floodgate", setSeries: false } }),
         drag: { x: false, y: false, setScale: false },
@@ -101,7 +106,7 @@ export class Chart {
         y: { range: (_plot, _least, highest) => [0, Math.min(most ?? Number.POSITIVE_INFINITY, Math.max(atLeast, highest * 1.08))] },
       },
       axes: [
-        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: timesOf },
+        { ...look, size: 26, gap: 6, space: 72, grid: { show: false }, values: (plot, splits) => timesOf(plot, splits, time) },
         {
           ...look,
           size: 46,
@@ -153,16 +158,12 @@ function dataOf(frame: Frame, layers: readonly Layer[]): uPlot.AlignedData {
 }
 
 /** A time that would be cut off at the right end is left out. */
-function timesOf(plot: uPlot, splits: readonly number[]): (string | null)[] {
-  const seconds = splits.some((at) => at % 60 !== 0);
-  const format = new Intl.DateTimeFormat(language, {
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-    ...(seconds && { second: "2-digit" }),
+function timesOf(plot: uPlot, splits: readonly number[], write: ChartOptions["time"]): (string | null)[] {
+  const stepMs = 1000 * ((splits[1] ?? 1) - (splits[0] ?? 0));
+  const { min = 0, max = 1 } = plot.scales["x"] ?? {};
+  return splits.map((at) => {
+    const text = write(at * 1000, stepMs);
+    const half = 3.5 * text.length;
+    return at > (max ?? 1) - (((max ?? 1) - (min ?? 0)) * half) / plot.width ? null : text;
   });
-  const min = plot.scales["x"]?.min ?? 0;
-  const max = plot.scales["x"]?.max ?? 1;
-  const last = max - ((max - min) * (seconds ? 28 : 18)) / plot.width;
-  return splits.map((at) => (at > last ? null : format.format(at * 1000)));
 }

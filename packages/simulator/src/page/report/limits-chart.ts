@@ -1,6 +1,6 @@
 import { svg } from "@floodgate/pages/dom";
-import type { Grid } from "../model.js";
-import { count, shortCount } from "../words.js";
+import { count, shortCount } from "@floodgate/pages/format";
+import type { Grid } from "./model.js";
 import { binEnds, type LogScale, linearTicks, logScale, logTicks } from "./scale.js";
 
 const left = 46;

@@ -1,4 +1,4 @@
-import { fill, h } from "@floodgate/pages/dom";
+import { fill, h } from "./dom.js";
 
 interface Figures {
   readonly columns: readonly string[];

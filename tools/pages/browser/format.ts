@@ -1,7 +1,7 @@
 /** How figures, durations and moments are written. One place, so that the same figure reads the same everywhere. */
 
 /** The language of the page: figures and dates read as its words do. */
-export const language = "en";
+const language = "en";
 
 /** Keeps a figure and its unit on one line. */
 const nbsp = "\u00a0";
@@ -38,11 +38,11 @@ export function latency(ms: number): string {
   return `${whole.format(Math.max(1, Math.round(ms * 1000)))}${nbsp}µs`;
 }
 
-/** A wait in words: its two largest units. */
-export function duration(ms: number): string {
-  if (!Number.isFinite(ms)) return "forever";
+/** A wait in words: its two largest units. Null stands for Infinity, which JSON does not have. */
+export function duration(ms: number | null): string {
+  if (ms === null || !Number.isFinite(ms)) return "forever";
   if (ms < 1000) return `${whole.format(Math.round(ms))}${nbsp}ms`;
-  if (ms < 10_000) return `${oneDigit.format(ms / 1000)}${nbsp}s`;
+  if (ms < 10_000) return `${Number((ms / 1000).toFixed(1))}${nbsp}s`;
   const seconds = Math.round(ms / 1000);
   const parts = [
     [Math.floor(seconds / 86_400), "d"],
@@ -54,12 +54,17 @@ export function duration(ms: number): string {
   return parts
     .slice(first, first + 2)
     .filter(([value]) => value > 0)
-    .map(([value, unit]) => `${value}${nbsp}${unit}`)
+    .map(([value, unit]) => `${count(value)}${nbsp}${unit}`)
     .join(" ");
 }
 
 const clockTime = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const dayAndTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** A time of an axis of local time. */
+export function axisTime(ms: number, stepMs: number): string {
+  return stepMs % 60_000 === 0 ? clockTime.format(ms).slice(0, 5) : clockTime.format(ms);
+}
 
 /** A moment of today as its time, another with its date. Local time. */
 export function moment(atMs: number, nowMs: number): string {
@@ -76,4 +81,4 @@ export function timeZone(): string {
   return offset === undefined || offset === name ? name : `${name} (${offset})`;
 }
 
-export const plural = (value: number, one: string, many: string = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+export const plural = (value: number, one: string, many: string = `${one}s`): string => `${count(value)}${nbsp}${value === 1 ? one : many}`;
