@@ -1,42 +1,20 @@
-const months: Readonly<Record<string, number>> = {
-  Jan: 1,
-  Feb: 2,
-  Mar: 3,
-  Apr: 4,
-  May: 5,
-  Jun: 6,
-  Jul: 7,
-  Aug: 8,
-  Sep: 9,
-  Oct: 10,
-  Nov: 11,
-  Dec: 12,
-};
-const daysBefore = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365];
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+const clf = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
 
 /** Milliseconds since the epoch of `17/May/2015:10:05:03 +0000`. Undefined if it is no such time. */
 export function parseClfTime(text: string): number | undefined {
-  if (text.length !== 26 || text[2] !== "/" || text[6] !== "/" || text[11] !== ":" || text[14] !== ":" || text[17] !== ":")
-    return undefined;
-  const month = months[text.slice(3, 6)];
-  const sign = text[21] === "-" ? -1 : text[21] === "+" ? 1 : 0;
-  if (month === undefined || sign === 0 || text[20] !== " ") return undefined;
-  const offset = sign * (digits(text, 22, 2) * 60 + digits(text, 24, 2));
-  const ms = utc(digits(text, 7, 4), month, digits(text, 0, 2), digits(text, 12, 2), digits(text, 15, 2), digits(text, 18, 2));
-  return ms === undefined || Number.isNaN(offset) ? undefined : ms - offset * 60_000;
+  const [, day, month = "", year, hour, minute, second, ...offset] = clf.exec(text) ?? [];
+  return utc([year, months.indexOf(month) + 1, day, hour, minute, second], offset);
 }
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(?:(Z|UTC)|([+-])(\d\d):?(\d\d))?$/i;
 
 /** Milliseconds since the epoch of an ISO 8601 time, which is UTC unless it says otherwise. Undefined if it is no such time. */
 export function parseIsoTime(text: string): number | undefined {
-  const match = iso.exec(text);
-  if (match === null) return undefined;
-  const [, year, month, day, hour, minute, second, fraction, , sign, offsetHours, offsetMinutes] = match;
-  const ms = utc(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second));
-  if (ms === undefined) return undefined;
-  const offset = sign === undefined ? 0 : (sign === "-" ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes));
-  return ms - offset * 60_000 + (fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000));
+  const [, year, month, day, hour, minute, second, fraction = 0, , ...offset] = iso.exec(text) ?? [];
+  const ms = utc([year, month, day, hour, minute, second], offset);
+  return ms === undefined ? undefined : ms + Math.floor(Number(`0.${fraction}`) * 1000);
 }
 
 /**
@@ -62,12 +40,12 @@ export function parseAnyTime(value: unknown): number | undefined {
   return parseIsoTime(text) ?? parseClfTime(text) ?? parseHttpTime(text);
 }
 
+const http = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT$/;
+
 /** `Fri, 21 Nov 2026 10:00:00 GMT`, as morgan writes it by default. */
 function parseHttpTime(text: string): number | undefined {
-  const match = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT$/.exec(text);
-  const month = months[match?.[2] ?? ""];
-  if (match === null || month === undefined) return undefined;
-  return utc(Number(match[3]), month, Number(match[1]), Number(match[4]), Number(match[5]), Number(match[6]));
+  const [, day, month = "", year, hour, minute, second] = http.exec(text) ?? [];
+  return utc([year, months.indexOf(month) + 1, day, hour, minute, second]);
 }
 
 /** Remembers the last time that was parsed: neighbouring lines often have the same. */
@@ -83,26 +61,14 @@ export function remembered(parse: (text: string) => number | undefined): (text: 
   };
 }
 
-/** The number that `count` digits stand for; NaN if they are none. */
-function digits(text: string, from: number, count: number): number {
-  let value = 0;
-  for (let i = from; i < from + count; i++) {
-    const digit = text.charCodeAt(i) - 48;
-    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
-    value = 10 * value + digit;
-  }
-  return value;
-}
+type Part = string | number | undefined;
 
-/** Faster than `Date.UTC`, and refuses the 31st of June. */
-function utc(year: number, month: number, day: number, hour: number, minute: number, second: number): number | undefined {
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  const lastDay = month === 2 && isLeap ? 29 : (daysBefore[month] as number) - (daysBefore[month - 1] as number);
-  // A leap second is the next second.
-  if (!(year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= lastDay && hour <= 23 && minute <= 59 && second <= 60))
-    return undefined;
-  const before = year - 1;
-  const leapDays = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400) - 477;
-  const days = 365 * (year - 1970) + leapDays + (daysBefore[month - 1] as number) + (isLeap && month > 2 ? 1 : 0) + day - 1;
-  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000;
+/** A time in UTC, or with an offset. Undefined if it lacks a part, or is the 31st of June. A leap second is the next second. */
+function utc(parts: readonly Part[], [sign, offsetHours, offsetMinutes]: readonly Part[] = []): number | undefined {
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.map(Number);
+  if (!(year >= 1970 && month >= 1 && hour <= 23 && minute <= 59 && second <= 60)) return undefined;
+  const midnight = new Date(Date.UTC(year, month - 1, day));
+  if (midnight.getUTCDate() !== day || midnight.getUTCMonth() !== month - 1) return undefined;
+  const offset = sign === undefined ? 0 : (sign === "-" ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes));
+  return midnight.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000;
 }

@@ -1,5 +1,5 @@
 import type { Policy } from "@floodgate/core";
-import { algorithmOf } from "@floodgate/core/store";
+import { widthOf } from "./key-state.js";
 
 /** The memory that a store would need for one rule, in bytes: about, as measured in docs/performance.md. */
 export interface MemoryNeed {
@@ -15,7 +15,7 @@ const bytesOfRedisEntry = 14;
 
 /** @param entries how many entries the log of a key has, if the policy is a log. */
 export function memoryNeed(policy: Policy, keys: number, entries: number): MemoryNeed {
-  const cells = algorithmOf(policy).size(policy, new Float64Array(64), 0);
+  const cells = widthOf(policy);
   const more = policy.algorithm === "sliding-window-log" ? Math.max(0, entries - 1) : 0;
   return {
     inMemory: Math.round(keys * (bytesOfKey + 8 * (cells + 2 * more))),

@@ -1,7 +1,7 @@
 import type { MeasuredClient } from "../measure/rule-meter.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
 import { bytes, count, duration, number, percent, policyText, time } from "./numbers.js";
-import { table } from "./table.js";
+import { type Described, tableOf } from "./table.js";
 import { type Paint, sanitize, shownKey } from "./terminal.js";
 
 /** The report of a simulation, for people. */
@@ -31,31 +31,19 @@ export function logText({ lines, requests, firstMs, lastMs, formats }: LogSummar
 }
 
 function rulesText(rules: readonly SimulatedRule[], paint: Paint): string {
-  const columns = [
-    { heading: "rule" },
-    { heading: "policy" },
-    { heading: "by" },
-    { heading: "requests", isNumber: true },
-    { heading: "allowed", isNumber: true },
-    { heading: "limited", isNumber: true },
-    { heading: "share", isNumber: true },
-    { heading: "clients", isNumber: true },
-    { heading: "ever limited", isNumber: true },
-    { heading: "share", isNumber: true },
+  const columns: Described<SimulatedRule>[] = [
+    ["rule", ({ name, mode }) => (mode === "shadow" ? `${name} (shadow)` : name), "text"],
+    ["policy", ({ policy }) => policyText(policy), "text"],
+    ["by", ({ by }) => by, "text"],
+    ["requests", ({ requests }) => number(requests)],
+    ["allowed", ({ allowed }) => number(allowed)],
+    ["limited", ({ limited }) => number(limited)],
+    ["share", ({ limited, requests }) => percent(limited, requests)],
+    ["clients", ({ clients }) => number(clients)],
+    ["ever limited", ({ clientsLimited }) => number(clientsLimited)],
+    ["share", ({ clientsLimited, clients }) => percent(clientsLimited, clients)],
   ];
-  const rows = rules.map((rule) => [
-    rule.mode === "shadow" ? `${rule.name} (shadow)` : rule.name,
-    policyText(rule.policy),
-    rule.by,
-    number(rule.requests),
-    number(rule.allowed),
-    number(rule.limited),
-    percent(rule.limited, rule.requests),
-    number(rule.clients),
-    number(rule.clientsLimited),
-    percent(rule.clientsLimited, rule.clients),
-  ]);
-  return table(paint, columns, rows);
+  return tableOf(paint, columns, rules);
 }
 
 function verdictText({ requests, rejected, failed }: Simulation, paint: Paint): string {
@@ -90,23 +78,14 @@ function notCounted({ exempt, keyless }: SimulatedRule): string {
   return words === "" ? "" : `requests that it did not count: ${words}`;
 }
 
-/** The clients of a rule as a table. */
-export function clientsText(clients: readonly MeasuredClient[], windowMs: number, paint: Paint): string {
-  const columns = [
-    { heading: "client" },
-    { heading: "requests", isNumber: true },
-    { heading: "limited", isNumber: true },
-    { heading: "share", isNumber: true },
-    { heading: `most in ${duration(windowMs)}`, isNumber: true },
-    { heading: "longest lock-out", isNumber: true },
+function clientsText(clients: readonly MeasuredClient[], windowMs: number, paint: Paint): string {
+  const columns: Described<MeasuredClient>[] = [
+    ["client", ({ key }) => shownKey(key), "text"],
+    ["requests", ({ requests }) => number(requests)],
+    ["limited", ({ limited }) => number(limited)],
+    ["share", ({ limited, requests }) => percent(limited, requests)],
+    [`most in ${duration(windowMs)}`, ({ peak }) => number(peak)],
+    ["longest lock-out", ({ limited, longestLockoutMs }) => (limited === 0 ? "-" : duration(longestLockoutMs))],
   ];
-  const rows = clients.map(({ key, requests, limited, peak, longestLockoutMs }) => [
-    shownKey(key),
-    number(requests),
-    number(limited),
-    percent(limited, requests),
-    number(peak),
-    limited === 0 ? "-" : duration(longestLockoutMs),
-  ]);
-  return table(paint, columns, rows, "    ");
+  return tableOf(paint, columns, clients, "    ");
 }

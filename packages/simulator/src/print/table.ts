@@ -6,6 +6,16 @@ export interface Column {
   readonly isNumber?: boolean;
 }
 
+/** A heading, and what its cells say of each item: a text, or a number. */
+export type Described<Item> = readonly [heading: string, cell: (item: Item) => string, isText?: "text"];
+
+/** Formats items in columns of numbers, which are aligned at the right, and of texts. */
+export function tableOf<Item>(paint: Paint, columns: readonly Described<Item>[], items: readonly Item[], indent?: string): string {
+  const headings = columns.map(([heading, , isText]) => ({ heading, isNumber: isText === undefined }));
+  const rows = items.map((item) => columns.map(([, cell]) => cell(item)));
+  return table(paint, headings, rows, indent);
+}
+
 /** Formats rows in aligned columns. */
 export function table(paint: Paint, columns: readonly Column[], rows: readonly (readonly string[])[], indent = "  "): string {
   // Not Math.max(...), which cannot take a hundred thousand rows.

@@ -21,8 +21,4 @@ export class Tally {
     this.lines += count;
     this.skipped[why] += count;
   }
-
-  get allSkipped(): number {
-    return this.lines - this.requests;
-  }
 }

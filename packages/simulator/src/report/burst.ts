@@ -1,15 +1,13 @@
-import { FloodgateError, type Policy } from "@floodgate/core";
-import { type algorithms, describePolicy, toPolicy } from "@floodgate/core/rules";
-import { algorithmOf, type Cells } from "@floodgate/core/store";
+import type { Policy } from "@floodgate/core";
+import { describePolicy } from "@floodgate/core/rules";
+import { KeyState } from "../measure/key-state.js";
 import type { Burst } from "./contract.js";
-import { optionsOf } from "./numbers.js";
+import { algorithmNames, isWindow, optionsFor, optionsOf, policyOrNone } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;
 /** The most requests that are listed one by one. */
 const mostListed = 400;
-
-type AlgorithmName = keyof typeof algorithms;
 
 /** Decides the requests of one client around its busiest moment by all algorithms, with the numbers of one policy. */
 export class BurstWatch {
@@ -68,22 +66,16 @@ class Judge {
   readonly delayed: number[] = new Array<number>(steps).fill(0);
   readonly limited: number[] = new Array<number>(steps).fill(0);
   longestDelayMs = 0;
-  #cells: Cells = new Float64Array(64);
+  readonly #state: KeyState;
 
   constructor(policy: Policy, isOwn: boolean) {
     this.policy = policy;
     this.isOwn = isOwn;
+    this.#state = new KeyState(policy);
   }
 
   decide(nowMs: number, cost: number, step: number): void {
-    const algorithm = algorithmOf(this.policy);
-    const size = algorithm.size(this.policy, this.#cells, 0);
-    if (size > this.#cells.length) {
-      const larger = new Float64Array(2 * size);
-      larger.set(this.#cells);
-      this.#cells = larger;
-    }
-    const { allowed, delayMs } = algorithm.decide({ name: "burst", policy: this.policy }, this.#cells, 0, nowMs, cost, true);
+    const { allowed, delayMs } = this.#state.decide(nowMs, cost);
     const counts = allowed ? (delayMs > 0 ? this.delayed : this.allowed) : this.limited;
     (counts[step] as number)++;
     if (allowed && delayMs > this.longestDelayMs) this.longestDelayMs = delayMs;
@@ -92,39 +84,16 @@ class Judge {
 
 /** All six algorithms with the same limit at the same rate; the policy itself among them. */
 function equivalents(policy: Policy): Policy[] {
-  const { quota, spanMs } = policy;
-  const [units, everyMs] = rateOf(policy);
-  const window = `${spanMs}ms`;
-  const every = `${everyMs}ms`;
-  const options: Record<AlgorithmName, object> = {
-    "fixed-window": { limit: quota, window },
-    "sliding-window-counter": { limit: quota, window },
-    "sliding-window-log": { limit: quota, window },
-    "token-bucket": { capacity: quota, refill: units, every },
-    "leaky-bucket": { capacity: quota, leak: units, every },
-    gcra: { limit: units, window: every, burst: quota },
-  };
-  return (Object.keys(options) as AlgorithmName[]).flatMap((algorithm) => {
-    if (algorithm === policy.algorithm) return [policy];
-    try {
-      return [toPolicy("report", { algorithm, ...options[algorithm] })];
-    } catch (error) {
-      // Numbers that another algorithm cannot have.
-      if (error instanceof FloodgateError) return [];
-      throw error;
-    }
+  const { quota, spanMs, algorithm } = policy;
+  const [units, everyMs] =
+    algorithm === "token-bucket"
+      ? [policy.refill, policy.everyMs]
+      : algorithm === "leaky-bucket"
+        ? [policy.leak, policy.everyMs]
+        : [policy.limit, policy.windowMs];
+  return algorithmNames.flatMap((name) => {
+    if (name === algorithm) return [policy];
+    const window = `${isWindow(name) ? spanMs : everyMs}ms`;
+    return policyOrNone({ algorithm: name, ...optionsFor(name, quota, units, window) }) ?? [];
   });
-}
-
-function rateOf(policy: Policy): [units: number, everyMs: number] {
-  switch (policy.algorithm) {
-    case "token-bucket":
-      return [policy.refill, policy.everyMs];
-    case "leaky-bucket":
-      return [policy.leak, policy.everyMs];
-    case "gcra":
-      return [policy.limit, policy.windowMs];
-    default:
-      return [policy.limit, policy.windowMs];
-  }
 }

@@ -1,7 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import type { Grid, GridPoint } from "./contract.js";
 import type { LaneCounts } from "./lanes.js";
-import { limitOption, optionsOf } from "./numbers.js";
+import { limitOption, optionsOf } from "./policies.js";
 
 /** What was found under the limits of one rule; undefined if none was tried. */
 export function gridOf(

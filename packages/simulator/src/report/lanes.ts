@@ -1,6 +1,7 @@
 import type { Policy } from "@floodgate/core";
-import { type Algorithm, algorithmOf, type Cells } from "@floodgate/core/store";
-import { countAbove } from "./needs.js";
+import { algorithmOf } from "@floodgate/core/store";
+import { KeyState, widthOf } from "../measure/key-state.js";
+import { countAbove } from "../suggest/quantile.js";
 
 /** The most cells of state that the lanes of one rule may need: 256 MB. */
 const mostCells = 2 ** 25;
@@ -25,23 +26,20 @@ export class Lane implements LaneCounts {
   clientsLimited = 0;
   readonly limitedAt: Uint32Array;
   readonly #limit: { readonly name: string; readonly policy: Policy };
-  readonly #algorithm: Algorithm<Policy>;
-  readonly #width: number;
   /** The states of all clients; of a log, whose states differ in size, one by one. */
-  readonly #cells: Cells;
-  readonly #logs: Cells[] | undefined;
+  readonly #cells: Float64Array;
+  readonly #width: number;
+  readonly #logs: KeyState[] | undefined;
   readonly #touched: Uint8Array;
 
   constructor(policy: Policy, clients: number, intervals: number) {
     this.policy = policy;
     this.clients = clients;
     this.limitedAt = new Uint32Array(intervals);
+    this.#logs = policy.algorithm === "sliding-window-log" ? [] : undefined;
     this.#limit = { name: "grid", policy };
-    this.#algorithm = algorithmOf(policy);
     this.#width = widthOf(policy);
-    const isLog = policy.algorithm === "sliding-window-log";
-    this.#logs = isLog ? [] : undefined;
-    this.#cells = new Float64Array(isLog || policy.quota === 0 ? 0 : clients * this.#width);
+    this.#cells = new Float64Array(this.#logs !== undefined || policy.quota === 0 ? 0 : clients * this.#width);
     this.#touched = new Uint8Array(clients);
   }
 
@@ -55,23 +53,12 @@ export class Lane implements LaneCounts {
   }
 
   #allows(client: number, nowMs: number, cost: number): boolean {
-    if (this.#logs === undefined) {
-      return this.#algorithm.decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, true).allowed;
+    if (this.#logs !== undefined) {
+      this.#logs[client] ??= new KeyState(this.policy);
+      return this.#logs[client].decide(nowMs, cost).allowed;
     }
-    let cells = this.#logs[client] ?? new Float64Array(8);
-    const size = this.#algorithm.size(this.policy, cells, 0);
-    if (size > cells.length) {
-      const larger = new Float64Array(2 * size);
-      larger.set(cells);
-      cells = larger;
-    }
-    this.#logs[client] = cells;
-    return this.#algorithm.decide(this.#limit, cells, 0, nowMs, cost, true).allowed;
+    return algorithmOf(this.policy).decide(this.#limit, this.#cells, client * this.#width, nowMs, cost, true).allowed;
   }
-}
-
-function widthOf(policy: Policy): number {
-  return algorithmOf(policy).size(policy, new Float64Array(64), 0);
 }
 
 /** Those of a grid's policies whose states fit into memory together: with all others of one kind, every second one is dropped first. */

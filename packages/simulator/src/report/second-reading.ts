@@ -9,12 +9,12 @@ import type { BurstWatch } from "./burst.js";
 import type { Timeline } from "./contract.js";
 import type { Lane } from "./lanes.js";
 import type { Needs } from "./needs.js";
-import { type WatchedRule, withoutLimits } from "./watched-rule.js";
+import { type SurveyedRule, withoutLimits } from "./policies.js";
 import type { World, WorldWithoutLimit } from "./worlds.js";
 
 /** A rule, and the limits under which it is tried. */
 export interface Tried {
-  readonly rule: WatchedRule;
+  readonly rule: SurveyedRule;
   readonly needs: Needs;
   /** What the clients need, the greatest first, and the place of each client in that order. */
   readonly descending: Float64Array;

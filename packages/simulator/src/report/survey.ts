@@ -5,15 +5,15 @@ import { Tally } from "../read/tally.js";
 import { Replay } from "../replay/replay.js";
 import { defaultMaxClients, type ReplayOptions, readingOf } from "../replay/replay-logs.js";
 import { policyOf } from "../simulate.js";
+import { countAbove } from "../suggest/quantile.js";
 import { BurstWatch } from "./burst.js";
 import type { Burst, Grid, Timeline } from "./contract.js";
 import { gridOf } from "./grid.js";
 import { fitting, Lane } from "./lanes.js";
-import { countAbove, Needs } from "./needs.js";
-import { policiesOf } from "./numbers.js";
+import { Needs } from "./needs.js";
+import { policiesOf, type SurveyedRule, withoutLimits } from "./policies.js";
 import { secondReading, type Tried } from "./second-reading.js";
 import { TimelineCounter } from "./timeline.js";
-import { type WatchedRule, withoutLimits } from "./watched-rule.js";
 import { World, WorldWithoutLimit } from "./worlds.js";
 
 export interface SurveyOptions extends ReplayOptions {
@@ -50,7 +50,7 @@ export async function survey(sources: readonly LogSource[], set: RuleSet, option
 }
 
 interface Measured {
-  readonly rules: readonly WatchedRule[];
+  readonly rules: readonly SurveyedRule[];
   readonly needs: readonly Needs[];
   /** The rules that share requests with another rule that rejects some. */
   readonly sharing: ReadonlySet<number>;
@@ -60,7 +60,7 @@ interface Measured {
 /** The first reading: what each client needs of each rule, and which rules meet on one request. */
 async function measured(sources: readonly LogSource[], set: RuleSet, options: SurveyOptions): Promise<Measured> {
   const maxClients = options.maxClients ?? defaultMaxClients;
-  const rules = watchedRules(set, options);
+  const rules = surveyedRules(set, options);
   const numbers = new Map(rules.map(({ name }, i) => [name, i]));
   const needs = rules.map(({ policy }) => new Needs(policy, maxClients));
   const timeline = new TimelineCounter();
@@ -94,11 +94,11 @@ async function measured(sources: readonly LogSource[], set: RuleSet, options: Su
 }
 
 /** Whether a rule rejects any request, as it is. If it does not, the rules beside it count as if it were not there. */
-function mayReject({ isShadow, hasMore, policy }: WatchedRule, needs: Needs, maxClients: number): boolean {
+function mayReject({ isShadow, hasMore, policy }: SurveyedRule, needs: Needs, maxClients: number): boolean {
   return !isShadow && (hasMore || needs.clients >= maxClients || (needs.greatest?.need ?? 0) > policy.quota);
 }
 
-function watchedRules(set: RuleSet, options: SurveyOptions): WatchedRule[] {
+function surveyedRules(set: RuleSet, options: SurveyOptions): SurveyedRule[] {
   const replay = new Replay(set, options, 1, new Tally());
   try {
     return replay.rules.map((rule, i) => {

@@ -5,8 +5,7 @@ import { Tally } from "../read/tally.js";
 import { type AppFields, Replay } from "../replay/replay.js";
 import type { LaneCounts } from "./lanes.js";
 import { Needs } from "./needs.js";
-import { optionsOf } from "./numbers.js";
-import { withoutLimit } from "./watched-rule.js";
+import { optionsOf, withoutLimit } from "./policies.js";
 
 /**
  * One limit of a rule beside other rules that reject requests too, or with a ban or plans: all of it is replayed, by a middleware of its

@@ -1,4 +1,6 @@
+import type { Decision } from "@floodgate/core";
 import { KeyIndex } from "../measure/key-index.js";
+import { doubled } from "../support/min-heap.js";
 
 /** The largest value of each client in several columns. */
 export class Peaks {
@@ -20,13 +22,14 @@ export class Peaks {
   }
 
   see(client: number, column: number, value: number): void {
-    let values = this.#columns[column] as Float64Array;
-    if (client >= values.length) {
-      const larger = new Float64Array(2 * Math.max(client, values.length));
-      larger.set(values);
-      this.#columns[column] = values = larger;
-    }
+    const known = this.#columns[column] as Float64Array;
+    const values = client < known.length ? known : doubled(known, 2 * client);
+    this.#columns[column] = values;
     if (value > (values[client] as number)) values[client] = value;
+  }
+
+  of(client: number, column: number): number {
+    return (this.#columns[column] as Float64Array)[client] as number;
   }
 
   /** The values of all clients in a column, the largest first. */
@@ -35,4 +38,9 @@ export class Peaks {
     values.set((this.#columns[column] as Float64Array).subarray(0, this.clients));
     return values.sort().reverse();
   }
+}
+
+/** The units of its limit that a client has used; more than the limit if it was rejected. */
+export function usedOf({ allowed, limit, remaining }: Decision): number {
+  return allowed ? limit - remaining : limit + 1;
 }

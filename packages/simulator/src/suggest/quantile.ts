@@ -29,7 +29,8 @@ export function leastValue(descending: Float64Array, share: number): Quantile {
   };
 }
 
-function countAbove(descending: Float64Array, value: number): number {
+/** How many of the values are above one. */
+export function countAbove(descending: Float64Array, value: number): number {
   let low = 0;
   let high = descending.length;
   while (low < high) {

@@ -7,8 +7,9 @@ import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultMaxClients } from "../replay/replay-logs.js";
+import { type AlgorithmName, optionsFor } from "../report/policies.js";
 import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
-import { Peaks } from "./peaks.js";
+import { Peaks, usedOf } from "./peaks.js";
 import { leastValue, type Quantile } from "./quantile.js";
 
 export interface SuggestOptions extends SimulateOptions, TrialOptions {
@@ -17,8 +18,6 @@ export interface SuggestOptions extends SimulateOptions, TrialOptions {
   /** The window of the limits. Default `1m`. */
   readonly window?: string | undefined;
 }
-
-type AlgorithmName = Policy["algorithm"];
 
 /** The least limit of one algorithm, and what it would have done. */
 export interface SuggestedRule extends RuleMeasure {
@@ -77,22 +76,23 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
     );
   }
   const tally = new Tally();
-  const windows = await needsOfWindows(sources, windowMs, window, options, tally);
-  if (windows.peaks.clients === 0) {
+  const base = { windowMs, window, rate: 0 };
+  const counted: readonly AlgorithmName[] = ["fixed-window", "sliding-window-counter"];
+  const windows = await needsOf(sources, counted, base, [windowMs, ...rateWindowsMs], options, tally);
+  if (windows.clients === 0) {
     const what = match === undefined || tally.requests === 0 ? "that counts" : `that matches ${JSON.stringify(match)}`;
     throw new FloodgateError("FLOODGATE_INVALID_OPTION", `suggest: the logs have no request ${what}.`);
   }
   const needs = new Map<AlgorithmName, Quantile>();
-  windows.algorithms.forEach((algorithm, i) => {
-    needs.set(algorithm, leastValue(windows.peaks.descending(i), touch));
-  });
+  const need = (algorithms: readonly AlgorithmName[], peaks: Peaks): void => {
+    for (const [i, algorithm] of algorithms.entries()) needs.set(algorithm, leastValue(peaks.descending(i), touch));
+  };
+  need([...counted, "sliding-window-log"], windows);
   const rate = Math.max(1, (needs.get("sliding-window-log") as Quantile).value);
-  const buckets = await needsOfBuckets(sources, windowMs, window, rate, options);
-  buckets.algorithms.forEach((algorithm, i) => {
-    needs.set(algorithm, leastValue(buckets.peaks.descending(i), touch));
-  });
+  const flowing: readonly AlgorithmName[] = ["token-bucket", "leaky-bucket", "gcra"];
+  need(flowing, await needsOf(sources, flowing, { ...base, rate }, [], options, new Tally()));
   const suggested = new Map<AlgorithmName, Readonly<Record<string, number | string>>>();
-  for (const [algorithm, { value }] of needs) suggested.set(algorithm, optionsOf(algorithm, Math.max(1, value), rate, window));
+  for (const [algorithm, { value }] of needs) suggested.set(algorithm, optionsFor(algorithm, Math.max(1, value), rate, window));
   const policies = new Map([...suggested].map(([algorithm, own]) => [algorithm, toPolicy("suggest", { algorithm, ...own })]));
   const { replay, meter } = await measureTrial(sources, policies, options, new Tally());
   const rules = [...policies].map(([algorithm, policy], i): SuggestedRule => {
@@ -103,95 +103,45 @@ export async function suggest(sources: readonly LogSource[], options: SuggestOpt
   return {
     ...summaryOf(tally),
     ...{ touch, window, by, match },
-    clients: windows.peaks.clients,
-    rates: ratesOf(windows.peaks, windows.algorithms.length),
+    clients: windows.clients,
+    rates: ratesOf(windows, counted.length + 1),
     rules,
     notes: notesOf(trialRule(policies, options), options, tally, replay, rules),
   };
 }
 
-/** The options of an algorithm with a limit; buckets have this as their capacity, and flow at a rate. */
-function optionsOf(algorithm: AlgorithmName, limit: number, rate: number, window: string): Record<string, number | string> {
-  switch (algorithm) {
-    case "token-bucket":
-      return { capacity: limit, refill: rate, every: window };
-    case "leaky-bucket":
-      return { capacity: limit, leak: rate, every: window };
-    case "gcra":
-      return { limit: rate, window, burst: limit };
-    default:
-      return { limit, window };
-  }
-}
-
-interface Needs {
-  /** A column for each algorithm. */
-  readonly peaks: Peaks;
-  readonly algorithms: readonly AlgorithmName[];
-}
-
 const rateWindowsMs = [1000, 60_000, 3_600_000];
 
-/** What the clients need of windows; and, in the columns after those of the algorithms, their busiest second, minute and hour. */
-async function needsOfWindows(
+/**
+ * What the clients need: the most that they have used of a limit that nobody reaches. A log with that limit would hold every request, so for
+ * the windows of `lengths` the busiest one is measured in its place. They are the columns after those of the algorithms.
+ */
+async function needsOf(
   sources: readonly LogSource[],
-  windowMs: number,
-  window: string,
+  algorithms: readonly AlgorithmName[],
+  { windowMs, window, rate }: { readonly windowMs: number; readonly window: string; readonly rate: number },
+  lengths: readonly number[],
   options: SuggestOptions,
   tally: Tally,
-): Promise<Needs> {
-  const counted = ["fixed-window", "sliding-window-counter"] as const;
-  const algorithms: readonly AlgorithmName[] = [...counted, "sliding-window-log"];
-  const limit = Math.min(1e9, Math.floor(unlimited / windowMs));
-  const peaks = new Peaks(algorithms.length + rateWindowsMs.length, options.maxClients ?? defaultMaxClients);
-  // A log that nobody exceeds would hold every request, so it is measured: its need is the busiest window.
-  const lengths = [windowMs, ...rateWindowsMs];
-  const sums = new WindowSums(lengths.map((windowMs) => ({ windowMs })));
-  const policies = new Map(
-    counted.map((algorithm) => [algorithm, toPolicy("suggest", { algorithm, ...optionsOf(algorithm, limit, 0, window) })]),
-  );
-  await replayTrial(sources, policies, options, tally, (key, nowMs, decisions) => {
-    const client = peaks.clientOf(key);
-    if (client < 0) return;
-    seeUsed(peaks, client, decisions);
-    sums.add(client, nowMs, (decisions[0] as Decision).cost);
-    for (let i = 0; i < lengths.length; i++) peaks.see(client, counted.length + i, sums.sum(client, i));
-  });
-  return { peaks, algorithms };
-}
-
-/** What the clients need of buckets that flow at a rate. */
-async function needsOfBuckets(
-  sources: readonly LogSource[],
-  windowMs: number,
-  window: string,
-  rate: number,
-  options: SuggestOptions,
-): Promise<Needs> {
-  const algorithms = ["token-bucket", "leaky-bucket", "gcra"] as const;
+): Promise<Peaks> {
   const limit = Math.min(1e9, Math.floor(unlimited / windowMs));
   // No queue may hold a request for longer than a timer can.
   const longest = Math.min(limit, Math.max(1, Math.floor(((2 ** 31 - 1) * rate) / windowMs)));
-  const peaks = new Peaks(algorithms.length, options.maxClients ?? defaultMaxClients);
-  const policies = new Map(
-    algorithms.map((algorithm) => {
-      const most = algorithm === "leaky-bucket" ? longest : limit;
-      return [algorithm, toPolicy("suggest", { algorithm, ...optionsOf(algorithm, most, rate, window) })];
-    }),
-  );
-  await replayTrial(sources, policies, options, new Tally(), (key, _, decisions) => {
-    const client = peaks.clientOf(key);
-    if (client >= 0) seeUsed(peaks, client, decisions);
+  const peaks = new Peaks(algorithms.length + lengths.length, options.maxClients ?? defaultMaxClients);
+  const sums = new WindowSums(lengths.map((windowMs) => ({ windowMs })));
+  const policies = algorithms.map((algorithm): [string, Policy] => {
+    const most = algorithm === "leaky-bucket" ? longest : limit;
+    return [algorithm, toPolicy("suggest", { algorithm, ...optionsFor(algorithm, most, rate, window) })];
   });
-  return { peaks, algorithms };
-}
-
-/** The units of its limit that a client has used under each policy; more than the limit if even this was too low. */
-function seeUsed(peaks: Peaks, client: number, decisions: readonly Decision[]): void {
-  for (let i = 0; i < decisions.length; i++) {
-    const { allowed, limit, remaining } = decisions[i] as Decision;
-    peaks.see(client, i, allowed ? limit - remaining : limit + 1);
-  }
+  await replayTrial(sources, new Map(policies), options, tally, (key, nowMs, decisions) => {
+    const client = peaks.clientOf(key);
+    if (client < 0) return;
+    for (let i = 0; i < decisions.length; i++) peaks.see(client, i, usedOf(decisions[i] as Decision));
+    if (lengths.length === 0) return;
+    sums.add(client, nowMs, (decisions[0] as Decision).cost);
+    for (let i = 0; i < lengths.length; i++) peaks.see(client, algorithms.length + i, sums.sum(client, i));
+  });
+  return peaks;
 }
 
 function ratesOf(peaks: Peaks, column: number): RateDistribution[] {

@@ -1,5 +1,6 @@
 import type { Policy, StateView } from "@floodgate/core";
-import { type Algorithm, algorithmOf, type Cells, type Decision } from "@floodgate/core/store";
+import type { Decision } from "@floodgate/core/store";
+import { KeyState } from "../../../measure/key-state.js";
 
 /** What a policy has done with the requests up to a moment. */
 export interface Counts {
@@ -38,28 +39,25 @@ export class Run {
   readonly delaysMs: readonly number[];
   /** The requests that would still have passed after each one, with a fraction where tokens arrive continuously. */
   readonly rooms: readonly number[];
-  readonly #algorithm: Algorithm<Policy>;
   readonly #counts: Counts[] = [{ allowed: 0, limited: 0, delayed: 0, most: 0, mostAtMs: 0 }];
-  readonly #kept: Cells[] = [];
+  readonly #kept: KeyState[] = [];
 
   /** @param windowMs the length of the windows in which passing requests are counted. */
   constructor(policy: Policy, times: readonly number[], windowMs: number) {
     this.policy = policy;
     this.times = times;
-    this.#algorithm = algorithmOf(policy);
     const allowed: boolean[] = [];
     const delaysMs: number[] = [];
     const rooms: number[] = [];
     const passed = new PassedInWindow(windowMs);
-    let cells: Cells = this.#cells();
+    const state = new KeyState(policy);
     let counts = this.#counts[0] as Counts;
     for (const [i, timeMs] of times.entries()) {
-      if (i % stride === 0) this.#kept.push(cells.slice());
-      cells = this.#grown(cells);
-      const decision = this.#decide(cells, timeMs, true);
+      if (i % stride === 0) this.#kept.push(state.copy());
+      const decision = state.decide(timeMs, 1);
       allowed.push(decision.allowed);
       delaysMs.push(decision.delayMs);
-      rooms.push(this.#room(cells, timeMs));
+      rooms.push(this.#room(state, timeMs));
       counts = added(counts, decision, passed, timeMs);
       this.#counts.push(counts);
     }
@@ -75,58 +73,29 @@ export class Run {
 
   /** The state at a moment, after the requests up to it. */
   momentAt(nowMs: number): Moment {
-    const cells = this.#cellsAt(countUpTo(this.times, nowMs));
-    return { view: this.#algorithm.view(this.policy, cells, 0, nowMs), decision: this.#decide(cells, nowMs, false) };
+    const count = countUpTo(this.times, nowMs);
+    const from = Math.max(0, Math.floor((count - 1) / stride));
+    const state = this.#kept[from]?.copy() ?? new KeyState(this.policy);
+    for (const timeMs of this.times.slice(from * stride, count)) state.decide(timeMs, 1);
+    return { view: state.view(nowMs), decision: state.decide(nowMs, 1, false) };
   }
 
   /** How many requests would pass at each of these moments, which ascend. */
   roomsAt(moments: readonly number[]): number[] {
-    let cells: Cells = this.#cells();
+    const state = new KeyState(this.policy);
     let next = 0;
     return moments.map((nowMs) => {
-      for (; next < this.times.length && (this.times[next] as number) <= nowMs; next++) {
-        cells = this.#grown(cells);
-        this.#decide(cells, this.times[next] as number, true);
-      }
-      return this.#room(cells, nowMs);
+      for (; next < this.times.length && (this.times[next] as number) <= nowMs; next++) state.decide(this.times[next] as number, 1);
+      return this.#room(state, nowMs);
     });
   }
 
-  #room(cells: Cells, nowMs: number): number {
-    if (!hasFractions.has(this.policy.algorithm)) return this.#decide(cells, nowMs, false).remaining;
-    const view = this.#algorithm.view(this.policy, cells, 0, nowMs);
+  #room(state: KeyState, nowMs: number): number {
+    if (!hasFractions.has(this.policy.algorithm)) return state.decide(nowMs, 1, false).remaining;
+    const view = state.view(nowMs);
     if (view.kind === "bucket") return Math.max(view.level, 0);
     if (view.kind === "queue") return Math.max(view.capacity - view.length, 0);
     return this.policy.quota;
-  }
-
-  #decide(cells: Cells, nowMs: number, commit: boolean): Decision {
-    return this.#algorithm.decide({ name: this.policy.algorithm, policy: this.policy }, cells, 0, nowMs, 1, commit);
-  }
-
-  #cells(): Cells {
-    const none = new Float64Array(this.#algorithm.cells.length);
-    return new Float64Array(this.#algorithm.size(this.policy, none, 0));
-  }
-
-  /** The cells, with room for one more request. */
-  #grown(cells: Cells): Cells {
-    const size = this.#algorithm.size(this.policy, cells, 0);
-    if (size <= cells.length) return cells;
-    const grown = new Float64Array(2 * size);
-    grown.set(cells);
-    return grown;
-  }
-
-  #cellsAt(count: number): Cells {
-    if (count === 0) return this.#cells();
-    const from = Math.floor((count - 1) / stride);
-    let cells: Cells = (this.#kept[from] as Cells).slice();
-    for (let i = from * stride; i < count; i++) {
-      cells = this.#grown(cells);
-      this.#decide(cells, this.times[i] as number, true);
-    }
-    return cells;
   }
 }
 

@@ -1,0 +1,36 @@
+import type { Policy, StateView } from "@floodgate/core";
+import { type Algorithm, algorithmOf, type Decision } from "@floodgate/core/store";
+import { doubled } from "../support/min-heap.js";
+
+/** The state of one key under a policy, decided by the algorithm of core. */
+export class KeyState {
+  readonly #limit: { readonly name: string; readonly policy: Policy };
+  readonly #algorithm: Algorithm<Policy>;
+  #cells: Float64Array;
+
+  constructor(policy: Policy, cells: Float64Array = new Float64Array(widthOf(policy))) {
+    this.#limit = { name: policy.algorithm, policy };
+    this.#algorithm = algorithmOf(policy);
+    this.#cells = cells;
+  }
+
+  decide(nowMs: number, cost: number, commit = true): Decision {
+    // A log grows with each request.
+    const size = this.#algorithm.size(this.#limit.policy, this.#cells, 0);
+    if (size > this.#cells.length) this.#cells = doubled(this.#cells, size);
+    return this.#algorithm.decide(this.#limit, this.#cells, 0, nowMs, cost, commit);
+  }
+
+  view(nowMs: number): StateView {
+    return this.#algorithm.view(this.#limit.policy, this.#cells, 0, nowMs);
+  }
+
+  copy(): KeyState {
+    return new KeyState(this.#limit.policy, this.#cells.slice());
+  }
+}
+
+/** How many numbers the state of a key takes at first. */
+export function widthOf(policy: Policy): number {
+  return algorithmOf(policy).size(policy, new Float64Array(64), 0);
+}

@@ -1,0 +1,153 @@
+import { FloodgateError, type Policy } from "@floodgate/core";
+import { type AlgorithmDefinition, algorithms, type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
+import { leastValue } from "../suggest/quantile.js";
+
+type Options = { readonly [option: string]: string | number | boolean };
+
+export type AlgorithmName = Policy["algorithm"];
+
+export const algorithmNames: readonly AlgorithmName[] = [
+  ...(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const),
+  ...(["token-bucket", "leaky-bucket", "gcra"] as const),
+];
+
+/** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
+export function isWindow(algorithm: AlgorithmName): boolean {
+  return /window/.test(algorithm);
+}
+
+/** The options of an algorithm for a limit: the most units at once. Buckets flow at a rate, which other algorithms do not have. */
+export function optionsFor(algorithm: AlgorithmName, limit: number, rate: number, window: string): Record<string, number | string> {
+  switch (algorithm) {
+    case "token-bucket":
+      return { capacity: limit, refill: rate, every: window };
+    case "leaky-bucket":
+      return { capacity: limit, leak: rate, every: window };
+    case "gcra":
+      return { limit: rate, window, burst: limit };
+    default:
+      return { limit, window };
+  }
+}
+
+/** The option that is a policy's limit: the most units at once, at its own rate. */
+export function limitOption({ algorithm }: Policy): string {
+  return isWindow(algorithm) ? "limit" : algorithm === "gcra" ? "burst" : "capacity";
+}
+
+/** A policy as a rules file writes it. */
+export function optionsOf(policy: Policy): Options {
+  const { optionsOf } = algorithms[policy.algorithm] as unknown as AlgorithmDefinition<Policy, Record<string, unknown>>;
+  const own = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined) as [string, string | number][];
+  return { algorithm: policy.algorithm, ...Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value)])) };
+}
+
+/** `60000ms` is `1m`. */
+function inLargeUnits<T>(value: T): T | string {
+  const [, digits] = /^(\d+)ms$/.exec(String(value)) ?? [];
+  if (digits === undefined) return value;
+  const ms = Number(digits);
+  const [unit, length] = units.find(([, length]) => ms % length === 0) as (typeof units)[number];
+  return `${ms / length}${unit}`;
+}
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const;
+
+/** A policy; undefined if an algorithm cannot have these numbers. */
+export function policyOrNone(options: object): Policy | undefined {
+  try {
+    return toPolicy("report", options);
+  } catch (error) {
+    if (error instanceof FloodgateError) return undefined;
+    throw error;
+  }
+}
+
+/** The same policy with another limit; undefined if that would be too large for it. */
+function withLimit(policy: Policy, limit: number): Policy | undefined {
+  return policyOrNone({ ...optionsOf(policy), [limitOption(policy)]: limit });
+}
+
+/** The same policy with a limit that hardly any client reaches. */
+function unlimited(policy: Policy): Policy {
+  for (let limit = 2 ** 30; limit > policy.quota; limit = Math.floor(limit / 2)) {
+    const larger = withLimit(policy, limit);
+    if (larger !== undefined) return larger;
+  }
+  return policy;
+}
+
+/**
+ * The policy under the limits of a grid, the lowest first; the policy itself among them.
+ * @param descending what the clients need, the greatest first; at least one.
+ * @param count about how many.
+ * @param cost what each request costs, if the rule says so: a lower limit is refused.
+ */
+export function policiesOf(policy: Policy, descending: Float64Array, count: number, cost: number): Policy[] {
+  const limits = gridLimits(descending, policy.quota, count, Math.max(1, cost));
+  return limits.flatMap((limit) => (limit === policy.quota ? policy : (withLimit(policy, limit) ?? [])));
+}
+
+/** Shares of clients whose limits are always in a grid. */
+const touched = [0.0001, 0.001, 0.01, 0.05];
+
+/**
+ * The limits of a grid: the rule's own, those that touch certain shares of the clients, and about `count` others, which grow by the same
+ * factor from a limit that touches most clients to one that touches none.
+ * @param descending what the clients need, the greatest first; at least one.
+ * @param valid the lowest limit that is valid, beside the rule's own.
+ */
+function gridLimits(descending: Float64Array, own: number, count: number, valid: number): number[] {
+  const most = Math.max(valid, descending[0] as number);
+  const least = Math.min(most, Math.max(valid, Math.min(own, descending[Math.floor(0.75 * (descending.length - 1))] as number)));
+  const limits = new Set([own, least, most]);
+  for (const share of touched) limits.add(Math.max(least, leastValue(descending, share).value));
+  const factor = (most / least) ** (1 / Math.max(1, count - 1));
+  for (let i = 1; i < count - 1; i++) {
+    const limit = rounded(least * factor ** i);
+    if (limit > least && limit < most) limits.add(limit);
+  }
+  return [...limits].sort((a, b) => a - b);
+}
+
+/** A number that people would choose: two digits that count. */
+function rounded(value: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(value)) - 1);
+  return Math.round(value / unit) * unit;
+}
+
+/** A rule that other limits are tried for. */
+export interface SurveyedRule {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly isShadow: boolean;
+  /** Whether a request may be limited by something else than this policy: a ban, or the policy of a plan. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * The same rules without their limits: they tell whom each request counts and what it costs, and limit none. Under a limit that nobody
+ * reaches, the most of it that a client has used is the least limit under which the client is never limited.
+ */
+export function withoutLimits(set: RuleSet, surveyed: readonly SurveyedRule[]): RuleSet {
+  return { ...set, rules: set.rules.map((rule, i) => ({ ...withoutLimit(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
+}
+
+/** A rule that limits none. */
+export function withoutLimit(rule: PlainRule, policy: Policy): PlainRule {
+  const { limit: _limit, window: _window, plans: _plans, ban: _ban, settle: _settle, ...rest } = rule;
+  return { ...rest, policy: measuring(policy) };
+}
+
+/** A log that nobody exceeds would hold every request, so its windows are measured apart, and anything cheap tells the clients. */
+function measuring(policy: Policy): NonNullable<PlainRule["policy"]> {
+  const options =
+    policy.algorithm === "sliding-window-log" ? { algorithm: "fixed-window", limit: 2 ** 20, window: "1s" } : optionsOf(unlimited(policy));
+  return options as unknown as NonNullable<PlainRule["policy"]>;
+}
