@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { sqliteStore } from "../examples/custom-store/sqlite-store.mjs";
-import { storeConformance } from "../packages/conformance/src/index.js";
+import { storeConformance } from "../packages/conformance/src/store.js";
 
 // Opening a file is most of the work of each case, so the random runs are few: `npm test` in the example does all of them.
 storeConformance(

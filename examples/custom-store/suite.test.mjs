@@ -1,6 +1,6 @@
 // What a store of your own needs: node --test
 import { describe, it } from "node:test";
-import { storeConformance } from "@floodgate/conformance";
+import { storeConformance } from "@floodgate/conformance/store";
 import { sqliteStore } from "./sqlite-store.mjs";
 
 storeConformance(

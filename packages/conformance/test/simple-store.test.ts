@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { storeConformance } from "../src/index.js";
+import { storeConformance } from "../src/store.js";
 import { simpleStore } from "./simple-store.js";
 
 // The suite judges the store that the documentation shows, so that the page cannot rot and the suite is not the memory store's alone.

@@ -1,4 +1,4 @@
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import express4 from "express4";
 import { describe, it } from "vitest";
 import { type ExpressModule, expressAdapter } from "./express-app.js";

@@ -11,7 +11,7 @@ import {
   type Reply,
   type RequestView,
   type Step,
-} from "@floodgate/conformance";
+} from "@floodgate/conformance/adapter";
 import type { Decision } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Express, NextFunction, Request, Response, Router } from "express";

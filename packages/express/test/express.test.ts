@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import { type Decision, fixedWindow } from "@floodgate/core";
 import { isPromise } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import express5, { type Express, type NextFunction, type Request, type Response } from "express";
 import express4 from "express4";
 import { describe, expect, it } from "vitest";
+import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
 import { type ExpressModule, expressAdapter, listening } from "./express-app.js";
 
@@ -16,7 +17,9 @@ const versions: [string, ExpressModule][] = [
   ["Express 4", express4 as unknown as ExpressModule],
 ];
 
-adapterConformance({ describe, it }, expressAdapter("Express 5", express5));
+const adapter = expressAdapter("Express 5", express5);
+adapterConformance({ describe, it }, adapter, { effort: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : 0.25 });
+heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 const ok = (_request: Request, response: Response): void => void response.json({ ok: true });

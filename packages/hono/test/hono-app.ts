@@ -10,7 +10,7 @@ import {
   type Reply,
   type RequestView,
   type Step,
-} from "@floodgate/conformance";
+} from "@floodgate/conformance/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -92,6 +92,7 @@ export function honoAdapter(name: string, serverOf: (app: Hono<TestEnv>) => Serv
   return {
     name,
     proxies: [],
+    routesAhead: true,
     outer: true,
     seesSending: http2ServerOf !== undefined,
     http2: http2ServerOf !== undefined,

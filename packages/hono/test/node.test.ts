@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import { fixedWindow, leakyBucket } from "@floodgate/core";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { describe, expect, it, vi } from "vitest";
+import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
 import { honoAdapter, serving } from "./hono-app.js";
 
@@ -15,7 +16,9 @@ const serverOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server 
 const http2ServerOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Server =>
   createAdaptorServer({ fetch, createServer: createHttp2 as never }) as Server;
 
-adapterConformance({ describe, it }, honoAdapter("Hono on Node", serverOf, http2ServerOf));
+const adapter = honoAdapter("Hono on Node", serverOf, http2ServerOf);
+adapterConformance({ describe, it }, adapter, { effort: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : 0.25 });
+heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
 

@@ -1,4 +1,4 @@
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import { describe, it } from "vitest";
 import { honoAdapter } from "./hono-app.js";
 import { requestServer } from "./request-server.js";

@@ -1,4 +1,4 @@
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import Koa2 from "koa2";
 import { describe, it } from "vitest";
 import { type KoaModule, koaAdapter } from "./koa-app.js";

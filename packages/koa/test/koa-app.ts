@@ -13,7 +13,7 @@ import {
   type Reply,
   type RequestView,
   type Step,
-} from "@floodgate/conformance";
+} from "@floodgate/conformance/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import Router from "@koa/router";
 import type Koa from "koa";

@@ -1,6 +1,9 @@
-import { adapterConformance } from "@floodgate/conformance";
+import { adapterConformance } from "@floodgate/conformance/adapter";
 import Koa from "koa";
 import { describe, it } from "vitest";
+import { heldClients } from "../../conformance/test/held-clients.js";
 import { koaAdapter } from "./koa-app.js";
 
-adapterConformance({ describe, it }, koaAdapter("Koa 3", Koa));
+const adapter = koaAdapter("Koa 3", Koa);
+adapterConformance({ describe, it }, adapter, { effort: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : 0.25 });
+heldClients(adapter);

@@ -1,4 +1,4 @@
-import { storeConformance } from "@floodgate/conformance";
+import { storeConformance } from "@floodgate/conformance/store";
 import { describe, it } from "vitest";
 import { memoryStore } from "../src/memory-store.js";
 

@@ -1,4 +1,4 @@
-import { storeConformance } from "@floodgate/conformance";
+import { storeConformance } from "@floodgate/conformance/store";
 import { startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { redisStore } from "../src/index.js";

@@ -106,6 +106,8 @@ export interface Adapter {
   readonly seesSending?: boolean;
   /** Whether `start` supports `Setup.http2`. */
   readonly http2?: boolean;
+  /** Whether a middleware before all routes knows the pattern of the route that will match. */
+  readonly routesAhead?: boolean;
   /** Makes the adapter's default store, with the suite's clock. */
   store(clock: Clock): Store<"sync">;
   /** Starts an app. Rejects with whatever `rateLimit` throws. */

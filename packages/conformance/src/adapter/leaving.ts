@@ -6,7 +6,7 @@ import type { AdapterSuite, App, Web } from "./web.js";
 import { gate, turn } from "./world.js";
 
 /** Clients that disconnect with several open requests on one connection. */
-export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
+export function leavingCases({ adapter, it }: AdapterSuite): void {
   const many = fixedWindow({ limit: 1000, window: "1m" });
   const slow = leakyBucket({ capacity: 20, leak: 1, every: "1h" });
   const ten = Array.from({ length: 10 }, (_, i) => ({ path: `/${i}` }));
@@ -60,112 +60,110 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
       .sort()
       .join(", ");
 
-  describe("a client that pipelines", () => {
-    it("and disconnects while its requests are handled: each reports 499 once and is refunded", async (web) => {
-      const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }]);
+  it("a client that pipelines and disconnects while its requests are handled: each reports 499 once and is refunded", async (web) => {
+    const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }]);
+    const client = await PipeliningClient.connect(app.server);
+    client.ask(...ten);
+    await until(() => begun.length === 10, "the handlers");
+    assert.equal((await app.peek()).remaining, 990);
+    await client.leave();
+    end();
+    await until(() => reported.length >= 10, "the end of each request");
+    for (let i = 0; i < 5; i++) await turn();
+    assert.deepEqual(reported, Array(10).fill(499));
+    assert.equal((await app.peek()).remaining, 1000);
+  });
+
+  it("a client that pipelines and disconnects before a limit is reached: each request reports 499 once there too", async (web) => {
+    const [asked, go] = [gate(), gate()];
+    let looked = 0;
+    const key = async (): Promise<string> => {
+      if (++looked === 10) asked.open();
+      await go.opened;
+      return "k";
+    };
+    const { app, reported, end } = await working(web, (refundWhen) => [
+      { name: "outer", policy: many, key },
+      // After the disconnect the socket has no address.
+      { name: "inner", policy: many, key: "global", refundWhen },
+    ]);
+    const client = await PipeliningClient.connect(app.server);
+    client.ask(...ten);
+    await asked.opened;
+    await client.leave();
+    go.open();
+    end();
+    await until(() => reported.length >= 10, "the end of each request");
+    assert.deepEqual(reported, Array(10).fill(499));
+  });
+
+  it("a client that pipelines and disconnects while its requests are held: none is served", async (web) => {
+    const { app, served, delayed } = await queue(web);
+    const client = await PipeliningClient.connect(app.server);
+    client.ask(...ten);
+    await until(() => delayed() === 9, "nine delays");
+    await client.leave();
+    app.limits[0]?.close();
+    for (let i = 0; i < 5; i++) await turn();
+    assert.deepEqual(served, ["/0"]);
+  });
+
+  it("a client that pipelines and half-closes the connection is still served", async (web) => {
+    const { app, served, delayed } = await queue(web);
+    Object.assign(app.server, { httpAllowHalfOpen: true });
+    const client = await PipeliningClient.connect(app.server);
+    client.askLast(...ten);
+    await until(() => delayed() === 9, "nine delays");
+    for (let i = 0; i < 5; i++) await turn();
+    app.limits[0]?.close();
+    assert.deepEqual(await client.answers(10), Array(10).fill(200));
+    assert.equal(served.length, 10);
+  });
+
+  it("a client that pipelines gets the responses in order, and each request reports its own status", async (web) => {
+    const reported: number[] = [];
+    const app = await web.start({
+      limits: [{ policy: many, refundWhen: (status) => reported.push(status) < 0 }],
+      steps: route,
+      handler: async ({ path }) => {
+        // Later requests finish first.
+        for (let i = 10; i > Number(path.slice(1)); i--) await turn();
+        return { status: 200 + Number(path.slice(1)), body: path };
+      },
+    });
+    const client = await PipeliningClient.connect(app.server);
+    // 204 and 205 are left out: they have no body.
+    const asked = ten.filter((_, i) => i < 4 || i > 5);
+    client.ask(...asked);
+    const statuses = asked.map(({ path }) => 200 + Number(path.slice(1)));
+    assert.deepEqual(await client.answers(8), statuses);
+    await until(() => reported.length >= 8, "the end of each request");
+    assert.deepEqual(reported.sort(), statuses);
+  });
+
+  it("a client that pipelines adds at most one listener to its connection, and leaves none after it", async (web) => {
+    const open: number[] = [];
+    for (const [name, limit] of [
+      ["none", undefined],
+      ["plain", { policy: many }],
+      ["with refundWhen", { policy: many, refundWhen: () => false }],
+    ] as const) {
+      const limits = limit === undefined ? [] : [{ ...limit, name }];
+      const { app, begun, end } = await working(web, () => limits);
       const client = await PipeliningClient.connect(app.server);
-      client.ask(...ten);
+      client.ask(...ten.slice(0, 1));
+      await until(() => begun.length === 1, "the first handler");
+      const one = client.accepted.listenerCount("close");
+      client.ask(...ten.slice(1));
       await until(() => begun.length === 10, "the handlers");
-      assert.equal((await app.peek()).remaining, 990);
-      await client.leave();
+      open.push(client.accepted.listenerCount("close") - one);
       end();
-      await until(() => reported.length >= 10, "the end of each request");
-      for (let i = 0; i < 5; i++) await turn();
-      assert.deepEqual(reported, Array(10).fill(499));
-      assert.equal((await app.peek()).remaining, 1000);
-    });
-
-    it("and disconnects before a limit is reached: each request reports 499 once there too", async (web) => {
-      const [asked, go] = [gate(), gate()];
-      let looked = 0;
-      const key = async (): Promise<string> => {
-        if (++looked === 10) asked.open();
-        await go.opened;
-        return "k";
-      };
-      const { app, reported, end } = await working(web, (refundWhen) => [
-        { name: "outer", policy: many, key },
-        // After the disconnect the socket has no address.
-        { name: "inner", policy: many, key: "global", refundWhen },
-      ]);
-      const client = await PipeliningClient.connect(app.server);
-      client.ask(...ten);
-      await asked.opened;
-      await client.leave();
-      go.open();
-      end();
-      await until(() => reported.length >= 10, "the end of each request");
-      assert.deepEqual(reported, Array(10).fill(499));
-    });
-
-    it("and disconnects while its requests are held: none is served", async (web) => {
-      const { app, served, delayed } = await queue(web);
-      const client = await PipeliningClient.connect(app.server);
-      client.ask(...ten);
-      await until(() => delayed() === 9, "nine delays");
-      await client.leave();
-      app.limits[0]?.close();
-      for (let i = 0; i < 5; i++) await turn();
-      assert.deepEqual(served, ["/0"]);
-    });
-
-    it("and half-closes the connection is still served", async (web) => {
-      const { app, served, delayed } = await queue(web);
-      Object.assign(app.server, { httpAllowHalfOpen: true });
-      const client = await PipeliningClient.connect(app.server);
-      client.askLast(...ten);
-      await until(() => delayed() === 9, "nine delays");
-      for (let i = 0; i < 5; i++) await turn();
-      app.limits[0]?.close();
-      assert.deepEqual(await client.answers(10), Array(10).fill(200));
-      assert.equal(served.length, 10);
-    });
-
-    it("gets the responses in order, and each request reports its own status", async (web) => {
-      const reported: number[] = [];
-      const app = await web.start({
-        limits: [{ policy: many, refundWhen: (status) => reported.push(status) < 0 }],
-        steps: route,
-        handler: async ({ path }) => {
-          // Later requests finish first.
-          for (let i = 10; i > Number(path.slice(1)); i--) await turn();
-          return { status: 200 + Number(path.slice(1)), body: path };
-        },
-      });
-      const client = await PipeliningClient.connect(app.server);
-      // 204 and 205 are left out: they have no body.
-      const asked = ten.filter((_, i) => i < 4 || i > 5);
-      client.ask(...asked);
-      const statuses = asked.map(({ path }) => 200 + Number(path.slice(1)));
-      assert.deepEqual(await client.answers(8), statuses);
-      await until(() => reported.length >= 8, "the end of each request");
-      assert.deepEqual(reported.sort(), statuses);
-    });
-
-    it("adds at most one listener to its connection, and leaves none after it", async (web) => {
-      const open: number[] = [];
-      for (const [name, limit] of [
-        ["none", undefined],
-        ["plain", { policy: many }],
-        ["with refundWhen", { policy: many, refundWhen: () => false }],
-      ] as const) {
-        const limits = limit === undefined ? [] : [{ ...limit, name }];
-        const { app, begun, end } = await working(web, () => limits);
-        const client = await PipeliningClient.connect(app.server);
-        client.ask(...ten.slice(0, 1));
-        await until(() => begun.length === 1, "the first handler");
-        const one = client.accepted.listenerCount("close");
-        client.ask(...ten.slice(1));
-        await until(() => begun.length === 10, "the handlers");
-        open.push(client.accepted.listenerCount("close") - one);
-        end();
-        await client.answers(10);
-        await until(() => client.accepted.listenerCount("close") < one, "the last response");
-      }
-      const [none, plain, reported] = open as [number, number, number];
-      assert.equal(plain, none);
-      assert.equal(reported, 1);
-    });
+      await client.answers(10);
+      await until(() => client.accepted.listenerCount("close") < one, "the last response");
+    }
+    const [none, plain, reported] = open as [number, number, number];
+    assert.equal(plain, none);
+    assert.equal(reported, 1);
   });
 
   it("a keep-alive connection gains no listeners over a hundred requests under many limits", async (web) => {
@@ -210,69 +208,67 @@ export function leavingCases({ adapter, describe, it }: AdapterSuite): void {
   }
 
   if (adapter.http2 !== true) return;
-  describe("over HTTP/2, a client", () => {
-    for (const how of ["cancels its requests", "closes them without an error", "hangs up"]) {
-      it(`that ${how} while they are handled: each reports 499 once`, async (web) => {
-        const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }], true);
-        const client = await Http2Client.connect(app.server);
-        client.ask(...ten, { path: "/10", headers: { ":method": "HEAD" } });
-        await until(() => begun.length === 11, "the handlers");
-        if (how !== "hangs up") {
-          for (let i = 0; i < 11; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
-        } else await client.leave();
-        await until(() => reported.length >= 11, "the end of each request");
-        end();
-        for (let i = 0; i < 5; i++) await turn();
-        assert.deepEqual(reported, Array(11).fill(499));
-        await client.leave();
-      });
-
-      it(`that ${how} while they are held: none is served`, async (web) => {
-        const { app, served, delayed } = await queue(web, true);
-        const client = await Http2Client.connect(app.server);
-        client.ask(...ten);
-        await until(() => delayed() === 9, "nine delays");
-        if (how !== "hangs up") for (let i = 0; i < 10; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
-        else await client.leave();
-        app.limits[0]?.close();
-        for (let i = 0; i < 5; i++) await turn();
-        assert.deepEqual(served, ["/0"]);
-        await client.leave();
-      });
-    }
-
-    it("that cancels a request before a limit is reached: it reports 499 there and is not held", async (web) => {
-      const [asked, go, inner] = [gate(), gate(), gate()];
-      const reported: number[] = [];
-      const served: string[] = [];
-      const key = async (): Promise<string> => {
-        asked.open();
-        await go.opened;
-        return "k";
-      };
-      const app = await web.start({
-        limits: [
-          { name: "outer", policy: many, key },
-          { name: "inner", policy: slow, key: "global", refundWhen: (status) => reported.push(status) < 0, onEvent: inner.open },
-        ],
-        http2: true,
-        handler: ({ path }) => {
-          served.push(path);
-          return {};
-        },
-      });
-      app.limits[1]?.limiter.consume("global");
+  for (const how of ["cancels its requests", "closes them without an error", "hangs up"]) {
+    it(`a client of HTTP/2 that ${how} while they are handled: each reports 499 once`, async (web) => {
+      const { app, begun, reported, end } = await working(web, (refundWhen) => [{ policy: many, refundWhen }], true);
       const client = await Http2Client.connect(app.server);
-      client.ask({});
-      await asked.opened;
-      await client.cancel(0);
-      go.open();
-      await inner.opened;
-      await until(() => reported.length > 0, "the end of the request");
-      app.limits[1]?.close();
+      client.ask(...ten, { path: "/10", headers: { ":method": "HEAD" } });
+      await until(() => begun.length === 11, "the handlers");
+      if (how !== "hangs up") {
+        for (let i = 0; i < 11; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
+      } else await client.leave();
+      await until(() => reported.length >= 11, "the end of each request");
+      end();
       for (let i = 0; i < 5; i++) await turn();
-      assert.deepEqual([reported, served], [[499], []]);
+      assert.deepEqual(reported, Array(11).fill(499));
       await client.leave();
     });
+
+    it(`a client of HTTP/2 that ${how} while they are held: none is served`, async (web) => {
+      const { app, served, delayed } = await queue(web, true);
+      const client = await Http2Client.connect(app.server);
+      client.ask(...ten);
+      await until(() => delayed() === 9, "nine delays");
+      if (how !== "hangs up") for (let i = 0; i < 10; i++) await client.cancel(i, how.startsWith("cancels") ? undefined : 0);
+      else await client.leave();
+      app.limits[0]?.close();
+      for (let i = 0; i < 5; i++) await turn();
+      assert.deepEqual(served, ["/0"]);
+      await client.leave();
+    });
+  }
+
+  it("a client of HTTP/2 that cancels a request before a limit is reached: it reports 499 there and is not held", async (web) => {
+    const [asked, go, inner] = [gate(), gate(), gate()];
+    const reported: number[] = [];
+    const served: string[] = [];
+    const key = async (): Promise<string> => {
+      asked.open();
+      await go.opened;
+      return "k";
+    };
+    const app = await web.start({
+      limits: [
+        { name: "outer", policy: many, key },
+        { name: "inner", policy: slow, key: "global", refundWhen: (status) => reported.push(status) < 0, onEvent: inner.open },
+      ],
+      http2: true,
+      handler: ({ path }) => {
+        served.push(path);
+        return {};
+      },
+    });
+    app.limits[1]?.limiter.consume("global");
+    const client = await Http2Client.connect(app.server);
+    client.ask({});
+    await asked.opened;
+    await client.cancel(0);
+    go.open();
+    await inner.opened;
+    await until(() => reported.length > 0, "the end of the request");
+    app.limits[1]?.close();
+    for (let i = 0; i < 5; i++) await turn();
+    assert.deepEqual([reported, served], [[499], []]);
+    await client.leave();
   });
 }

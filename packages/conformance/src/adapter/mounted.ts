@@ -5,7 +5,7 @@ import type { AdapterSuite } from "./web.js";
 import { items } from "./world.js";
 
 /** Limits in sub-routers and sub-apps. */
-export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
+export function mountedCases({ adapter, it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 5, window: "1m" });
 
   for (const [kind, app] of [
@@ -14,75 +14,65 @@ export function mountedCases({ adapter, describe, it }: AdapterSuite): void {
   ] as const) {
     const mounted = (router: string, ...steps: Step[]): Step => ({ router, steps, app });
 
-    describe(kind, () => {
-      it("matches rules by the full path", async (web) => {
-        const rules = [
-          { name: "full", policy, match: { path: "/v1/items/:id" } },
-          { name: "inner", policy, match: { path: "/items/:id" } },
-        ];
-        const app = await web.start({ limits: [{ rules }], steps: [mounted("/v1", { limit: 0 }, { route: "/items/:id" })] });
-        // The first request may count under too many rules: adapters may learn the mount paths from it.
-        assert.ok("full" in items(await app.get("/v1/items/6"), "ratelimit"));
-        assert.deepEqual(Object.keys(items(await app.get("/v1/items/7"), "ratelimit")), ["full"]);
-      });
+    it(`${kind} matches rules by the full path`, async (web) => {
+      const rules = [
+        { name: "full", policy, match: { path: "/v1/items/:id" } },
+        { name: "inner", policy, match: { path: "/items/:id" } },
+      ];
+      const app = await web.start({ limits: [{ rules }], steps: [mounted("/v1", { limit: 0 }, { route: "/items/:id" })] });
+      // The first request may count under too many rules: adapters may learn the mount paths from it.
+      assert.ok("full" in items(await app.get("/v1/items/6"), "ratelimit"));
+      assert.deepEqual(Object.keys(items(await app.get("/v1/items/7"), "ratelimit")), ["full"]);
+    });
 
-      it("charges a middleware once that is also mounted around it and in an inner router", async (web) => {
-        const steps = [
-          { limit: 0 },
-          mounted("/v1", { limit: 0 }, { router: "/items", steps: [{ limit: 0 }, { route: "/:id", limits: [0] }] }),
-        ];
-        const app = await web.start({ limits: [{ policy }], steps });
-        const response = await app.get("/v1/items/7");
-        assert.deepEqual(items(response, "ratelimit"), { default: { r: 4, t: 45 } });
-        assert.equal(response.body.decision.remaining, 4);
-      });
+    it(`${kind} charges a middleware once that is also mounted around it and in an inner router`, async (web) => {
+      const steps = [
+        { limit: 0 },
+        mounted("/v1", { limit: 0 }, { router: "/items", steps: [{ limit: 0 }, { route: "/:id", limits: [0] }] }),
+      ];
+      const app = await web.start({ limits: [{ policy }], steps });
+      const response = await app.get("/v1/items/7");
+      assert.deepEqual(items(response, "ratelimit"), { default: { r: 4, t: 45 } });
+      assert.equal(response.body.decision.remaining, 4);
+    });
 
-      it("adds its list items to those of the outer app, allowed and limited", async (web) => {
-        const inner = { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) };
-        const app = await web.start({
-          limits: [{ name: "outer", policy }, inner],
-          steps: [{ limit: 0 }, mounted("/v1", { limit: 1 }, { route: "/items" })],
-        });
-        for (const status of [200, 429]) {
-          const response = await app.get("/v1/items");
-          assert.equal(response.status, status);
-          assert.deepEqual(Object.keys(items(response, "ratelimit")), ["outer", "inner"]);
-        }
+    it(`${kind} adds its list items to those of the outer app, allowed and limited`, async (web) => {
+      const inner = { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) };
+      const app = await web.start({
+        limits: [{ name: "outer", policy }, inner],
+        steps: [{ limit: 0 }, mounted("/v1", { limit: 1 }, { route: "/items" })],
       });
+      for (const status of [200, 429]) {
+        const response = await app.get("/v1/items");
+        assert.equal(response.status, status);
+        assert.deepEqual(Object.keys(items(response, "ratelimit")), ["outer", "inner"]);
+      }
+    });
 
-      it("does not limit requests outside its path", async (web) => {
-        const app = await web.start({
-          limits: [{ policy }],
-          steps: [mounted("/v1", { limit: 0 }, { route: "/items" }), { route: "/v2" }],
-        });
-        assert.equal((await app.get("/v2")).headers["ratelimit"], undefined);
-      });
+    it(`${kind} passes errors of key functions to the outer app's error handler`, async (web) => {
+      const fault = new Error("key");
+      const key = async (): Promise<never> => {
+        throw fault;
+      };
+      const app = await web.start({ limits: [{ policy, key }], steps: [mounted("/v1", { limit: 0 }, { route: "/items" })] });
+      assert.equal((await app.get("/v1/items")).status, 500);
+      assert.deepEqual(app.errors, [fault]);
+    });
 
-      it("passes errors of key functions to the outer app's error handler", async (web) => {
-        const fault = new Error("key");
-        const key = async (): Promise<never> => {
-          throw fault;
-        };
-        const app = await web.start({ limits: [{ policy, key }], steps: [mounted("/v1", { limit: 0 }, { route: "/items" })] });
-        assert.equal((await app.get("/v1/items")).status, 500);
-        assert.deepEqual(app.errors, [fault]);
+    if (!adapter.proxies.includes("one hop")) continue;
+    it(`${kind} follows the outer app's proxy setting`, async (web) => {
+      const app = await web.start({
+        limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }],
+        steps: [mounted("/v1", { limit: 0 }, { route: "/items" })],
+        proxy: "one hop",
       });
-
-      if (!adapter.proxies.includes("one hop")) return;
-      it("follows the outer app's proxy setting", async (web) => {
-        const app = await web.start({
-          limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }],
-          steps: [mounted("/v1", { limit: 0 }, { route: "/items" })],
-          proxy: "one hop",
-        });
-        for (const [ip, status] of [
-          ["192.0.2.1", 200],
-          ["192.0.2.1", 429],
-          ["192.0.2.2", 200],
-        ] as const) {
-          assert.equal((await app.get("/v1/items", { "x-forwarded-for": `6.6.6.6, ${ip}` })).status, status);
-        }
-      });
+      for (const [ip, status] of [
+        ["192.0.2.1", 200],
+        ["192.0.2.1", 429],
+        ["192.0.2.2", 200],
+      ] as const) {
+        assert.equal((await app.get("/v1/items", { "x-forwarded-for": `6.6.6.6, ${ip}` })).status, status);
+      }
     });
   }
 }

@@ -5,6 +5,31 @@ import type { AdapterSuite, App } from "./web.js";
 
 const policy = fixedWindow({ limit: 1000, window: "1m" });
 
+/** Request targets, some of which a router maps to `/posts`. */
+const spellings = [
+  ...["/posts", "/POSTS", "/posts/", "/posts//", "//posts", "/posts?x", "/posts?/y", "/posts#x", "/posts/#x", "/posts;a=b", "/posts%2F"],
+  ...[
+    "/p%6Fsts",
+    "/%70osts",
+    "/%2Fposts",
+    "/./posts",
+    "/posts/.",
+    "/x/../posts",
+    "/posts/..",
+    "/posts%20",
+    "/posts%00",
+    "/posts\\",
+    "/\\posts#",
+  ],
+  ...[
+    "/x\\..\\posts#",
+    "http://elsewhere.example/posts",
+    "http://elsewhere.example/posts/?x",
+    "HTTP://elsewhere.example:80/POSTS",
+    "http://u:p@elsewhere.example/posts",
+  ],
+];
+
 /** Targets that may reach the route at a path, either directly or after the framework has parsed them. */
 function targetsOf(path: string): string[] {
   const tail = path.slice(path.lastIndexOf("/"));
@@ -17,7 +42,7 @@ function targetsOf(path: string): string[] {
 }
 
 /** Rules match the same path that routers route by. */
-export function pathCases({ describe, it }: AdapterSuite): void {
+export function pathCases({ it }: AdapterSuite): void {
   const route = (path: string): Step => ({ route: path });
   const mounted = (app: boolean, path: string, ...steps: Step[]): Step => ({ router: path, steps, app });
 
@@ -28,7 +53,7 @@ export function pathCases({ describe, it }: AdapterSuite): void {
   const reached = async (app: App, rule: string, targets: readonly string[]): Promise<number> => {
     let served = 0;
     for (const target of targets) {
-      const response = await app.raw(target).catch(() => undefined);
+      const response = await app.get(target).catch(() => undefined);
       if (response?.status !== 200) continue;
       served++;
       assert.match(response.lines("ratelimit")[0] ?? "", new RegExp(`"${rule}"`), JSON.stringify(target));
@@ -36,66 +61,92 @@ export function pathCases({ describe, it }: AdapterSuite): void {
     return served;
   };
 
-  describe("router paths", () => {
-    it("answers 400 to an ambiguous path if a rule or the middleware says so, unless the rule is only watched", async (web) => {
-      const rule = { name: "all", policy };
-      const limits = [
-        { rules: [{ ...rule, ambiguousPath: "reject" as const }] },
-        { ambiguousPath: "reject" as const, rules: [rule] },
-        { ambiguousPath: "reject" as const, rules: [{ ...rule, ambiguousPath: "count" as const }] },
-        { ambiguousPath: "reject" as const, rules: [{ ...rule, mode: "shadow" as const }] },
-      ];
-      for (const [i, status] of [400, 400, 200, 200].entries()) {
-        const app = await web.start({ limits: [limits[i] as (typeof limits)[0]], steps: [{ limit: 0 }, route("/:id")] });
-        const ambiguous = await app.raw("/a%5Cb");
-        assert.equal(ambiguous.status, status);
-        if (status === 400) assert.deepEqual(ambiguous.lines("content-type"), ["application/problem+json"]);
-        assert.equal((await app.raw("/a%2Fb")).status, 200);
-      }
+  it("rules match the full path on a route of a sub-router", async (web) => {
+    const app = await web.start({
+      limits: [{ rules: [{ name: "full", policy, match: { path: "/api/posts/:id" } }] }],
+      steps: [{ router: "/api", steps: [{ route: "/posts/:id", limits: [0] }] }],
     });
+    assert.equal((await app.get("/api/posts/1")).lines("ratelimit").length, 1);
+  });
 
-    for (const [kind, isApp] of [
-      ["sub-routers", false],
-      ["sub-apps", true],
-    ] as const) {
-      it(`no spelling evades a rule in ${kind} of ${kind}`, async (web) => {
-        const rules = [{ name: "login", policy, match: { path: "/v1/api/login" } }];
-        const steps = [mounted(isApp, "/v1", mounted(isApp, "/api", ...limited("/login", isApp)))];
-        const app = await web.start({ limits: [{ rules }], steps });
-        assert.ok((await reached(app, "login", targetsOf("/v1/api/login"))) >= 2);
+  for (const place of ["all requests", "a sub-router"]) {
+    it(`rules match every spelling of a target that reaches the route (mounted on ${place})`, async (web) => {
+      const limits = [{ rules: [{ name: "rule", policy, match: { path: place === "all requests" ? "/posts" : "/api/posts" } }] }];
+      const app = await web.start({
+        limits,
+        steps:
+          place === "all requests" ? [{ limit: 0 }, { route: "/posts" }] : [{ router: "/api", steps: [{ limit: 0 }, { route: "/posts" }] }],
       });
+      let reached = 0;
+      for (const spelling of spellings) {
+        const target = place === "all requests" ? spelling : spelling.replace(/^(https?:\/\/[^/]+)?/i, "$1/api");
+        const response = await app.get(target).catch(() => undefined);
+        if (response?.status !== 200) continue;
+        reached++;
+        assert.equal(response.lines("ratelimit").length, 1, target);
+      }
+      assert.ok(reached >= 5, `${reached} spellings reached the route`);
+    });
+  }
 
-      it(`no spelling evades a rule for a route with a parameter in ${kind}`, async (web) => {
-        const rules = [{ name: "key", policy, match: { path: "/api/api-keys/:id" } }];
-        const app = await web.start({ limits: [{ rules }], steps: [mounted(isApp, "/api", ...limited("/api-keys/:id", isApp))] });
-        const targets = [...targetsOf("/api/api-keys/7"), "/api/api-keys/'#", "/api/api-keys/O'Brien", "/api/api-keys/'\xa0"];
-        assert.ok((await reached(app, "key", targets)) >= 4);
-      });
-
-      it(`a rewritten path counts under the rules for both the rewritten and the original path, in ${kind}`, async (web) => {
-        const rules = ["/api/login", "/en/api/login", "/x/api/login", "/login"].map((path) => ({ name: path, policy, match: { path } }));
-        const steps: Step[] = [
-          { rewrite: "/en", to: "" },
-          { router: "/api", app: isApp, steps: [{ limit: 0 }, route("/login")] },
-        ];
-        const app = await web.start({ limits: [{ rules }], steps });
-        for (let i = 0; i < 2; i++) assert.equal(await reached(app, "/api/login", ["/en/api/login", "/api/login"]), 2);
-        assert.doesNotMatch((await app.raw("/en/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login/);
-        assert.doesNotMatch((await app.raw("/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login|"\/en/);
-      });
-    }
-
-    for (const place of ["the app", "the router"]) {
-      it(`no spelling evades a rule under a mount path with a parameter, limited in ${place}`, async (web) => {
-        const limit: Step = { limit: 0 };
-        const rules = [{ name: "reset", policy, match: { path: "/users/:id/reset" } }];
-        const limited = place === "the app" ? [limit, mounted(false, "/users/:id", route("/reset"))] : undefined;
-        const steps = limited ?? [mounted(false, "/users/:id", { route: "/reset", limits: [0] })];
-        const app = await web.start({ limits: [{ rules }], steps });
-        const ids = ["42", "42'", "42''", "42'''", "O'Brien", "a{b}", "'", "42'/1"];
-        const targets = ids.flatMap((id) => targetsOf(`/users/${id}/reset`));
-        assert.ok((await reached(app, "reset", targets)) >= 4);
-      });
+  it("answers 400 to an ambiguous path if a rule or the middleware says so, unless the rule is in shadow mode", async (web) => {
+    const rule = { name: "all", policy };
+    const limits = [
+      { rules: [{ ...rule, ambiguousPath: "reject" as const }] },
+      { ambiguousPath: "reject" as const, rules: [rule] },
+      { ambiguousPath: "reject" as const, rules: [{ ...rule, ambiguousPath: "count" as const }] },
+      { ambiguousPath: "reject" as const, rules: [{ ...rule, mode: "shadow" as const }] },
+    ];
+    for (const [i, status] of [400, 400, 200, 200].entries()) {
+      const app = await web.start({ limits: [limits[i] as (typeof limits)[0]], steps: [{ limit: 0 }, route("/:id")] });
+      const ambiguous = await app.get("/a%5Cb");
+      assert.equal(ambiguous.status, status);
+      if (status === 400) assert.deepEqual(ambiguous.lines("content-type"), ["application/problem+json"]);
+      assert.equal((await app.get("/a%2Fb")).status, 200);
     }
   });
+
+  for (const [kind, isApp] of [
+    ["sub-routers", false],
+    ["sub-apps", true],
+  ] as const) {
+    it(`no spelling evades a rule in ${kind} of ${kind}`, async (web) => {
+      const rules = [{ name: "login", policy, match: { path: "/v1/api/login" } }];
+      const steps = [mounted(isApp, "/v1", mounted(isApp, "/api", ...limited("/login", isApp)))];
+      const app = await web.start({ limits: [{ rules }], steps });
+      assert.ok((await reached(app, "login", targetsOf("/v1/api/login"))) >= 2);
+    });
+
+    it(`no spelling evades a rule for a route with a parameter in ${kind}`, async (web) => {
+      const rules = [{ name: "key", policy, match: { path: "/api/api-keys/:id" } }];
+      const app = await web.start({ limits: [{ rules }], steps: [mounted(isApp, "/api", ...limited("/api-keys/:id", isApp))] });
+      const targets = [...targetsOf("/api/api-keys/7"), "/api/api-keys/'#", "/api/api-keys/O'Brien", "/api/api-keys/'\xa0"];
+      assert.ok((await reached(app, "key", targets)) >= 4);
+    });
+
+    it(`a rewritten path counts under the rules for both the rewritten and the original path, in ${kind}`, async (web) => {
+      const rules = ["/api/login", "/en/api/login", "/x/api/login", "/login"].map((path) => ({ name: path, policy, match: { path } }));
+      const steps: Step[] = [
+        { rewrite: "/en", to: "" },
+        { router: "/api", app: isApp, steps: [{ limit: 0 }, route("/login")] },
+      ];
+      const app = await web.start({ limits: [{ rules }], steps });
+      for (let i = 0; i < 2; i++) assert.equal(await reached(app, "/api/login", ["/en/api/login", "/api/login"]), 2);
+      assert.doesNotMatch((await app.get("/en/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login/);
+      assert.doesNotMatch((await app.get("/api/login")).lines("ratelimit")[0] ?? "", /"\/x|"\/login|"\/en/);
+    });
+  }
+
+  for (const place of ["the app", "the router"]) {
+    it(`no spelling evades a rule under a mount path with a parameter, limited in ${place}`, async (web) => {
+      const limit: Step = { limit: 0 };
+      const rules = [{ name: "reset", policy, match: { path: "/users/:id/reset" } }];
+      const limited = place === "the app" ? [limit, mounted(false, "/users/:id", route("/reset"))] : undefined;
+      const steps = limited ?? [mounted(false, "/users/:id", { route: "/reset", limits: [0] })];
+      const app = await web.start({ limits: [{ rules }], steps });
+      const ids = ["42", "42'", "42''", "42'''", "O'Brien", "a{b}", "'", "42'/1"];
+      const targets = ids.flatMap((id) => targetsOf(`/users/${id}/reset`));
+      assert.ok((await reached(app, "reset", targets)) >= 4);
+    });
+  }
 }

@@ -1,118 +1,111 @@
 import assert from "node:assert/strict";
 import { fixedWindow, tokenBucket } from "@floodgate/core";
-import type { Handler } from "./adapter.js";
+import type { Handler, LimitSetup } from "./adapter.js";
 import type { AdapterSuite } from "./web.js";
 import { gate, self } from "./world.js";
 
 /** `refundWhen` and `settle`: what a request costs by its response. */
-export function refundCases({ describe, it }: AdapterSuite): void {
+export function refundCases({ it }: AdapterSuite): void {
   const policy = fixedWindow({ limit: 5, window: "1m" });
   const budget = tokenBucket({ capacity: 100, refill: 1, every: "1s" });
   const asked: Handler = (request) => ({ status: Number(request.header("x-status") ?? 200) });
 
-  describe("refundWhen", () => {
-    for (const [status, refunded] of [
-      [200, false],
-      [404, true],
-    ] as const) {
-      it(`with status >= 400: a ${status} is ${refunded ? "refunded" : "not refunded"}`, async (web) => {
-        const judged = gate();
-        const { onEvent, heard } = web.listen("refunded");
-        const refundWhen = (seen: number): boolean => {
-          assert.equal(seen, status);
-          judged.open();
-          return seen >= 400;
-        };
-        const app = await web.start({ limits: [{ policy, cost: 2, refundWhen, onEvent }], handler: asked });
-        assert.equal((await app.get("/", { "x-status": `${status}` })).status, status);
-        await judged.opened;
-        if (refunded) {
-          const event = await heard;
-          assert.equal(event.type === "refunded" && event.units, 2);
-        }
-        assert.equal((await app.peek()).remaining, refunded ? 5 : 3);
-      });
-    }
-
-    it("receives the error's status when the handler throws", async (web) => {
-      const { onEvent, heard } = web.listen("refunded");
-      const handler = (): never => {
-        throw new Error("handler");
-      };
-      const app = await web.start({ limits: [{ policy, refundWhen: (status) => status === 500, onEvent }], handler });
-      assert.equal((await app.get()).status, 500);
-      await heard;
-      assert.equal((await app.peek()).remaining, 5);
-    });
-
-    it("refunds an earlier limit when a later one responds with 429", async (web) => {
-      const { onEvent, heard } = web.listen("refunded");
-      const outer = { name: "outer", policy, refundWhen: (status: number) => status === 429, onEvent };
-      const app = await web.start({ limits: [outer, { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) }] });
-      assert.deepEqual(await app.statuses(2), [200, 429]);
-      await heard;
-      assert.equal((await app.peek()).remaining, 4);
-    });
-
-    for (const kind of ["while its handler works", "while its response is streamed", "while its key is looked up"]) {
-      it(`receives status 499 if the client disconnects ${kind}`, async (web) => {
-        const [reached, go] = [gate(), gate()];
-        const statuses: number[] = [];
-        const { onEvent, heard } = web.listen("refunded");
-        async function* chunks(): AsyncGenerator<string> {
-          yield "one";
-          reached.open();
-          await go.opened;
-          yield "two";
-        }
-        const handler: Handler = async () => {
-          if (kind.endsWith("streamed")) return { chunks: chunks() };
-          reached.open();
-          await go.opened;
-          return { body: "late" };
-        };
-        const key = async (): Promise<string> => {
-          if (kind.endsWith("looked up")) {
-            reached.open();
-            await go.opened;
-          }
-          return self;
-        };
-        const refundWhen = (status: number): boolean => statuses.push(status) > 0;
-        const app = await web.start({ limits: [{ policy, refundWhen, onEvent, key }], handler });
-        const client = app.open("/");
-        client.on("response", (response) => response.on("error", () => undefined).resume());
-        await reached.opened;
-        client.destroy();
-        await app.deserted();
-        go.open();
-        await heard;
-        assert.deepEqual(statuses, [499]);
-        assert.equal((await app.peek()).remaining, 5);
-      });
-    }
+  it("refundWhen receives the status, and refunds the cost if it returns true", async (web) => {
+    const seen: number[] = [];
+    const { onEvent, heard } = web.listen("refunded");
+    const refundWhen = (status: number): boolean => seen.push(status) > 0 && status >= 400;
+    const app = await web.start({ limits: [{ policy, cost: 2, refundWhen, onEvent }], handler: asked });
+    assert.deepEqual([(await app.get()).status, (await app.get("/", { "x-status": "404" })).status], [200, 404]);
+    const event = await heard;
+    assert.deepEqual([seen, event.type === "refunded" && event.units], [[200, 404], 2]);
+    assert.equal((await app.peek()).remaining, 3);
   });
 
-  describe("settle", () => {
-    it("may return a promise: then a client that disconnects early still pays the real cost", async (web) => {
-      const { onEvent, heard } = web.listen("settled");
-      const [begun, counted] = [gate(), gate()];
-      const app = await web.start({
-        limits: [{ policy: budget, cost: 10, settle: () => counted.opened.then(() => 80), onEvent }],
-        handler: async () => {
-          begun.open();
-          await counted.opened;
-          return {};
-        },
-      });
-      const request = app.open("/");
-      await begun.opened;
-      request.destroy();
+  it("refundWhen receives the error's status when the handler throws", async (web) => {
+    const { onEvent, heard } = web.listen("refunded");
+    const handler = (): never => {
+      throw new Error("handler");
+    };
+    const app = await web.start({ limits: [{ policy, refundWhen: (status) => status === 500, onEvent }], handler });
+    assert.equal((await app.get()).status, 500);
+    await heard;
+    assert.equal((await app.peek()).remaining, 5);
+  });
+
+  it("refundWhen refunds an earlier limit when a later one responds with 429", async (web) => {
+    const { onEvent, heard } = web.listen("refunded");
+    const outer = { name: "outer", policy, refundWhen: (status: number) => status === 429, onEvent };
+    const app = await web.start({ limits: [outer, { name: "inner", policy: fixedWindow({ limit: 1, window: "1m" }) }] });
+    assert.deepEqual(await app.statuses(2), [200, 429]);
+    await heard;
+    assert.equal((await app.peek()).remaining, 4);
+  });
+
+  for (const kind of ["while its handler works", "while its response is streamed", "while its key is looked up"]) {
+    it(`refundWhen receives status 499 if the client disconnects ${kind}`, async (web) => {
+      const [reached, go] = [gate(), gate()];
+      const statuses: number[] = [];
+      const { onEvent, heard } = web.listen("refunded");
+      async function* chunks(): AsyncGenerator<string> {
+        yield "one";
+        reached.open();
+        await go.opened;
+        yield "two";
+      }
+      const handler: Handler = async () => {
+        if (kind.endsWith("streamed")) return { chunks: chunks() };
+        reached.open();
+        await go.opened;
+        return { body: "late" };
+      };
+      const key = async (): Promise<string> => {
+        if (kind.endsWith("looked up")) {
+          reached.open();
+          await go.opened;
+        }
+        return self;
+      };
+      const refundWhen = (status: number): boolean => statuses.push(status) > 0;
+      const app = await web.start({ limits: [{ policy, refundWhen, onEvent, key }], handler });
+      const client = app.open("/");
+      client.on("response", (response) => response.on("error", () => undefined).resume());
+      await reached.opened;
+      client.destroy();
       await app.deserted();
-      assert.equal((await app.peek()).remaining, 90);
-      counted.open();
+      go.open();
       await heard;
-      assert.equal((await app.peek()).remaining, 20);
+      assert.deepEqual(statuses, [499]);
+      assert.equal((await app.peek()).remaining, 5);
     });
+  }
+
+  it("settle receives the response, and charges the real cost", async (web) => {
+    const { onEvent, heard } = web.listen("settled");
+    const settle: LimitSetup["settle"] = (_, response) => (response?.status === 201 ? 60 : 0);
+    const app = await web.start({ limits: [{ policy: budget, cost: 10, settle, onEvent }], handler: () => ({ status: 201 }) });
+    assert.equal((await app.get()).status, 201);
+    await heard;
+    assert.equal((await app.peek()).remaining, 40);
+  });
+
+  it("settle may return a promise: then a client that disconnects early still pays the real cost", async (web) => {
+    const { onEvent, heard } = web.listen("settled");
+    const [begun, counted] = [gate(), gate()];
+    const app = await web.start({
+      limits: [{ policy: budget, cost: 10, settle: () => counted.opened.then(() => 80), onEvent }],
+      handler: async () => {
+        begun.open();
+        await counted.opened;
+        return {};
+      },
+    });
+    const request = app.open("/");
+    await begun.opened;
+    request.destroy();
+    await app.deserted();
+    assert.equal((await app.peek()).remaining, 90);
+    counted.open();
+    await heard;
+    assert.equal((await app.peek()).remaining, 20);
   });
 }

@@ -1,139 +1,180 @@
 import assert from "node:assert/strict";
 import { fixedWindow } from "@floodgate/core";
+import type { Handler, LimitSetup, Reply } from "./adapter.js";
 import type { AdapterSuite } from "./web.js";
+import { turn } from "./world.js";
 
-/** Responses to allowed and limited requests. */
-export function responseCases({ describe, it }: AdapterSuite): void {
-  const policy = fixedWindow({ limit: 2, window: "1m" });
+const policy = fixedWindow({ limit: 2, window: "1m" });
+const one = fixedWindow({ limit: 1, window: "1m" });
+const names = ["ratelimit-policy", "ratelimit", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 
-  describe("responses", () => {
-    it("one line limits an app per client, in memory", async (web) => {
-      const app = await web.start({ limits: [{ limit: 2, window: "1h" }], ownStores: true });
-      assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+async function* chunks(): AsyncGenerator<string> {
+  for (const chunk of ["one ", "two ", "three"]) {
+    await turn();
+    yield chunk;
+  }
+}
+
+/** The ways to make a response: name, reply, expected text. */
+const replies: [string, () => Reply, string][] = [
+  ["of the framework", () => ({ body: { served: true } }), '{"served":true}'],
+  ["raw", () => ({ raw: true, body: { served: true } }), '{"served":true}'],
+  ["streamed", () => ({ chunks: chunks() }), "one two three"],
+];
+
+/** Responses to allowed and limited requests, raw and streamed ones, and those of failing handlers and outer middlewares. */
+export function responseCases({ adapter, it }: AdapterSuite): void {
+  it("one line limits an app per client, in memory", async (web) => {
+    const app = await web.start({ limits: [{ limit: 2, window: "365d" }], ownStores: true });
+    assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+  });
+
+  it("each middleware without a store gets its own", async (web) => {
+    const limit = { policy: fixedWindow({ limit: 2, window: "365d" }), key: "global" } as const;
+    const steps = [
+      { route: "/a", limits: [0] },
+      { route: "/b", limits: [1] },
+    ];
+    const app = await web.start({ limits: [limit, limit], steps, ownStores: true });
+    assert.deepEqual(await app.statuses(3, "/a"), [200, 200, 429]);
+    assert.equal((await app.get("/b")).status, 200);
+  });
+
+  it("an allowed request is served as usual, and its handler finds the decision", async (web) => {
+    const app = await web.start({ name: "api", policy, cost: 2 });
+    const { status, headers, body } = await app.get();
+    assert.deepEqual([status, body.served, headers["retry-after"], headers["cache-control"]], [200, true, undefined, undefined]);
+    const { allowed, limit, remaining, resetAfterMs, cost, name, atMs } = body.decision;
+    assert.deepEqual([allowed, limit, remaining, resetAfterMs, cost, name, atMs], [true, 2, 0, 45_000, 2, "api", web.nowMs]);
+  });
+
+  it("a limited request gets a 429 problem, one Retry-After and no-store, and does not reach its handler", async (web) => {
+    let served = 0;
+    const limit: LimitSetup = { name: "api", policy, headers: ["standard", "legacy"] };
+    const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+    await app.statuses(2);
+    const { status, headers, body, lines } = await app.get();
+    assert.deepEqual([status, served, app.errors], [429, 2, []]);
+    assert.match(headers["content-type"] ?? "", /^application\/problem\+json\b/);
+    assert.deepEqual([body.status, body["violated-policies"]], [429, ["api"]]);
+    assert.deepEqual([lines("retry-after"), lines("cache-control")], [["45"], ["no-store"]]);
+  });
+
+  it("HEAD and OPTIONS requests count too, and a limited HEAD request gets the 429 headers and no body", async (web) => {
+    const app = await web.start({ policy });
+    const head = await app.send("head");
+    assert.equal(head.status, 200);
+    assert.match(head.headers["ratelimit"] ?? "", /;r=1;/);
+    assert.match((await app.send("options")).headers["ratelimit"] ?? "", /;r=0;/);
+    for (const method of ["get", "head", "options"] as const) assert.equal((await app.send(method)).status, 429, method);
+    const { headers, text } = await app.send("head");
+    assert.deepEqual([headers["retry-after"], text], ["45", ""]);
+  });
+
+  it("requests for unknown routes count too", async (web) => {
+    const app = await web.start({ policy });
+    assert.deepEqual(await app.statuses(3, "/nowhere"), [404, 404, 429]);
+  });
+
+  it("a limit of core's options is invalid when the middleware is made, and so is one of the adapter's own", async (web) => {
+    const valid = { limit: 1, window: "1m" } as const;
+    await assert.rejects(web.start({ ...valid, kye: "ip" } as never), { code: "FLOODGATE_UNKNOWN_OPTION" });
+    await assert.rejects(web.start({ ...valid, onLimited: "no" } as never), { code: "FLOODGATE_INVALID_OPTION" });
+  });
+
+  const limit = (name: string): LimitSetup & { name: string } => ({ name, policy, headers: ["standard", "legacy"] });
+  for (const [kind, reply, text] of replies) {
+    it(`a response ${kind} arrives complete, each header once: behind one limit, two limits, and an asynchronous limit`, async (web) => {
+      for (const passed of [[limit("a")], [limit("b"), limit("c")], [{ ...limit("d"), key: async () => "everyone" }]]) {
+        const app = await web.start({ limits: passed, handler: reply });
+        const response = await app.get();
+        assert.deepEqual([response.status, response.text], [200, text]);
+        assert.deepEqual(
+          names.map((name) => response.lines(name)),
+          [
+            [passed.map(({ name }) => `"${name}";q=2;w=60`).join(", ")],
+            [passed.map(({ name }) => `"${name}";r=1;t=45`).join(", ")],
+            ["2"],
+            ["1"],
+            [`${Math.ceil((web.nowMs + 45_000) / 1000)}`],
+          ],
+        );
+      }
     });
+  }
 
-    it("each middleware without a store gets its own", async (web) => {
-      const limit = { policy, key: "global" } as const;
-      const app = await web.start({
-        limits: [limit, limit],
-        steps: [
-          { route: "/a", limits: [0] },
-          { route: "/b", limits: [1] },
-        ],
-        ownStores: true,
-      });
-      assert.deepEqual(await app.statuses(3, "/a"), [200, 200, 429]);
-      assert.equal((await app.get("/b")).status, 200);
-    });
+  it("a response to a HEAD request has the same headers and no body", async (web) => {
+    for (const [kind, handler] of replies) {
+      const app = await web.start({ limits: [{ name: kind, policy }], handler });
+      const { status, headers, text } = await app.send("head");
+      assert.deepEqual([status, headers["ratelimit"], text], [200, `"${kind}";r=1;t=45`, ""]);
+    }
+  });
 
-    it("an allowed request is served as usual", async (web) => {
-      const app = await web.start({ policy });
+  const failures: Handler[] = [
+    () => {
+      throw new Error("handler");
+    },
+    () => Promise.reject(new Error("handler")),
+  ];
+  it("a response has the rate limit headers when the handler throws or rejects", async (web) => {
+    for (const [i, handler] of failures.entries()) {
+      const app = await web.start({ limits: ["a", "b"].map((name) => ({ name: `${name}${i}`, policy })), handler });
+      const { status, lines } = await app.get();
+      assert.deepEqual([status, lines("ratelimit")], [500, [`"a${i}";r=1;t=45, "b${i}";r=1;t=45`]]);
+      assert.deepEqual(app.codes, ["handler"]);
+    }
+  });
+
+  it("a response has the headers of the limits before the one that failed", async (web) => {
+    const app = await web.start({ limits: [{ policy }, { name: "keyless", policy, key: () => undefined, onMissingKey: "error" }] });
+    const { status, lines } = await app.get();
+    assert.deepEqual([status, lines("ratelimit"), app.codes], [500, ['"default";r=1;t=45'], ["FLOODGATE_MISSING_KEY"]]);
+  });
+
+  it("the option `body` replaces the 429 body and keeps the status and the headers; HEAD requests do not get it", async (web) => {
+    for (const [name, body, type, text] of [
+      ["text", "Slow down, €", /^text\/plain; ?charset=utf-8$/i, "Slow down, €"],
+      ["empty", "", /^text\/plain; ?charset=utf-8$/i, ""],
+      ["object", { error: "Too many requests", code: 42 }, /^application\/json\b/, '{"error":"Too many requests","code":42}'],
+      ["array", ["slow", "down"], /^application\/json\b/, '["slow","down"]'],
+    ] as const) {
+      const app = await web.start({ name, policy: one, body });
+      assert.equal((await app.get()).status, 200);
       const response = await app.get();
-      assert.equal(response.status, 200);
-      assert.equal(response.body.served, true);
-      assert.equal(response.headers["retry-after"], undefined);
-      assert.equal(response.headers["cache-control"], undefined);
-    });
-
-    it("the handler finds the decision on its request", async (web) => {
-      const app = await web.start({ name: "api", policy, cost: 2 });
-      const { decision } = (await app.get()).body;
-      assert.deepEqual(
-        { ...decision, policy: decision.policy.algorithm },
-        {
-          allowed: true,
-          limit: 2,
-          remaining: 0,
-          retryAfterMs: 45_000,
-          resetAfterMs: 45_000,
-          delayMs: 0,
-          cost: 2,
-          atMs: web.nowMs,
-          name: "api",
-          policy: "fixed-window",
-          degraded: false,
-        },
-      );
-    });
-
-    it("a limited request gets a 429 problem that names the exceeded limits", async (web) => {
-      const app = await web.start({ name: "api", policy });
-      await app.statuses(2);
-      const response = await app.get();
-      assert.equal(response.status, 429);
-      assert.match(response.headers["content-type"] ?? "", /^application\/problem\+json\b/);
-      assert.equal(response.body.type, "https://iana.org/assignments/http-problem-types#quota-exceeded");
-      assert.equal(response.body.status, 429);
-      assert.equal(typeof response.body.title, "string");
-      assert.deepEqual(response.body["violated-policies"], ["api"]);
-      assert.deepEqual(app.errors, []);
-    });
-
-    it("a limited request does not reach its handler", async (web) => {
-      let served = 0;
-      const app = await web.start({ limits: [{ policy }], handler: () => ({ body: ++served }) });
-      await app.statuses(4);
-      assert.equal(served, 2);
-    });
-
-    it("a 429 has exactly one Retry-After and is not cacheable", async (web) => {
-      const app = await web.start({ policy, headers: ["standard", "legacy"] });
-      await app.statuses(2);
-      const { status, lines } = await app.raw("/");
-      assert.equal(status, 429);
-      assert.deepEqual(lines("retry-after"), ["45"]);
-      assert.deepEqual(lines("cache-control"), ["no-store"]);
-    });
-
-    it("HEAD and OPTIONS requests count too", async (web) => {
-      const app = await web.start({ policy });
+      assert.deepEqual([response.status, response.text], [429, text]);
+      assert.match(response.lines("content-type").join(), type);
+      const headers = ["retry-after", "ratelimit", "cache-control"].map(response.lines);
+      assert.deepEqual(headers, [["45"], [`"${name}";r=0;t=45`], ["no-store"]]);
       const head = await app.send("head");
-      assert.equal(head.status, 200);
-      assert.match(head.headers["ratelimit"] ?? "", /;r=1;/);
-      const options = await app.send("options");
-      assert.match(options.headers["ratelimit"] ?? "", /;r=0;/);
-      for (const method of ["get", "head", "options"] as const) assert.equal((await app.send(method)).status, 429, method);
-    });
+      assert.deepEqual([head.status, head.text], [429, ""]);
+    }
+  });
 
-    it("a limited HEAD request gets the 429 headers and no body", async (web) => {
-      const app = await web.start({ policy });
-      await app.statuses(2);
-      const response = await app.send("head");
-      assert.equal(response.status, 429);
-      assert.equal(response.headers["retry-after"], "45");
-      assert.ok(!response.text);
-    });
-
-    it("requests for unknown routes count too", async (web) => {
-      const app = await web.start({ policy });
-      assert.deepEqual(await app.statuses(3, "/nowhere"), [404, 404, 429]);
-    });
-
-    it("a streamed response has the headers and arrives complete", async (web) => {
-      async function* chunks(): AsyncGenerator<string> {
-        for (const chunk of ["one ", "two ", "three"]) {
-          await new Promise((resolve) => setImmediate(resolve));
-          yield chunk;
-        }
+  if (adapter.outer !== true) return;
+  it("an outer middleware sees the same headers as the client, allowed and limited, whatever makes the response", async (web) => {
+    for (const [kind, handler] of replies) {
+      const seen: (string | undefined)[][] = [];
+      let see: () => void = () => undefined;
+      const app = await web.start({
+        limits: ["a", "b"].map((name) => ({ name: `${name} ${kind}`, policy: one })),
+        handler,
+        outer: (header) => {
+          seen.push(["ratelimit-policy", "ratelimit", "retry-after"].map(header));
+          see();
+        },
+      });
+      for (const status of [200, 429]) {
+        const reached = new Promise<void>((resolve) => {
+          see = resolve;
+        });
+        const response = await app.get();
+        await reached;
+        assert.equal(response.status, status);
+        const sent = ["ratelimit-policy", "ratelimit", "retry-after"].map((name) => response.lines(name)[0]);
+        assert.deepEqual(seen.pop(), sent);
+        assert.equal(sent[2] !== undefined, status === 429);
       }
-      const app = await web.start({ limits: [{ policy }], handler: () => ({ chunks: chunks() }) });
-      const { status, lines, text } = await app.raw("/");
-      assert.equal(status, 200);
-      assert.equal(text, "one two three");
-      assert.deepEqual(lines("ratelimit"), ['"default";r=1;t=45']);
-    });
-
-    it("invalid options throw when the middleware is made", async (web) => {
-      for (const [wrong, code] of [
-        [{}, "FLOODGATE_MISSING_LIMIT"],
-        [{ limit: Number.NaN, window: "1m" }, "FLOODGATE_INVALID_OPTION"],
-        [{ limit: 1, window: 0 }, "FLOODGATE_INVALID_DURATION"],
-        [{ limit: 1, window: "1m", kye: "ip" }, "FLOODGATE_UNKNOWN_OPTION"],
-        [{ limit: 1, window: "1m", key: "usr" }, "FLOODGATE_UNKNOWN_KEY"],
-        [{ limit: 1, window: "1m", onLimited: "no" }, "FLOODGATE_INVALID_OPTION"],
-      ] as const) {
-        await assert.rejects(web.start(wrong as never), { code });
-      }
-    });
+    }
   });
 }

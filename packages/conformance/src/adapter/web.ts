@@ -1,24 +1,31 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text as textOf } from "node:stream/consumers";
 import type { Decision } from "@floodgate/core";
-import supertest, { type Response } from "supertest";
 import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
 import { self, turn, World } from "./world.js";
 
-/** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
-export interface AdapterRunner {
-  describe(name: string, body: () => void): unknown;
-  it(name: string, body: () => Promise<void>): unknown;
-}
-
-/** The runner; each test gets its own `Web`. */
+/** The tests of one group; each gets its own `Web`. */
 export interface AdapterSuite {
   readonly adapter: Adapter;
-  describe(name: string, body: () => void): void;
+  /** The part of the random runs to do. */
+  readonly effort: number;
   it(name: string, body: (web: Web) => Promise<void>): void;
 }
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
+
+/** A response as a client reads it. */
+export interface Response {
+  readonly status: number;
+  /** By names in lower case; several lines are joined. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The lines of a header, whose name is in lower case. */
+  readonly lines: (name: string) => string[];
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
+  readonly body: any;
+}
 
 /** The app that a test needs. */
 export interface Wanted {
@@ -67,12 +74,8 @@ export class Web extends World {
     return app;
   }
 
-  override async end(): Promise<void> {
-    try {
-      for (const app of this.#apps) await app.end();
-    } finally {
-      await super.end();
-    }
+  async end(): Promise<void> {
+    for (const app of this.#apps) await app.end();
   }
 }
 
@@ -105,18 +108,23 @@ export class App {
     return this.send("get", path, headers);
   }
 
-  async send(method: "get" | "head" | "options" | "post", path = "/", headers: Headers = {}): Promise<Response> {
-    return await supertest(this.server)
-      [method](path)
-      .set(headers as Record<string, string>);
+  /** Posts a value as JSON. */
+  post(path: string, body: unknown, headers: Headers = {}): Promise<Response> {
+    return this.send("post", path, { "content-type": "application/json", ...headers }, JSON.stringify(body));
   }
 
-  /** Posts a value as JSON; a string is sent as is. */
-  async post(path: string, body: unknown, headers: Headers = {}): Promise<Response> {
-    return await supertest(this.server)
-      .post(path)
-      .set({ "content-type": "application/json", ...(headers as Record<string, string>) })
-      .send(typeof body === "string" ? body : JSON.stringify(body));
+  /** Sends a request with exactly this target and headers, on a connection of its own. */
+  async send(method: "get" | "head" | "options" | "post", path = "/", headers: Headers = {}, body?: string): Promise<Response> {
+    const request = this.open(path, headers, method, body);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => request.on("response", resolve).on("error", reject));
+    const text = await textOf(response);
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers as Response["headers"],
+      lines: (name) => response.rawHeaders.filter((_, i, all) => i % 2 === 1 && all[i - 1]?.toLowerCase() === name),
+      text,
+      body: text !== "" && /json/.test(response.headers["content-type"] ?? "") ? JSON.parse(text) : {},
+    };
   }
 
   /** The statuses of `count` requests, one after the other. */
@@ -126,27 +134,13 @@ export class App {
     return statuses;
   }
 
-  /** Opens a request with exactly this target and headers. `destroy` disconnects it. */
-  open(target: string, headers: Headers = {}): ClientRequest {
+  /** Opens a request. `destroy` disconnects it. */
+  open(path: string, headers: Headers = {}, method = "get", body?: string): ClientRequest {
     const { port } = this.server.address() as AddressInfo;
-    const request = openRequest({ host: self, port, path: target, headers: headers as Record<string, string | string[]>, agent: false });
+    const sent = headers as Record<string, string | string[]>;
+    const request = openRequest({ host: self, port, path, method: method.toUpperCase(), headers: sent, agent: false });
     request.on("error", () => undefined);
-    request.end();
-    return request;
-  }
-
-  /** Sends a request as `open` does; returns the status, the raw header lines and the text. */
-  async raw(target: string, headers: Headers = {}): Promise<{ status: number; lines: (name: string) => string[]; text: string }> {
-    const request = this.open(target, headers);
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request.on("response", resolve);
-      request.on("error", reject);
-    });
-    let text = "";
-    for await (const chunk of response) text += chunk;
-    const lines = (name: string): string[] =>
-      response.rawHeaders.filter((_, i, all) => i % 2 === 1 && all[i - 1]?.toLowerCase() === name.toLowerCase());
-    return { status: response.statusCode ?? 0, lines, text };
+    return request.end(body);
   }
 
   /** Waits until the server has noticed that all clients disconnected. */

@@ -9,17 +9,14 @@ export const startMs = 1_789_948_815_000;
 /** The client's address, unless a test changes it. */
 export const self = "127.0.0.1";
 
-/** What a test has without an app: a manual clock, which `Date` reads too, a store, and a listener. */
+/** What a test has without an app: a manual clock, a store, and a listener. */
 export class World {
   nowMs: number = startMs;
   readonly store: Store<"sync">;
   readonly events: FloodgateEvent[] = [];
-  readonly #releaseDate: () => void;
 
   constructor(store: (clock: Clock) => Store<"sync">) {
     this.store = store(() => this.nowMs);
-    // Default stores and the parsers of headers read `Date`. On the real clock, a window could end between two requests.
-    this.#releaseDate = holdDate(() => this.nowMs);
   }
 
   /** An `onEvent` that records events, and a promise of the first event of a type. */
@@ -34,22 +31,6 @@ export class World {
     };
     return { onEvent, heard };
   }
-
-  async end(): Promise<void> {
-    this.#releaseDate();
-  }
-}
-
-/** Lets `Date` read `now` until the returned function is called. */
-function holdDate(now: () => number): () => void {
-  const real = Date;
-  globalThis.Date = new Proxy(real, {
-    construct: (date, parts) => (parts.length === 0 ? new date(now()) : Reflect.construct(date, parts)),
-    get: (date, name) => (name === "now" ? now : Reflect.get(date, name)),
-  });
-  return () => {
-    globalThis.Date = real;
-  };
 }
 
 /** One turn of the event loop. */
@@ -79,23 +60,6 @@ export function later(store: Store<"sync">): Store<"async"> {
     unblock: async (...which) => store.unblock(...which),
     keyState: async (...which) => store.keyState(...which),
   };
-}
-
-/** Returns the unhandled rejections that occurred while `run` ran. */
-export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
-  const unhandled: unknown[] = [];
-  const before = process.listeners("unhandledRejection");
-  process.removeAllListeners("unhandledRejection");
-  process.on("unhandledRejection", (reason) => unhandled.push(reason));
-  try {
-    await run();
-    await turn();
-    await turn();
-  } finally {
-    process.removeAllListeners("unhandledRejection");
-    for (const listener of before) process.on("unhandledRejection", listener);
-  }
-  return unhandled;
 }
 
 type Items = Record<string, Record<string, unknown>>;

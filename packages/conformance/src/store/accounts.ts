@@ -10,12 +10,10 @@ export type LimiterMaker = Pick<World, "limiter" | "fresh" | "store">;
 
 /** No charge is refunded twice, or for more than it took. */
 export function accountCases(suite: Suite): void {
-  suite.describe("accounts", () => {
-    suite.it(
-      "every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts",
-      (world) => accountsHold(world, world.runs(150).numRuns),
-    );
-  });
+  suite.it(
+    "every charge is refunded or settled at most once, in any order of requests, resets, reloads, forged copies and receipts",
+    (world) => accountsHold(world, world.runs(150).numRuns),
+  );
 }
 
 export const accountSecret = "a secret of the conformance suite's own";

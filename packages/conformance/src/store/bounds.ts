@@ -8,80 +8,74 @@ import type { Suite, World } from "./world.js";
 
 /** Decisions match each algorithm's definition, and never admit more than the policy allows. */
 export function boundCases(suite: Suite): void {
-  suite.describe("algorithms", () => {
-    suite.it("every decision, refund and settlement matches the algorithm's definition, even when the clock jumps", async (world) => {
-      const everything: ScriptOptions = { refunds: true, settles: true, jumps: true, impossible: true };
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, everything), ([policy, steps]) => agreesWithModel(world, policy, steps)),
-        world.runs(400),
-      );
-    });
-
-    suite.it(
-      "every decision, refund and settlement matches the algorithm's definition when the clock steps back a little",
-      async (world) => {
-        const options: ScriptOptions = { refunds: true, settles: true, backwards: true };
-        await fc.assert(
-          fc.asyncProperty(scriptsOf(policies, options), ([policy, steps]) => agreesWithModel(world, policy, steps)),
-          world.runs(400),
-        );
-      },
+  suite.it("every decision, refund and settlement matches the algorithm's definition, even when the clock jumps", async (world) => {
+    const everything: ScriptOptions = { refunds: true, settles: true, jumps: true, impossible: true };
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, everything), ([policy, steps]) => agreesWithModel(world, policy, steps)),
+      world.runs(400),
     );
+  });
 
-    suite.it("no interval of time admits more units than the policy allows", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 40 }), async ([policy, steps]) => {
-          const admitted = await admissions(world, policy, steps);
-          for (let i = 0; i < admitted.length; i++) {
-            let units = 0;
-            for (const decision of admitted.slice(i)) {
-              units += decision.cost;
-              const stretchMs = decision.atMs - (admitted[i] as Decision).atMs;
-              const most = mostIn(policy, (admitted[i] as Decision).atMs, stretchMs);
-              assert.ok(BigInt(units) <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
-            }
+  suite.it("every decision, refund and settlement matches the algorithm's definition when the clock steps back a little", async (world) => {
+    const options: ScriptOptions = { refunds: true, settles: true, backwards: true };
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, options), ([policy, steps]) => agreesWithModel(world, policy, steps)),
+      world.runs(400),
+    );
+  });
+
+  suite.it("no interval of time admits more units than the policy allows", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, { backwards: true, longest: 40 }), async ([policy, steps]) => {
+        const admitted = await admissions(world, policy, steps);
+        for (let i = 0; i < admitted.length; i++) {
+          let units = 0;
+          for (const decision of admitted.slice(i)) {
+            units += decision.cost;
+            const stretchMs = decision.atMs - (admitted[i] as Decision).atMs;
+            const most = mostIn(policy, (admitted[i] as Decision).atMs, stretchMs);
+            assert.ok(BigInt(units) <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
           }
-        }),
-        world.runs(200),
-      );
-    });
+        }
+      }),
+      world.runs(200),
+    );
+  });
 
-    suite.it("a leaky bucket releases requests in order, and no faster than it leaks", async (world) => {
-      const queues = forgivingPolicies.filter((policy): policy is LeakyBucketPolicy => policy.algorithm === "leaky-bucket");
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(queues, { backwards: true, longest: 40 }), async ([policy, steps]) => {
-          const { leak, everyMs, maxDelayMs } = policy as LeakyBucketPolicy;
-          const admitted = await admissions(world, policy, steps);
-          for (let i = 0; i < admitted.length; i++) {
-            const first = admitted[i] as Decision;
-            assert.ok(first.delayMs <= maxDelayMs);
-            let ahead = 0n;
-            for (const next of admitted.slice(i + 1)) {
-              ahead += BigInt((admitted[admitted.indexOf(next) - 1] as Decision).cost);
-              const apartMs = next.atMs + next.delayMs - first.atMs - first.delayMs;
-              assert.ok(apartMs >= 0, "first in, first out");
-              // Waits are rounded up to whole milliseconds, so two starts may be up to 1 ms closer.
-              assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units passed in ${apartMs} ms`);
-            }
+  suite.it("a leaky bucket releases requests in order, and no faster than it leaks", async (world) => {
+    const queues = forgivingPolicies.filter((policy): policy is LeakyBucketPolicy => policy.algorithm === "leaky-bucket");
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(queues, { backwards: true, longest: 40 }), async ([policy, steps]) => {
+        const { leak, everyMs, maxDelayMs } = policy as LeakyBucketPolicy;
+        const admitted = await admissions(world, policy, steps);
+        for (let i = 0; i < admitted.length; i++) {
+          const first = admitted[i] as Decision;
+          assert.ok(first.delayMs <= maxDelayMs);
+          let ahead = 0n;
+          for (const next of admitted.slice(i + 1)) {
+            ahead += BigInt((admitted[admitted.indexOf(next) - 1] as Decision).cost);
+            const apartMs = next.atMs + next.delayMs - first.atMs - first.delayMs;
+            assert.ok(apartMs >= 0, "first in, first out");
+            // Waits are rounded up to whole milliseconds, so two starts may be up to 1 ms closer.
+            assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units passed in ${apartMs} ms`);
           }
-        }),
-        world.runs(200),
-      );
-    });
+        }
+      }),
+      world.runs(200),
+    );
+  });
 
-    suite.it("concurrent requests: exactly as many pass as the policy allows", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(forgivingPolicies, fc.integer({ min: 1, max: 40 }), async (policy, requests) => {
-          const limiter = world.limiter(policy);
-          const decisions = await Promise.all(Array.from({ length: requests }, async () => await limiter.consume("key")));
-          const passed = decisions.filter((decision) => decision.allowed).length;
-          const queued =
-            policy.algorithm === "leaky-bucket" ? Math.floor((policy.maxDelayMs * policy.leak) / policy.everyMs) + 1 : requests;
-          assert.equal(passed, Math.min(requests, policy.quota, queued));
-        }),
-        world.runs(100),
-      );
-    });
+  suite.it("concurrent requests: exactly as many pass as the policy allows", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(forgivingPolicies, fc.integer({ min: 1, max: 40 }), async (policy, requests) => {
+        const limiter = world.limiter(policy);
+        const decisions = await Promise.all(Array.from({ length: requests }, async () => await limiter.consume("key")));
+        const passed = decisions.filter((decision) => decision.allowed).length;
+        const queued = policy.algorithm === "leaky-bucket" ? Math.floor((policy.maxDelayMs * policy.leak) / policy.everyMs) + 1 : requests;
+        assert.equal(passed, Math.min(requests, policy.quota, queued));
+      }),
+      world.runs(100),
+    );
   });
 }
 

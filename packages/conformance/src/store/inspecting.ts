@@ -8,90 +8,88 @@ import { type Suite, startMs, type World } from "./world.js";
 
 /** `keyState` shows the state, the block and the ban of a key. `agreesWithModel` checks each state after any history. */
 export function inspectingCases(suite: Suite): void {
-  suite.describe("keyState", () => {
-    suite.it("changes nothing: without it every request, refund and settlement is decided the same", async (world) => {
-      const everything = { refunds: true, settles: true, jumps: true, impossible: true };
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, everything), policies, async ([policy, steps], other) => {
-          const limiter = world.limiter(policy);
-          const unused = createLimit(limiter.name, other);
-          const [watched, unwatched] = [world.fresh(), world.fresh()];
-          const outcomes: Outcome[] = [];
-          for (const step of steps) {
-            world.nowMs = step.atMs;
-            const inspections = [limiter.keyState(watched), limiter.keyState(watched), limiter.keyState("never used")];
-            const [one, other] = await Promise.all([...inspections, world.store.keyState(unused, watched)]);
-            assert.deepEqual(one, other);
-            outcomes.push(await play(world, limiter, watched, step, outcomes));
-          }
-          assert.deepEqual(await playAll(world, limiter, unwatched, steps), outcomes);
-        }),
-        world.runs(60),
-      );
-    });
+  suite.it("changes nothing: without it every request, refund and settlement is decided the same", async (world) => {
+    const everything = { refunds: true, settles: true, jumps: true, impossible: true };
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, everything), policies, async ([policy, steps], other) => {
+        const limiter = world.limiter(policy);
+        const unused = createLimit(limiter.name, other);
+        const [watched, unwatched] = [world.fresh(), world.fresh()];
+        const outcomes: Outcome[] = [];
+        for (const step of steps) {
+          world.nowMs = step.atMs;
+          const inspections = [limiter.keyState(watched), limiter.keyState(watched), limiter.keyState("never used")];
+          const [one, other] = await Promise.all([...inspections, world.store.keyState(unused, watched)]);
+          assert.deepEqual(one, other);
+          outcomes.push(await play(world, limiter, watched, step, outcomes));
+        }
+        assert.deepEqual(await playAll(world, limiter, unwatched, steps), outcomes);
+      }),
+      world.runs(60),
+    );
+  });
 
-    suite.it("explains what remains, and is empty exactly if the key is as if never used", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, { settles: true, backwards: true }), fc.nat(3), async ([policy, steps], quarters) => {
-          const limiter = world.limiter(policy);
-          const key = world.fresh();
-          await playAll(world, limiter, key, steps);
-          world.nowMs += Math.floor((quarters * policy.spanMs) / 4);
-          const { state } = (await limiter.keyState(key)).states[0];
-          const { remaining, resetAfterMs } = await limiter.peek(key);
-          assert.equal(state.kind === "empty", resetAfterMs === 0);
-          // A queue with `maxDelayMs` rejects before it is full.
-          const isEarly = policy.algorithm === "leaky-bucket" && policy.maxDelayMs < policy.spanMs && remaining === 0;
-          if (!isEarly) assert.equal(remaining, Math.max(leftOf(state, policy.quota), 0));
-        }),
-        world.runs(100),
-      );
-    });
-
-    suite.it("shows the block and the ban in force, whatever began and ended before, and however the clock jumps", async (world) => {
-      const byMs = fc.oneof(
-        { weight: 4, arbitrary: fc.nat(1500) },
-        { weight: 1, arbitrary: fc.integer({ min: -1500, max: 0 }) },
-        { weight: 1, arbitrary: fc.constantFrom(-10_000, 10_000) },
-      );
-      const act = fc.constantFrom("block" as const, "ban", "block", "ban", "unblock", "reset", "consume");
-      const acts = fc.array(fc.record({ act, byMs, forMs: fc.integer({ min: 1, max: 5000 }) }), { minLength: 1, maxLength: 15 });
-      await fc.assert(
-        fc.asyncProperty(acts, (acts) => showsBlocks(world, acts)),
-        world.runs(60),
-      );
-    });
-
-    suite.it("shows the newest thousand times of a long log, and all its units", async (world) => {
-      for (const countRejected of [false, true]) {
-        const limiter = world.limiter(slidingWindowLog({ limit: 2400, window: "1m", countRejected }));
+  suite.it("explains what remains, and is empty exactly if the key is as if never used", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, { settles: true, backwards: true }), fc.nat(3), async ([policy, steps], quarters) => {
+        const limiter = world.limiter(policy);
         const key = world.fresh();
-        for (let i = 0; i < 1200; i++) {
-          world.nowMs = startMs + 10 * i;
-          await limiter.consume(key, { cost: 2 });
-        }
-        const units = Array.from({ length: 1000 }, (_, i) => ({ atMs: startMs + 10 * (200 + i), units: 2 }));
-        for (const [atMs, left] of [
-          [startMs + 20_000, 0],
-          [startMs + 60_000 + 505, 51],
-        ] as const) {
-          world.nowMs = atMs;
-          const { decision, states } = await limiter.keyState(key);
-          assert.deepEqual(decision, await limiter.peek(key));
-          assert.deepEqual(states[0].state, { kind: "log", windowMs: 60_000, limit: 2400, units, total: 2 * (1200 - left) });
-        }
-      }
-    });
-
-    suite.it("shows each key on its own, also hostile ones", async (world) => {
-      const limiter = world.limiter(slidingWindowLog({ limit: 20, window: "1m" }));
-      const keys = ["", "k", "{k}", "k}", "k:blocks", limiter.name, "__proto__", "k ".repeat(50_000), "\ud800"];
-      for (const [i, key] of keys.entries()) await limiter.consume(key, { cost: i + 1 });
-      for (const [i, key] of keys.entries()) {
+        await playAll(world, limiter, key, steps);
+        world.nowMs += Math.floor((quarters * policy.spanMs) / 4);
         const { state } = (await limiter.keyState(key)).states[0];
-        assert.equal(state.kind === "log" && state.total, i + 1, JSON.stringify(key));
+        const { remaining, resetAfterMs } = await limiter.peek(key);
+        assert.equal(state.kind === "empty", resetAfterMs === 0);
+        // A queue with `maxDelayMs` rejects before it is full.
+        const isEarly = policy.algorithm === "leaky-bucket" && policy.maxDelayMs < policy.spanMs && remaining === 0;
+        if (!isEarly) assert.equal(remaining, Math.max(leftOf(state, policy.quota), 0));
+      }),
+      world.runs(100),
+    );
+  });
+
+  suite.it("shows the block and the ban in force, whatever began and ended before, and however the clock jumps", async (world) => {
+    const byMs = fc.oneof(
+      { weight: 4, arbitrary: fc.nat(1500) },
+      { weight: 1, arbitrary: fc.integer({ min: -1500, max: 0 }) },
+      { weight: 1, arbitrary: fc.constantFrom(-10_000, 10_000) },
+    );
+    const act = fc.constantFrom("block" as const, "ban", "block", "ban", "unblock", "reset", "consume");
+    const acts = fc.array(fc.record({ act, byMs, forMs: fc.integer({ min: 1, max: 5000 }) }), { minLength: 1, maxLength: 15 });
+    await fc.assert(
+      fc.asyncProperty(acts, (acts) => showsBlocks(world, acts)),
+      world.runs(60),
+    );
+  });
+
+  suite.it("shows the newest thousand times of a long log, and all its units", async (world) => {
+    for (const countRejected of [false, true]) {
+      const limiter = world.limiter(slidingWindowLog({ limit: 2400, window: "1m", countRejected }));
+      const key = world.fresh();
+      for (let i = 0; i < 1200; i++) {
+        world.nowMs = startMs + 10 * i;
+        await limiter.consume(key, { cost: 2 });
       }
-    });
+      const units = Array.from({ length: 1000 }, (_, i) => ({ atMs: startMs + 10 * (200 + i), units: 2 }));
+      for (const [atMs, left] of [
+        [startMs + 20_000, 0],
+        [startMs + 60_000 + 505, 51],
+      ] as const) {
+        world.nowMs = atMs;
+        const { decision, states } = await limiter.keyState(key);
+        assert.deepEqual(decision, await limiter.peek(key));
+        assert.deepEqual(states[0].state, { kind: "log", windowMs: 60_000, limit: 2400, units, total: 2 * (1200 - left) });
+      }
+    }
+  });
+
+  suite.it("shows each key on its own, also hostile ones", async (world) => {
+    const limiter = world.limiter(slidingWindowLog({ limit: 20, window: "1m" }));
+    const keys = ["", "k", "{k}", "k}", "k:blocks", limiter.name, "__proto__", "k ".repeat(50_000), "\ud800"];
+    for (const [i, key] of keys.entries()) await limiter.consume(key, { cost: i + 1 });
+    for (const [i, key] of keys.entries()) {
+      const { state } = (await limiter.keyState(key)).states[0];
+      assert.equal(state.kind === "log" && state.total, i + 1, JSON.stringify(key));
+    }
   });
 }
 

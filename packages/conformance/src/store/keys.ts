@@ -75,90 +75,88 @@ const hostile: readonly (readonly [string, LimiterKey])[] = [
 
 /** Every key has its own count, whatever characters it contains. */
 export function keyCases(suite: Suite): void {
-  suite.describe("keys", () => {
-    suite.it("hostile keys are limited, and no two of them share a count", async (world) => {
-      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
-      // The limiter's own consume takes no client without a key.
-      const consume = (key: LimiterKey) => world.store.consume(limiter.limit, limiter.keyText(key), 1);
-      for (const [name, key] of hostile) {
-        assert.deepEqual(await left(limiter.peek(key)), [true, 2], `${name} shares a count`);
-        assert.deepEqual(await left(consume(key)), [true, 1], name);
-      }
-      for (const [name, key] of hostile) assert.deepEqual(await left(consume(key)), [true, 0], `${name} shares a count`);
-      for (const [name, key] of hostile) assert.deepEqual(await left(consume(key)), [false, 0], `${name} is not limited`);
-      await limiter.reset("__proto__");
-      await limiter.reset(megabyte);
-      for (const [name, key] of hostile) {
-        const allowed = key === "__proto__" || key === megabyte;
-        assert.equal((await limiter.peek(key)).allowed, allowed, `${name} after the reset of two others`);
-      }
-    });
+  suite.it("hostile keys are limited, and no two of them share a count", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+    // The limiter's own consume takes no client without a key.
+    const consume = (key: LimiterKey) => world.store.consume(limiter.limit, limiter.keyText(key), 1);
+    for (const [name, key] of hostile) {
+      assert.deepEqual(await left(limiter.peek(key)), [true, 2], `${name} shares a count`);
+      assert.deepEqual(await left(consume(key)), [true, 1], name);
+    }
+    for (const [name, key] of hostile) assert.deepEqual(await left(consume(key)), [true, 0], `${name} shares a count`);
+    for (const [name, key] of hostile) assert.deepEqual(await left(consume(key)), [false, 0], `${name} is not limited`);
+    await limiter.reset("__proto__");
+    await limiter.reset(megabyte);
+    for (const [name, key] of hostile) {
+      const allowed = key === "__proto__" || key === megabyte;
+      assert.equal((await limiter.peek(key)).allowed, allowed, `${name} after the reset of two others`);
+    }
+  });
 
-    suite.it("any two different strings or tuples have separate counts", async (world) => {
-      const letters = fc.string({
-        unit: fc.constantFrom(
-          "a",
-          ",",
-          "\\",
-          "(",
-          ")",
-          ":",
-          "\0",
-          "{",
-          "}",
-          "\ud800",
-          "\udc00",
-          "\ufffd",
-          "0",
-          "1",
-          "secret:",
-          "missing-key-ip:",
-        ),
-        maxLength: 4,
-      });
-      const keys = fc.oneof<fc.Arbitrary<string | string[]>[]>(letters, fc.array(letters, { minLength: 1, maxLength: 3 }));
-      await fc.assert(
-        fc.asyncProperty(keys, keys, async (one, other) => {
-          const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-          await limiter.consume(one);
-          assert.equal((await limiter.peek(one)).allowed, false);
-          assert.equal((await limiter.peek(other)).allowed, JSON.stringify(one) !== JSON.stringify(other));
-        }),
-        world.runs(300),
-      );
+  suite.it("any two different strings or tuples have separate counts", async (world) => {
+    const letters = fc.string({
+      unit: fc.constantFrom(
+        "a",
+        ",",
+        "\\",
+        "(",
+        ")",
+        ":",
+        "\0",
+        "{",
+        "}",
+        "\ud800",
+        "\udc00",
+        "\ufffd",
+        "0",
+        "1",
+        "secret:",
+        "missing-key-ip:",
+      ),
+      maxLength: 4,
     });
+    const keys = fc.oneof<fc.Arbitrary<string | string[]>[]>(letters, fc.array(letters, { minLength: 1, maxLength: 3 }));
+    await fc.assert(
+      fc.asyncProperty(keys, keys, async (one, other) => {
+        const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+        await limiter.consume(one);
+        assert.equal((await limiter.peek(one)).allowed, false);
+        assert.equal((await limiter.peek(other)).allowed, JSON.stringify(one) !== JSON.stringify(other));
+      }),
+      world.runs(300),
+    );
+  });
 
-    suite.it("numbers, bigints and booleans count as their text, so changing the type does not evade a limit", async (world) => {
-      const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-      for (const [first, ...others] of [
-        [42, 42n, "42"],
-        [true, "true"],
-        [-0, 0, "0"],
-      ] as Key[][]) {
-        await limiter.consume(first as Key);
-        for (const other of others) assert.equal((await limiter.consume(other)).allowed, false, String(other));
-      }
-    });
+  suite.it("numbers, bigints and booleans count as their text, so changing the type does not evade a limit", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+    for (const [first, ...others] of [
+      [42, 42n, "42"],
+      [true, "true"],
+      [-0, 0, "0"],
+    ] as Key[][]) {
+      await limiter.consume(first as Key);
+      for (const other of others) assert.equal((await limiter.consume(other)).allowed, false, String(other));
+    }
+  });
 
-    suite.it("limits of different names count apart, and no name and key combine to another pair", async (world) => {
-      const policy = slidingWindowLog({ limit: 1, window: "1m" });
-      const names = ["a", "a:b", "a:", "{a}", "a}", "(a", "a\\", " a", "a ", "__proto__", "constructor", "*"];
-      const limiters = names.map((name) => world.limiter(policy, name));
-      const keys = ["c", "b:c", ":c", "{c}", "}c", "a", "a:c", "\0c", "__proto__"];
-      for (const limiter of limiters) {
-        for (const key of keys) assert.equal((await limiter.consume(key)).allowed, true, `${limiter.name} and ${key}`);
-      }
-      for (const limiter of limiters) for (const key of keys) assert.equal((await limiter.consume(key)).allowed, false);
-    });
+  suite.it("limits of different names count apart, and no name and key combine to another pair", async (world) => {
+    const policy = slidingWindowLog({ limit: 1, window: "1m" });
+    const names = ["a", "a:b", "a:", "{a}", "a}", "(a", "a\\", " a", "a ", "__proto__", "constructor", "*"];
+    const limiters = names.map((name) => world.limiter(policy, name));
+    const keys = ["c", "b:c", ":c", "{c}", "}c", "a", "a:c", "\0c", "__proto__"];
+    for (const limiter of limiters) {
+      for (const key of keys) assert.equal((await limiter.consume(key)).allowed, true, `${limiter.name} and ${key}`);
+    }
+    for (const limiter of limiters) for (const key of keys) assert.equal((await limiter.consume(key)).allowed, false);
+  });
 
-    suite.it("a thousand concurrent keys are counted separately", async (world) => {
-      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
-      const ask = async (): Promise<number> => {
-        const all = await Promise.all(Array.from({ length: 1000 }, async (_, i) => await limiter.consume(`user:${i}`)));
-        return all.filter((decision) => decision.allowed).length;
-      };
-      assert.deepEqual([await ask(), await ask(), await ask()], [1000, 1000, 0]);
-    });
+  suite.it("a thousand concurrent keys are counted separately", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+    const ask = async (): Promise<number> => {
+      const all = await Promise.all(Array.from({ length: 1000 }, async (_, i) => await limiter.consume(`user:${i}`)));
+      return all.filter((decision) => decision.allowed).length;
+    };
+    assert.deepEqual([await ask(), await ask(), await ask()], [1000, 1000, 0]);
   });
 }
 

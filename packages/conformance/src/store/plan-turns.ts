@@ -89,21 +89,19 @@ const severalPlans: fc.Arbitrary<[number, number][]> = fc
 
 /** Plans share one count per key. */
 export function planTurnCases(suite: Suite): void {
-  suite.describe("several plans on one key never admit more than the largest plan alone", () => {
-    for (const { name, plan } of [...usual, ...others]) {
-      suite.it(name, async (world) => {
-        await fc.assert(
-          fc.asyncProperty(severalPlans, lives, (numbers, phases) =>
-            new Turns(
-              world,
-              numbers.map((of) => plan(...of)),
-            ).play(phases),
-          ),
-          world.runs(120),
-        );
-      });
-    }
-  });
+  for (const { name, plan } of [...usual, ...others]) {
+    suite.it(`never admit more than the largest plan alone: ${name}`, async (world) => {
+      await fc.assert(
+        fc.asyncProperty(severalPlans, lives, (numbers, phases) =>
+          new Turns(
+            world,
+            numbers.map((of) => plan(...of)),
+          ).play(phases),
+        ),
+        world.runs(120),
+      );
+    });
+  }
 }
 
 interface Charge {

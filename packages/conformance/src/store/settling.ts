@@ -12,184 +12,182 @@ import { type Suite, startMs, type World } from "./world.js";
 
 /** `settle` replaces the reserved cost by the real one: it refunds the difference, or charges it. */
 export function settlingCases(suite: Suite): void {
-  suite.describe("settle", () => {
-    suite.it("matches the algorithm's definition when plans change and the clock jumps", async (world) => {
+  suite.it("matches the algorithm's definition when plans change and the clock jumps", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(livesUnderPlans, ([limits, acts]) => agreesUnderPlans(world, limits, acts)),
+      world.runs(400),
+    );
+  });
+
+  for (const kind of kinds) {
+    suite.it(`${kind.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
+      const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
+      const share = fc.double({ min: 0, max: 1, noNaN: true });
+      const realCost = fc.oneof(fc.constant(0), fc.nat(60), fc.nat(2000));
       await fc.assert(
-        fc.asyncProperty(livesUnderPlans, ([limits, acts]) => agreesUnderPlans(world, limits, acts)),
-        world.runs(400),
-      );
-    });
+        fc.asyncProperty(some, some, share, share, realCost, fc.boolean(), async (one, other, first, second, cost, later) => {
+          const [settling, charging, wide] = [one, other, [wideQuota, 1] as const].map(([quota, pace]) =>
+            createLimit("plans", planOf(kind, [quota, pace])),
+          ) as [Limit, Limit, Limit];
+          const key = world.fresh();
+          const left = async (limit: Limit): Promise<number> => (await world.store.peek(limit, key)).remaining;
+          const decision = await world.store.consume(settling, key, Math.ceil(first * (one[0] - 1)) + 1);
+          // By then the charge has expired; a bucket still charges a higher real cost.
+          if (later) world.nowMs += 86_400_000;
+          const room = await left(charging);
+          if (room === 0) return;
+          await world.store.consume(charging, key, Math.ceil(second * (room - 1)) + 1);
 
-    for (const kind of kinds) {
-      suite.it(`${kind.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
-        const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
-        const share = fc.double({ min: 0, max: 1, noNaN: true });
-        const realCost = fc.oneof(fc.constant(0), fc.nat(60), fc.nat(2000));
-        await fc.assert(
-          fc.asyncProperty(some, some, share, share, realCost, fc.boolean(), async (one, other, first, second, cost, later) => {
-            const [settling, charging, wide] = [one, other, [wideQuota, 1] as const].map(([quota, pace]) =>
-              createLimit("plans", planOf(kind, [quota, pace])),
-            ) as [Limit, Limit, Limit];
-            const key = world.fresh();
-            const left = async (limit: Limit): Promise<number> => (await world.store.peek(limit, key)).remaining;
-            const decision = await world.store.consume(settling, key, Math.ceil(first * (one[0] - 1)) + 1);
-            // By then the charge has expired; a bucket still charges a higher real cost.
-            if (later) world.nowMs += 86_400_000;
-            const room = await left(charging);
-            if (room === 0) return;
-            await world.store.consume(charging, key, Math.ceil(second * (room - 1)) + 1);
-
-            const before = await left(wide);
-            const units = await world.store.settle(settling, key, asCharge(decision), cost);
-            if (cost > decision.cost) assert.equal(units, later && isWindow(settling.policy) ? 0 : cost - decision.cost);
-            else assert.ok(units <= 0 && units >= cost - decision.cost, `settled by ${units}, at most ${cost - decision.cost}`);
-            const after = await left(wide);
-            assert.equal(after, Math.max(0, before - units));
-            if (after > 0) assert.equal(await left(charging), kind.left(other[0], wideQuota - after, wideQuota));
-          }),
-          world.runs(60),
-        );
-      });
-    }
-
-    suite.it("changes nothing for the reserved cost, and equals a refund for a cost of 0", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true }), fc.nat(24), async ([policy, steps], which) => {
-          const limiter = world.limiter(policy);
-          const [same, refunded, settled] = ["same", "refunded", "settled"] as const;
-          const charged = async (key: string) => (await playAll(world, limiter, key, steps))[which % steps.length] as Decision;
-          const [ofSame, ofRefunded, ofSettled] = [await charged(same), await charged(refunded), await charged(settled)];
-          if (typeof ofSame === "number") return;
-          const before = await limiter.peek(same);
-          assert.equal(await limiter.settle(same, ofSame, ofSame.cost), 0);
-          assert.deepEqual(await limiter.peek(same), before);
-          const back = await limiter.refund(refunded, ofRefunded);
-          assert.equal(back + (await limiter.settle(settled, ofSettled, 0)), 0);
-          assert.deepEqual(await limiter.peek(settled), await limiter.peek(refunded));
+          const before = await left(wide);
+          const units = await world.store.settle(settling, key, asCharge(decision), cost);
+          if (cost > decision.cost) assert.equal(units, later && isWindow(settling.policy) ? 0 : cost - decision.cost);
+          else assert.ok(units <= 0 && units >= cost - decision.cost, `settled by ${units}, at most ${cost - decision.cost}`);
+          const after = await left(wide);
+          assert.equal(after, Math.max(0, before - units));
+          if (after > 0) assert.equal(await left(charging), kind.left(other[0], wideQuota - after, wideQuota));
         }),
-        world.runs(100),
+        world.runs(60),
       );
     });
+  }
 
-    suite.it("works once per decision, refunds included, and not for decisions that charged nothing", async (world) => {
-      const limiter = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
-      const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-      const [one, other] = [await limiter.consume("key", { cost: 3 }), await limiter.consume("key", { cost: 3 })];
-      assert.deepEqual(
-        [await limiter.settle("key", one, 1), await limiter.settle("key", one, 9), await limiter.refund("key", one)],
-        [-2, 0, 0],
-      );
-      assert.deepEqual([await limiter.refund("key", other), await limiter.settle("key", other, 9)], [3, 0]);
-      assert.equal(await limiter.settle("key", await limiter.peek("key"), 9), 0);
-      assert.equal(await limiter.settle("key", await limiter.consume("key", { cost: 10 }), 20), 0);
-      await narrow.consume("key");
-      const whole = await consumeAll([
-        { limiter, key: "key" },
-        { limiter: narrow, key: "key" },
-      ]);
-      assert.equal(await limiter.settle("key", whole.all[0] as Decision, 9), 0);
-      assert.equal((await limiter.peek("key")).remaining, 9);
-    });
-
-    suite.it("settles each part of an allowed consumeAll by itself", async (world) => {
-      const requests = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
-      const tokens = world.limiter(tokenBucket({ capacity: 1000, refill: 1000, every: "1m" }));
-      const { all } = await consumeAll([
-        { limiter: requests, key: "key" },
-        { limiter: tokens, key: "key", cost: 500 },
-      ]);
-      assert.equal(await tokens.settle("key", all[1] as Decision, 1200), 700);
-      assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
-    });
-
-    suite.it("makes later requests fit beside the real costs of earlier ones", async (world) => {
-      const real = fc.infiniteStream(fc.double({ min: 0, max: 4, noNaN: true }));
-      await fc.assert(
-        fc.asyncProperty(scriptsOf(policies, { longest: 40 }), real, async ([policy, steps], factors) => {
-          const limiter = world.limiter(policy);
-          // Newest first.
-          const used: { atMs: number; units: bigint }[] = [];
-          for (const step of steps) {
-            const [decision] = (await playAll(world, limiter, "key", [step])) as [Decision];
-            if (!decision.allowed) continue;
-            let units = BigInt(decision.cost);
-            for (const earlier of used) {
-              units += earlier.units;
-              const stretchMs = decision.atMs - earlier.atMs;
-              const most = mostIn(policy, earlier.atMs, stretchMs, true);
-              // A window's debt ends with the window.
-              if (isWindow(policy) && most > BigInt(policy.quota)) break;
-              assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
-            }
-            const realCost = Math.round(decision.cost * (factors.next().value as number));
-            await limiter.settle("key", decision, realCost);
-            used.unshift({ atMs: decision.atMs, units: BigInt(realCost) });
-          }
-        }),
-        world.runs(200),
-      );
-    });
-
-    suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {
-      const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
-      const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
-      const costs = fc.array(huge, { minLength: 1, maxLength: 3 });
-      await fc.assert(
-        fc.asyncProperty(
-          some.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, { longest: 6 }))),
-          costs,
-          async ([policy, steps], realCosts) => {
-            const limiter = world.limiter(policy);
-            const nowMs = (steps.at(-1) as Step).atMs;
-            // Settle the last requests, one for each cost.
-            const first = Math.max(0, steps.length - realCosts.length);
-            const owing = steps.slice(first).map((_, i): Step => ({ atMs: nowMs, settle: first + i, realCost: realCosts[i] as number }));
-            const past: Step[] = [...steps, ...owing, { atMs: nowMs, cost: policy.quota }];
-            const outcomes = await playAll(world, limiter, "key", past);
-            let owed = 0n;
-            for (const outcome of outcomes) {
-              if (typeof outcome === "number") owed += BigInt(outcome);
-              else checkNumbers(outcome);
-            }
-            const { retryAfterMs, resetAfterMs } = outcomes.at(-1) as Decision;
-            // Every unit charged is counted: in a window exactly, in a bucket until it is paid off.
-            const most = isWindow(policy)
-              ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
-              : mostIn(policy, nowMs, resetAfterMs, true);
-            assert.ok(owed <= most, `${owed} units charged in addition, and ${most} counted`);
-            for (const [atMs, allowed] of [
-              [nowMs + retryAfterMs, true],
-              [nowMs + retryAfterMs - 1, false],
-            ] as const) {
-              if (retryAfterMs === 0) continue;
-              const key = await replayed(world, limiter, past);
-              world.nowMs = atMs;
-              assert.equal((await limiter.consume(key, { cost: policy.quota })).allowed, allowed, `${atMs - nowMs} of ${retryAfterMs} ms`);
-            }
-          },
-        ),
-        world.runs(200),
-      );
-    });
-
-    suite.it("leaves a debt: a window's ends with the window, a bucket's when it is paid off", async (world) => {
-      const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
-      const owing = async (policy: typeof window | typeof bucket): Promise<number> => {
+  suite.it("changes nothing for the reserved cost, and equals a refund for a cost of 0", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, jumps: true }), fc.nat(24), async ([policy, steps], which) => {
         const limiter = world.limiter(policy);
-        assert.equal(await limiter.settle("key", await limiter.consume("key"), 40), 39);
-        return (await limiter.peek("key")).retryAfterMs;
-      };
-      assert.deepEqual([await owing(window), await owing(bucket)], [60_000, 186_000]);
-    });
+        const [same, refunded, settled] = ["same", "refunded", "settled"] as const;
+        const charged = async (key: string) => (await playAll(world, limiter, key, steps))[which % steps.length] as Decision;
+        const [ofSame, ofRefunded, ofSettled] = [await charged(same), await charged(refunded), await charged(settled)];
+        if (typeof ofSame === "number") return;
+        const before = await limiter.peek(same);
+        assert.equal(await limiter.settle(same, ofSame, ofSame.cost), 0);
+        assert.deepEqual(await limiter.peek(same), before);
+        const back = await limiter.refund(refunded, ofRefunded);
+        assert.equal(back + (await limiter.settle(settled, ofSettled, 0)), 0);
+        assert.deepEqual(await limiter.peek(settled), await limiter.peek(refunded));
+      }),
+      world.runs(100),
+    );
+  });
 
-    suite.it("charges a higher cost to a bucket at any time, to a window only while the charge counts", async (world) => {
-      const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
-      const [ofWindow, ofBucket] = [world.limiter(window), world.limiter(bucket)];
-      const [inWindow, inBucket] = [await ofWindow.consume("key"), await ofBucket.consume("key")];
-      world.nowMs = startMs + 600_000;
-      assert.deepEqual([await ofWindow.settle("key", inWindow, 5), await ofBucket.settle("key", inBucket, 5)], [0, 4]);
-      assert.deepEqual([(await ofWindow.peek("key")).remaining, (await ofBucket.peek("key")).remaining], [10, 6]);
-    });
+  suite.it("works once per decision, refunds included, and not for decisions that charged nothing", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
+    const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+    const [one, other] = [await limiter.consume("key", { cost: 3 }), await limiter.consume("key", { cost: 3 })];
+    assert.deepEqual(
+      [await limiter.settle("key", one, 1), await limiter.settle("key", one, 9), await limiter.refund("key", one)],
+      [-2, 0, 0],
+    );
+    assert.deepEqual([await limiter.refund("key", other), await limiter.settle("key", other, 9)], [3, 0]);
+    assert.equal(await limiter.settle("key", await limiter.peek("key"), 9), 0);
+    assert.equal(await limiter.settle("key", await limiter.consume("key", { cost: 10 }), 20), 0);
+    await narrow.consume("key");
+    const whole = await consumeAll([
+      { limiter, key: "key" },
+      { limiter: narrow, key: "key" },
+    ]);
+    assert.equal(await limiter.settle("key", whole.all[0] as Decision, 9), 0);
+    assert.equal((await limiter.peek("key")).remaining, 9);
+  });
+
+  suite.it("settles each part of an allowed consumeAll by itself", async (world) => {
+    const requests = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
+    const tokens = world.limiter(tokenBucket({ capacity: 1000, refill: 1000, every: "1m" }));
+    const { all } = await consumeAll([
+      { limiter: requests, key: "key" },
+      { limiter: tokens, key: "key", cost: 500 },
+    ]);
+    assert.equal(await tokens.settle("key", all[1] as Decision, 1200), 700);
+    assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
+  });
+
+  suite.it("makes later requests fit beside the real costs of earlier ones", async (world) => {
+    const real = fc.infiniteStream(fc.double({ min: 0, max: 4, noNaN: true }));
+    await fc.assert(
+      fc.asyncProperty(scriptsOf(policies, { longest: 40 }), real, async ([policy, steps], factors) => {
+        const limiter = world.limiter(policy);
+        // Newest first.
+        const used: { atMs: number; units: bigint }[] = [];
+        for (const step of steps) {
+          const [decision] = (await playAll(world, limiter, "key", [step])) as [Decision];
+          if (!decision.allowed) continue;
+          let units = BigInt(decision.cost);
+          for (const earlier of used) {
+            units += earlier.units;
+            const stretchMs = decision.atMs - earlier.atMs;
+            const most = mostIn(policy, earlier.atMs, stretchMs, true);
+            // A window's debt ends with the window.
+            if (isWindow(policy) && most > BigInt(policy.quota)) break;
+            assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
+          }
+          const realCost = Math.round(decision.cost * (factors.next().value as number));
+          await limiter.settle("key", decision, realCost);
+          used.unshift({ atMs: decision.atMs, units: BigInt(realCost) });
+        }
+      }),
+      world.runs(200),
+    );
+  });
+
+  suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {
+    const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
+    const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
+    const costs = fc.array(huge, { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(
+        some.chain((policy) => fc.tuple(fc.constant(policy), scripts(policy, { longest: 6 }))),
+        costs,
+        async ([policy, steps], realCosts) => {
+          const limiter = world.limiter(policy);
+          const nowMs = (steps.at(-1) as Step).atMs;
+          // Settle the last requests, one for each cost.
+          const first = Math.max(0, steps.length - realCosts.length);
+          const owing = steps.slice(first).map((_, i): Step => ({ atMs: nowMs, settle: first + i, realCost: realCosts[i] as number }));
+          const past: Step[] = [...steps, ...owing, { atMs: nowMs, cost: policy.quota }];
+          const outcomes = await playAll(world, limiter, "key", past);
+          let owed = 0n;
+          for (const outcome of outcomes) {
+            if (typeof outcome === "number") owed += BigInt(outcome);
+            else checkNumbers(outcome);
+          }
+          const { retryAfterMs, resetAfterMs } = outcomes.at(-1) as Decision;
+          // Every unit charged is counted: in a window exactly, in a bucket until it is paid off.
+          const most = isWindow(policy)
+            ? BigInt(Number.MAX_SAFE_INTEGER) / BigInt("bucketMs" in policy ? policy.bucketMs : 1)
+            : mostIn(policy, nowMs, resetAfterMs, true);
+          assert.ok(owed <= most, `${owed} units charged in addition, and ${most} counted`);
+          for (const [atMs, allowed] of [
+            [nowMs + retryAfterMs, true],
+            [nowMs + retryAfterMs - 1, false],
+          ] as const) {
+            if (retryAfterMs === 0) continue;
+            const key = await replayed(world, limiter, past);
+            world.nowMs = atMs;
+            assert.equal((await limiter.consume(key, { cost: policy.quota })).allowed, allowed, `${atMs - nowMs} of ${retryAfterMs} ms`);
+          }
+        },
+      ),
+      world.runs(200),
+    );
+  });
+
+  suite.it("leaves a debt: a window's ends with the window, a bucket's when it is paid off", async (world) => {
+    const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
+    const owing = async (policy: typeof window | typeof bucket): Promise<number> => {
+      const limiter = world.limiter(policy);
+      assert.equal(await limiter.settle("key", await limiter.consume("key"), 40), 39);
+      return (await limiter.peek("key")).retryAfterMs;
+    };
+    assert.deepEqual([await owing(window), await owing(bucket)], [60_000, 186_000]);
+  });
+
+  suite.it("charges a higher cost to a bucket at any time, to a window only while the charge counts", async (world) => {
+    const [window, bucket] = [fixedWindow({ limit: 10, window: "1m" }), tokenBucket({ capacity: 10, refill: 10, every: "1m" })];
+    const [ofWindow, ofBucket] = [world.limiter(window), world.limiter(bucket)];
+    const [inWindow, inBucket] = [await ofWindow.consume("key"), await ofBucket.consume("key")];
+    world.nowMs = startMs + 600_000;
+    assert.deepEqual([await ofWindow.settle("key", inWindow, 5), await ofBucket.settle("key", inBucket, 5)], [0, 4]);
+    assert.deepEqual([(await ofWindow.peek("key")).remaining, (await ofBucket.peek("key")).remaining], [10, 6]);
   });
 }
 

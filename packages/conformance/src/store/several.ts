@@ -41,179 +41,177 @@ const shuffled = parts.chain((list) =>
 
 /** `consumeAll`: charges all limits or none, in one atomic step. */
 export function severalCases(suite: Suite): void {
-  suite.describe("consumeAll", () => {
-    suite.it("charges all limits if all allow, else none", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(parts, async (list) => {
-          const limiters = list.map(({ policy }) => world.limiter(policy));
-          const twins = list.map(({ policy }) => world.limiter(policy));
-          await live(world, list, limiters, "key");
-          await live(world, list, twins, "key");
-          const before = await looks(limiters, "key");
-          const whole = await together(list, limiters, [...list.keys()], "key");
-          const after = await looks(limiters, "key");
-          // Each limit's decision alone.
-          const alone: Decision[] = [];
-          for (const [i, { cost }] of list.entries()) alone.push(await (twins[i] as Limiter).consume("key", { cost }));
-          const charged = await looks(twins, "key");
-          assert.equal(
-            whole.allowed,
-            alone.every((decision) => decision.allowed),
-          );
-          for (const [i, { policy }] of list.entries()) {
-            const decision = whole.all[i] as Decision;
-            assert.equal(decision.allowed, alone[i]?.allowed);
-            if (whole.allowed) assert.deepEqual(told(decision), told(alone[i] as Decision));
-            const logged = policy.algorithm === "sliding-window-log" && policy.countRejected && !decision.allowed;
-            const expected = whole.allowed || logged ? charged : before;
-            assert.deepEqual(told(after[i] as Decision), told(expected[i] as Decision), `limit ${i}`);
-            if (!whole.allowed && !logged) assert.equal(decision.delayMs, 0, "nobody waits for a turn in a rejected whole");
-          }
-        }),
-        world.runs(150),
-      );
-    });
+  suite.it("charges all limits if all allow, else none", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(parts, async (list) => {
+        const limiters = list.map(({ policy }) => world.limiter(policy));
+        const twins = list.map(({ policy }) => world.limiter(policy));
+        await live(world, list, limiters, "key");
+        await live(world, list, twins, "key");
+        const before = await looks(limiters, "key");
+        const whole = await together(list, limiters, [...list.keys()], "key");
+        const after = await looks(limiters, "key");
+        // Each limit's decision alone.
+        const alone: Decision[] = [];
+        for (const [i, { cost }] of list.entries()) alone.push(await (twins[i] as Limiter).consume("key", { cost }));
+        const charged = await looks(twins, "key");
+        assert.equal(
+          whole.allowed,
+          alone.every((decision) => decision.allowed),
+        );
+        for (const [i, { policy }] of list.entries()) {
+          const decision = whole.all[i] as Decision;
+          assert.equal(decision.allowed, alone[i]?.allowed);
+          if (whole.allowed) assert.deepEqual(told(decision), told(alone[i] as Decision));
+          const logged = policy.algorithm === "sliding-window-log" && policy.countRejected && !decision.allowed;
+          const expected = whole.allowed || logged ? charged : before;
+          assert.deepEqual(told(after[i] as Decision), told(expected[i] as Decision), `limit ${i}`);
+          if (!whole.allowed && !logged) assert.equal(decision.delayMs, 0, "nobody waits for a turn in a rejected whole");
+        }
+      }),
+      world.runs(150),
+    );
+  });
 
-    suite.it("gives the same decision and charges in any order of limits", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(shuffled, async ([list, order]) => {
-          const limiters = list.map(({ policy }) => world.limiter(policy));
-          await live(world, list, limiters, "straight");
-          await live(world, list, limiters, "shuffled");
-          const straight = await together(list, limiters, [...list.keys()], "straight");
-          const other = await together(list, limiters, order, "shuffled");
-          assert.equal(other.allowed, straight.allowed);
-          if (!straight.allowed) assert.equal(other.decision.retryAfterMs, straight.decision.retryAfterMs);
-          order.forEach((place, i) => {
-            assert.deepEqual(other.all[i], straight.all[place]);
-          });
-          assert.deepEqual(await looks(limiters, "shuffled"), await looks(limiters, "straight"));
-        }),
-        world.runs(100),
-      );
-    });
+  suite.it("gives the same decision and charges in any order of limits", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(shuffled, async ([list, order]) => {
+        const limiters = list.map(({ policy }) => world.limiter(policy));
+        await live(world, list, limiters, "straight");
+        await live(world, list, limiters, "shuffled");
+        const straight = await together(list, limiters, [...list.keys()], "straight");
+        const other = await together(list, limiters, order, "shuffled");
+        assert.equal(other.allowed, straight.allowed);
+        if (!straight.allowed) assert.equal(other.decision.retryAfterMs, straight.decision.retryAfterMs);
+        order.forEach((place, i) => {
+          assert.deepEqual(other.all[i], straight.all[place]);
+        });
+        assert.deepEqual(await looks(limiters, "shuffled"), await looks(limiters, "straight"));
+      }),
+      world.runs(100),
+    );
+  });
 
-    suite.it("reports the most restrictive limit: the longest wait among rejections, else the smallest remaining share", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(parts, async (list) => {
-          const limiters = list.map(({ policy }) => world.limiter(policy));
-          await live(world, list, limiters, "key");
-          const { allowed, decision, all } = await together(list, limiters, [...list.keys()], "key");
-          assert.ok(all.includes(decision));
-          assert.equal(decision.allowed, allowed);
-          for (const other of all) {
-            if (allowed) assert.ok(decision.remaining / decision.limit <= other.remaining / other.limit);
-            else if (!other.allowed) assert.ok(decision.retryAfterMs >= other.retryAfterMs);
-          }
-        }),
-        world.runs(50),
-      );
-    });
+  suite.it("reports the most restrictive limit: the longest wait among rejections, else the smallest remaining share", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(parts, async (list) => {
+        const limiters = list.map(({ policy }) => world.limiter(policy));
+        await live(world, list, limiters, "key");
+        const { allowed, decision, all } = await together(list, limiters, [...list.keys()], "key");
+        assert.ok(all.includes(decision));
+        assert.equal(decision.allowed, allowed);
+        for (const other of all) {
+          if (allowed) assert.ok(decision.remaining / decision.limit <= other.remaining / other.limit);
+          else if (!other.allowed) assert.ok(decision.retryAfterMs >= other.retryAfterMs);
+        }
+      }),
+      world.runs(50),
+    );
+  });
 
-    suite.it("counts different keys separately", async (world) => {
-      const perIp = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
-      const perUser = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
-      const ask = async (ip: string, user: string) =>
-        (
-          await consumeAll([
-            { limiter: perIp, key: ip },
-            { limiter: perUser, key: user },
-          ])
-        ).allowed;
-      assert.deepEqual([await ask("a", "x"), await ask("a", "y"), await ask("a", "z"), await ask("b", "x")], [true, true, false, true]);
-      assert.equal((await perUser.peek("z")).remaining, 3);
-      assert.equal((await perUser.peek("x")).remaining, 1);
-    });
-
-    suite.it("counts two keys of one limiter separately", async (world) => {
-      const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
-      await limiter.consume("full", { cost: 2 });
-      const whole = await consumeAll([
-        { limiter, key: "empty" },
-        { limiter, key: "full" },
-      ]);
-      assert.deepEqual([whole.allowed, whole.all.map((decision) => decision.allowed)], [false, [true, false]]);
-      assert.equal((await limiter.peek("empty")).remaining, 2);
-    });
-
-    suite.it("counts a shadow limit but never rejects because of it", async (world) => {
-      const policy = fixedWindow({ limit: 2, window: "1m" });
-      const [enforced, watched] = [createLimit("enforced", policy), createLimit("watched", policy)];
-      const ask = async (enforcedCost: number, watchedCost: number) => {
-        const decisions = await world.store.consumeAll([
-          { limit: watched, key: "key", cost: watchedCost, shadow: true },
-          { limit: enforced, key: "key", cost: enforcedCost },
-        ]);
-        const left = [(await world.store.peek(watched, "key")).remaining, (await world.store.peek(enforced, "key")).remaining];
-        return [decisions.map((decision) => decision.allowed), left];
-      };
-      assert.deepEqual(await ask(1, 1), [
-        [true, true],
-        [1, 1],
-      ]);
-      assert.deepEqual(
-        await ask(2, 1),
-        [
-          [true, false],
-          [1, 1],
-        ],
-        "an enforced limit rejects: nothing is charged",
-      );
-      assert.deepEqual(
-        await ask(1, 2),
-        [
-          [false, true],
-          [1, 0],
-        ],
-        "only the shadow limit would reject: the others are charged",
-      );
-    });
-
-    suite.it("requires a dry-run limit to allow, in any position, and never charges it", async (world) => {
-      await fc.assert(
-        fc.asyncProperty(parts, fc.nat(3), fc.boolean(), async (list, at, shadow) => {
-          const limiters = list.map(({ policy }) => world.limiter(policy));
-          const looked = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
-          await live(world, list, limiters, "key");
-          const ask = async (): Promise<boolean> => {
-            const checks = limiters.map(({ limit }, i) => ({ limit, key: "key", cost: (list[i] as Part).cost, dryRun: false }));
-            checks.splice(at, 0, { limit: looked.limit, key: "key", cost: 1, dryRun: true });
-            const before = await looks(limiters, "key");
-            const decisions = await world.store.consumeAll(checks.map((check) => ({ ...check, shadow: shadow && check.dryRun })));
-            const place = Math.min(at, limiters.length);
-            assert.deepEqual(decisions[place], await world.store.peek(looked.limit, "key"), "the look");
-            const passed = decisions.every(({ allowed }, i) => allowed || (shadow && i === place));
-            const countsRejected = list.some(({ policy }) => policy.algorithm === "sliding-window-log" && policy.countRejected);
-            if (!passed && !countsRejected) assert.deepEqual(await looks(limiters, "key"), before, "nothing is charged");
-            return passed;
-          };
-          const free = await ask();
-          assert.equal((await looked.peek("key")).allowed, true);
-          await looked.consume("key");
-          const passes = await ask();
-          if (!shadow) assert.equal(passes, false);
-          else assert.ok(free || !passes, "a shadow prevents nothing");
-        }),
-        world.runs(150),
-      );
-    });
-
-    suite.it("with countRejected, a log records only the requests that it rejects itself", async (world) => {
-      const log = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
-      const closed = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-      await closed.consume("key");
-      const ask = async () =>
+  suite.it("counts different keys separately", async (world) => {
+    const perIp = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+    const perUser = world.limiter(fixedWindow({ limit: 3, window: "1m" }));
+    const ask = async (ip: string, user: string) =>
+      (
         await consumeAll([
-          { limiter: log, key: "key" },
-          { limiter: closed, key: "key" },
-        ]);
-      assert.equal((await ask()).allowed, false);
-      assert.equal((await log.peek("key")).remaining, 1, "the other limit rejected");
-      await log.consume("key");
-      world.nowMs = startMs + 30_000;
-      assert.equal((await ask()).allowed, false);
-      assert.equal((await log.peek("key")).retryAfterMs, 60_000, "the log rejected too");
-    });
+          { limiter: perIp, key: ip },
+          { limiter: perUser, key: user },
+        ])
+      ).allowed;
+    assert.deepEqual([await ask("a", "x"), await ask("a", "y"), await ask("a", "z"), await ask("b", "x")], [true, true, false, true]);
+    assert.equal((await perUser.peek("z")).remaining, 3);
+    assert.equal((await perUser.peek("x")).remaining, 1);
+  });
+
+  suite.it("counts two keys of one limiter separately", async (world) => {
+    const limiter = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
+    await limiter.consume("full", { cost: 2 });
+    const whole = await consumeAll([
+      { limiter, key: "empty" },
+      { limiter, key: "full" },
+    ]);
+    assert.deepEqual([whole.allowed, whole.all.map((decision) => decision.allowed)], [false, [true, false]]);
+    assert.equal((await limiter.peek("empty")).remaining, 2);
+  });
+
+  suite.it("counts a shadow limit but never rejects because of it", async (world) => {
+    const policy = fixedWindow({ limit: 2, window: "1m" });
+    const [enforced, watched] = [createLimit("enforced", policy), createLimit("watched", policy)];
+    const ask = async (enforcedCost: number, watchedCost: number) => {
+      const decisions = await world.store.consumeAll([
+        { limit: watched, key: "key", cost: watchedCost, shadow: true },
+        { limit: enforced, key: "key", cost: enforcedCost },
+      ]);
+      const left = [(await world.store.peek(watched, "key")).remaining, (await world.store.peek(enforced, "key")).remaining];
+      return [decisions.map((decision) => decision.allowed), left];
+    };
+    assert.deepEqual(await ask(1, 1), [
+      [true, true],
+      [1, 1],
+    ]);
+    assert.deepEqual(
+      await ask(2, 1),
+      [
+        [true, false],
+        [1, 1],
+      ],
+      "an enforced limit rejects: nothing is charged",
+    );
+    assert.deepEqual(
+      await ask(1, 2),
+      [
+        [false, true],
+        [1, 0],
+      ],
+      "only the shadow limit would reject: the others are charged",
+    );
+  });
+
+  suite.it("requires a dry-run limit to allow, in any position, and never charges it", async (world) => {
+    await fc.assert(
+      fc.asyncProperty(parts, fc.nat(3), fc.boolean(), async (list, at, shadow) => {
+        const limiters = list.map(({ policy }) => world.limiter(policy));
+        const looked = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
+        await live(world, list, limiters, "key");
+        const ask = async (): Promise<boolean> => {
+          const checks = limiters.map(({ limit }, i) => ({ limit, key: "key", cost: (list[i] as Part).cost, dryRun: false }));
+          checks.splice(at, 0, { limit: looked.limit, key: "key", cost: 1, dryRun: true });
+          const before = await looks(limiters, "key");
+          const decisions = await world.store.consumeAll(checks.map((check) => ({ ...check, shadow: shadow && check.dryRun })));
+          const place = Math.min(at, limiters.length);
+          assert.deepEqual(decisions[place], await world.store.peek(looked.limit, "key"), "the look");
+          const passed = decisions.every(({ allowed }, i) => allowed || (shadow && i === place));
+          const countsRejected = list.some(({ policy }) => policy.algorithm === "sliding-window-log" && policy.countRejected);
+          if (!passed && !countsRejected) assert.deepEqual(await looks(limiters, "key"), before, "nothing is charged");
+          return passed;
+        };
+        const free = await ask();
+        assert.equal((await looked.peek("key")).allowed, true);
+        await looked.consume("key");
+        const passes = await ask();
+        if (!shadow) assert.equal(passes, false);
+        else assert.ok(free || !passes, "a shadow prevents nothing");
+      }),
+      world.runs(150),
+    );
+  });
+
+  suite.it("with countRejected, a log records only the requests that it rejects itself", async (world) => {
+    const log = world.limiter(slidingWindowLog({ limit: 1, window: "1m", countRejected: true }));
+    const closed = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
+    await closed.consume("key");
+    const ask = async () =>
+      await consumeAll([
+        { limiter: log, key: "key" },
+        { limiter: closed, key: "key" },
+      ]);
+    assert.equal((await ask()).allowed, false);
+    assert.equal((await log.peek("key")).remaining, 1, "the other limit rejected");
+    await log.consume("key");
+    world.nowMs = startMs + 30_000;
+    assert.equal((await ask()).allowed, false);
+    assert.equal((await log.peek("key")).retryAfterMs, 60_000, "the log rejected too");
   });
 }
 

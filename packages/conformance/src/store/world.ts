@@ -1,21 +1,14 @@
 import { createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
 import type { Clock } from "@floodgate/core/store";
 
-/** The test runner: `describe` and `it` of Vitest, Jest or `node:test`. */
-export interface Runner {
-  describe(name: string, body: () => void): unknown;
-  it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
-}
-
 /** A store; the suite calls `close` after each test if it exists. */
 export type ClosableStore = Store & { close?(): unknown };
 
 /** Makes an empty store that reads the time from `clock`. */
 export type MakeStore = (clock: Clock) => ClosableStore | Promise<ClosableStore>;
 
-/** The runner; each test gets its own world. */
+/** The tests of one group; each gets its own world. */
 export interface Suite {
-  describe(name: string, body: () => void): void;
   it(name: string, body: (world: World) => Promise<void>): void;
 }
 

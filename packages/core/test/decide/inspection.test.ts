@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { FaultyStore, fault } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
   createLimiter,
@@ -14,6 +13,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "../../src/index.js";
+import { FaultyStore, fault } from "../faulty-store.js";
 
 const startMs = 1_789_948_800_000;
 

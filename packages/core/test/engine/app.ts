@@ -1,5 +1,5 @@
 import { it as test } from "vitest";
-import { self, World } from "../../../conformance/src/adapter/world.js";
+import { self, turn, World } from "../../../conformance/src/adapter/world.js";
 import { memoryStore } from "../../../store-memory/src/index.js";
 import {
   HeldRequests,
@@ -14,7 +14,7 @@ import type { Decision } from "../../src/index.js";
 import type { Clock } from "../../src/store.js";
 
 export { describe } from "vitest";
-export { gate, items, later, self, turn, unhandledDuring } from "../../../conformance/src/adapter/world.js";
+export { gate, items, later, self, turn } from "../../../conformance/src/adapter/world.js";
 
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
@@ -87,12 +87,18 @@ const limitOf = (setup: LimitSetup): RateLimit<RequestView> =>
 /** A store as the tests use it: small, because many are made. */
 export const memory = (clock: Clock): ReturnType<typeof memoryStore> => memoryStore({ clock, maxKeys: 10_000 });
 
-/** The world of a test, and the apps that it starts. */
+/** The world of a test, and the apps that it starts. `Date` reads its clock too. */
 export class Web extends World {
   readonly #apps: App[] = [];
+  readonly #realDate = Date;
 
   constructor() {
     super(memory);
+    const now = (): number => this.nowMs;
+    globalThis.Date = new Proxy(Date, {
+      construct: (date, parts) => (parts.length === 0 ? new date(now()) : Reflect.construct(date, parts)),
+      get: (date, name) => (name === "now" ? now : Reflect.get(date, name)),
+    });
   }
 
   /** Starts an app with one limit on all requests, or as described. Limits use this test's store unless they set another. */
@@ -103,9 +109,9 @@ export class Web extends World {
     return app;
   }
 
-  override async end(): Promise<void> {
+  end(): void {
     for (const app of this.#apps) for (const limit of app.limits) limit.close();
-    await super.end();
+    globalThis.Date = this.#realDate;
   }
 }
 
@@ -262,7 +268,24 @@ export function it(name: string, body: (web: Web) => Promise<void>): void {
     try {
       await body(web);
     } finally {
-      await web.end();
+      web.end();
     }
   });
+}
+
+/** Returns the unhandled rejections that occurred while `run` ran. */
+export async function unhandledDuring(run: () => Promise<void>): Promise<unknown[]> {
+  const unhandled: unknown[] = [];
+  const before = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection");
+  process.on("unhandledRejection", (reason) => unhandled.push(reason));
+  try {
+    await run();
+    await turn();
+    await turn();
+  } finally {
+    process.removeAllListeners("unhandledRejection");
+    for (const listener of before) process.on("unhandledRejection", listener);
+  }
+  return unhandled;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
-import { FaultyStore, fault } from "../../../conformance/src/faulty-store.js";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Store } from "../../src/index.js";
+import { FaultyStore, fault } from "../faulty-store.js";
 import { describe, gate, it, items, type LimitSetup, later, memory, self, turn, type Web } from "./app.js";
 
 expectWarnings("onEvent: a listener has failed");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { fixedWindow } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 import { describe, it, memory } from "./app.js";
 
 /** The option `body`: the same answer for every 429. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { candidates, forged, single, spellings } from "../../../conformance/src/adapter/spoofing.js";
+import { candidates, forged, single, spellings } from "../../../conformance/src/adapter/addresses.js";
 import { fixedWindow, type Limiter } from "../../src/index.js";
 import { encodeKey } from "../../src/store.js";
 import { type App, describe, type Headers, it, type LimitSetup, self } from "./app.js";

@@ -1,7 +1,45 @@
 import assert from "node:assert/strict";
-import { hostileStrings } from "../../../conformance/src/adapter/hostile.js";
 import { fixedWindow } from "../../src/index.js";
 import { describe, it, type RequestView } from "./app.js";
+
+/** Strings that trip careless programs, in JSON notation. */
+const hostileStrings: readonly string[] = [
+  ...[
+    "__proto__",
+    "constructor",
+    "prototype",
+    "toString",
+    "hasOwnProperty",
+    "",
+    " ",
+    "\\u0000",
+    "\\u0000a",
+    "\\u00001\\u0000a",
+    "\\ud800",
+    "\\udfff",
+    "\\ud800\\ud800",
+  ],
+  ...[
+    "\\ufffd",
+    "\\uD83D\\uDE00",
+    "(a)",
+    "(a,b)",
+    "a,b",
+    "\\\\(a)",
+    "a\\nb",
+    "a:b",
+    "*",
+    "user:*",
+    "%00",
+    "é",
+    "e\\u0301",
+    "null",
+    "undefined",
+    "NaN",
+    "0",
+    "-0",
+  ],
+];
 
 /** Hostile requests neither crash the app nor share a count. */
 const policy = fixedWindow({ limit: 1, window: "1m" });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { consumeAll, createLimiter, fixedWindow, gcra, type Policy, type PolicyOptions } from "../../src/index.js";
 import { algorithms, type OptionDescription, toPolicy } from "../../src/rules.js";
+import { FaultyStore } from "../faulty-store.js";
 import { describe, it, items, type LimitSetup, later, type RequestView, self } from "./app.js";
 
 expectWarnings("FLOODGATE_LIMIT_OF_ZERO");

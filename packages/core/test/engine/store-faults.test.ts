@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { fixedWindow, leakyBucket } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 import { type App, describe, it, type LimitSetup, memory, unhandledDuring, type Web } from "./app.js";
 
 expectWarnings("onEvent: a listener has failed");

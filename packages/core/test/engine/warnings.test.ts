@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { type FloodgateEvent, fixedWindow } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 import { type App, describe, it, type LimitSetup, memory } from "./app.js";
 
 const policy = fixedWindow({ limit: 100, window: "1m" });

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { ignoresAllowed, RateLimit } from "../../src/adapter.js";
 import { consumeAll, createLimiter, type FloodgateEvent, fixedWindow, observe } from "../../src/index.js";
 import { inventory, tellAll } from "../../src/rules.js";
+import { FaultyStore } from "../faulty-store.js";
 import { reader } from "../reader.js";
 
 const policy = fixedWindow({ limit: 3, window: "1m" });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, fixedWindow } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 
 const policy = fixedWindow({ limit: 5, window: "1m" });
 const store = new FaultyStore(simpleStore());

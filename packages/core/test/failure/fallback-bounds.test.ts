@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { Fault } from "../../../conformance/src/faulty-store.js";
 import { mostIn, policies } from "../../../conformance/src/store/algorithms.js";
 import { type Step, scripts } from "../../../conformance/src/store/scripts.js";
 import { shareOf } from "../../src/algorithms/registry.js";
 import { type Decision, gcra, type Limiter } from "../../src/index.js";
+import type { Fault } from "../faulty-store.js";
 import { inTime, limiter, patienceMs, setUp, startMs, store, useFallback } from "./fallback-world.js";
 
 useFallback();

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, vi } from "vitest";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, type Store } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 
 export const policy = fixedWindow({ limit: 12, window: "1h" });
 export const timeoutMs = 50;

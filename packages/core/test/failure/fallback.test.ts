@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
   consumeAll,
@@ -13,6 +12,7 @@ import {
   type Store,
   slidingWindowLog,
 } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 import {
   allowed,
   away,

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { RateLimit, type RateLimitOptions } from "../../src/adapter.js";
 import { consumeAll, createLimiter, FloodgateError, type FloodgateEvent, fixedWindow, type Limiter, type Store } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 import { consume, inTime, kinds, limiter, policy, store, timeoutMs, useStore } from "./guard-world.js";
 
 useStore();

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, vi } from "vitest";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
   createLimiter,
@@ -11,6 +10,7 @@ import {
   type Policy,
   type Store,
 } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 
 export const policy: Policy = fixedWindow({ limit: 5, window: "1h" });
 export const timeoutMs = 50;

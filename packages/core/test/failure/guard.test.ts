@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { fault } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { consumeAll, createLimiter, type Decision, type Store } from "../../src/index.js";
+import { fault } from "../faulty-store.js";
 import {
   choices,
   consume,

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { policies } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
@@ -13,6 +12,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 import {
   away,
   fallback,

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { guardStore, type StoreGuard } from "../../src/failure/store-guard.js";
 import { type Decision, tokenBucket } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 import { away, fallback, inner, limiter, pausedMs, used, useFallback } from "./fallback-world.js";
 
 useFallback();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { clientKey, consumeAll, createLimiter, type FloodgateEvent, fixedWindow, type Policy, type Store } from "../../src/index.js";
+import { FaultyStore } from "../faulty-store.js";
 
 // The clock stands still, so that no window ends within a test.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
-import { type Fault, FaultyStore } from "../../../conformance/src/faulty-store.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimiter, type FloodgateEvent, fixedWindow, type Limiter } from "../../src/index.js";
+import { type Fault, FaultyStore } from "../faulty-store.js";
 
 // The clock stands still, so that no window ends within a test.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));

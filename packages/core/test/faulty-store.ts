@@ -1,4 +1,4 @@
-import type { Blocked, BlockKind, Charge, Check, Decision, Inspection, Limit, Store } from "@floodgate/core/store";
+import type { Blocked, BlockKind, Charge, Check, Decision, Inspection, Limit, Store } from "../src/store.js";
 
 /** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { LimitSetup } from "./adapter.js";
+import type { AdapterSuite } from "./web.js";
+import { turn } from "./world.js";
+
+const fault: Error = new Error("of the app's own");
+const policy = fixedWindow({ limit: 5, window: "1m" });
+
+/** One limit for each option that takes a function; the function fails. */
+const faulty = (fail: () => never | Promise<never>): [string, LimitSetup][] => [
+  ["key", { policy, key: fail }],
+  ["skip", { policy, skip: fail }],
+  ["rule", { rules: [{ name: "all", policy, key: "global" }, { name: "one", policy, cost: fail }] }], // biome-ignore format: a row
+];
+
+/** When the app's own functions fail, the request fails: it is not allowed, not a 429, and does not crash the process. */
+export function errorCases({ it }: AdapterSuite): void {
+  const throws = (): never => {
+    throw fault;
+  };
+  const rejects = async (): Promise<never> => {
+    await turn();
+    throw fault;
+  };
+  for (const [how, fail] of [
+    ["throws", throws],
+    ["rejects", rejects],
+  ] as const) {
+    it(`a function that ${how} reaches the framework's error handler, and the request is not served`, async (web) => {
+      for (const [what, limit] of faulty(fail)) {
+        let served = 0;
+        const { onEvent } = web.listen("degraded");
+        const app = await web.start({ limits: [{ ...limit, onEvent }], handler: () => ({ body: ++served }) });
+        const { status, headers } = await app.get();
+        assert.deepEqual([status, served, headers["ratelimit"], app.errors], [500, 0, undefined, [fault]], what);
+        // Neither a decision nor a store error is reported.
+        assert.deepEqual(web.events, [], what);
+      }
+    });
+  }
+
+  // Frameworks may treat these as no error, or as a special word ("route", "router").
+  const reasons = [undefined, null, 0, "", "route", "router"];
+
+  it("a function that throws undefined, null, 0 or a text is an error too, and the request is not served", async (web) => {
+    for (const reason of reasons) {
+      const fail = (): never => {
+        throw reason;
+      };
+      for (const [what, limit] of [...faulty(fail), ...faulty(async () => fail())]) {
+        let served = 0;
+        const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+        const { status } = await app.get();
+        assert.deepEqual([status, served, app.codes], [500, 0, ["FLOODGATE_NO_ERROR"]], `${what} throws ${JSON.stringify(reason)}`);
+      }
+    }
+  });
+
+  it("onLimited that throws undefined, null, 0, a text or an error is an error of that request", async (web) => {
+    for (const reason of [...reasons, fault]) {
+      const fail = (): never => {
+        throw reason;
+      };
+      for (const onLimited of [fail, async () => fail()]) {
+        let served = 0;
+        const limit: LimitSetup = { policy: fixedWindow({ limit: 1, window: "1m" }), onLimited };
+        const app = await web.start({ limits: [limit], handler: () => ({ body: ++served }) });
+        assert.deepEqual([await app.statuses(2), served], [[200, 500], 1]);
+        assert.deepEqual(app.codes, [reason === fault ? fault.message : "FLOODGATE_NO_ERROR"]);
+        web.nowMs += 60_000;
+      }
+    }
+  });
+
+  it("an error in one request does not affect the next", async (web) => {
+    const app = await web.start({ policy, key: (request) => (request.header("x-bad") === undefined ? "key" : throws()) });
+    const statuses = [...(await app.statuses(2)), ...(await app.statuses(1, "/", { "x-bad": "1" })), ...(await app.statuses(1))];
+    assert.deepEqual(statuses, [200, 200, 500, 200]);
+  });
+
+  it("an error in the handler goes to the framework, and the limit keeps counting", async (web) => {
+    const app = await web.start({ limits: [{ policy: fixedWindow({ limit: 1, window: "1m" }) }], handler: rejects });
+    assert.deepEqual(await app.statuses(2), [500, 429]);
+    assert.deepEqual(app.errors, [fault]);
+  });
+}

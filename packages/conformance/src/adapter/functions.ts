@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { fixedWindow } from "@floodgate/core";
+import type { Handler, LimitSetup } from "./adapter.js";
+import type { AdapterSuite } from "./web.js";
+import { later } from "./world.js";
+
+const policy = fixedWindow({ limit: 1, window: "1m" });
+const wide = fixedWindow({ limit: 100, window: "1m" });
+
+/** What core's options read of a request: its method, path, headers and body. Core's own tests have the cases of each option. */
+export function functionCases({ it }: AdapterSuite): void {
+  it("keys read the request: by a header, a function, an async function under a name, and a tuple of method and path", async (web) => {
+    for (const limit of [
+      { key: "header:x-user" },
+      { key: (request) => request.header("x-user") },
+      { key: "user", keys: { user: async (request) => request.header("x-user") } },
+      { key: (request) => [request.header("x-user") ?? "", request.method, request.path] },
+    ] as LimitSetup[]) {
+      const app = await web.start({ ...limit, policy });
+      web.nowMs += 60_000;
+      const statuses = [];
+      for (const user of ["ann", "ann", "bob"]) statuses.push((await app.get("/", { "X-User": user })).status);
+      assert.deepEqual(statuses, [200, 429, 200], String(limit.key));
+    }
+  });
+
+  it("keys and costs read the body", async (web) => {
+    const field = (request: { body: unknown }) => request.body as { user: string; items: number[] };
+    const app = await web.start({
+      policy: fixedWindow({ limit: 3, window: "1m" }),
+      key: (request) => field(request).user,
+      cost: (request) => field(request).items.length,
+    });
+    const post = async (user: unknown, items: number[]) => (await app.post("/", { user, items })).status;
+    assert.deepEqual([await post("ann", [1, 2]), await post("ann", [1, 2]), await post("bob", [1, 2])], [200, 429, 200]);
+    assert.equal(await post({}, [1]), 500);
+    assert.deepEqual(app.codes, ["FLOODGATE_INVALID_KEY"]);
+  });
+
+  it("a rule matches by method, path and header", async (web) => {
+    const match = { method: ["POST", "GET"], path: "/posts/:id", header: { "X-Version": "2" } };
+    const app = await web.start({ rules: [{ name: "rule", policy: wide, match }] });
+    const version = { "x-version": "2" };
+    const limited = async (response: ReturnType<typeof app.get>) => (await response).headers["ratelimit"] !== undefined;
+    for (const method of ["get", "head", "post"] as const) assert.equal(await limited(app.send(method, "/posts/1?x=/", version)), true);
+    for (const other of [app.send("options", "/posts/1", version), app.get("/posts", version), app.get("/posts/1")]) {
+      assert.equal(await limited(other), false);
+    }
+  });
+
+  it("header names such as constructor or __proto__ are read like any other", async (web) => {
+    const rules = [
+      { name: "constructor", policy: wide, match: { header: { constructor: true } } },
+      { name: "proto", policy: wide, match: { header: JSON.parse('{ "__proto__": true }') } },
+      { name: "key", policy: wide, key: "header:constructor", onMissingKey: "skip" },
+    ] as const;
+    const app = await web.start({ rules });
+    assert.equal((await app.get()).headers["ratelimit"], undefined);
+    assert.equal((await app.get("/", { constructor: "a" })).headers["ratelimit"], '"constructor";r=99;t=45, "key";r=99;t=45');
+  });
+
+  it("all functions of the app may return promises, with an asynchronous store", async (web) => {
+    const app = await web.start({
+      name: "all",
+      store: later(web.store),
+      skip: async (request) => request.header("x-health") === "yes",
+      key: async (request, { ip }) => [ip, request.header("x-user") ?? "nobody"],
+      clientIp: async () => "192.0.2.1",
+      policy: async () => fixedWindow({ limit: 10, window: "1m" }),
+      cost: async () => 5,
+      onLimited: async () => ({ body: "later" }),
+    });
+    assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+    assert.equal((await app.get()).body, "later");
+    assert.equal((await app.get("/", { "x-user": "ann" })).status, 200);
+    const skipped = await app.get("/", { "x-health": "yes" });
+    assert.deepEqual([skipped.status, skipped.headers["ratelimit"]], [200, undefined]);
+    await app.limits[0]?.limiter.reset(["192.0.2.1", "nobody"]);
+    assert.equal((await app.get()).status, 200);
+    assert.deepEqual(app.errors, []);
+  });
+
+  it("concurrent requests exceed no limit of an asynchronous store", async (web) => {
+    const limit = { policy: fixedWindow({ limit: 10, window: "1m" }), store: later(web.store), key: async () => "everyone" };
+    const app = await web.start(limit);
+    const responses = await Promise.all(Array.from({ length: 25 }, () => app.get()));
+    assert.equal(responses.filter(({ status }) => status === 200).length, 10);
+  });
+
+  it("a store that fails lets requests pass degraded by default, and with deny they get a 503", async (web) => {
+    const { onEvent } = web.listen("degraded");
+    const store = { ...later(web.store), consume: () => Promise.reject(new Error("The store is away")) };
+    const passing = await web.start({ name: "passing", policy, store, onEvent });
+    const { status, headers, body } = await passing.get();
+    assert.deepEqual([status, headers["ratelimit"], body.decision.degraded], [200, undefined, true]);
+    const denying = await web.start({ name: "denying", policy, store, onEvent, onStoreError: "deny" });
+    const denied = await denying.get();
+    assert.deepEqual([denied.status, denied.headers["retry-after"], denied.headers["cache-control"]], [503, "1", "no-store"]);
+    assert.deepEqual([...passing.errors, ...denying.errors], []);
+  });
+}
+
+/** `decisionName`: where handlers find the decision. */
+export function decisionCases({ it }: AdapterSuite): void {
+  const limit = (name: string, decisionName: string): LimitSetup => ({ name, policy, decisionName });
+
+  /** Responds with the name of the limit whose decision the handler finds under each name. */
+  const found: Handler = (request, decision) => ({
+    body: { rateLimit: decision?.name, ...Object.fromEntries(["quota", "burst"].map((name) => [name, request.decision(name)?.name])) },
+  });
+
+  it("decisionName replaces rateLimit, and separates the decisions of several middlewares, in any order", async (web) => {
+    const alone = await web.start({ limits: [limit("api", "quota")], handler: found });
+    assert.deepEqual((await alone.get()).body, { quota: "api" });
+    for (const order of [
+      ["rateLimit", "quota", "burst"],
+      ["burst", "quota", "rateLimit"],
+    ]) {
+      const app = await web.start({ limits: order.map((name) => limit(`of ${name}`, name)), handler: found });
+      assert.deepEqual((await app.get()).body, { rateLimit: "of rateLimit", quota: "of quota", burst: "of burst" });
+      web.nowMs += 60_000;
+    }
+  });
+
+  it("the last decision that applied is found when middlewares share a name, and none if no limit applied", async (web) => {
+    const limits = [limit("first", "quota"), limit("second", "quota"), { ...limit("third", "quota"), skip: () => true }];
+    const app = await web.start({ limits, handler: found });
+    assert.deepEqual((await app.get()).body, { quota: "second" });
+    const free = await web.start({ limits: [{ ...limit("api", "quota"), cost: 0 }], handler: found });
+    assert.deepEqual((await free.get()).body, {});
+  });
+
+  it("an asynchronous decision is found too, also in onLimited", async (web) => {
+    const onLimited: Handler = (request) => ({ body: { allowed: request.decision("quota")?.allowed } });
+    const app = await web.start({ limits: [{ ...limit("api", "quota"), store: later(web.store), onLimited }], handler: found });
+    assert.deepEqual((await app.get()).body, { quota: "api" });
+    assert.deepEqual((await app.get()).body, { allowed: false });
+  });
+}

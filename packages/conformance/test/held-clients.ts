@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { leakyBucket } from "@floodgate/core";
+import fc from "fast-check";
+import { describe, it, vi } from "vitest";
+import type { Adapter } from "../src/adapter/adapter.js";
+import { type Client, Http2Client, PipeliningClient, until } from "../src/adapter/clients.js";
+import { Web } from "../src/adapter/web.js";
+import { turn } from "../src/adapter/world.js";
+
+/** One step of a schedule. `amount` is the number of requests, or the wait in quarters of a second. */
+interface Step {
+  readonly who: number;
+  readonly what: "ask" | "wait" | "leave";
+  readonly amount: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  who: fc.nat({ max: 2 }),
+  what: fc.oneof(
+    { weight: 4, arbitrary: fc.constant("ask" as const) },
+    { weight: 3, arbitrary: fc.constant("wait" as const) },
+    { weight: 1, arbitrary: fc.constant("leave" as const) },
+  ),
+  amount: fc.integer({ min: 1, max: 6 }),
+});
+
+/** Random clients whose requests are held. It is not in the published suite, because it fakes the timers of the process. */
+export function heldClients(adapter: Adapter): void {
+  describe(`random held clients: ${adapter.name}`, () => {
+    for (const http2 of adapter.http2 === true ? [false, true] : [false]) {
+      it(`a held request is served at its turn, unless its client left earlier (HTTP/${http2 ? 2 : 1.1})`, async () => {
+        vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+        const web = new Web(adapter);
+        try {
+          let run = 0;
+          const play = (steps: readonly Step[]): Promise<void> => playSchedule(web, http2, `queue-${run++}`, steps);
+          await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), play), { numRuns: 30, endOnFailure: true });
+        } finally {
+          await web.end();
+          vi.useRealTimers();
+        }
+      });
+    }
+  });
+}
+
+/** Runs a schedule of held requests. Those whose turn came before their client left must have been served, and no others. */
+async function playSchedule(web: Web, http2: boolean, name: string, steps: readonly Step[]): Promise<void> {
+  const dueMs = new Map<string, number>();
+  const leftMs = new Map<number, number>();
+  const served: string[] = [];
+  let asking = "";
+  let decided = 0;
+  let sent = 0;
+  const app = await web.start({
+    http2,
+    limits: [
+      {
+        name,
+        policy: leakyBucket({ capacity: 12, leak: 1, every: "1s" }),
+        key: (request) => {
+          asking = request.header("x-id") ?? "";
+          return "everyone";
+        },
+        // The store is synchronous, so the event arrives before the next request's key is read.
+        onEvent: (event) => {
+          decided++;
+          if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);
+        },
+      },
+    ],
+    handler: (request) => {
+      served.push(request.header("x-id") ?? "");
+      return {};
+    },
+  });
+  const wait = (ms: number): void => {
+    web.nowMs += ms;
+    vi.advanceTimersByTime(ms);
+  };
+  const connect = (): Promise<Client> => (http2 ? Http2Client : PipeliningClient).connect(app.server);
+  const clients = [await connect(), await connect(), await connect()];
+  for (const { who, what, amount } of steps) {
+    if (what === "wait") wait(amount * 250);
+    else if (leftMs.has(who)) continue;
+    else if (what === "leave") {
+      await clients[who]?.leave();
+      leftMs.set(who, web.nowMs);
+    } else {
+      for (let i = 0; i < amount; i++) clients[who]?.ask({ headers: { "x-id": `${who}-${sent++}` } });
+      await until(() => decided === sent, "the decisions");
+    }
+    for (let i = 0; i < 3; i++) await turn();
+  }
+  wait(60_000);
+  for (let i = 0; i < 3; i++) await turn();
+  const expected = [...dueMs].filter(([id, ms]) => ms <= (leftMs.get(Number(id[0])) ?? Number.POSITIVE_INFINITY));
+  assert.deepEqual(served.sort(), expected.map(([id]) => id).sort());
+  assert.equal(vi.getTimerCount(), 0);
+  for (const client of clients) await client.leave();
+}
