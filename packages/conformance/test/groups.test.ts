@@ -34,7 +34,7 @@ it("a group that does not exist, and one without a reason, is refused", () => {
 });
 
 it("the suites change nothing global in the process that runs them", () => {
-  const source = join(import.meta.dirname, "../src");
+  const source = join(__dirname, "../src");
   for (const file of readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))) {
     expect(readFileSync(join(source, file), "utf8"), file).not.toMatch(
       /globalThis|console\.\w+ =|Date\.now =|removeAllListeners|process\.env\[.*\] =/,
