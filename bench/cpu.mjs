@@ -1,5 +1,5 @@
 import { frameworks } from "./http.mjs";
-import { Child, withChildren } from "./lib/child.mjs";
+import { inTurn } from "./lib/child.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
 /** Each subject, and its no-op without a limit. */
@@ -14,40 +14,21 @@ const subjects = {
 };
 
 const kinds = Object.keys(subjects);
-const warmUpRequests = 6_000;
 const sliceRequests = 1_000;
 
-/**
- * CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise.
- * Each subject has its own process; the processes take turns in slices.
- */
+/** CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise. */
 export async function cpu({ rounds, slices, addresses, framework }) {
-  const chosen = framework ?? Object.keys(frameworks);
   const tables = [];
-  for (const name of chosen) {
+  for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {
-      const results = Object.fromEntries(kinds.map((kind) => [kind, []]));
-      for (let round = 1; round <= rounds; round++) {
-        progress(`cpu: ${frameworks[name].label} from ${address}: round ${round} of ${rounds}`);
-        await measure(name, address, slices, results);
-      }
+      const children = Object.fromEntries(kinds.map((kind) => [kind, ["cpu-child.mjs", [name, kind, address]]]));
+      const turns = { processes: rounds, rounds: slices, warmUp: 6_000, ask: sliceRequests };
+      const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, turns);
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));
     }
   }
   progress("");
   return tables.join("\n");
-}
-
-async function measure(framework, address, slices, results) {
-  await withChildren(
-    kinds.map((kind) => new Child("cpu-child.mjs", [framework, kind, address])),
-    async (children) => {
-      for (const child of children) await child.ask(warmUpRequests);
-      for (let slice = 0; slice < slices; slice++) {
-        for (const [i, kind] of kinds.entries()) results[kind].push(await children[i].ask(sliceRequests));
-      }
-    },
-  );
 }
 
 function tableOf(name, address, results, heading) {

@@ -10,7 +10,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import express from "express";
 import inject from "light-my-request";
 import { answer, neverReached } from "./http/common.mjs";
-import { serve } from "./lib/child.mjs";
+import { addedSince, heldMemory, serve } from "./lib/child.mjs";
 import { clientKey } from "./lib/subjects.mjs";
 
 const [kind] = process.argv.slice(2);
@@ -66,22 +66,15 @@ const work = {
   },
 };
 
-function used() {
-  for (let i = 0; i < 3; i++) globalThis.gc();
-  const { heapUsed, external } = process.memoryUsage();
-  return { heap: heapUsed, outside: external };
-}
-
 /** Limits distinct keys, in batches between which timers run, and says how much memory has been added. */
 async function memory(count) {
-  const before = used();
+  const before = heldMemory();
   for (let i = 0; i < count; i++) {
     limiter.consume(clientKey(i));
     if (i % 10_000 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   }
   await new Promise((resolve) => setTimeout(resolve, 2500));
-  const after = used();
-  return { heap: after.heap - before.heap, outside: after.outside - before.outside };
+  return addedSince(before);
 }
 
 serve(async ({ what, count }) => {
@@ -90,5 +83,5 @@ serve(async ({ what, count }) => {
   const start = process.hrtime.bigint();
   await work[what](count);
   const { user, system } = process.cpuUsage(before);
-  return { cpuNs: (user + system) * 1000, wallNs: Number(process.hrtime.bigint() - start) };
+  return { cpuNs: ((user + system) * 1000) / count, wallNs: Number(process.hrtime.bigint() - start) / count };
 });

@@ -1,4 +1,4 @@
-import { askOnce, Child, withChildren } from "./lib/child.mjs";
+import { askOnce, inTurn } from "./lib/child.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
 /** What a process with a limit has in addition. */
@@ -12,18 +12,18 @@ const labels = {
   "dashboard open": "the dashboard, open in a browser",
 };
 const kinds = Object.keys(labels);
-const warmUpRequests = 6_000;
 const sliceRequests = 1_000;
-const warmUpDecisions = 500_000;
 const sliceDecisions = 100_000;
 
-/**
- * What it costs to look: CPU time of an injected request, its requests per second, and CPU time of a bare decision. Each subject has its
- * own process; the processes take turns in slices.
- */
+/** What it costs to look: CPU time of an injected request, its requests per second, and CPU time of a bare decision. */
 export async function observability({ rounds, slices, keys }) {
-  const requests = await measured("requests", warmUpRequests, sliceRequests, { rounds, slices });
-  const decisions = await measured("decisions", warmUpDecisions, sliceDecisions, { rounds, slices });
+  const children = Object.fromEntries(kinds.map((kind) => [kind, ["observability-child.mjs", [kind]]]));
+  const measured = (what, warmUp, count) => {
+    const turns = { processes: rounds, rounds: slices, warmUp: { what, count: warmUp }, ask: { what, count } };
+    return inTurn(`observability: ${what}`, children, turns);
+  };
+  const requests = await measured("requests", 6_000, sliceRequests);
+  const decisions = await measured("decisions", 500_000, sliceDecisions);
   const memory = await memoryOf(keys);
   progress("");
   const heading = `${rounds} rounds of ${slices} slices of`;
@@ -42,31 +42,11 @@ export async function observability({ rounds, slices, keys }) {
   ].join("\n");
 }
 
-async function measured(what, warmUp, slice, { rounds, slices }) {
-  const results = Object.fromEntries(kinds.map((kind) => [kind, { cpu: [], wall: [] }]));
-  for (let round = 1; round <= rounds; round++) {
-    progress(`observability: ${what}, round ${round} of ${rounds}`);
-    await withChildren(
-      kinds.map((kind) => new Child("observability-child.mjs", [kind])),
-      async (children) => {
-        for (const child of children) await child.ask({ what, count: warmUp });
-        for (let i = 0; i < slices; i++) {
-          for (const [k, kind] of kinds.entries()) {
-            const { cpuNs, wallNs } = await children[k].ask({ what, count: slice });
-            results[kind].cpu.push(cpuNs / slice);
-            results[kind].wall.push(wallNs / slice);
-          }
-        }
-      },
-    );
-  }
-  return results;
-}
-
 function rows(results, times) {
   return kinds.map((kind) => {
-    const { cpu, wall } = results[kind];
-    const ratios = cpu.map((ns, slice) => ns / results.nothing.cpu[slice]);
+    const cpu = results[kind].map(({ cpuNs }) => cpuNs);
+    const wall = results[kind].map(({ wallNs }) => wallNs);
+    const ratios = cpu.map((ns, slice) => ns / results.nothing[slice].cpuNs);
     const compared = kind === "nothing" ? ["", ""] : [median(ratios).toFixed(3), halfQuartileRange(ratios).toFixed(3)];
     return [labels[kind], ...times({ cpu: median(cpu), wall: median(wall) }), ...compared];
   });

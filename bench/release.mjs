@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Child, withChildren } from "./lib/child.mjs";
+import { inTurn } from "./lib/child.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
@@ -85,22 +85,11 @@ function git(args) {
   return execFileSync("git", args, { cwd: repository, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
 
+/** @param sides the folders of the earlier and of this working tree. */
 async function compare({ label, script, args, warm, ask, unit }, sides, { rounds, processes }) {
-  const times = sides.map(() => []);
-  for (let generation = 1; generation <= processes; generation++) {
-    progress(`release: ${label}: processes ${generation} of ${processes}`);
-    await withChildren(
-      sides.map((root) => new Child(script, args, [], root)),
-      async (children) => {
-        for (const child of children) await child.ask(warm);
-        for (let round = 0; round < rounds; round++) {
-          // Each side goes first in every other round.
-          for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) times[side].push(await children[side].ask(ask));
-        }
-      },
-    );
-  }
-  const [before, now] = times;
+  const children = sides.map((root) => [script, args, [], root]);
+  const turns = { processes, rounds, warmUp: warm, ask };
+  const [before, now] = Object.values(await inTurn(`release: ${label}`, children, turns));
   const ratios = now.map((time, round) => time / before[round]);
   const ratio = median(ratios);
   const noise = spread(ratios);

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { progress } from "./report.mjs";
 
 /** A separate process, so that V8's optimisations for one subject do not affect the others. One question at a time. */
 export class Child {
@@ -10,7 +11,7 @@ export class Child {
   /** @param root another checkout of the repository, whose script runs; default this one. */
   constructor(script, args, execArgv = [], root = undefined) {
     const url = root === undefined ? new URL(`../${script}`, import.meta.url) : pathToFileURL(join(root, "bench", script));
-    this.#process = fork(url, args, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    this.#process = fork(url, args.map(String), { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#process.on("message", (answer) => this.#waiting?.resolve(answer));
     this.#process.on("exit", (code) => this.#waiting?.reject(new Error(`${script} ${args.join(" ")} ended early (code ${code})`)));
   }
@@ -46,8 +47,47 @@ export function askOnce(script, args, question, execArgv) {
   return withChildren([new Child(script, args, execArgv)], ([child]) => child.ask(question));
 }
 
+/**
+ * Measures subjects that take turns, each in a process of its own, so that a busy machine treats them alike. Several processes of each come one
+ * after the other, because where its memory happens to lie makes one process faster than the next.
+ * @param subjects the arguments of each one's `Child`, by name.
+ * @returns the answers of each, in order.
+ */
+export async function inTurn(label, subjects, { processes, rounds, warmUp, ask }) {
+  const names = Object.keys(subjects);
+  const answers = Object.fromEntries(names.map((name) => [name, []]));
+  for (let generation = 1; generation <= processes; generation++) {
+    progress(`${label}: processes ${generation} of ${processes}`);
+    await withChildren(
+      names.map((name) => new Child(...subjects[name])),
+      async (children) => {
+        for (const child of children) await child.ask(warmUp);
+        for (let round = 0; round < rounds; round++) {
+          const order = [...names.keys()];
+          // Each goes first as often as last.
+          for (const i of round % 2 === 0 ? order : order.reverse()) answers[names[i]].push(await children[i].ask(ask));
+        }
+      },
+    );
+  }
+  return answers;
+}
+
 /** The child's side: answers each question with the result of `answer`. */
 export function serve(answer) {
   process.on("message", async (question) => process.send(await answer(question)));
   process.on("disconnect", () => process.exit());
+}
+
+/** The memory of a child that runs with `--expose-gc`, without garbage. */
+export function heldMemory() {
+  for (let i = 0; i < 3; i++) globalThis.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return { heap: heapUsed, outside: external };
+}
+
+/** What a child holds more than before. */
+export function addedSince(before) {
+  const { heap, outside } = heldMemory();
+  return { heap: heap - before.heap, outside: outside - before.outside };
 }

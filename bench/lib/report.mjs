@@ -13,6 +13,11 @@ export function halfQuartileRange(numbers) {
   return (quantile(0.75) - quantile(0.25)) / 2;
 }
 
+/** The median of the ratios of numbers that were measured in turn. */
+export function medianRatio(numbers, others) {
+  return median(numbers.map((number, i) => number / others[i]));
+}
+
 /** The spread as a share of the median: the noise of the rounds. */
 export function spread(numbers) {
   return halfQuartileRange(numbers) / median(numbers);

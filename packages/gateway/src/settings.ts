@@ -14,7 +14,7 @@ export {
   table,
   variableOf,
 } from "./config/settings.js";
-export type { Kind } from "./config/kinds.js";
+export type { ValueType } from "./config/value-types.js";
 export { resolveSettings, type Sources } from "./config/resolve.js";
 export { type Problem, SettingsError } from "./config/problems.js";
 export { printSettings } from "./config/print.js";

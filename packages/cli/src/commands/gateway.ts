@@ -72,14 +72,14 @@ function addSettings(command: Command, io: Io, name: Name, gateway: Gateway): vo
   const { settingsOf, defaultOf, flagOf } = gateway;
   command.option("-c, --config <file>", "read settings from this file (YAML or JSON); flags and environment variables win over it");
   for (const [setting, row] of settingsOf(name)) {
-    const { kind, description, secret } = row;
+    const { type, description, secret } = row;
     if (secret === true) continue;
     const byDefault = defaultOf(row, name);
     const flag = flagOf(setting);
-    const isOn = kind.placeholder === undefined && byDefault === true;
-    const written = kind.placeholder === undefined ? (isOn ? flag.replace("--", "--no-") : flag) : `${flag} <${kind.placeholder}>`;
+    const isOn = type.placeholder === undefined && byDefault === true;
+    const written = type.placeholder === undefined ? (isOn ? flag.replace("--", "--no-") : flag) : `${flag} <${type.placeholder}>`;
     const option = new Option(written, isOn ? `do not ${description}` : `${description}${defaultWords(byDefault)}`);
-    command.addOption(kind.repeats === true ? option.argParser(collect) : option);
+    command.addOption(type.repeats === true ? option.argParser(collect) : option);
   }
   for (const setting of othersOf(gateway, name)) command.addOption(new Option(`${flagOf(setting)} [value]`).hideHelp());
   command.option("--print-config", "print the settings and where each comes from, and exit");

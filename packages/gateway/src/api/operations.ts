@@ -3,13 +3,22 @@ import type { Outcome } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import { checked } from "./body.js";
-import type { CheckAnswer, Numbers, RequestBody, SeveralChecks, SingleCheck, StatusAnswer, UnitsAnswer } from "./contract.js";
 import { Problem } from "./problems.js";
 import { type Decided, issueReceipt, parseReceipt } from "./receipts.js";
-import { blockBody, checkForms, refundBody, settleBody, targetBody } from "./schemas.js";
+import {
+  blockBody,
+  type CheckAnswer,
+  checkForms,
+  type RequestBody,
+  refundBody,
+  type StatusAnswer,
+  settleBody,
+  targetBody,
+  type UnitsAnswer,
+} from "./schemas.js";
 
-/** An answer, and its status if it is not 200 (with a value) or 204 (without one). */
-export interface Answer {
+/** What is answered, and its status if it is not 200 (with a value) or 204 (without one). */
+export interface Result {
   readonly value?: object;
   readonly status?: 429;
   readonly headers?: Readonly<Record<string, string>>;
@@ -32,7 +41,7 @@ export class Operations {
     this.#service = service;
   }
 
-  async check(body: unknown): Promise<Answer> {
+  async check(body: unknown): Promise<Result> {
     if (has(body, "request")) {
       const { request, ...options } = checked(checkForms.request, body, examples.request);
       const { action, status, decision, checks, decisions } = await this.#service.limit.decide(new DescribedRequest(request));
@@ -40,9 +49,10 @@ export class Operations {
       // A rule may reject a request that has no key (`onMissingKey: reject`), without a decision.
       return this.#answer({ allowed: action === "pass", decision, all, degraded: status === 503 }, options);
     }
-    const { checks: named, ...options } = has(body, "checks")
-      ? checked(checkForms.several, body, examples.several)
-      : severalOf(checked(checkForms.single, body, examples.single));
+    const several = has(body, "checks");
+    const one = several ? undefined : checked(checkForms.single, body, examples.single);
+    const { checks: named, ...options } =
+      one === undefined ? checked(checkForms.several, body, examples.several) : { ...one, checks: [one] };
     const { allowed, decision, checks, decisions } = await this.#service.limit.check(
       named.map(({ rule, key, cost, plan }) => ({ name: rule, key, cost, plan })),
     );
@@ -53,17 +63,17 @@ export class Operations {
     return this.#answer({ allowed, decision, all, degraded: false }, options);
   }
 
-  settle(body: unknown): Promise<Answer> {
+  settle(body: unknown): Promise<Result> {
     const { receipt, cost } = checked(settleBody, body, examples.receipt);
     return this.#redeem(receipt, (limiter, key, part) => limiter.settle(key, part, cost));
   }
 
-  refund(body: unknown): Promise<Answer> {
+  refund(body: unknown): Promise<Result> {
     const { receipt } = checked(refundBody, body, '{ "receipt": "fb1..." }');
     return this.#redeem(receipt, async (limiter, key, part) => 0 - (await limiter.refund(key, part)));
   }
 
-  async status(body: unknown): Promise<Answer> {
+  async status(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
     const limiter = this.#limiter(rule);
     const { atMs, decision, states, block = null, ban = null } = await limiter.keyState(key);
@@ -79,28 +89,28 @@ export class Operations {
     return { value };
   }
 
-  async reset(body: unknown): Promise<Answer> {
+  async reset(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
     await this.#limiter(rule).reset(key);
     this.#service.log.info({ rule }, "The JSON API has reset a key");
     return {};
   }
 
-  async block(body: unknown): Promise<Answer> {
+  async block(body: unknown): Promise<Result> {
     const { rule, key, for: duration } = checked(blockBody, body, examples.block);
     await this.#limiter(rule).block(key, duration as never);
     this.#service.log.info({ rule, for: duration }, "The JSON API has blocked a key");
     return {};
   }
 
-  async unblock(body: unknown): Promise<Answer> {
+  async unblock(body: unknown): Promise<Result> {
     const { rule, key } = checked(targetBody, body, examples.target);
     await this.#limiter(rule).unblock(key);
     this.#service.log.info({ rule }, "The JSON API has unblocked a key");
     return {};
   }
 
-  #answer(made: Made, { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined }): Answer {
+  #answer(made: Made, { status, receipt = true }: { readonly status?: 429 | undefined; readonly receipt?: boolean | undefined }): Result {
     const { allowed, decision, all, degraded } = made;
     const value: CheckAnswer = {
       allowed,
@@ -125,7 +135,7 @@ export class Operations {
   }
 
   /** Redeems each part once. A part that fails does not keep the others from being redeemed. */
-  async #redeem(receipt: string, redeem: Redeem): Promise<Answer> {
+  async #redeem(receipt: string, redeem: Redeem): Promise<Result> {
     if (!this.#hasSecret) {
       throw new Problem(
         409,
@@ -171,10 +181,6 @@ interface Made {
   readonly degraded: boolean;
 }
 
-function severalOf({ rule, key, cost, plan, ...options }: SingleCheck): SeveralChecks {
-  return { checks: [{ rule, key, cost, plan }], ...options };
-}
-
 function has(body: unknown, name: string): boolean {
   return typeof body === "object" && body !== null && Object.hasOwn(body, name);
 }
@@ -183,7 +189,7 @@ function waitOf({ retryAfterMs }: Decision): number | null {
   return retryAfterMs === Number.POSITIVE_INFINITY ? null : retryAfterMs;
 }
 
-function numbersOf(decision: Decision): Numbers {
+function numbersOf(decision: Decision): Pick<StatusAnswer, "allowed" | "limit" | "remaining" | "retryAfterMs" | "resetAfterMs"> {
   const { allowed, limit, remaining, resetAfterMs } = decision;
   return { allowed, limit, remaining, retryAfterMs: waitOf(decision), resetAfterMs };
 }

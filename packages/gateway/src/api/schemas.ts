@@ -1,33 +1,24 @@
 import type { Key, LimiterKey, StateView } from "@floodgate/core";
 import { z } from "zod";
-import type {
-  Block,
-  CheckAnswer,
-  ProblemAnswer,
-  Refund,
-  RequestCheck,
-  Settlement,
-  SeveralChecks,
-  SingleCheck,
-  StatusAnswer,
-  Target,
-  UnitsAnswer,
-} from "./contract.js";
 
-// The `error` of a schema completes "must be ...". The `id` of a schema is its name in the OpenAPI document.
+// The JSON that the API takes and answers. The `error` of a schema completes "must be ...". The `id` of a schema is its name in the OpenAPI
+// document.
 
 /** The longest text of a key. */
 const mostKeyLength = 1024;
 
-const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
-
 /** A text with a length in bounds, of characters that UTF-8 can write. */
 function text(least: number, most: number, error: string, pattern = /^/): z.ZodString {
-  return z.string({ error }).min(least, { error }).max(most, { error }).regex(pattern, { error }).refine(isWellFormed, { error });
+  const string = z.string({ error }).min(least, { error }).max(most, { error }).regex(pattern, { error });
+  return string.refine((text) => !/\p{Surrogate}/u.test(text), { error });
 }
 
 function whole(least: number, error: string): z.ZodNumber {
   return z.number({ error }).int({ error }).min(least, { error }).max(Number.MAX_SAFE_INTEGER, { error });
+}
+
+function object<Shape extends z.ZodRawShape>(shape: Shape, error = "an object"): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape, { error });
 }
 
 const keyWords = `a text of 1 to ${mostKeyLength} characters, a whole number below 2^53 (write larger ones as texts), true or false, or a list of those`;
@@ -37,18 +28,10 @@ const keyPart = z.union([
   z.number().refine((number) => Number.isSafeInteger(number), { error: keyWords }),
   z.boolean(),
 ]);
+const keyList = z.array(z.union([keyPart, z.array(keyPart).min(1).max(8)]));
 
 const key: z.ZodType<Key> = z
-  .union(
-    [
-      keyPart,
-      z
-        .array(z.union([keyPart, z.array(keyPart).min(1).max(8)]))
-        .min(1)
-        .max(8),
-    ],
-    { error: keyWords },
-  )
+  .union([keyPart, keyList.min(1).max(8)], { error: keyWords })
   .refine((key) => JSON.stringify(key).length <= 2 * mostKeyLength, { error: keyWords })
   .meta({ id: "Key", description: "Whom the rule counts: a user, an API key, an address. A list, if the rule's key is a list." });
 
@@ -60,6 +43,7 @@ const namedKey: z.ZodType<LimiterKey> = z
 
 const rule = text(1, 128, "the name of a rule").meta({ description: "The name of a rule." });
 
+/** A rule by its name, and what to count. */
 const named = {
   rule,
   key,
@@ -80,21 +64,14 @@ const answerOptions = {
     .meta({ description: "Whether the answer has a receipt, for /v1/settle and /v1/refund. Default true." }),
 };
 
-const single: z.ZodType<SingleCheck> = z
-  .strictObject({ ...named, ...answerOptions }, { error: "an object" })
-  .meta({ id: "SingleCheck", description: "One rule." });
+const single = object({ ...named, ...answerOptions }).meta({ id: "SingleCheck", description: "One rule." });
 
-const checkList = "a list of 1 to 16 checks";
+const checkList = { error: "a list of 1 to 16 checks" };
 
-const several: z.ZodType<SeveralChecks> = z
-  .strictObject({
-    checks: z
-      .array(z.strictObject(named, { error: "an object" }), { error: checkList })
-      .min(1, { error: checkList })
-      .max(16, { error: checkList }),
-    ...answerOptions,
-  })
-  .meta({ id: "SeveralChecks", description: "Several rules in one atomic step: all are charged, or none is." });
+const several = object({ checks: z.array(object(named), checkList).min(1, checkList).max(16, checkList), ...answerOptions }).meta({
+  id: "SeveralChecks",
+  description: "Several rules in one atomic step: all are charged, or none is.",
+});
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/;
 
@@ -104,59 +81,41 @@ const headers = z
     error: "an object whose names differ in more than upper and lower case",
   });
 
-const request: z.ZodType<RequestCheck> = z
-  .strictObject({
-    request: z.strictObject(
-      {
-        method: text(1, 64, "an HTTP method, such as GET", token),
-        path: text(1, 16_384, "a path as the client sent it, with its query, without spaces and control characters", /^[^\p{Cc}\s]+$/u),
-        host: text(1, 256, "a host").optional(),
-        headers: headers.optional(),
-        ip: z.union([z.ipv4(), z.ipv6()], { error: "an IP address" }).optional(),
-      },
-      { error: 'an object: { "method": "GET", "path": "/" }' },
-    ),
-    ...answerOptions,
-  })
-  .meta({ id: "RequestCheck", description: "A request. The rules decide which of them count it, and by which keys." });
+const described = object(
+  {
+    method: text(1, 64, "an HTTP method, such as GET", token),
+    path: text(1, 16_384, "a path as the client sent it, with its query, without spaces and control characters", /^[^\p{Cc}\s]+$/u),
+    host: text(1, 256, "a host").optional(),
+    headers: headers.optional(),
+    ip: z.union([z.ipv4(), z.ipv6()], { error: "an IP address" }).optional(),
+  },
+  'an object: { "method": "GET", "path": "/" }',
+);
+export type RequestBody = z.infer<typeof described>;
+
+const request = object({ request: described, ...answerOptions }).meta({
+  id: "RequestCheck",
+  description: "A request. The rules decide which of them count it, and by which keys.",
+});
 
 /** The body of `POST /v1/check`, in each of its forms. */
-export const checkForms: {
-  readonly single: z.ZodType<SingleCheck>;
-  readonly several: z.ZodType<SeveralChecks>;
-  readonly request: z.ZodType<RequestCheck>;
-} = { single, several, request };
-
-export const checkBody: z.ZodType<SingleCheck | SeveralChecks | RequestCheck> = z.union([single, several, request]).meta({ id: "Check" });
+export const checkForms = { single, several, request };
+export const checkBody = z.union([single, several, request]).meta({ id: "Check" });
 
 const receipt = text(1, 120_000, "a receipt, as /v1/check has answered it", /^fb1\.[\w-]+$/);
+const cost = whole(0, "a whole number of at least 0").meta({ description: "What the request has really used." });
+const duration = text(2, 20, 'a duration, such as "15m", "1h" or "1d"', /^\d{1,15}(?:ms|s|m|h|d)$/);
 
-export const refundBody: z.ZodType<Refund> = z.strictObject({ receipt }, { error: "an object" }).meta({ id: "Refund" });
-
-export const settleBody: z.ZodType<Settlement> = z
-  .strictObject(
-    { receipt, cost: whole(0, "a whole number of at least 0").meta({ description: "What the request has really used." }) },
-    { error: "an object" },
-  )
-  .meta({ id: "Settlement" });
-
-export const targetBody: z.ZodType<Target> = z.strictObject({ rule, key: namedKey }, { error: "an object" }).meta({ id: "Target" });
-
-export const blockBody: z.ZodType<Block> = z
-  .strictObject(
-    {
-      rule,
-      key: namedKey,
-      for: text(2, 20, 'a duration, such as "15m", "1h" or "1d"', /^\d{1,15}(?:ms|s|m|h|d)$/).meta({
-        description: "How long the key is turned away.",
-      }),
-    },
-    { error: "an object" },
-  )
-  .meta({ id: "Block" });
+export const refundBody = object({ receipt }).meta({ id: "Refund" });
+export const settleBody = object({ receipt, cost }).meta({ id: "Settlement" });
+export const targetBody = object({ rule, key: namedKey }).meta({ id: "Target" });
+export const blockBody = object({ rule, key: namedKey, for: duration.meta({ description: "How long the key is turned away." }) }).meta({
+  id: "Block",
+});
 
 const ms = z.number().int().min(0);
 
+/** What every decision says. */
 const numbers = {
   allowed: z.boolean().meta({ description: "Whether this limit alone allows." }),
   limit: z.number().meta({ description: "The largest cost that could ever pass." }),
@@ -177,7 +136,7 @@ const decision = z
   })
   .meta({ id: "Decision" });
 
-export const checkAnswer: z.ZodType<CheckAnswer> = z
+export const checkAnswer = z
   .strictObject({
     allowed: z.boolean(),
     retryAfterMs: numbers.retryAfterMs,
@@ -187,42 +146,33 @@ export const checkAnswer: z.ZodType<CheckAnswer> = z
     receipt: z.string().nullable().meta({ description: "For /v1/settle and /v1/refund. Null if nothing was charged." }),
   })
   .meta({ id: "CheckAnswer" });
+export type CheckAnswer = z.infer<typeof checkAnswer>;
 
-export const unitsAnswer: z.ZodType<UnitsAnswer> = z
-  .strictObject({
-    units: z.array(
-      z.strictObject({
-        rule: z.string(),
-        units: z.number().int().meta({
-          description: "Charged in addition; negative: given back. 0 if the receipt was used before or has expired.",
-        }),
-      }),
-    ),
-  })
-  .meta({ id: "Units" });
+const units = z.number().int().meta({
+  description: "Charged in addition; negative: given back. 0 if the receipt was used before or has expired.",
+});
+
+export const unitsAnswer = z.strictObject({ units: z.array(z.strictObject({ rule: z.string(), units })) }).meta({ id: "Units" });
+export type UnitsAnswer = z.infer<typeof unitsAnswer>;
 
 const until = z.strictObject({ untilMs: z.number() }).nullable();
+const shown = { windowMs: z.number(), limit: z.number() };
+const window = z.strictObject({ startMs: z.number(), endMs: z.number(), count: z.number(), weight: z.number() });
 
 const view: z.ZodType<StateView> = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("empty") }),
   z.strictObject({ kind: z.literal("bucket"), level: z.number(), capacity: z.number(), refillsAtMs: z.number().exactOptional() }),
-  z.strictObject({
-    kind: z.literal("windows"),
-    windowMs: z.number(),
-    limit: z.number(),
-    windows: z.array(z.strictObject({ startMs: z.number(), endMs: z.number(), count: z.number(), weight: z.number() })),
-  }),
+  z.strictObject({ kind: z.literal("windows"), ...shown, windows: z.array(window) }),
   z.strictObject({
     kind: z.literal("log"),
-    windowMs: z.number(),
-    limit: z.number(),
+    ...shown,
     units: z.array(z.strictObject({ atMs: z.number(), units: z.number() })),
     total: z.number(),
   }),
   z.strictObject({ kind: z.literal("queue"), length: z.number(), capacity: z.number(), drainedAtMs: z.number() }),
 ]);
 
-export const statusAnswer: z.ZodType<StatusAnswer> = z
+export const statusAnswer = z
   .strictObject({
     rule: z.string(),
     key: z.string(),
@@ -235,8 +185,9 @@ export const statusAnswer: z.ZodType<StatusAnswer> = z
     ban: until.meta({ description: "The ban after repeated rejections." }),
   })
   .meta({ id: "StatusAnswer" });
+export type StatusAnswer = z.infer<typeof statusAnswer>;
 
-export const problem: z.ZodType<ProblemAnswer> = z
+export const problem = z
   .strictObject({
     type: z.string(),
     title: z.string(),

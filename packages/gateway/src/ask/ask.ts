@@ -1,19 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { FloodgateError } from "@floodgate/core";
 import { isPromise, type Outcome } from "@floodgate/core/adapter";
-import type { RuleSet } from "@floodgate/core/rules";
+import { type CompiledRule, type PlainRule, parseKeyName, type RuleSet } from "@floodgate/core/rules";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
 import { SampledLog } from "../log/sampled-log.js";
 import { listen } from "../service/listen.js";
 import type { Part, StartPart } from "../service/part.js";
+import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import type { Peer } from "../service/trust.js";
 import { answer, denyRaw, refuse } from "./answers.js";
 import { AskedRequest, DuplicateHeader } from "./asked-request.js";
-import { KeyHeaders } from "./key-headers.js";
 import { type Preset, PresetPaths, readSubject } from "./presets.js";
-import { checkSuitable } from "./suitable-rules.js";
 
 /** Gateways keep idle connections for up to an hour (Envoy). Whoever closes first loses the request that the other one is sending. */
 const keepAliveTimeout = 65 * 60_000;
@@ -187,4 +187,63 @@ class Ask {
     this.#log.write("error", `undecided-${String(code)}`, `A request could not be decided and was denied: ${String(message)}`, { code });
     refuse(response, 500, true, "The request could not be decided.\n", false);
   }
+}
+
+type Rules = readonly CompiledRule<GatewayRequest>[];
+
+/** The headers that keys are read from, by the settings and by the active rules. */
+class KeyHeaders {
+  readonly #ofSettings: readonly string[];
+  #rules: Rules | undefined;
+  #names: ReadonlySet<string> = new Set();
+
+  /** @param sources the settings `keys` and `plan`: `header:x-user`, `jwt:tenant`. */
+  constructor(sources: readonly string[]) {
+    this.#ofSettings = sources.map((source) => headerOf(source) ?? "authorization");
+  }
+
+  /** The names in lower case. */
+  of(rules: Rules): ReadonlySet<string> {
+    if (rules !== this.#rules) {
+      this.#rules = rules;
+      this.#names = new Set([...this.#ofSettings, ...rules.flatMap(({ options }) => namesIn(options.key))]);
+    }
+    return this.#names;
+  }
+}
+
+function namesIn(key: unknown): string[] {
+  const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
+  return parts.flatMap((part) => (typeof part === "string" ? (headerOf(parseKeyName(part).name) ?? []) : []));
+}
+
+function headerOf(source: string): string | undefined {
+  return source.startsWith("header:") ? source.slice("header:".length).toLowerCase() : undefined;
+}
+
+/**
+ * Refuses rules that a gateway's ask cannot keep: it cannot wait, and it never learns how the request ended.
+ * @throws FloodgateError `FLOODGATE_INVALID_RULES`
+ */
+function checkSuitable({ rules }: RuleSet): void {
+  rules.forEach((rule, i) => {
+    if (rule.policy?.algorithm === "leaky-bucket" && rule.mode !== "shadow") {
+      throw unsuitable(
+        rule,
+        ["rules", i, "policy"],
+        "holds requests (leaky-bucket), but a gateway that asks cannot hold them. Write algorithm: token-bucket. Or use floodgate gateway, which holds requests, or the JSON API alone (presets: []), which answers delayMs",
+      );
+    }
+    if (rule.settle !== undefined) {
+      throw unsuitable(
+        rule,
+        ["rules", i, "settle"],
+        "has `settle`, but a gateway that asks never tells how a request ended. Remove `settle`. To settle, ask the JSON API: POST /v1/check, then POST /v1/settle",
+      );
+    }
+  });
+}
+
+function unsuitable({ name }: PlainRule, at: (string | number)[], problem: string): FloodgateError {
+  return new FloodgateError("FLOODGATE_INVALID_RULES", `The rule ${JSON.stringify(name)} ${problem}.`, { at });
 }

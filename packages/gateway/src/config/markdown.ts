@@ -40,9 +40,9 @@ function tableOf(rows: readonly (readonly string[])[]): string {
 }
 
 /** The flag as the command line takes it. A secret has none. */
-function flagText(name: keyof Settings, { secret, kind, default: value }: Setting<unknown>): string {
+function flagText(name: keyof Settings, { secret, type, default: value }: Setting<unknown>): string {
   if (secret === true) return "";
-  return kind.placeholder === undefined && value === true ? `\`${flagOf(name).replace("--", "--no-")}\`` : `\`${flagOf(name)}\``;
+  return type.placeholder === undefined && value === true ? `\`${flagOf(name).replace("--", "--no-")}\`` : `\`${flagOf(name)}\``;
 }
 
 function defaultText({ default: value }: Setting<unknown>): string {

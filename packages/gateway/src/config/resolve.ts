@@ -70,7 +70,7 @@ class Resolver {
         origin: `${file.path}:${line}`,
         prefix: at(problemAt([name], "")),
         subject: `\`${name}\``,
-        write: `${name}: ${yamlOf(setting.kind.fromText(setting.example))}`,
+        write: `${name}: ${yamlOf(setting.type.fromText(setting.example))}`,
       });
     }
   }
@@ -81,7 +81,7 @@ class Resolver {
       const text = env[variable];
       if (text === undefined || text === "") continue;
       const write = `${variable}=${setting.example}`;
-      this.#take(name, setting, setting.kind.fromText(text), process.cwd(), {
+      this.#take(name, setting, setting.type.fromText(text), process.cwd(), {
         origin: variable,
         prefix: "",
         subject: variable,
@@ -110,7 +110,7 @@ class Resolver {
           message: `${flag} holds a password, which all users of this machine can see. Set ${variableOf("redis")} to the URL, or write the password to a file: ${flagOf("redisPasswordFile")} /run/secrets/redis.`,
         });
       }
-      const value = typeof text === "boolean" ? text : setting.kind.fromText(typeof text === "string" ? text : text.join(","));
+      const value = typeof text === "boolean" ? text : setting.type.fromText(typeof text === "string" ? text : text.join(","));
       this.#take(name, setting, value, process.cwd(), at);
     }
   }
@@ -124,7 +124,7 @@ class Resolver {
         this.#problems.push({ message: `${this.#command}: ${this.#unknown(name)}` });
         continue;
       }
-      const write = `${name}: ${JSON.stringify(setting.kind.fromText(setting.example))}`;
+      const write = `${name}: ${JSON.stringify(setting.type.fromText(setting.example))}`;
       this.#take(name, setting, value, process.cwd(), { origin: "code", prefix: `${this.#command}: `, subject: `\`${name}\``, write });
     }
   }
@@ -146,7 +146,7 @@ class Resolver {
 
   #take(
     name: string,
-    { kind, secret, example }: Setting<unknown>,
+    { type, secret, example }: Setting<unknown>,
     value: unknown,
     base: string,
     {
@@ -164,22 +164,22 @@ class Resolver {
       readonly text?: string;
     },
   ): void {
-    const { success, data } = kind.schema.safeParse(value);
-    const reason = success ? kind.reason?.(data) : undefined;
+    const { success, data } = type.schema.safeParse(value);
+    const reason = success ? type.reason?.(data) : undefined;
     if (reason !== undefined) {
       this.#problems.push({ message: `${prefix}${subject}: ${reason}` });
       return;
     }
     if (success) {
-      this.#given.set(name, { value: withPaths(data, kind.isPath === true, base), origin });
+      this.#given.set(name, { value: withPaths(data, type.isPath === true, base), origin });
       return;
     }
     // A URL may hold a password.
     const isSecret = secret === true || name === "redis" || `${text ?? value}`.includes("@");
     const given = isSecret ? "is not" : `was ${shownValue(text ?? value)}`;
-    const meant = typeof value === "string" || typeof value === "number" ? kind.meant?.(`${value}`) : undefined;
+    const meant = typeof value === "string" || typeof value === "number" ? type.meant?.(`${value}`) : undefined;
     this.#problems.push({
-      message: `${prefix}${subject} must be ${kind.what}, but ${given}. Write ${meant === undefined ? write : write.replace(example, () => meant)}.`,
+      message: `${prefix}${subject} must be ${type.what}, but ${given}. Write ${meant === undefined ? write : write.replace(example, () => meant)}.`,
     });
   }
 

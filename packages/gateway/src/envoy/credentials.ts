@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { FloodgateError } from "@floodgate/core";
 import { ServerCredentials } from "@grpc/grpc-js";
 import type { Settings } from "../config/settings.js";
+import { usable } from "../service/secrets.js";
 
 /**
  * TLS if the settings name a certificate, and certificates of clients if they name who signs those.
@@ -14,22 +14,12 @@ export function credentialsOf({ rlsCertFile, rlsKeyFile, rlsClientCaFile }: Sett
   const cert = read("rlsCertFile", rlsCertFile);
   const key = read("rlsKeyFile", rlsKeyFile);
   const ca = rlsClientCaFile === undefined ? null : read("rlsClientCaFile", rlsClientCaFile);
-  check("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
-  check("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
-  if (ca !== null) check("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
+  usable("rlsCertFile", rlsCertFile, () => new X509Certificate(cert));
+  usable("rlsKeyFile", rlsKeyFile, () => createSecureContext({ cert, key }));
+  if (ca !== null) usable("rlsClientCaFile", rlsClientCaFile as string, () => new X509Certificate(ca));
   return ServerCredentials.createSsl(ca, [{ cert_chain: cert, private_key: key }], ca !== null);
 }
 
 function read(setting: keyof Settings, path: string): Buffer {
-  return check(setting, path, () => readFileSync(path));
-}
-
-function check<T>(setting: keyof Settings, path: string, use: () => T): T {
-  try {
-    return use();
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const reason = code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "this user may not read it" : message;
-    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `\`${setting}\`: ${path} cannot be used: ${reason}.`, { cause });
-  }
+  return usable(setting, path, () => readFileSync(path));
 }

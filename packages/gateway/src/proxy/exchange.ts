@@ -1,8 +1,7 @@
 import type { ClientRequest, IncomingMessage, InformationEvent, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Header } from "@floodgate/core/adapter";
-import { type Answer, problem, send } from "./answer.js";
-import { codeOf, failureAnswer, InvalidAnswer, UpstreamTimeout } from "./failure.js";
+import { codeOf, failureAnswer, InvalidAnswer, type OwnAnswer, problem, send, UpstreamTimeout } from "./answer.js";
 import type { ClientMessage } from "./message.js";
 import { responseHead } from "./response-head.js";
 import { hasBody, limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";
@@ -225,7 +224,7 @@ export class Exchange implements UpstreamUser {
   }
 
   /** Answers in place of the upstream, which is left. */
-  abort(answer: Answer): void {
+  abort(answer: OwnAnswer): void {
     this.#refuse(answer, true);
     this.#upstreamRequest?.destroy();
   }
@@ -235,7 +234,7 @@ export class Exchange implements UpstreamUser {
   }
 
   /** The rest of the body is read and dropped, so that the client can read the answer and use its connection again. */
-  #refuse(answer: Answer, close = false): void {
+  #refuse(answer: OwnAnswer, close = false): void {
     const { proxy, request, response } = this.#parts;
     send(response, { ...answer, headers: [...answer.headers, ...this.#limits] }, close || proxy.draining);
     request.unpipe();
@@ -257,7 +256,7 @@ export class Exchange implements UpstreamUser {
   }
 }
 
-function tooLarge(most: number): Answer {
+function tooLarge(most: number): OwnAnswer {
   return problem(413, `The body may have at most ${most} bytes.`);
 }
 

@@ -1,16 +1,14 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { HeldRequests, isPromise, type Outcome, type Promised, whenEnded } from "@floodgate/core/adapter";
 import { isUnix } from "../config/address.js";
 import { type Listening, listen } from "../service/listen.js";
 import type { Part } from "../service/part.js";
 import type { Service } from "../service/service.js";
-import { type Answer, problem, send, sendOnSocket } from "./answer.js";
+import { codeOf, type OwnAnswer, problem, send, sendOnSocket } from "./answer.js";
 import { type Connection, Connections } from "./connection.js";
 import { Exchange } from "./exchange.js";
-import { codeOf } from "./failure.js";
 import { ClientMessage, ProxiedRequest } from "./message.js";
-import { withoutUpgrade } from "./plain-request.js";
 import { refusal } from "./refusal.js";
 import { RequestHeaders } from "./request-headers.js";
 import { Tunnel } from "./tunnel.js";
@@ -28,7 +26,7 @@ export async function startProxy(service: Service): Promise<Part> {
 
 /** A request that is being decided: an ordinary one, or the handshake of a WebSocket. */
 interface Visit {
-  answer(answer: Answer): void;
+  answer(answer: OwnAnswer): void;
   /** Calls `left` once the client has its answer, or has left. */
   onLeft(left: () => void): void;
   /** Called once the limits have let it through. Returns what passes it on. */
@@ -153,7 +151,7 @@ class ReverseProxy {
 
   #decide(asked: ProxiedRequest, connection: Connection, visit: Visit): void {
     connection.pending++;
-    const answer = (answer: Answer): void => {
+    const answer = (answer: OwnAnswer): void => {
       connection.pending--;
       visit.answer(answer);
     };
@@ -207,7 +205,7 @@ class ReverseProxy {
   }
 
   /** Answers a message that is no request. */
-  #answerOn(socket: Socket, answer: Answer): void {
+  #answerOn(socket: Socket, answer: OwnAnswer): void {
     socket.on("error", ignore);
     if (this.#connections.of(socket)?.open === 0) sendOnSocket(socket, answer);
     else socket.destroy();
@@ -215,7 +213,7 @@ class ReverseProxy {
 }
 
 /** What a client is told whose bytes are no request; undefined if it has left. */
-function answerTo(code: string): Answer | undefined {
+function answerTo(code: string): OwnAnswer | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return problem(408, "The headers did not arrive in time.");
   if (code === "HPE_HEADER_OVERFLOW") return problem(431, "The headers are too large.");
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return problem(413, "The chunk extensions are too large.");
@@ -223,3 +221,25 @@ function answerTo(code: string): Answer | undefined {
 }
 
 function ignore(): void {}
+
+/**
+ * Handles a request that asks for another protocol (`Upgrade: h2c`, which Java's client sends) as if it had not asked: a server may ignore
+ * an upgrade (RFC 9110 §7.8). Node has stopped parsing the connection, so it gets the same bytes again without that wish.
+ */
+function withoutUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    const value = rawHeaders[i + 1] as string;
+    const lower = name.toLowerCase();
+    if (lower === "upgrade" || lower === "http2-settings") continue;
+    text += `${name}: ${lower === "connection" ? withoutWish(value) : value}\r\n`;
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+function withoutWish(connection: string): string {
+  return connection.replace(/(?:^|,)\s*(?:upgrade|http2-settings)\s*(?=,|$)/gi, "").replace(/^\s*,/, "");
+}

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type Answer, problem } from "./answer.js";
+import { type OwnAnswer, problem } from "./answer.js";
 
 /** `example.com`, `127.0.0.1:8080`, `[::1]:8080`. */
 const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~-]+)(?::\d{0,5})?$/i;
@@ -13,7 +13,7 @@ const climbs = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?]|%2f|%5c|$)/i;
  * @param hasPrefix whether the path comes after a path of the upstream, which `..` could leave.
  * @returns undefined if the request may be passed on.
  */
-export function refusal(request: IncomingMessage, hasPrefix: boolean): Answer | undefined {
+export function refusal(request: IncomingMessage, hasPrefix: boolean): OwnAnswer | undefined {
   const { httpVersion, rawHeaders, headers, method } = request;
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return problem(505, `The gateway speaks HTTP/1.1, not HTTP/${httpVersion}.`);
   let hosts = 0;
@@ -39,7 +39,7 @@ export function refusal(request: IncomingMessage, hasPrefix: boolean): Answer | 
   return path === "*" || climbs.test(path) ? problem(400, "The path leaves the path of the upstream.") : undefined;
 }
 
-function refusedTarget(request: IncomingMessage): Answer | undefined {
+function refusedTarget(request: IncomingMessage): OwnAnswer | undefined {
   const { url: target = "", method, headers } = request;
   if (target.includes("#")) return problem(400, "The request target has a fragment (#). A client keeps it to itself.");
   if (target.startsWith("/")) return undefined;

@@ -1,11 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { GatewayRequest } from "../service/request.js";
 
-/** Headers that concern one connection only (RFC 9110 §7.6.1), and those that the gateway writes itself. `host` and the length stay. */
-const hopByHop = [
+/** Headers that concern one connection only (RFC 9110 §7.6.1). */
+export const hopByHop = [
   "connection",
-  "expect",
-  "http2-settings",
   "keep-alive",
   "proxy-authenticate",
   "proxy-authorization",
@@ -50,7 +48,7 @@ export class RequestHeaders {
   readonly #via: string | undefined;
 
   constructor({ clientIpHeader, methodOverride, via }: RequestHeaderOptions) {
-    const always = [...hopByHop, ...(methodOverride ? [] : methodOverrides)];
+    const always = [...hopByHop, "expect", "http2-settings", ...(methodOverride ? [] : methodOverrides)];
     const untrusted = [...always, ...fromTrustedOnly, clientIpHeader.toLowerCase()];
     this.#dropped = { trusted: new Set(always), untrusted: new Set(untrusted) };
     this.#via = via;

@@ -1,19 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Header } from "@floodgate/core/adapter";
-import { namedIn } from "./request-headers.js";
+import { hopByHop, namedIn } from "./request-headers.js";
 
-/** Headers that concern one connection only. The framing is Node's: it writes `Transfer-Encoding` itself. */
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+/** The framing is Node's: it writes `Transfer-Encoding` itself. */
+const dropped: ReadonlySet<string> = new Set([...hopByHop, "transfer-encoding"]);
 
 /**
  * The headers of the upstream's response for the client, as pairs. Rate limits of the upstream stay: items of lists come after ours. Of
@@ -32,7 +22,7 @@ export function responseHead(upstream: IncomingMessage, limits: readonly Header[
     const name = rawHeaders[i] as string;
     const value = rawHeaders[i + 1] as string;
     const lower = name.toLowerCase();
-    if (hopByHop.has(lower)) {
+    if (dropped.has(lower)) {
       if (lower === "connection") connection = connection === undefined ? value : `${connection},${value}`;
       else if (lower === "transfer-encoding") chunked = true;
       else if (lower === "trailer") trailer = value;

@@ -1,9 +1,8 @@
 import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { clientClosedRequest, type Outcome } from "@floodgate/core/adapter";
-import { sendOnSocket } from "./answer.js";
+import { failureAnswer, sendOnSocket, UpstreamTimeout } from "./answer.js";
 import { Exchange } from "./exchange.js";
-import { failureAnswer, UpstreamTimeout } from "./failure.js";
 import type { ClientMessage } from "./message.js";
 import { upgradeHead } from "./response-head.js";
 import { limitInformation, type UpstreamProxy, type UpstreamUser, useConnection } from "./upstream-proxy.js";

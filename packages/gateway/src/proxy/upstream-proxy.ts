@@ -4,7 +4,7 @@ import type { ProxyServer } from "httpxy";
 import type { Settings } from "../config/settings.js";
 import { SampledLog } from "../log/sampled-log.js";
 import type { Service } from "../service/service.js";
-import { codeOf, InvalidAnswer, reasonOf } from "./failure.js";
+import { codeOf, InvalidAnswer, reasonOf } from "./answer.js";
 import type { ClientMessage } from "./message.js";
 import { type Upstream, upstreamOf } from "./upstream.js";
 

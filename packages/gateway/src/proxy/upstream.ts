@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { isIP } from "node:net";
-import { FloodgateError } from "@floodgate/core";
 import type { ProxyServerOptions } from "httpxy";
 import { isUnix } from "../config/address.js";
 import type { Settings } from "../config/settings.js";
+import { usable } from "../service/secrets.js";
 
 /** How httpxy reaches the upstream. */
 export interface Upstream {
@@ -69,13 +69,5 @@ function tlsOf(
 ): { servername: string; rejectUnauthorized: boolean; ca?: string } {
   const base = { servername: isIP(hostname) === 0 ? hostname : "", rejectUnauthorized: !upstreamInsecure };
   if (upstreamCaFile === undefined) return base;
-  try {
-    return { ...base, ca: readFileSync(upstreamCaFile, "utf8") };
-  } catch (cause) {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_OPTION",
-      `\`upstreamCaFile\`: ${upstreamCaFile} cannot be read: ${(cause as Error).message}. Give a file with certificates in PEM format.`,
-      { cause },
-    );
-  }
+  return { ...base, ca: usable("upstreamCaFile", upstreamCaFile, () => readFileSync(upstreamCaFile, "utf8")) };
 }

@@ -1,11 +1,17 @@
 import { setTimeout } from "node:timers/promises";
 import { startAdmin } from "../admin/admin.js";
+import { startApi } from "../api/server.js";
+import { startAsk } from "../ask/ask.js";
 import type { Command, Settings } from "../config/settings.js";
+import { startRls } from "../envoy/server.js";
 import { isPretty, type LogTarget } from "../log/log.js";
+import { startProxy } from "../proxy/proxy.js";
 import type { Part, StartPart } from "../service/part.js";
-import { type Service, startService } from "../service/service.js";
-import { parts } from "./parts.js";
+import { Service } from "../service/service.js";
 import { mostRules, ruleWords, summary } from "./summary.js";
+
+/** What each command starts, beside the admin server. */
+const parts: Readonly<Record<Command, readonly StartPart[]>> = { serve: [startAsk, startApi, startRls], gateway: [startProxy] };
 
 /** A running service. */
 export interface Running {
@@ -26,12 +32,12 @@ export interface RunOptions {
  * @throws FloodgateError if it cannot start. Then nothing is left running.
  */
 export async function run(command: Command, settings: Settings, { log: target = process.stdout }: RunOptions = {}): Promise<Running> {
-  const service = await startService(settings, target, (rules) => {
+  const service = await Service.start(settings, target, (rules) => {
     for (const { checkRules } of parts[command]) checkRules?.(rules, settings);
   });
   const started: Part[] = [];
   try {
-    for (const start of [...parts[command], adminPart]) {
+    for (const start of [...parts[command], startAdmin]) {
       const part = await start(service);
       if (part !== undefined) started.push(part);
     }
@@ -43,7 +49,7 @@ export async function run(command: Command, settings: Settings, { log: target = 
   warnOfDescriptors(command, service);
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    service.drain();
+    service.draining = true;
     service.log.info("Draining: /readyz fails, and requests are still answered.");
     await setTimeout(settings.drainMs);
     await closeAll(service, started);
@@ -57,11 +63,6 @@ export async function run(command: Command, settings: Settings, { log: target = 
     },
   };
 }
-
-const adminPart: StartPart = async (service) => {
-  const { admin } = service.settings;
-  return admin === false ? undefined : startAdmin(service, admin);
-};
 
 /** Closes the parts, and then what they use. The admin server is last, so that `/readyz` answers until the end. */
 async function closeAll(service: Service, started: readonly Part[]): Promise<void> {

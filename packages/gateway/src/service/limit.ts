@@ -14,12 +14,6 @@ import type { CompiledRule, RuleSet } from "@floodgate/core/rules";
 import { type DescriptorsOutcome, decideDescriptors, undecided } from "./descriptors.js";
 import { type GatewayRequest, gatewayReader } from "./request.js";
 
-/** What `serve` and `gateway` need of a `RateLimit`. */
-export type GatewayLimit = Pick<
-  PendingLimit,
-  "decide" | "decideDescriptors" | "check" | "rules" | "limiters" | "store" | "source" | "close"
->;
-
 const none = { checks: [], decisions: [], headers: [], decision: undefined, delayMs: 0, afterResponse: undefined } as const;
 const unavailable: Outcome = {
   ...none,
@@ -52,13 +46,13 @@ export type RulesCheck = (rules: RuleSet) => void;
 
 /** A `RateLimit` whose rules may still be missing. Until they arrive, each request is decided as `onStoreError` says. */
 export class PendingLimit {
-  readonly store: Store;
+  readonly #store: Store;
   readonly #options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">;
   #limit: RateLimit<GatewayRequest> | undefined;
   #leave: () => void = () => undefined;
 
   constructor(store: Store, options: Omit<RateLimitOptions<GatewayRequest, string>, "rules">) {
-    this.store = store;
+    this.#store = store;
     this.#options = options;
   }
 
@@ -77,7 +71,7 @@ export class PendingLimit {
       return () => undefined;
     };
     try {
-      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.store }, [], gatewayReader, () => this.store);
+      this.#limit = new RateLimit("floodgate", { ...this.#options, rules, store: this.#store }, [], gatewayReader, () => this.#store);
     } catch (error) {
       if (error instanceof FloodgateError) error.message = inOwnWords(error.message);
       throw error;
@@ -107,10 +101,6 @@ export class PendingLimit {
 
   get limiters(): ReadonlyMap<string, Limiter> {
     return this.#limit?.limiters ?? new Map();
-  }
-
-  get source(): RuleSource | undefined {
-    return this.#limit?.source;
   }
 
   close(): void {

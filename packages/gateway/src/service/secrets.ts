@@ -29,7 +29,10 @@ export function readSecrets(settings: Settings): Secrets {
   }
   const line = (what: "redisPasswordFile" | "adminTokenFile"): string | undefined => {
     const path = settings[what];
-    return path === undefined ? undefined : readSecretFile(what, path, notes);
+    if (path === undefined) return undefined;
+    const [secret, ...others] = readSecretLines(what, path, notes);
+    if (others.length > 0) throw wrong(what, path, `it must hold one line, but has ${others.length + 1}`);
+    return secret;
   };
   return {
     receipts,
@@ -38,18 +41,6 @@ export function readSecrets(settings: Settings): Secrets {
     adminToken: line("adminTokenFile"),
     notes,
   };
-}
-
-/**
- * Reads a file that holds one secret. A line break at the end is not part of it.
- * @param what the setting that names the file.
- * @param notes gets a note if other users may read the file.
- * @throws FloodgateError if it cannot be read, is empty, or has several lines.
- */
-export function readSecretFile(what: keyof Settings, path: string, notes: string[]): string {
-  const [secret, ...others] = readSecretLines(what, path, notes);
-  if (others.length > 0) throw wrong(what, path, `it must hold one line, but has ${others.length + 1}`);
-  return secret as string;
 }
 
 /** The most bytes of a file with secrets. */
@@ -62,23 +53,32 @@ const mostBytes = 65_536;
  * @throws FloodgateError if it cannot be read or is empty.
  */
 export function readSecretLines(what: keyof Settings, path: string, notes: string[]): string[] {
-  let text: string;
-  try {
+  const text = usable(what, path, () => {
     const found = statSync(path);
     if (found.isDirectory()) throw new Error("it is a directory");
     if (found.size > mostBytes) throw new Error(`it has ${found.size} bytes, above the maximum of ${mostBytes}`);
     if (found.isFile() && (found.mode & 0o077) !== 0) {
       notes.push(`Other users of this machine may read ${path} (\`${what}\`). Write chmod 600 ${path}.`);
     }
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw wrong(what, path, code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "this user may not read it" : message, error);
-  }
+    return readFileSync(path, "utf8");
+  });
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw wrong(what, path, "it is empty");
   if (/[^\t\x20-\x7e\r\n]/.test(text)) throw wrong(what, path, "it must hold printable ASCII characters only");
   return lines;
+}
+
+/**
+ * Uses a file that a setting names.
+ * @throws FloodgateError with the setting, the path and the reason.
+ */
+export function usable<T>(what: keyof Settings, path: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw wrong(what, path, code === "ENOENT" ? "it does not exist" : code === "EACCES" ? "this user may not read it" : message, error);
+  }
 }
 
 function wrong(what: string, path: string | undefined, reason: string, cause?: unknown): FloodgateError {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RuleSource, Store } from "@floodgate/core";
-import { ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
+import { clientClosedRequest, ignoresAllowed, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
@@ -9,100 +9,81 @@ import type { Settings } from "../config/settings.js";
 import { EventLog } from "../log/events.js";
 import { createLog, type LogTarget } from "../log/log.js";
 import { keyFunctions, sourceReader } from "./keys.js";
-import { type GatewayLimit, PendingLimit, type RulesCheck } from "./limit.js";
+import { PendingLimit, type RulesCheck } from "./limit.js";
 import { connectRedis, firstAnswer } from "./redis.js";
-import { refundsStatus } from "./refund-status.js";
 import type { GatewayRequest } from "./request.js";
 import { ServiceRules } from "./rules.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
 
-/** What the decision server and the proxy share. */
-export interface Service {
+/** What the decision server and the proxy share: rules, store, keys, log. It listens nowhere. */
+export class Service {
   readonly settings: Settings;
-  /** `limit.decide(request)` answers the outcome of a request. */
-  readonly limit: GatewayLimit;
-  /** The live rules; undefined until rules in Redis have been read for the first time. */
-  readonly rules: RuleSource | undefined;
-  /** Why there are no rules. Undefined if there are. */
-  readonly rulesMissing: string | undefined;
-  readonly store: Store;
-  /** The client of Redis, if the settings name one. */
-  readonly redis: Redis | Cluster | undefined;
+  readonly log: Logger;
   readonly trust: Trust;
   readonly secrets: Secrets;
-  readonly log: Logger;
-  /** True once it drains: answer with `Connection: close`. `/readyz` fails. */
-  readonly draining: boolean;
-  /** Begins to drain. */
-  drain(): void;
-  /** Closes the limit, the rules and Redis. Close what uses them before. */
-  close(): Promise<void>;
-}
+  /** The client of Redis, if the settings name one. */
+  readonly redis: Redis | Cluster | undefined;
+  readonly limit: PendingLimit;
+  /** Whether it drains: answer with `Connection: close`. `/readyz` fails. */
+  draining = false;
+  readonly #rules: ServiceRules;
+  readonly #events: EventLog;
 
-/**
- * Starts what the settings say: rules, store, keys, log. It listens nowhere.
- * @param checkRules refuses rules that a part cannot keep.
- * @throws FloodgateError if a file cannot be read, or the rules are invalid.
- */
-export async function startService(
-  settings: Settings,
-  target: LogTarget = process.stdout,
-  checkRules: RulesCheck = () => undefined,
-): Promise<Service> {
-  const log = createLog(settings, target);
-  const trust = new Trust(settings);
-  const secrets = readSecrets(settings);
-  for (const note of secrets.notes) log.warn(note);
-  const redis = connectRedis(settings, secrets.redisPassword, log);
-  const store: Store = redis === undefined ? memoryStore() : redisStore(redis, { prefix: settings.prefix });
-  const events = new EventLog(settings, secrets.key, log);
-  const limit = new PendingLimit(store, { ...limitOptions(settings, secrets, redis !== undefined), onEvent: ignoresAllowed(events.tell) });
-  const rules = new ServiceRules(settings, redis, (live) => limit.start(live, checkRules));
-  let draining = false;
-  const close = async (): Promise<void> => {
-    draining = true;
-    limit.close();
-    await rules.close();
-    redis?.disconnect();
-    events.close();
-  };
-  try {
-    // Else the first decisions would be made without Redis.
-    if (redis !== undefined) await firstAnswer(redis);
-    await rules.open((reason) => {
-      if (reason === undefined) log.info({ rules: limit.rules.length }, "The rules have arrived.");
-      else
-        log.warn(
-          `There are no rules yet: ${reason} Until they come, ${settings.onStoreError === "deny" ? "each request is rejected" : "no request is limited"}.`,
-        );
-    });
-  } catch (error) {
-    await close();
-    throw error;
+  private constructor(settings: Settings, target: LogTarget, checkRules: RulesCheck) {
+    this.settings = settings;
+    this.log = createLog(settings, target);
+    this.trust = new Trust(settings);
+    this.secrets = readSecrets(settings);
+    for (const note of this.secrets.notes) this.log.warn(note);
+    this.redis = connectRedis(settings, this.secrets.redisPassword, this.log);
+    const store: Store = this.redis === undefined ? memoryStore() : redisStore(this.redis, { prefix: settings.prefix });
+    this.#events = new EventLog(settings, this.secrets.key, this.log);
+    const options = limitOptions(settings, this.secrets, this.redis !== undefined);
+    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) });
+    this.#rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
   }
-  return {
-    settings,
-    limit,
-    get rules() {
-      return rules.live;
-    },
-    get rulesMissing() {
-      return rules.missing;
-    },
-    store,
-    redis,
-    trust,
-    secrets,
-    log,
-    get draining() {
-      return draining;
-    },
-    drain() {
-      draining = true;
-    },
-    close,
-  };
+
+  /**
+   * @param checkRules refuses rules that a part cannot keep.
+   * @throws FloodgateError if a file cannot be read, or the rules are invalid.
+   */
+  static async start(settings: Settings, target: LogTarget, checkRules: RulesCheck = () => undefined): Promise<Service> {
+    const service = new Service(settings, target, checkRules);
+    const { log, limit, redis } = service;
+    const without = settings.onStoreError === "deny" ? "each request is rejected" : "no request is limited";
+    try {
+      // Else the first decisions would be made without Redis.
+      if (redis !== undefined) await firstAnswer(redis);
+      await service.#rules.open((reason) => {
+        if (reason === undefined) log.info({ rules: limit.rules.length }, "The rules have arrived.");
+        else log.warn(`There are no rules yet: ${reason} Until they come, ${without}.`);
+      });
+      return service;
+    } catch (error) {
+      await service.close();
+      throw error;
+    }
+  }
+
+  /** The live rules; undefined until rules in Redis have been read for the first time. */
+  get rules(): RuleSource | undefined {
+    return this.#rules.live;
+  }
+
+  /** Why there are no rules. Undefined if there are. */
+  get rulesMissing(): string | undefined {
+    return this.#rules.missing;
+  }
+
+  /** Closes the limit, the rules and Redis. Close what uses them before. */
+  async close(): Promise<void> {
+    this.draining = true;
+    this.limit.close();
+    await this.#rules.close();
+    this.redis?.disconnect();
+    this.#events.close();
+  }
 }
 
 function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): Omit<RateLimitOptions<GatewayRequest, string>, "rules"> {
@@ -126,4 +107,14 @@ function limitOptions(settings: Settings, secrets: Secrets, isShared: boolean): 
 function receiptSecret(secrets: readonly string[] | undefined, isShared: boolean): { receiptSecret?: readonly string[] } {
   if (secrets !== undefined) return { receiptSecret: secrets };
   return isShared ? {} : { receiptSecret: [randomBytes(32).toString("hex")] };
+}
+
+/**
+ * A `refundWhen` that refunds the statuses of a list such as `5xx,404`. `4xx` does not stand for a client that left: else each client could
+ * leave before the end of the response, and never pay.
+ */
+function refundsStatus(list: string): (status: number) => boolean {
+  const statuses = list.split(",").map((item) => item.trim());
+  return (status) =>
+    statuses.includes(`${status}`) || (status !== clientClosedRequest && statuses.includes(`${Math.floor(status / 100)}xx`));
 }

@@ -48,7 +48,7 @@ function outcomeOf(command: Command, sources: Sources): Settings | number {
 }
 
 function asFile(given: Partial<Record<keyof Settings, string>>): NonNullable<Sources["file"]> {
-  const values = Object.entries(given).map(([name, text]) => [name, table[name as keyof Settings].kind.fromText(text)]);
+  const values = Object.entries(given).map(([name, text]) => [name, table[name as keyof Settings].type.fromText(text)]);
   return { path: "floodgate.yaml", text: stringify(Object.fromEntries(values)) };
 }
 
@@ -95,10 +95,10 @@ describe.each(["serve", "gateway"] as const)("the settings of floodgate %s", (co
 
   it.each(settingsOf(command))(
     "%s has an example that is right, and a default that is right or nothing",
-    (name, { kind, example, ...setting }) => {
-      if (setting.secret !== true) expect(kind.schema.safeParse(kind.fromText(example)).success).toBe(true);
+    (name, { type, example, ...setting }) => {
+      if (setting.secret !== true) expect(type.schema.safeParse(type.fromText(example)).success).toBe(true);
       const byDefault = typeof setting.default === "function" ? setting.default(command) : setting.default;
-      if (byDefault !== undefined) expect(kind.schema.safeParse(byDefault).success, name).toBe(true);
+      if (byDefault !== undefined) expect(type.schema.safeParse(byDefault).success, name).toBe(true);
     },
   );
 });

@@ -3,10 +3,10 @@ import { connect as connectHttp2 } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { credentials, status } from "@grpc/grpc-js";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { resolveSettings } from "../../src/config/resolve.js";
 import { startRls } from "../../src/envoy/server.js";
-import { type Service, startService } from "../../src/service/service.js";
+import { Service } from "../../src/service/service.js";
 import { makeCertificate } from "../certificate.js";
 import { closeAll, connect, descriptor, encode, start } from "./client.js";
 
@@ -169,18 +169,15 @@ describe("health", () => {
     const isAsked = new Promise<void>((resolve) => {
       asked = resolve;
     });
-    const limit = Object.create(service.limit, {
-      decideDescriptors: {
-        value: (requests: never) => {
-          asked();
-          return held.then(() => service.limit.decideDescriptors(requests));
-        },
-      },
+    const decide = service.limit.decideDescriptors.bind(service.limit);
+    vi.spyOn(service.limit, "decideDescriptors").mockImplementation((requests) => {
+      asked();
+      return held.then(() => decide(requests));
     });
-    const part = await startRls(Object.create(service, { limit: { value: limit } }));
+    const part = await startRls(service);
     const envoy = connect(part?.address as string);
     expect(await envoy.health()).toBe(1);
-    service.drain();
+    service.draining = true;
     expect(await envoy.health()).toBe(2);
     const answer = envoy.ask(login);
     await isAsked;
@@ -197,7 +194,7 @@ async function serviceOf(text: string): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), "floodgate-rls-"));
   try {
     writeFileSync(join(folder, "limits.yaml"), `rules:${text}`);
-    return await startService(
+    return await Service.start(
       resolveSettings("serve", { code: { rules: join(folder, "limits.yaml"), rls: "127.0.0.1:0", admin: false } }).settings,
       {
         write: () => undefined,

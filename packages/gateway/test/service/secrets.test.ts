@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, test } from "vitest";
 import { resolveSettings } from "../../src/config/resolve.js";
-import { readSecretFile, readSecrets } from "../../src/service/secrets.js";
+import { readSecrets } from "../../src/service/secrets.js";
 import { temporaryFolder } from "../world.js";
 
 const secret = "0123456789abcdef0123456789abcdef";
@@ -19,7 +19,9 @@ function settingsWith(more: Record<string, unknown>) {
 }
 
 test("a line break at the end of a file, also of Windows, is no part of its secret", () => {
-  for (const end of ["", "\n", "\r\n", "\n\n"]) expect(readSecretFile("apiTokenFile", fileWith(`${secret}${end}`), [])).toBe(secret);
+  for (const end of ["", "\n", "\r\n", "\n\n"]) {
+    expect(readSecrets(settingsWith({ adminTokenFile: fileWith(`${secret}${end}`) })).adminToken).toBe(secret);
+  }
 });
 
 test("the first of several secrets hashes keys, unless `keySecret` does", () => {

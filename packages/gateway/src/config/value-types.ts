@@ -3,8 +3,8 @@ import { z } from "zod";
 import { isUnix, parseAddress } from "./address.js";
 import { parseRedisUrl } from "./redis-url.js";
 
-/** What kind of value a setting has: how it is checked, and how it is written as a flag or an environment variable. */
-export interface Kind<T> {
+/** What values a setting takes: how they are checked, and how they are written as a flag or an environment variable. */
+export interface ValueType<T> {
   /** Checks a value of the config file or of code. */
   readonly schema: z.ZodType<T>;
   /** What it must be, for error messages: "must be <what>". */
@@ -23,30 +23,30 @@ export interface Kind<T> {
   fromText(text: string): unknown;
 }
 
-export function text(what: string, placeholder: string, pattern: RegExp = /./s): Kind<string> {
+export function text(what: string, placeholder: string, pattern: RegExp = /./s): ValueType<string> {
   return { schema: z.string().regex(pattern), what, placeholder, fromText: asIs };
 }
 
-export function file(): Kind<string> {
+export function file(): ValueType<string> {
   return { schema: z.string().min(1), what: "the path of a file", placeholder: "file", isPath: true, fromText: asIs };
 }
 
 /** A whole number between two bounds. */
-export function whole(what: string, placeholder: string, least: number, most: number): Kind<number> {
+export function whole(what: string, placeholder: string, least: number, most: number = Number.MAX_SAFE_INTEGER): ValueType<number> {
   const bounds = `${what}: a whole number from ${least} to ${most}`;
   return { schema: z.number().int().min(least).max(most), what: bounds, placeholder, fromText: asNumber };
 }
 
 /** A time in milliseconds that a timer can hold. */
-export function milliseconds(least = 1): Kind<number> {
+export function milliseconds(least = 1): ValueType<number> {
   return whole("a time in milliseconds", "ms", least, 2 ** 31 - 1);
 }
 
-export function flag(): Kind<boolean> {
+export function flag(): ValueType<boolean> {
   return { schema: z.boolean(), what: "true or false", fromText: asFlag };
 }
 
-export function choice<const Word extends string>(...words: readonly [Word, ...Word[]]): Kind<Word> {
+export function choice<const Word extends string>(...words: readonly [Word, ...Word[]]): ValueType<Word> {
   return {
     schema: z.enum(words) as unknown as z.ZodType<Word>,
     what: `one of ${words.join(", ")}`,
@@ -56,12 +56,12 @@ export function choice<const Word extends string>(...words: readonly [Word, ...W
 }
 
 /** A list of words: `a,b` as a flag; an empty text is an empty list. */
-export function list(what: string, placeholder: string): Kind<readonly string[]> {
+export function list(what: string, placeholder: string): ValueType<readonly string[]> {
   return { schema: z.array(z.string().min(1)), what, placeholder, fromText: asList };
 }
 
 /** A list of words out of a few: `a,b` as a flag; an empty text is an empty list. */
-export function choices<const Word extends string>(...words: readonly [Word, ...Word[]]): Kind<readonly Word[]> {
+export function choices<const Word extends string>(...words: readonly [Word, ...Word[]]): ValueType<readonly Word[]> {
   return {
     schema: z.array(z.enum(words)) as unknown as z.ZodType<readonly Word[]>,
     what: `a list of ${words.join(", ")}`,
@@ -71,7 +71,7 @@ export function choices<const Word extends string>(...words: readonly [Word, ...
 }
 
 /** Addresses and ranges of peers, and the word `unix`. */
-export function peers(): Kind<readonly string[]> {
+export function peers(): ValueType<readonly string[]> {
   const what = "a list of addresses, ranges and the words loopback, linklocal, uniquelocal and unix";
   const reason = (value: readonly string[]): string | undefined => {
     try {
@@ -91,12 +91,12 @@ export function peers(): Kind<readonly string[]> {
 }
 
 /** A map of words to words: `a=b,c=d` as a flag. */
-export function pairs(what: string, placeholder: string, value: RegExp): Kind<Readonly<Record<string, string>>> {
+export function pairs(what: string, placeholder: string, value: RegExp): ValueType<Readonly<Record<string, string>>> {
   return { schema: z.record(z.string(), z.string().regex(value)), what, placeholder, repeats: true, fromText: asPairs };
 }
 
 /** An address to listen on. */
-export function address(): Kind<string> {
+export function address(): ValueType<string> {
   return {
     schema: z.string().refine((text) => parseAddress(text) !== undefined),
     what: "host:port, or unix:/path of a socket",
@@ -106,7 +106,7 @@ export function address(): Kind<string> {
   };
 }
 
-export function redisUrl(): Kind<string> {
+export function redisUrl(): ValueType<string> {
   return {
     schema: z.string().refine((text) => parseRedisUrl(text) !== undefined),
     what: "a URL of Redis: redis:// or rediss:// with host, port and the number of the database",
@@ -117,13 +117,35 @@ export function redisUrl(): Kind<string> {
 }
 
 /** The same, or false for nothing. */
-export function orFalse<T>(kind: Kind<T>): Kind<T | false> {
+export function orFalse<T>(type: ValueType<T>): ValueType<T | false> {
   return {
-    ...kind,
-    schema: z.union([kind.schema, z.literal(false)]),
-    what: `${kind.what}, or false`,
-    fromText: (text) => (text === "false" ? false : kind.fromText(text)),
+    ...type,
+    schema: z.union([type.schema, z.literal(false)]),
+    what: `${type.what}, or false`,
+    fromText: (text) => (text === "false" ? false : type.fromText(text)),
   };
+}
+
+/** The formats of rate limit headers, as `rateLimit` takes them. */
+export type HeadersSetting =
+  | "standard"
+  | "draft-7"
+  | "draft-6"
+  | "legacy"
+  | readonly ["standard" | "draft-7" | "draft-6", "legacy"]
+  | false;
+
+const headerWords = ["standard", "draft-7", "draft-6", "legacy"] as const;
+
+export function headerFormats(): ValueType<HeadersSetting> {
+  return orFalse({
+    schema: z.union([z.enum(headerWords), z.tuple([z.enum(["standard", "draft-7", "draft-6"]), z.literal("legacy")])]) as z.ZodType<
+      Exclude<HeadersSetting, false>
+    >,
+    what: `one of ${headerWords.join(", ")}, or a draft with legacy`,
+    placeholder: "formats",
+    fromText: (text) => (text.includes(",") ? text.split(",").map((word) => word.trim()) : text),
+  });
 }
 
 /** Whether a text is `host:port`, without a scheme. Such a URL has no password. */
@@ -132,7 +154,7 @@ function isHostAndPort(text: string): boolean {
 }
 
 /** The URL of an HTTP server, or its Unix socket. */
-export function upstreamUrl(): Kind<string> {
+export function upstreamUrl(): ValueType<string> {
   const reason = (value: string): string | undefined => {
     if (isUnix(value)) return undefined;
     const { search, hash, username, password } = new URL(value);
@@ -174,24 +196,4 @@ function asPairs(text: string): unknown {
     return equals < 1 ? undefined : ([part.slice(0, equals).trim(), part.slice(equals + 1).trim()] as const);
   });
   return parts.includes(undefined) ? text : Object.fromEntries(parts as [string, string][]);
-}
-
-/** The commands that have settings. */
-export type Command = "serve" | "gateway";
-
-/** A setting that a config file, an environment variable and, unless it is secret, a flag can give. */
-export interface Setting<T> {
-  readonly kind: Kind<Exclude<T, undefined>>;
-  /** The command that has it. Default: both. */
-  readonly only?: Command;
-  readonly group: "Rules" | "Store" | "Requests" | "Answers" | "Decision server" | "Proxy" | "Admin and logs";
-  /** Undefined: it has no value unless it is given. A function: it depends on the command. */
-  readonly default: T | ((command: Command) => T);
-  readonly description: string;
-  /** A value as a flag writes it, for error messages. */
-  readonly example: string;
-  /** The flag's name if it is not the setting's own. */
-  readonly flag?: string;
-  /** A secret has no flag, because all users of a machine see the arguments of processes. It is never printed. */
-  readonly secret?: true;
 }
