@@ -34,7 +34,6 @@ export { type Paint, sanitize } from "./print/terminal.js";
 export { type Column, table } from "./print/table.js";
 
 // The report's page
-export { comparisonReport, type Made, reportJson, simulationReport, suggestionReport } from "./report/report.js";
-export { reportHtml } from "./report/html.js";
+export { comparisonReport, type Made, reportHtml, reportJson, simulationReport, suggestionReport } from "./report/report.js";
 export { type Survey, survey, type SurveyOptions } from "./report/survey.js";
 export type { Burst, Grid, GridPoint, PolicyWords, ReportClient, ReportData, ReportRule, Timeline, Verdict } from "./report/contract.js";

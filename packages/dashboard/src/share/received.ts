@@ -1,12 +1,15 @@
+import type { EndedSecond } from "../collect/collector.js";
 import { mostListed } from "../collect/in-use.js";
 import { mostExtra, ranges } from "../collect/ranges.js";
 import { counters } from "../collect/recent-keys.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
+import type { Counter, Summary } from "../collect/sketch.js";
 import {
   type Burst,
   type Counts,
   type History,
   type Range,
+  type RuleHistory,
   type RuleInfo,
   type RuleTotals,
   results,
@@ -27,6 +30,148 @@ const mostSeconds = 20;
 const mostCodes = 60;
 const latencyBuckets = 64;
 
+/** An object with these fields. What is undefined is left out. */
+function record<T extends object>(fields: { readonly [Name in keyof T]-?: Read<T[Name]> }): Read<T> {
+  const readers = Object.entries<Read<unknown>>(fields);
+  return (value) => {
+    const own = object(value);
+    return Object.fromEntries(
+      readers.map(([name, read]) => [name, read(own[name])] as const).filter(([, read]) => read !== undefined),
+    ) as T;
+  };
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new TypeError("not an object");
+}
+
+function optional<T>(read: Read<T>): Read<T> {
+  return (value) => (value === undefined ? (undefined as T) : read(value));
+}
+
+function list<T>(most: number, read: Read<T>): Read<T[]> {
+  return (value) => {
+    if (Array.isArray(value)) return value.slice(0, most).map((each) => read(each));
+    throw new TypeError("not a list");
+  };
+}
+
+function wordsOf(most: number): Read<string> {
+  return (value) => {
+    if (typeof value === "string") return value.slice(0, most);
+    throw new TypeError("not a text");
+  };
+}
+
+const words = wordsOf(mostText);
+
+function oneOf<T extends string>(...known: readonly T[]): Read<T> {
+  return (value) => {
+    const found = known.find((each) => each === value);
+    if (found !== undefined) return found;
+    throw new TypeError("not a known word");
+  };
+}
+
+/** Counts and times are not negative. The cap keeps the sum of many exact. */
+function number(value: unknown): number {
+  return typeof value === "number" && value > 0 ? Math.min(value, 2 ** 44) : 0;
+}
+
+const counts: Read<Counts> = (value) => {
+  const own = object(value);
+  return Object.fromEntries(results.map((result) => [result, number(own[result])]).filter(([, count]) => count !== 0));
+};
+
+const keys: Read<KeyReport> = record<KeyReport>({
+  sinceMs: number,
+  summary: (value) => {
+    const key = record<Counter>({ rule: words, key: words, count: number, error: number });
+    const read = record<Summary>({ counters: number, total: number, keys: list(counters, key) })(value);
+    return {
+      ...read,
+      counters: Math.min(counters, Math.max(1, Math.floor(read.counters))),
+      keys: read.keys.map((each) => ({ ...each, error: Math.min(each.error, each.count) })),
+    };
+  },
+});
+
+const report = record<Report>({
+  instance: record<Report["instance"]>({ id: words, name: words, sinceMs: number, perSecond: number }),
+  rules: list(
+    mostListed,
+    record<RuleInfo>({
+      name: words,
+      kind: oneOf("rule", "limiter", "gone"),
+      mode: oneOf("enforce", "shadow"),
+      policy: words,
+      algorithm: optional(words),
+      limit: optional(number),
+      match: optional(words),
+      key: optional(words),
+      plans: list(mostPlans, record<RuleInfo["plans"][number]>({ name: words, policy: words })),
+      ban: optional(words),
+      source: optional(words),
+      version: optional(words),
+    }),
+  ),
+  totals: list(
+    mostListed,
+    record<RuleTotals>({ rule: words, counts, units: record<RuleTotals["units"]>({ asked: number, charged: number }), bans: number }),
+  ),
+  requests: keys,
+  rejections: keys,
+  stores: list(
+    mostListed,
+    record<StoreReport>({
+      id: words,
+      kind: words,
+      rules: list(mostListed, words),
+      breaker: optional(oneOf("closed", "open", "half-open")),
+      size: optional(number),
+      latencies: record<StoreReport["latencies"]>({ counts: list(latencyBuckets, number), maxMs: number }),
+      errors: list(mostCodes, record<StoreReport["errors"][number]>({ code: words, count: number })),
+      evictions: number,
+    }),
+  ),
+  sources: list(
+    mostListed,
+    record<SourceInfo>({
+      id: words,
+      name: words,
+      version: optional(words),
+      refused: optional(record<NonNullable<SourceInfo["refused"]>>({ atMs: number, reason: wordsOf(mostReason) })),
+    }),
+  ),
+  recent: list(
+    mostSeconds,
+    record<EndedSecond>({ second: number, counts: list(mostListed, record<EndedSecond["counts"][number]>({ rule: words, counts })) }),
+  ),
+});
+
+const minute = (value: unknown): number => Math.floor(number(value) / 60_000) * 60_000;
+const burst = record<Burst>({ minuteMs: minute, secondMs: number, count: number, atMost: number, limited: number, inMinute: number });
+
+function history(range: Range, value: unknown): History {
+  const { startMs: start, stepMs, rules, bursts } = object(value);
+  const startMs = number(start);
+  if (stepMs !== ranges[range].stepMs || startMs % stepMs !== 0) throw new TypeError("not the steps of this range");
+  const points = ranges[range].points + mostExtra;
+  const series: Read<RuleHistory["series"]> = (each) => {
+    const own = object(each);
+    return Object.fromEntries(results.filter((name) => own[name] !== undefined).map((name) => [name, list(points, number)(own[name])]));
+  };
+  return {
+    range,
+    startMs,
+    stepMs,
+    points,
+    rules: list(mostListed, record<RuleHistory>({ rule: words, series }))(rules),
+    bursts: list(ranges.day.points + mostExtra, burst)(bursts),
+  };
+}
+
 /** The report of another process; undefined if it is no report. */
 export function receivedReport(text: string): Report | undefined {
   return received(text, report);
@@ -44,154 +189,4 @@ function received<T>(text: string, read: Read<T>): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-function report(value: unknown): Report {
-  const { instance, ...all } = object(value);
-  const { id, name, sinceMs, perSecond } = object(instance);
-  return {
-    instance: { id: words(id), name: words(name), sinceMs: number(sinceMs), perSecond: number(perSecond) },
-    rules: list(all["rules"], mostListed, rule),
-    totals: list(all["totals"], mostListed, totals),
-    requests: keys(all["requests"]),
-    rejections: keys(all["rejections"]),
-    stores: list(all["stores"], mostListed, store),
-    sources: list(all["sources"], mostListed, source),
-    recent: list(all["recent"], mostSeconds, (each) => {
-      const { second, counts } = object(each);
-      return { second: number(second), counts: list(counts, mostListed, ruleCounts) };
-    }),
-  };
-}
-
-const optional = ["algorithm", "match", "key", "ban", "source", "version"] as const;
-
-function rule(value: unknown): RuleInfo {
-  const { name, kind, mode, policy, plans, limit, ...more } = object(value);
-  return {
-    name: words(name),
-    kind: oneOf(["rule", "limiter", "gone"], kind),
-    mode: oneOf(["enforce", "shadow"], mode),
-    policy: words(policy),
-    ...(limit !== undefined && { limit: number(limit) }),
-    ...Object.fromEntries(optional.flatMap((each) => (more[each] === undefined ? [] : [[each, words(more[each])]]))),
-    plans: list(plans, mostPlans, (plan) => {
-      const own = object(plan);
-      return { name: words(own["name"]), policy: words(own["policy"]) };
-    }),
-  };
-}
-
-function totals(value: unknown): RuleTotals {
-  const { rule, counts: own, units, bans } = object(value);
-  const { asked, charged } = object(units);
-  return { rule: words(rule), counts: counts(own), units: { asked: number(asked), charged: number(charged) }, bans: number(bans) };
-}
-
-function ruleCounts(value: unknown): { rule: string; counts: Counts } {
-  const { rule, counts: own } = object(value);
-  return { rule: words(rule), counts: counts(own) };
-}
-
-function counts(value: unknown): Counts {
-  const own = object(value);
-  return Object.fromEntries(results.map((result) => [result, number(own[result])]).filter(([, count]) => count !== 0));
-}
-
-function keys(value: unknown): KeyReport {
-  const { sinceMs, summary } = object(value);
-  const { counters: most, total, keys: own } = object(summary);
-  return {
-    sinceMs: number(sinceMs),
-    summary: {
-      counters: Math.min(counters, Math.max(1, Math.floor(number(most)))),
-      total: number(total),
-      keys: list(own, counters, (key) => {
-        const { rule, key: name, count, error } = object(key);
-        return { rule: words(rule), key: words(name), count: number(count), error: Math.min(number(error), number(count)) };
-      }),
-    },
-  };
-}
-
-function store(value: unknown): StoreReport {
-  const { id, kind, rules, breaker, size, latencies, errors, evictions } = object(value);
-  const { counts: own, maxMs } = object(latencies);
-  return {
-    id: words(id),
-    kind: words(kind),
-    rules: list(rules, mostListed, words),
-    ...(breaker !== undefined && { breaker: oneOf(["closed", "open", "half-open"], breaker) }),
-    ...(size !== undefined && { size: number(size) }),
-    latencies: { counts: list(own, latencyBuckets, number), maxMs: number(maxMs) },
-    errors: list(errors, mostCodes, (error) => {
-      const { code, count } = object(error);
-      return { code: words(code), count: number(count) };
-    }),
-    evictions: number(evictions),
-  };
-}
-
-function source(value: unknown): SourceInfo {
-  const { id, name, version, refused } = object(value);
-  const known = { id: words(id), name: words(name), ...(version !== undefined && { version: words(version) }) };
-  if (refused === undefined) return known;
-  const { atMs, reason } = object(refused);
-  return { ...known, refused: { atMs: number(atMs), reason: words(reason, mostReason) } };
-}
-
-function history(range: Range, value: unknown): History {
-  const { startMs: start, stepMs, rules, bursts } = object(value);
-  const startMs = number(start);
-  if (stepMs !== ranges[range].stepMs || startMs % stepMs !== 0) throw new TypeError("not the steps of this range");
-  const points = ranges[range].points + mostExtra;
-  return {
-    range,
-    startMs,
-    stepMs,
-    points,
-    rules: list(rules, mostListed, (each) => {
-      const { rule, series } = object(each);
-      const own = object(series);
-      const read = results.flatMap((result) => (own[result] === undefined ? [] : [[result, list(own[result], points, number)]]));
-      return { rule: words(rule), series: Object.fromEntries(read) };
-    }),
-    bursts: list(bursts, ranges.day.points + mostExtra, (each): Burst => {
-      const { minuteMs, secondMs, count, atMost, limited, inMinute } = object(each);
-      return {
-        minuteMs: Math.floor(number(minuteMs) / 60_000) * 60_000,
-        secondMs: number(secondMs),
-        count: number(count),
-        atMost: number(atMost),
-        limited: number(limited),
-        inMinute: number(inMinute),
-      };
-    }),
-  };
-}
-
-function object(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new TypeError("not an object");
-}
-
-function list<T>(value: unknown, most: number, read: Read<T>): T[] {
-  if (Array.isArray(value)) return value.slice(0, most).map((each) => read(each));
-  throw new TypeError("not a list");
-}
-
-function words(value: unknown, most: number = mostText): string {
-  if (typeof value === "string") return value.slice(0, most);
-  throw new TypeError("not a text");
-}
-
-function oneOf<T extends string>(known: readonly T[], value: unknown): T {
-  const found = known.find((each) => each === value);
-  if (found !== undefined) return found;
-  throw new TypeError("not a known word");
-}
-
-/** Counts and times are not negative. The cap keeps the sum of many exact. */
-function number(value: unknown): number {
-  return typeof value === "number" && value > 0 ? Math.min(value, 2 ** 44) : 0;
 }

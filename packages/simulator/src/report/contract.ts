@@ -1,5 +1,8 @@
 // What the report's page reads. The page imports these types only. All of it is plain data, and bounded whatever the log has.
 
+import type { MeasuredClient, RuleMeasure } from "../measure/rule-meter.js";
+import type { LogSummary } from "../simulate.js";
+
 /** How many requests came over time, and how many each limit would have rejected. */
 export interface Timeline {
   /** When the first interval starts, in milliseconds since the epoch, and how long each interval is. */
@@ -66,33 +69,22 @@ export interface Verdict {
   readonly longestDelayMs: number;
 }
 
-export interface ReportClient {
+export interface ReportClient extends Pick<MeasuredClient, "requests" | "limited" | "peak"> {
   readonly name: string;
-  readonly requests: number;
-  readonly limited: number;
-  readonly peak: number;
   /** Null if no wait would have ended it. */
   readonly longestLockoutMs: number | null;
 }
 
 /** A rule, or a policy that was tried. */
-export interface ReportRule {
+export interface ReportRule
+  extends Pick<RuleMeasure, "requests" | "limited" | "clients" | "clientsLimited" | "delayed" | "longestQueuedMs" | "bans" | "windowMs"> {
   readonly name: string;
   readonly algorithm: string;
   /** Its numbers in words: `100 per 1m`. */
   readonly numbers: string;
   readonly mode: "enforce" | "shadow";
   readonly by: string;
-  readonly requests: number;
-  readonly limited: number;
-  readonly clients: number;
-  readonly clientsLimited: number;
-  readonly delayed: number;
-  readonly longestQueuedMs: number;
-  readonly bans: number;
   readonly longestLockoutMs: number | null;
-  /** The length of the windows in which peaks are measured. */
-  readonly windowMs: number;
   /** The clients with the most requests, and those that were limited most: each client once, by requests. */
   readonly heaviest: readonly ReportClient[];
   /** Undefined if no grid was wanted, the rule has no fixed number, or no request matches. */
@@ -100,17 +92,12 @@ export interface ReportRule {
   readonly burst: Burst | undefined;
 }
 
-export interface ReportData {
+export interface ReportData extends Pick<LogSummary, "lines" | "requests" | "skipped" | "firstMs" | "lastMs"> {
   readonly task: "rules" | "compare" | "suggest";
   readonly madeAtMs: number;
   readonly command: string;
   readonly logs: readonly string[];
   readonly formats: readonly string[];
-  readonly lines: number;
-  readonly requests: number;
-  readonly skipped: number;
-  readonly firstMs: number | undefined;
-  readonly lastMs: number | undefined;
   /** Requests that any enforced rule would have rejected. Undefined if policies were only tried. */
   readonly rejected: number | undefined;
   /** The share of clients that a suggestion may touch. */
