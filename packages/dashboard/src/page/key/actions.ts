@@ -48,9 +48,9 @@ export function actions(acting: Acting): { readonly element: HTMLElement; update
     const yes = await confirm({ title: "Unblock this key?", text: ["The block of ", ...whom(), " ends now."], yes: "Unblock" });
     if (yes) await act("Unblocked.", () => unblock(target));
   });
-  const blocking = h("span", { class: "with-label" }, blockButton, h("label", { for: id }, "for"), length);
+  const blocking = h("span", { class: "row" }, blockButton, h("label", { for: id }, "for"), length);
   return {
-    element: h("div", { class: "buttons" }, resetButton, blocking, unblockButton),
+    element: h("div", { class: "row buttons" }, resetButton, blocking, unblockButton),
     update(state) {
       unblockButton.hidden = state.block === undefined;
       blocking.hidden = state.block !== undefined;
@@ -85,7 +85,7 @@ function confirm(question: { readonly title: string; readonly text: readonly (No
       { method: "dialog" },
       h("h2", { id: "confirm-title" }, question.title),
       h("p", { id: "confirm-text" }, ...question.text),
-      h("div", { class: "buttons" }, cancel, h("button", { type: "submit", value: "yes", class: "danger" }, question.yes)),
+      h("div", { class: "row buttons" }, cancel, h("button", { type: "submit", value: "yes", class: "danger" }, question.yes)),
     ),
   );
   document.body.append(dialog);

@@ -21,7 +21,7 @@ export class KeyView {
   #rules = h("div", { class: "answers" });
   readonly #note = h(
     "p",
-    { class: "note quiet", hidden: true },
+    { class: "small quiet", hidden: true },
     "States in memory are those of the process that answered. Other processes count on their own.",
   );
   #query: KeyQuery | undefined;
@@ -97,7 +97,7 @@ export class KeyView {
       { class: "rule-state" },
       h(
         "header",
-        {},
+        { class: "row" },
         h("h3", {}, foreign(first.rule, "name")),
         first.mode === "shadow" ? h("span", { class: "tag" }, "shadow") : undefined,
       ),

@@ -11,12 +11,12 @@ import { isWell, slowest } from "./store-words.js";
 /** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores are well. */
 export function answer(model: Model): Section {
   const headline = h("h1", { class: "headline" });
-  const detail = h("p", { class: "detail" });
+  const detail = h("p", { class: "detail quiet" });
   const perSecond = figure("Decisions per second");
   const limited = figure("Rejected");
   const busiest = figure("Busiest second");
   const store = figure("Store");
-  const scope = h("p", { class: "scope" });
+  const scope = h("p", { class: "scope small quiet" });
   const processes = new FiguresTable("Processes", "Show the processes");
   const element = h(
     "section",
@@ -71,9 +71,9 @@ interface Figure {
 
 function figure(name: string): Figure {
   const value = h("span", { class: "value" });
-  const note = h("span", { class: "note" });
+  const note = h("span", { class: "note quiet" });
   return {
-    element: h("div", {}, h("dt", {}, name), h("dd", {}, value, note)),
+    element: h("div", {}, h("dt", { class: "small quiet" }, name), h("dd", {}, value, note)),
     show(text, noteText, look = "") {
       say(value, text);
       say(note, noteText);

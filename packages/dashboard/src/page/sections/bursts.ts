@@ -13,7 +13,7 @@ export function bursts(model: Model): Section {
   head.append(when);
   let shown: History | undefined;
   let pointed: number | undefined;
-  const read = h("p", { class: "readout" });
+  const read = h("p", { class: "readout quiet" });
   const chart = new Chart({
     height: 168,
     atLeast: 1,
@@ -32,10 +32,10 @@ export function bursts(model: Model): Section {
       { fill: () => undefined, stroke: (theme) => theme.text, width: 1.5 },
     ],
   });
-  const empty = h("p", { class: "empty" }, "No minute with a request yet.");
+  const empty = h("p", { class: "empty quiet" }, "No minute with a request yet.");
   const figure = h("figure", { "aria-label": "Busiest second of each minute" }, chart.element);
   const table = new FiguresTable("Busiest second of each minute");
-  element.append(read, figure, empty, h("div", { class: "foot" }, table.element));
+  element.append(read, figure, empty, h("div", { class: "row foot" }, table.element));
 
   const readOut = (): void => {
     const minutes = shown === undefined ? [] : minutesOf(shown);

@@ -37,7 +37,7 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
   });
   const hint = h(
     "p",
-    { id: "lookup-hint", class: "hint quiet" },
+    { id: "lookup-hint", class: "hint small quiet" },
     "A client address, or whatever the rule counts by: ",
     h("code", {}, "203.0.113.7"),
     ". A key of several parts is a list: ",

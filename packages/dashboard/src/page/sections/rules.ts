@@ -36,7 +36,7 @@ export function rules(model: Model): Section {
     ),
     body,
   );
-  const empty = h("p", { class: "empty" }, "No rule exists yet. A rule shows here as soon as your app makes a limiter.");
+  const empty = h("p", { class: "empty quiet" }, "No rule exists yet. A rule shows here as soon as your app makes a limiter.");
   const totals = totalsTable(model);
   element.append(refused, h("div", { class: "scroll" }, table), empty, totals.element);
   return {
@@ -100,7 +100,7 @@ function wordsOf(rule: RuleInfo, sources: readonly SourceInfo[]): Node[] {
   return [
     h(
       "div",
-      { class: "title" },
+      { class: "row" },
       foreign(rule.name, "name"),
       rule.mode === "shadow" ? h("span", { class: "tag" }, "shadow: rejects nobody") : undefined,
       rule.kind === "gone" ? h("span", { class: "tag" }, "not in this process") : undefined,
@@ -136,7 +136,7 @@ function refusal(model: Model): { row: Element; update(source: SourceInfo): void
           version === undefined ? undefined : foreign(version),
           version === undefined ? undefined : " stays in force.",
         ),
-        h("p", { class: "reason" }, foreign(refused.reason)),
+        h("p", { class: "reason small" }, foreign(refused.reason)),
       );
     },
   };

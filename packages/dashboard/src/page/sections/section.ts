@@ -13,7 +13,7 @@ export function card(
   options: { readonly half?: boolean } = {},
 ): { card: HTMLElement; head: HTMLElement; heading: HTMLElement } {
   const heading = h("h2", { id: `${id}-title`, tabindex: -1 }, title);
-  const head = h("header", {}, heading);
+  const head = h("header", { class: "row" }, heading);
   return { heading, card: h("section", { id, class: options.half ? "card half" : "card", "aria-labelledby": `${id}-title` }, head), head };
 }
 

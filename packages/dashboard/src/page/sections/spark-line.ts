@@ -20,9 +20,9 @@ export function sparkLine(history: History, rule: string): SVGElement {
   return svg(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, class: "spark", "aria-hidden": "true", preserveAspectRatio: "none" },
-    svg("path", { class: "all", d: area(all, most) }),
-    svg("path", { class: "shadow", d: area(shadow, most) }),
-    svg("path", { class: "rejected", d: area(rejected, most) }),
+    svg("path", { class: "allowed", d: area(all, most) }),
+    svg("path", { class: "shadow-limited", d: area(shadow, most) }),
+    svg("path", { class: "limited", d: area(rejected, most) }),
   );
 }
 

@@ -11,7 +11,7 @@ export function stores(model: Model): Section {
   const { card: element, head } = card("stores", "Stores", { half: true });
   head.append(h("p", {}, "latency of the last minute"));
   const list = h("div", { class: "stores" });
-  const empty = h("p", { class: "empty" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
+  const empty = h("p", { class: "empty quiet" }, "No store is in use yet. A store shows here as soon as a limiter uses it.");
   element.append(list, empty);
   return {
     element,
@@ -37,7 +37,7 @@ function storeEntry(): { row: Element; update(store: StoreInfo): void } {
         row,
         h(
           "header",
-          {},
+          { class: "row" },
           h("h3", {}, foreign(store.kind, "name")),
           h("span", { class: `state ${words.look}` }, words.text),
           h(
@@ -70,7 +70,7 @@ function factsOf(store: StoreInfo): Element | undefined {
           ...store.errors.flatMap((each, i) => [i === 0 ? "" : ", ", foreign(each.code), ` ${count(each.count)}`]),
         ),
   ].filter((fact) => fact !== undefined);
-  return facts.length === 0 ? undefined : h("ul", { class: "facts" }, ...facts.map((fact) => h("li", {}, fact)));
+  return facts.length === 0 ? undefined : h("ul", { class: "row small quiet" }, ...facts.map((fact) => h("li", {}, fact)));
 }
 
 const lowestMs = 0.001;
@@ -105,7 +105,7 @@ function latencyLine(figures: Latency): Element {
     ),
     h(
       "dl",
-      { class: "pairs" },
+      { class: "row pairs" },
       ...[...points, { name: "slowest", ms: figures.maxMs }].map(({ name, ms }) =>
         h("div", {}, h("dt", {}, name), h("dd", {}, latency(ms))),
       ),

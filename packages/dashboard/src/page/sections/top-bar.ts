@@ -22,14 +22,14 @@ export function topBar(model: Model): Section {
   });
   const element = h(
     "header",
-    { class: "bar" },
+    { class: "bar row" },
     h("div", { class: "brand" }, mark(), title),
     h(
       "nav",
       { "aria-label": "Parts of this page" },
       h(
         "ul",
-        {},
+        { class: "row" },
         ...[
           ["traffic", "Traffic"],
           ["rules", "Rules"],
@@ -41,7 +41,7 @@ export function topBar(model: Model): Section {
     ),
     h(
       "div",
-      { class: "end" },
+      { class: "end row" },
       connection,
       h("fieldset", { class: "choice" }, h("legend", { class: "hidden-text" }, "Show the last"), ...choices),
     ),

@@ -42,8 +42,8 @@ export function topKeys(model: Model, words: ListWords, lookUp: (key: TopKey) =>
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Key and rule"), h("th", { scope: "col", class: "number" }, words.unit))),
     body,
   );
-  const empty = h("p", { class: "empty" }, words.empty);
-  const note = h("p", { class: "note quiet" });
+  const empty = h("p", { class: "empty quiet" }, words.empty);
+  const note = h("p", { class: "small quiet" });
   element.append(h("div", { class: "scroll" }, table), empty, note);
   return {
     element,
@@ -89,7 +89,7 @@ function keyRow(key: TopKey, lookUp: (key: TopKey) => void): { row: Element; upd
     h(
       "th",
       { scope: "row" },
-      h("span", { class: "who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow)),
+      h("span", { class: "row who" }, button, h("span", { class: "quiet" }, foreign(key.rule), shadow)),
       h("span", { class: "share", "aria-hidden": "true" }, sure, unsure),
     ),
     h("td", { class: "number" }, figure),

@@ -54,11 +54,11 @@ export function traffic(model: Model): Section {
     layers: [{ fill: (theme) => theme.limitedTint, stroke: (theme) => theme.inkOf("limited"), width: 1.5, alwaysLined: true }],
   });
   const requestsTable = new FiguresTable("Requests by result");
-  const note = h("p", { class: "note quiet" }, "A request counts once under each rule that it meets.");
+  const note = h("p", { class: "small quiet" }, "A request counts once under each rule that it meets.");
   const requestsFigure = h("figure", { "aria-label": "Requests per second" }, requests.element);
   const shareFigure = h("figure", { "aria-label": "Share rejected" }, h("figcaption", {}, h("h3", {}, "Share rejected")), share.element);
-  const empty = h("p", { class: "empty" });
-  element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "foot" }, requestsTable.element, note));
+  const empty = h("p", { class: "empty quiet" });
+  element.append(empty, legend.element, requestsFigure, shareFigure, h("div", { class: "row foot" }, requestsTable.element, note));
 
   let shown: { readonly history?: History; readonly rule?: string | undefined } = {};
   return {
@@ -95,7 +95,7 @@ function ruleChoice(model: Model): { readonly element: HTMLElement; update(): vo
   select.addEventListener("change", () => model.choose({ rule: names[select.selectedIndex - 1] }));
   let names: readonly string[] = [];
   return {
-    element: h("div", { class: "end" }, h("label", { for: "traffic-rule" }, "Rule"), " ", select),
+    element: h("div", { class: "end row" }, h("label", { for: "traffic-rule" }, "Rule"), " ", select),
     update() {
       const now = [
         ...new Set([...(model.overview?.rules ?? []).map(({ name }) => name), ...(model.history?.rules ?? []).map(({ rule }) => rule)]),
@@ -168,7 +168,7 @@ function tableOf(history: History, rule: string | undefined, nowMs: number): { c
 
 /** The results with their patterns and figures. Results that have not occurred are left out. */
 class Legend {
-  readonly element: HTMLElement = h("ul", { class: "legend" });
+  readonly element: HTMLElement = h("ul", { class: "row legend" });
   readonly #items: readonly { readonly id: Result; readonly always: boolean; readonly item: HTMLElement; readonly value: HTMLElement }[];
 
   constructor() {

@@ -105,8 +105,12 @@ function makeLegend(): HTMLElement {
   };
   return h(
     "div",
-    { class: "key-to-marks" },
-    h("ul", {}, ...Object.entries(marks).map(([mark, text]) => h("li", {}, h("span", { class: `mark ${mark}` }), text))),
+    { class: "key-to-marks small quiet" },
+    h(
+      "ul",
+      { class: "row legend" },
+      ...Object.entries(marks).map(([mark, text]) => h("li", {}, h("span", { class: `mark ${mark}` }), text)),
+    ),
     h("p", {}, "Click on a lane to send a request at that moment. Drag to move the clock."),
   );
 }

@@ -95,7 +95,7 @@ export class LimitsChart {
     const part = (x1: number, x2: number, name: string): SVGElement[] =>
       x2 - x1 < 0.5 ? [] : [svg("rect", { class: name, x: x1, y, width: x2 - x1, height: barHeight })];
     const inset = to - from > 4 ? 1 : 0;
-    return [...part(from + inset, Math.min(line, to - inset), "fits"), ...part(Math.max(line, from + inset), to - inset, "touched")];
+    return [...part(from + inset, Math.min(line, to - inset), "allowed"), ...part(Math.max(line, from + inset), to - inset, "limited")];
   }
 
   /** One client must be seen beside thousands, so the axis is logarithmic, and a bar of one client has a height. */

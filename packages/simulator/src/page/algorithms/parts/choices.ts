@@ -45,7 +45,7 @@ export function makeChoices(onChange: (change: Partial<Settings>) => void): Choi
     "form",
     { class: "choices" },
     h("fieldset", { class: "choice" }, h("legend", { class: "hidden-text" }, "Requests"), ...radios.map(({ label }) => label)),
-    h("div", { class: "shared" }, h("label", {}, "Limit ", limit), h("label", {}, "in ", window), seedLabel, clear),
+    h("div", { class: "row shared" }, h("label", {}, "Limit ", limit), h("label", {}, "in ", window), seedLabel, clear),
     error,
     text,
   );

@@ -32,7 +32,7 @@ export function makeTransport(actions: TransportActions): Transport {
   );
   const send = h("button", { type: "button", class: "send" }, "Send");
   const speed = h("select", { "aria-label": "Speed" });
-  const time = h("span", { class: "time" });
+  const time = h("span", { class: "time quiet" });
   const marks = svg("svg", { class: "marks", "aria-hidden": "true" });
   const ruler = h(
     "div",
@@ -54,7 +54,7 @@ export function makeTransport(actions: TransportActions): Transport {
   const element = h(
     "div",
     { class: "transport" },
-    h("div", { class: "buttons" }, play, restart, send, h("label", { class: "speed" }, speed), time),
+    h("div", { class: "row buttons" }, play, restart, send, h("label", { class: "speed" }, speed), time),
     ruler,
   );
   let scale: Scale | undefined;

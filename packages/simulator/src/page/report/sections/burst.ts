@@ -65,14 +65,14 @@ function content(burst: Burst): HTMLElement[] {
   const most = Math.max(1, ...Array.from({ length: steps }, (_, i) => Math.max(...verdicts.map((each) => sumAt(each, i)))));
   const lead = h(
     "p",
-    { class: "lead" },
+    { class: "lead quiet" },
     "The busiest moment of ",
     foreign(client, "key"),
     `: ${plural(requests, "request")} in ${duration(steps * stepMs)} from ${momentOf(startMs)} UTC. All algorithms have the rule's limit and rate; each decides as if it were alone.`,
   );
   const legend = h(
     "ul",
-    { class: "legend" },
+    { class: "row legend" },
     h("li", {}, h("span", { class: "swatch allowed" }), "allowed, above the line"),
     ...(verdicts.some(({ longestDelayMs }) => longestDelayMs > 0)
       ? [h("li", {}, h("span", { class: "swatch delayed" }), "allowed after a wait")]
@@ -117,7 +117,7 @@ function row(verdict: Verdict, steps: number, most: number): HTMLElement {
       h("small", {}, numbers),
     ),
     h("div", { class: "strip" }, strip),
-    h("p", { class: "verdict" }, h("b", {}, count(passed)), " allowed, ", h("b", {}, count(stopped)), ` limited${wait}`),
+    h("p", { class: "verdict quiet" }, h("b", {}, count(passed)), " allowed, ", h("b", {}, count(stopped)), ` limited${wait}`),
   );
 }
 

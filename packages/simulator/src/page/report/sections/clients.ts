@@ -15,7 +15,7 @@ export function clientsSection(choice: Choice): HTMLElement {
   const whole = section(
     "clients",
     "Heaviest clients",
-    h("p", { class: "lead" }, "Those with the most requests, and those that the rule as it is limited most."),
+    h("p", { class: "lead quiet" }, "Those with the most requests, and those that the rule as it is limited most."),
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of clients" },
@@ -36,8 +36,8 @@ export function clientsSection(choice: Choice): HTMLElement {
 function row({ name, requests, limited, peak, longestLockoutMs }: ReportClient, most: number): HTMLElement {
   const bar = svg("svg", { class: "part-of", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
   bar.append(
-    svg("rect", { class: "fits", width: (100 * requests) / most, height: 8 }),
-    svg("rect", { class: "touched", width: (100 * limited) / most, height: 8 }),
+    svg("rect", { class: "allowed", width: (100 * requests) / most, height: 8 }),
+    svg("rect", { class: "limited", width: (100 * limited) / most, height: 8 }),
   );
   const number = (text: string): HTMLElement => h("td", { class: "number" }, text);
   return h(

@@ -17,27 +17,27 @@ export function limitsSection(choice: Choice): HTMLElement {
   const clients = h("b");
   const clientShare = h("span");
   const limit = h("p", { class: "limit" });
-  const change = h("p", { class: "change" });
+  const change = h("p", { class: "change quiet" });
   const code = h("code");
-  const jumps = h("p", { class: "jumps" });
+  const jumps = h("p", { class: "row jumps quiet" });
   const readout = h(
     "div",
     { class: "readout" },
     limit,
-    h("p", { class: "touches" }, requests, requestShare),
-    h("p", { class: "touches" }, clients, clientShare),
+    h("p", { class: "touches quiet" }, requests, requestShare),
+    h("p", { class: "touches quiet" }, clients, clientShare),
     change,
     h("p", { class: "snippet" }, code),
     jumps,
   );
-  const empty = h("p", { class: "empty" });
+  const empty = h("p", { class: "empty quiet" });
   const body = h("div", { class: "limits" }, plot, readout);
   const whole = section(
     "limits",
     "Try another limit",
     h(
       "p",
-      { class: "lead" },
+      { class: "lead quiet" },
       "Drag the line. Clients to the right of it would be limited. Each limit was replayed on the whole log, so the numbers are exact; the line stops at limits that were tried. ",
       h("span", { class: "keys" }, "The arrow keys move it, too."),
     ),

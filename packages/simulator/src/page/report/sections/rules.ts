@@ -14,7 +14,7 @@ export function rulesSection(choice: Choice): HTMLElement | undefined {
   return section(
     "rules",
     heading,
-    h("p", { class: "lead" }, "Choose one: what stands below is about it."),
+    h("p", { class: "lead quiet" }, "Choose one: what stands below is about it."),
     h("div", { class: "rules", role: "radiogroup", "aria-labelledby": "rules-heading" }, ...rows),
   );
 }
@@ -25,7 +25,7 @@ function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLEle
   const share = rule.limited / Math.max(1, rule.requests) / most;
   const bar = svg("svg", { class: "share", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" });
   bar.append(svg("rect", { class: "track", width: 100, height: 6 }));
-  if (rule.limited > 0) bar.append(svg("rect", { class: "part", width: Math.max(1, 100 * share), height: 6 }));
+  if (rule.limited > 0) bar.append(svg("rect", { class: "limited", width: Math.max(1, 100 * share), height: 6 }));
   const word = rule.mode === "shadow" && choice.data.task === "rules" ? h("span", { class: "tag" }, "shadow") : undefined;
   const isTrial = choice.data.task === "compare";
   const name = isTrial ? rule.numbers : rule.name;
@@ -34,13 +34,13 @@ function row(choice: Choice, rule: ReportRule, i: number, most: number): HTMLEle
     { class: "rule" },
     input,
     h("span", { class: "name" }, foreign(name), word, h("small", {}, isTrial ? rule.algorithm : `${rule.numbers}, ${rule.algorithm}`)),
-    h("span", { class: "fact" }, h("b", {}, count(rule.limited)), ` requests limited (${percent(rule.limited, rule.requests)})`, bar),
+    h("span", { class: "quiet" }, h("b", {}, count(rule.limited)), ` requests limited (${percent(rule.limited, rule.requests)})`, bar),
     h(
       "span",
-      { class: "fact" },
+      { class: "quiet" },
       h("b", {}, count(rule.clientsLimited)),
       ` clients ever limited (${percent(rule.clientsLimited, rule.clients)})`,
     ),
-    h("span", { class: "fact" }, h("b", {}, rule.limited === 0 ? "none" : duration(rule.longestLockoutMs)), " longest lock-out"),
+    h("span", { class: "quiet" }, h("b", {}, rule.limited === 0 ? "none" : duration(rule.longestLockoutMs)), " longest lock-out"),
   );
 }

@@ -7,6 +7,11 @@ export function section(id: string, heading: string, ...children: readonly (Node
 
 /** A figure with a word about it. */
 export function figure(label: string, value: string, more = ""): HTMLElement {
-  const text = more === "" ? undefined : h("span", { class: "more" }, more);
-  return h("div", { class: "figure" }, h("dt", {}, label), h("dd", {}, h("span", { class: "value" }, value), text));
+  const text = more === "" ? undefined : h("span", { class: "quiet" }, more);
+  return h(
+    "div",
+    { class: "figure" },
+    h("dt", { class: "small quiet" }, label),
+    h("dd", { class: "row" }, h("span", { class: "value" }, value), text),
+  );
 }

@@ -39,7 +39,7 @@ export function summary(data: ReportData): HTMLElement {
     { class: "summary" },
     h("p", { class: "brand" }, "Floodgate", h("span", {}, firstMs === undefined ? "" : `a replay of ${dayOf(firstMs)}`)),
     h("h1", {}, sentence(data)),
-    h("p", { class: "period" }, period),
+    h("p", { class: "quiet" }, period),
     h("dl", { class: "figures" }, ...figures),
   );
 }

@@ -9,7 +9,7 @@ import { section } from "./section.js";
 /** Requests over time, and those that the chosen limit limits. */
 export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Timeline): HTMLElement {
   let limited: number[] = [];
-  const readout = h("p", { class: "pointed" });
+  const readout = h("p", { class: "pointed quiet" });
   const legendLimited = h("span");
   const moment = (interval: number): string => `${spanOf(startMs + interval * stepMs, startMs + (interval + 1) * stepMs, stepMs)} UTC`;
   const readOut = (interval: number | undefined): void => {
@@ -58,7 +58,7 @@ export function trafficSection(choice: Choice, { startMs, stepMs, requests }: Ti
     "Requests over time",
     h(
       "ul",
-      { class: "legend" },
+      { class: "row legend" },
       h("li", {}, h("span", { class: "swatch allowed" }), "all requests"),
       h("li", {}, h("span", { class: "swatch limited" }), legendLimited),
     ),
