@@ -25,7 +25,6 @@ export class Figures {
     this.#last = this.#own();
   }
 
-  /** What was read last. */
   get last(): Reports {
     return this.#last;
   }

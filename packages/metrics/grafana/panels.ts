@@ -3,7 +3,6 @@
 /** Grafana's names of units: a rate, a share of 1, seconds, a plain number. */
 export type Unit = "reqps" | "ops" | "percentunit" | "s" | "short";
 
-/** A panel without its place. */
 export interface Panel {
   readonly type: string;
   readonly title: string;
@@ -12,12 +11,10 @@ export interface Panel {
   readonly [field: string]: unknown;
 }
 
-/** From this value on, the number has this colour. */
 export type Threshold = readonly [from: number, color: "yellow" | "orange" | "red" | "blue"];
 
 interface Common {
   readonly title: string;
-  /** What it shows, and what to do. */
   readonly description: string;
   readonly unit: Unit;
 }
@@ -65,7 +62,6 @@ export function stat(panel: Common & { query: string; thresholds?: readonly Thre
   };
 }
 
-/** Lines over time. */
 export function lines(
   panel: Common & {
     /** By legend, which names the series by its labels: `{{rule}}`. */
@@ -122,7 +118,6 @@ export interface Column {
   readonly query: string;
 }
 
-/** A table with a row for each value of a label. */
 export function table(panel: Omit<Common, "unit"> & { label: string; columns: readonly Column[] }): Panel {
   const { title, description, label, columns } = panel;
   const valueColumn = (i: number): string => `Value #${refId(i)}`;
@@ -158,7 +153,6 @@ export function table(panel: Omit<Common, "unit"> & { label: string; columns: re
   };
 }
 
-/** Text in Markdown. */
 export function text(panel: { title: string; content: string; width?: number; height?: number }): Panel {
   const { title, content, width = 8, height = 8 } = panel;
   return { type: "text", title, width, height, options: { mode: "markdown", content } };

@@ -8,7 +8,6 @@ type Labels = Readonly<Partial<Record<AttributeName, string>>>;
 /** Results of requests that a rule decided. The others are exempt, or skipped for lack of a key. */
 export const decided: Labels = { result: "allowed|delayed|limited|shadow-limited|degraded|missing-key" };
 
-/** Results of requests that a rule rejected. */
 export const rejected: Labels = { result: "limited|missing-key" };
 
 /** Results of requests that a rule counted and let through. */
@@ -39,7 +38,6 @@ export function now(id: InstrumentId, labels: Labels = {}, by: readonly string[]
   return sum(series(id, labels), by);
 }
 
-/** A percentile of a histogram. */
 export function percentile(share: number, id: InstrumentId, labels: Labels = {}): string {
   return `histogram_quantile(${share}, ${sum(`rate(${series(id, labels, "_bucket")}[$__rate_interval])`, ["le"])})`;
 }
@@ -49,7 +47,6 @@ export function percentiles(id: InstrumentId, labels: Labels = {}): Record<strin
   return Object.fromEntries([0.5, 0.95, 0.99].map((part) => [`${part * 100} % are below`, percentile(part, id, labels)]));
 }
 
-/** The mean of a histogram. */
 export function mean(id: InstrumentId, labels: Labels = {}): string {
   const [total, count] = (["_sum", "_count"] as const).map((suffix) => sum(`rate(${series(id, labels, suffix)}[$__rate_interval])`, []));
   return `${total} / (${count} > 0)`;

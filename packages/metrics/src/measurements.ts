@@ -56,12 +56,10 @@ export class Measurements {
     for (const result of ["accepted", "refused"]) this.#counters.rulesReloads.with(result);
   }
 
-  /** The totals of a counter so far. */
   totals(id: CounterId): Iterable<Total> {
     return this.#counters[id].all();
   }
 
-  /** The name under which a rule is measured. */
   ruleOf(name: string): string {
     return this.#rules.get(name).name;
   }

@@ -2,7 +2,6 @@ import { inventory } from "@floodgate/core/rules";
 import { instruments, type NowId } from "./instruments.js";
 import { type Attributes, attributesOf } from "./series.js";
 
-/** A number now. */
 export interface Reading {
   readonly attributes: Attributes;
   readonly value: number;

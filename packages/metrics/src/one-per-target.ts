@@ -1,4 +1,3 @@
-/** An exporter that runs. */
 export interface Running {
   stop(): void;
 }

@@ -30,7 +30,6 @@ function build<E extends Element>(element: E, attributes: Attributes | undefined
   return element;
 }
 
-/** Replaces what an element holds. */
 export function fill(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren(
     ...children.filter((child) => child !== undefined).map((child) => (child instanceof Node ? child : String(child))),

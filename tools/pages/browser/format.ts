@@ -61,7 +61,6 @@ export function duration(ms: number | null): string {
 const clockTime = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const dayAndTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
-/** A time of an axis of local time. */
 export function axisTime(ms: number, stepMs: number): string {
   return stepMs % 60_000 === 0 ? clockTime.format(ms).slice(0, 5) : clockTime.format(ms);
 }

@@ -6,7 +6,6 @@ export interface Theme {
   readonly surface: string;
   /** Below a line of `limited`. */
   readonly limitedTint: string;
-  /** The colour of a result, with its pattern. */
   fillOf(result: string): string | CanvasPattern;
   inkOf(result: string): string;
 }

@@ -3,7 +3,6 @@ import { join } from "node:path";
 export interface Page {
   /** The folder with `page.html`, `page.css` and `main.ts`. */
   readonly source: string;
-  /** The file that is written. */
   readonly file: string;
 }
 
@@ -11,7 +10,6 @@ const root = join(__dirname, "../../..");
 const simulator = join(root, "packages/simulator");
 const dashboard = join(root, "packages/dashboard");
 
-/** All pages that are bundled. */
 export const pages: {
   /** Written by each build, and published with the package. */
   readonly built: readonly Page[];

@@ -59,7 +59,6 @@ function hasGone(request: IncomingMessage, output: Output): boolean {
   return output.destroyed || (request as { readonly stream?: { readonly destroyed?: boolean } }).stream?.destroyed === true;
 }
 
-/** Sends an answer. */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Answer): void {
   if (response.headersSent || response.writableEnded) return;
   response.statusCode = status;

@@ -8,7 +8,6 @@ import type { StoreCounts } from "./store-counts.js";
 
 /** Rules with counts of their own. A rule takes up to 52 kB of history. */
 export const mostRules = 200;
-/** The counts of all further rules. */
 export const otherRules = "(other rules)";
 
 /** In seconds. A clock that steps back further was wrong before, or is now: all history begins again. */
@@ -35,7 +34,6 @@ export class Collector {
   #ended: EndedSecond[] = [];
   requests: RecentKeys;
   rejections: RecentKeys;
-  /** By the name of a rule: the store that it counts in. */
   #storeOf: (rule: string | undefined) => StoreCounts;
 
   constructor(clock: () => number, storeOf: (rule: string | undefined) => StoreCounts) {
@@ -47,7 +45,6 @@ export class Collector {
     this.rejections = new RecentKeys(this.sinceMs);
   }
 
-  /** Counts an event. */
   readonly listen = (event: FloodgateEvent): void => {
     switch (event.type) {
       case "allowed":

@@ -1,6 +1,5 @@
 import type { Range } from "../contract.js";
 
-/** How finely each range is counted. */
 export const ranges: Readonly<Record<Range, { readonly stepMs: number; readonly points: number }>> = {
   minute: { stepMs: 1000, points: 60 },
   hour: { stepMs: 10_000, points: 360 },

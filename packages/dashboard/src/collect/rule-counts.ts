@@ -25,12 +25,10 @@ export class RuleCounts {
     this.#touched = true;
   }
 
-  /** Decisions in the second that runs. */
   get inSecond(): number {
     return this.#touched ? this.#second.reduce((sum, count) => sum + count, 0) : 0;
   }
 
-  /** Rejections in the second that runs. */
   get limitedInSecond(): number {
     return this.#touched ? rejectedIndexes.reduce((sum, index) => sum + (this.#second[index] as number), 0) : 0;
   }
@@ -78,7 +76,6 @@ function ringOf(range: Range): Ring {
   return new Ring(ranges[range].points + mostExtra);
 }
 
-/** The sum, result by result. */
 export function addCounts(a: Counts, b: Counts): Counts {
   const sum: Record<string, number> = {};
   for (const result of results) {
@@ -88,5 +85,4 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
-/** Results of requests that were rejected. */
 const rejectedIndexes = (["limited", "missing-key"] satisfies Result[]).map((result) => results.indexOf(result));

@@ -8,9 +8,7 @@ export interface Counter {
 
 /** What is left of a sketch when it is sent or merged. */
 export interface Summary {
-  /** The most counters that the sketch can have. */
   readonly counters: number;
-  /** All that was counted. */
   readonly total: number;
   /** Largest first. */
   readonly keys: readonly Counter[];
@@ -21,7 +19,6 @@ interface Slot {
   key: string;
   count: number;
   error: number;
-  /** Its place in the heap. */
   at: number;
 }
 

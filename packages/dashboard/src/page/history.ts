@@ -7,7 +7,6 @@ export type Chosen = string | undefined;
 const chosenOf = (history: History, rule: Chosen): readonly RuleHistory[] =>
   rule === undefined ? history.rules : history.rules.filter((each) => each.rule === rule);
 
-/** Requests of each step with this result. */
 export function seriesOf(history: History, result: Result, rule?: Chosen): number[] {
   const sum = new Array<number>(history.points).fill(0);
   for (const { series } of chosenOf(history, rule)) {

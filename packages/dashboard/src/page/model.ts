@@ -52,12 +52,10 @@ export class Model {
     });
   }
 
-  /** The history of the chosen range. */
   get history(): History | undefined {
     return this[this.range];
   }
 
-  /** The server's time. */
   now(): number {
     return Date.now() + this.#aheadMs;
   }

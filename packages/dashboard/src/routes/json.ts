@@ -8,7 +8,6 @@ export function jsonAnswer(value: unknown, status = 200): Answer {
   return { status, headers, body: JSON.stringify(value) };
 }
 
-/** A refusal. */
 export class Refusal extends Error {
   readonly #status: number;
   readonly #code: string;

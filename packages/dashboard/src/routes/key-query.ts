@@ -20,7 +20,6 @@ export function keyQuery({ key, id, rule }: Record<string, unknown>): KeyQueryPa
   return { key: key as KeyQueryParts["key"], id: id as string | undefined, rule: rule as string | undefined };
 }
 
-/** The longest block. */
 const mostMs = 366 * 86_400_000;
 
 /** @throws Refusal */

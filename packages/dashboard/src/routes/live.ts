@@ -56,7 +56,6 @@ export class Live {
     return { status: 200, headers: [...headersFor("text/event-stream; charset=utf-8"), ["X-Accel-Buffering", "no"]], body };
   }
 
-  /** Sends what has changed, with one tick for each second that has ended. */
   tick(ended: readonly EndedSecond[], overview: Overview): void {
     const nowMs = this.#clock();
     for (const stream of this.#streams) {

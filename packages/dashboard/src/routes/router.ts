@@ -5,7 +5,6 @@ import { jsonAnswer, Refusal } from "./json.js";
 import { pageAnswer } from "./page.js";
 import type { Answer, View } from "./view.js";
 
-/** What the routes answer from. */
 export interface Data {
   readonly title: string;
   overview(): unknown;

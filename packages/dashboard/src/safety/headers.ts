@@ -1,6 +1,5 @@
 type Headers = readonly (readonly [name: string, value: string])[];
 
-/** For every answer. */
 const always: Headers = [
   ["Cache-Control", "no-store, no-transform"],
   ["X-Content-Type-Options", "nosniff"],

@@ -9,7 +9,6 @@ import { mergeHistories } from "./merge.js";
 import { receivedHistory, receivedReport } from "./received.js";
 import type { Send } from "./redis.js";
 
-/** Counters that are published of each sketch. */
 const publishedCounters = 128;
 
 /** A process that has not published for this long has gone. */
@@ -44,7 +43,6 @@ export class Share {
   readonly #send: Send;
   readonly #prefix: string;
   readonly #secret = randomBytes(32).toString("base64url");
-  /** The step of each range that was published last. */
   readonly #published = new Map<Range, number>();
   #publishing = false;
   #closed = false;

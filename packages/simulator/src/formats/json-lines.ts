@@ -101,7 +101,6 @@ function pathOf(name: string): Path {
   return name.includes(".") ? [name, ...name.split(".")] : [name];
 }
 
-/** The value at a path: a key that has dots in it, or keys in keys. */
 function valueAt(line: unknown, path: Path): unknown {
   const whole = own(line, path[0] as string);
   if (whole !== undefined || path.length === 1) return whole;
@@ -139,7 +138,6 @@ class AnyField {
   }
 }
 
-/** A property by a name in any case. */
 function caseless(value: unknown, lowerCaseName: string): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const name of Object.keys(value)) {

@@ -1,4 +1,3 @@
-/** The method and the target of a request line. */
 export interface RequestLine {
   readonly method: string;
   readonly target: string;

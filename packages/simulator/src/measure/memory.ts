@@ -10,7 +10,6 @@ export interface MemoryNeed {
 /** Bytes of a key in the memory store, without the numbers of its state, 8 each; and of a key in Redis. */
 const bytesOfKey = 108;
 const bytesOfRedisKey = 120;
-/** Bytes of an entry of a log in Redis. */
 const bytesOfRedisEntry = 14;
 
 /** @param entries how many entries the log of a key has, if the policy is a log. */

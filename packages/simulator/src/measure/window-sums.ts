@@ -24,7 +24,6 @@ export class WindowSums {
   readonly #marks: readonly number[];
   /** The longest windows first. */
   readonly #windows: readonly Windows[];
-  /** For each client, its sums. */
   #sums: Float64Array;
   /** For each client, the position of its newest instant. Positions count on forever; the ring's size is a power of two. */
   #newest: Float64Array = new Float64Array(64);
@@ -116,7 +115,6 @@ class Ring {
     this.marked[at] = marks;
   }
 
-  /** Adds units to an entry if it is of this client, instant and marks. */
   addTo(position: number, client: number, timeMs: number, units: number, marks: number): boolean {
     const at = position & (this.size - 1);
     if (this.clients[at] !== client || this.times[at] !== timeMs || this.marked[at] !== marks) return false;

@@ -77,14 +77,12 @@ export class ReorderBuffer {
     return this.#held > this.#size || (this.#characters > mostCharacters && this.#held > 1);
   }
 
-  /** Removes all requests, in order. */
   takeAll(): LogRequest[] {
     const taken: LogRequest[] = [];
     for (let next = this.take(); next !== undefined; next = this.take()) taken.push(next);
     return taken;
   }
 
-  /** Removes the earliest request. */
   take(): LogRequest | undefined {
     if (this.#held === 0) return undefined;
     const rows = this.#size + 1;

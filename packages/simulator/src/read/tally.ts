@@ -1,6 +1,5 @@
 import type { Skip } from "../formats/log-format.js";
 
-/** What was read, and what was not. */
 export class Tally {
   /** `requests`, and all kinds of skipped ones. */
   lines = 0;
@@ -12,7 +11,6 @@ export class Tally {
   latestMs = 0;
   firstMs: number = Number.POSITIVE_INFINITY;
   lastMs: number = Number.NEGATIVE_INFINITY;
-  /** The format of each log. */
   readonly formats: Map<string, string> = new Map();
   /** What was wrong with a log as a whole, in words. */
   readonly problems: string[] = [];

@@ -1,7 +1,6 @@
 import { ipKey } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 
-/** The longest host name. */
 const longestName = 255;
 /** How many texts are remembered before all are forgotten. */
 const remembered = 1 << 17;

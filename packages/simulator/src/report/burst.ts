@@ -6,7 +6,6 @@ import { algorithmNames, isWindow, optionsFor, optionsOf, policyOrNone } from ".
 
 /** How many intervals a burst is shown in. */
 const steps = 150;
-/** The most requests that are listed one by one. */
 const mostListed = 400;
 
 /** Decides the requests of one client around its busiest moment by all algorithms, with the numbers of one policy. */

@@ -139,7 +139,6 @@ export function withoutLimits(set: RuleSet, surveyed: readonly SurveyedRule[]): 
   return { ...set, rules: set.rules.map((rule, i) => ({ ...withoutLimit(rule, (surveyed[i] as SurveyedRule).policy), mode: "shadow" })) };
 }
 
-/** A rule that limits none. */
 export function withoutLimit(rule: PlainRule, policy: Policy): PlainRule {
   const { limit: _limit, window: _window, plans: _plans, ban: _ban, settle: _settle, ...rest } = rule;
   return { ...rest, policy: measuring(policy) };

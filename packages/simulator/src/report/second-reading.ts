@@ -69,7 +69,6 @@ export async function secondReading(
   return replay.clients;
 }
 
-/** The worlds of all rules. */
 class Worlds {
   readonly #tried: readonly Tried[];
   readonly #replay: Replay;

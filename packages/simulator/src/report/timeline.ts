@@ -1,7 +1,6 @@
 /** Lengths of intervals in milliseconds. Each divides the next one, so that two intervals become one without error. */
 const steps = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 10_800_000, 21_600_000, 86_400_000, 604_800_000];
 
-/** The most intervals that a timeline has. */
 export const mostIntervals = 360;
 
 /** Counts over time in a bounded number of intervals: they become longer when there would be too many. Times never go back. */

@@ -75,7 +75,6 @@ function matchText(match: string): string {
   return `{ ${words.join(", ")} }`;
 }
 
-/** What the numbers of a policy rest on. */
 function numbersText({ algorithm, options, need }: SuggestedRule, window: string): string[] {
   const limit = Math.max(1, need.value);
   const all = need.above === 0 ? "all clients" : `all but ${number(need.above)} of the clients`;

@@ -13,10 +13,8 @@ const lengths = [
 
 interface Acting {
   readonly name: KeyName;
-  /** The key as it may be shown. */
   readonly shown: string;
   readonly rule: string;
-  /** Does it and shows what came of it. */
   readonly act: (done: string, action: () => Promise<unknown>) => Promise<void>;
 }
 

@@ -85,7 +85,6 @@ export function bursts(model: Model): Section {
   };
 }
 
-/** The minutes of the range, with a burst or without. */
 function minutesOf(history: History): { readonly startMs: number; readonly burst: Burst | undefined }[] {
   const byMinute = new Map(history.bursts.map((burst) => [burst.minuteMs, burst]));
   const first = Math.floor(history.startMs / 60_000);

@@ -54,12 +54,10 @@ export class LimitsChart {
     );
   }
 
-  /** The position of a limit. */
   at(limit: number): number {
     return this.#x(limit);
   }
 
-  /** The number of the limit that is nearest to a position. */
   nearest(position: number): number {
     const points = this.#grid?.points ?? [];
     let best = 0;

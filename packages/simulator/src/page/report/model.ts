@@ -67,7 +67,6 @@ export function policyText({ policy, option }: Grid, limit: number): string {
   return `policy: { ${words.map(([name, value]) => `${name}: ${value}`).join(", ")} }`;
 }
 
-/** A policy's numbers with another limit, in words. */
 export function limitText({ policy, option }: Grid, limit: number): string {
   const figure = limit.toLocaleString("en");
   if (option === "limit") return `${figure} per ${policy["window"]}`;

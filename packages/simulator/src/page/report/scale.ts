@@ -1,7 +1,6 @@
 /** Positions on a logarithmic axis. */
 export interface LogScale {
   (value: number): number;
-  /** The value at a position. */
   at(position: number): number;
   readonly least: number;
   readonly most: number;

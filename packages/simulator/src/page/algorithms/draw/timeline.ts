@@ -2,7 +2,6 @@ import { formatDuration } from "@floodgate/core/rules";
 import { count, svg } from "@floodgate/pages/dom";
 import type { Run } from "../model/run.js";
 
-/** What all timelines share. */
 export interface Scale {
   readonly startMs: number;
   readonly spanMs: number;
@@ -98,7 +97,6 @@ function drawBusiest(run: Run, { windowMs, limit }: Scale, width: number, x: (ms
   ];
 }
 
-/** The time, and a stroke for each request. */
 export function drawRuler(times: readonly number[], { startMs, spanMs }: Scale, width: number): SVGElement[] {
   const stepMs = stepFor(spanMs, width);
   const ticks = Array.from({ length: Math.floor(spanMs / stepMs) + 1 }, (_, i) => i * stepMs).flatMap((ms) => {

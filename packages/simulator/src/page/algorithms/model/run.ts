@@ -13,10 +13,8 @@ export interface Counts {
   readonly mostAtMs: number;
 }
 
-/** The state of a policy at one moment. */
 export interface Moment {
   readonly view: StateView;
-  /** What a request would get. */
   readonly decision: Decision;
 }
 

@@ -11,7 +11,6 @@ export interface Settings {
   /** The limit and the window that all policies have at first. */
   readonly limit: number;
   readonly windowMs: number;
-  /** For random requests. */
   readonly seed: number;
   /** Policies that the person has edited, by the names of their lanes. */
   readonly edited: Readonly<Record<string, Policy>>;
@@ -28,7 +27,6 @@ const longestWindowMs = 86_400_000;
 const mostSubWindows = 1000;
 const mostSeed = 2 ** 32 - 1;
 
-/** The policies of all lanes. */
 export function policiesOf({ limit, windowMs, edited }: Settings): Readonly<Record<string, Policy>> {
   return { ...policiesFor(limit, windowMs), ...edited };
 }

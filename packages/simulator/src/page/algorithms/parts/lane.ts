@@ -14,11 +14,8 @@ export interface Lane {
   /** Takes a click or a drag. */
   readonly timeline: HTMLElement;
   setPolicy(policy: Policy): void;
-  /** Decides all requests again. */
   setRequests(times: readonly number[], scale: Scale): void;
-  /** Draws what does not move. */
   draw(): void;
-  /** Shows the state at a moment. */
   show(atMs: number): void;
 }
 

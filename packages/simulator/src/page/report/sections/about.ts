@@ -14,7 +14,6 @@ export function notesSection({ notes }: ReportData): HTMLElement | undefined {
   );
 }
 
-/** What was read, and how this page was made. */
 export function about({ logs, formats, lines, requests, skipped, madeAtMs, command }: ReportData): HTMLElement {
   const more = logs.length > 5 ? ` and ${count(logs.length - 5)} more` : "";
   const facts: [string, Node | string][] = [

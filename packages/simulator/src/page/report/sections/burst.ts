@@ -121,7 +121,6 @@ function row(verdict: Verdict, steps: number, most: number): HTMLElement {
   );
 }
 
-/** One path for all bars of a kind. */
 function bars(counts: readonly number[], place: (value: number, step: number) => [y: number, height: number]): string {
   return counts
     .map((value, step) => {

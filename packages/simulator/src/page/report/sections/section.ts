@@ -1,11 +1,9 @@
 import { h } from "@floodgate/pages/dom";
 
-/** A card with a heading. */
 export function section(id: string, heading: string, ...children: readonly (Node | undefined)[]): HTMLElement {
   return h("section", { class: "card", id, "aria-labelledby": `${id}-heading` }, h("h2", { id: `${id}-heading` }, heading), ...children);
 }
 
-/** A figure with a word about it. */
 export function figure(label: string, value: string, more = ""): HTMLElement {
   const text = more === "" ? undefined : h("span", { class: "quiet" }, more);
   return h(
