@@ -35,6 +35,7 @@ export {
   blocksOf,
   isBlocked,
   liftBanIn,
+  outlastsMs,
 } from "./decide/blocks.js";
 
 // Inspection

@@ -1,2 +1,2 @@
 export { type MemoryStoreOptions, memoryStore } from "./memory-store.js";
-export type { MemoryStore } from "./slab-store.js";
+export type { MemoryStore } from "./table-store.js";

@@ -1,253 +1,289 @@
-import type { Limit } from "@floodgate/core/store";
-import { type Kind, Kinds } from "./kinds.js";
-import { nowhere } from "./min-heap.js";
-import { field, Slots } from "./slots.js";
-import { blocked, UseLists } from "./use-lists.js";
+import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
+import { type Keyspace, Keyspaces } from "./keyspaces.js";
+import { type Page, pageBits, pageMask, Slots, use } from "./slots.js";
+import { classOf, UseLists } from "./use-lists.js";
 
-/** How many keys a full table looks at again for each new key. Use declines by itself, so all keys are looked at in turn. */
-const refreshed = 2;
-/** The most looks that each step of an eviction takes. */
+/** How many keys a full table looks at again for each new key, one after the other. Use declines by itself, and nobody tells. */
+export const inTurn = 3;
+/** How many more if all keys are listed as blocked. */
+const moreInTurn = 4;
+/** The most looks, or keyspaces, of each other step of an eviction. */
 const looks = 8;
-
-/** How much of its limit a key has used, as a class, and when its state ends. */
-export interface Use {
-  use: number;
-  resetAtMs: number;
-}
-
-/** The use of the key that has this slot, or undefined if there is nothing to remember. */
-export type Assess = (kind: Kind, slot: number) => Use | undefined;
-
-/** Called for each evicted key; `live` unless the key had expired. */
-export type Drop = (kind: Kind, key: string, live: boolean) => void;
+/** A key that can pass is listed by what it had used at most so many classes ago: a quarter of its limit. */
+const slack = 64;
 
 /**
- * At most `maxKeys` keys and their states. A full table evicts in constant time, in this order: keys whose state
- * has ended; keys that are not blocked, by use, the least first; blocked keys, nearest reset first.
+ * At most `maxKeys` keys and their states. A full table evicts in constant time: keys whose state has ended, as they are found; keys that
+ * are not blocked, by use, about the least first; blocked keys, the nearest reset first.
  *
- * A key takes part in that order only once it is placed. So what a request has added or withdrawn cannot be evicted
- * before it is placed again, at the end of the request.
+ * A key takes part in that order only once it is placed. So what a request has added or withdrawn cannot be evicted before it is placed
+ * again, at the end of the request.
  */
 export class KeyTable {
   readonly #maxKeys: number;
-  readonly #assess: Assess;
-  readonly #drop: Drop;
-  /** The keys' numbers and states. */
-  readonly slots: Slots;
-  readonly #kinds: Kinds;
-  readonly #lists: UseLists;
+  readonly #onEvicted: (name: string, key: string) => void;
+  readonly slots: Slots = new Slots();
+  readonly keyspaces: Keyspaces;
+  readonly #lists: UseLists = new UseLists(this.slots);
   /** The next slot to look at again. */
   #hand = 0;
+  /** The next keyspace to look at again. */
+  #turn = 0;
+  /** The keyspace that had to give up a blocked key last. */
+  #largest: Keyspace | undefined;
   /** States made so far, modulo 2^32. */
   #states = 0;
+  /** What `#assess` found. */
+  #use = 0;
+  #resetAtMs = 0;
 
-  constructor(maxKeys: number, assess: Assess, drop: Drop) {
+  /** `onEvicted` is called for each evicted key that had not ended. */
+  constructor(maxKeys: number, onEvicted: (name: string, key: string) => void) {
     this.#maxKeys = maxKeys;
-    this.#assess = assess;
-    this.#drop = drop;
-    this.slots = new Slots(maxKeys);
-    this.#lists = new UseLists(this.slots);
-    this.#kinds = new Kinds(maxKeys, (slot, place) => this.slots.setPlace(slot, place));
+    this.#onEvicted = onEvicted;
+    this.keyspaces = new Keyspaces(maxKeys, (slot, place) => this.slots.setNext(slot, place));
   }
 
-  get size(): number {
-    return this.slots.size;
+  /** Gives the state of a slot a number of its own, which no other state of this table has until 2^32 of them were made. */
+  beginState(page: Page, slot: number): number {
+    const state = this.#states++ | 0;
+    page.numbers[2 * (slot & pageMask) * page.stride] = state;
+    return state;
   }
 
-  kindOf(limit: Limit): Kind {
-    return this.#kinds.of(limit);
-  }
-
-  /** The slot of a key, if it is there. Unlike `kindOf` it adds no kind. */
-  find(limit: Limit, key: string): number | undefined {
-    return this.#kinds.find(limit)?.slots.get(key);
-  }
-
-  /** The number of the state in a slot: each state of this table has its own, until 2^32 of them have been made. */
-  state(slot: number): number {
-    return this.slots.get(slot, field.state);
-  }
-
-  /** Gives a slot's state a number of its own. */
-  beginState(slot: number): number {
-    this.slots.set(slot, field.state, this.#states++);
-    return this.state(slot);
-  }
-
-  /**
-   * Adds a key that is not there, with zeros for a state of `size` cells, and evicts another key if the table is full. The caller must
-   * place the new key.
-   */
-  add(kind: Kind, key: string, size: number, nowMs: number): number {
-    if (this.size >= this.#maxKeys) this.#makeRoom(kind, nowMs);
-    const slot = this.slots.add(ownText(key), size);
-    this.slots.set(slot, field.group, kind.id << 8);
-    this.beginState(slot);
-    kind.slots.set(this.slots.key(slot), slot);
+  /** Adds a key that is not there, with zeros for a state, and evicts another one if the table is full. The caller must place it. */
+  add(keyspace: Keyspace, key: string, nowMs: number): number {
+    if (this.slots.size >= this.#maxKeys) this.#makeRoom(keyspace, nowMs);
+    const slot = this.slots.add(ownText(key), keyspace.id, keyspace.size);
+    const page = this.slots.page(slot);
+    this.beginState(page, slot);
+    keyspace.slots.set(page.keys[slot & pageMask] as string, slot);
     return slot;
   }
 
   /** Whether this many more keys fit. */
   hasRoomFor(keys: number): boolean {
-    return this.size + keys <= this.#maxKeys;
+    return this.slots.size + keys <= this.#maxKeys;
+  }
+
+  /** Moves a key to a slot whose state may have `size` cells, and answers that slot. */
+  enlarge(slot: number, size: number): number {
+    const { slots } = this;
+    const from = slots.page(slot);
+    const keyspace = this.#keyspace(slot);
+    const key = slots.key(slot);
+    const larger = slots.add(key, keyspace.id, Math.max(size, 2 * from.width));
+    const to = slots.page(larger);
+    // The number of the state lies before its cells.
+    const start = (slot & pageMask) * from.stride;
+    const was = slots.use(slot);
+    const resetAtMs = was === use.blocked ? keyspace.blocked.rankAt(slots.next(slot)) : 0;
+    const tag = (larger & pageMask) * to.stride;
+    to.numbers[2 * tag] = from.numbers[2 * start] as number;
+    to.cells.set(from.cells.subarray(start + 1, start + from.stride), tag + 1);
+    this.withdraw(slot);
+    slots.delete(slot);
+    keyspace.slots.set(key, larger);
+    if (was !== use.unplaced) this.place(larger, was, resetAtMs);
+    return larger;
+  }
+
+  /** Whether a key must be placed after a decision: it is not, is blocked now or not any more, has a later reset, or has used much more. */
+  isMisplaced(page: Page, slot: number, { allowed, limit, remaining }: Decision): boolean {
+    const listed = (page.numbers[2 * (slot & pageMask) * page.stride + 1] as number) & use.mask;
+    if (remaining === 0) return allowed || listed !== use.blocked;
+    return listed >= use.blocked || (limit - remaining) * use.blocked >= (listed + slack) * limit;
   }
 
   /** Puts a key where its use and its reset belong. */
-  place(slot: number, use: number, resetAtMs: number): void {
-    const group = this.slots.get(slot, field.group);
-    const place = this.slots.place(slot);
-    const mark = markOf(resetAtMs);
-    if (place === nowhere) {
-      const kind = this.#kinds.at(group >>> 8);
-      kind.byReset.add(slot, resetAtMs);
-      this.slots.setMark(slot, mark);
-      this.#kinds.sizeChanged(kind);
-      this.#kinds.resetChanged(kind);
-    } else {
-      if (this.slots.mark(slot) !== mark) {
-        const kind = this.#kinds.at(group >>> 8);
-        kind.byReset.change(place, resetAtMs);
-        this.slots.setMark(slot, mark);
-        this.#kinds.resetChanged(kind);
+  place(slot: number, which: number, resetAtMs: number): void {
+    const { slots } = this;
+    const listed = slots.use(slot);
+    if (which === use.blocked) {
+      const { blocked } = this.#keyspace(slot);
+      if (listed === use.blocked) {
+        const place = slots.next(slot);
+        if (blocked.rankAt(place) !== resetAtMs) blocked.change(place, resetAtMs);
+        return;
       }
-      const before = group & 0xff;
-      if (before === use) return;
-      if (before !== blocked) this.#lists.delete(slot, before);
+      this.withdraw(slot);
+      blocked.add(slot, resetAtMs);
+    } else {
+      if (listed === which) return;
+      this.withdraw(slot);
+      this.#lists.add(slot, which);
     }
-    this.slots.set(slot, field.group, (group & ~0xff) | use);
-    if (use !== blocked) this.#lists.add(slot, use);
-  }
-
-  /** Makes the next `place` of a key compare its whole reset, not only the mark. */
-  remark(slot: number): void {
-    this.slots.setMark(slot, ~this.slots.mark(slot));
+    slots.setUse(slot, which);
   }
 
   /** Takes a key out of the order of eviction, until it is placed again. */
   withdraw(slot: number): void {
-    const place = this.slots.place(slot);
-    if (place === nowhere) return;
-    const group = this.slots.get(slot, field.group);
-    const kind = this.#kinds.at(group >>> 8);
-    kind.byReset.delete(place);
-    this.#kinds.sizeChanged(kind);
-    this.#kinds.resetChanged(kind);
-    const use = group & 0xff;
-    if (use !== blocked) this.#lists.delete(slot, use);
+    const { slots } = this;
+    const listed = slots.use(slot);
+    if (listed === use.blocked) this.#keyspace(slot).blocked.delete(slots.next(slot));
+    else if (listed < use.blocked) this.#lists.delete(slot, listed);
+    slots.setUse(slot, use.unplaced);
   }
 
   delete(slot: number): void {
     this.withdraw(slot);
-    this.#kindAt(slot).slots.delete(this.slots.key(slot));
+    this.#keyspace(slot).slots.delete(this.slots.key(slot));
     this.slots.delete(slot);
+  }
+
+  /** Places a key by its use of now. */
+  placeByUse(slot: number, nowMs: number): void {
+    this.place(slot, Math.max(this.#assess(slot, nowMs), 0), this.#resetAtMs);
+  }
+
+  /** Deletes a key if no plan has anything to remember of it, and answers undefined; else places it, and answers its class. */
+  look(slot: number, nowMs: number): number | undefined {
+    const found = this.#assess(slot, nowMs);
+    if (found < 0) return this.#remove(slot, false);
+    this.place(slot, found, this.#resetAtMs);
+    return found;
+  }
+
+  /** The class of a key, or -1 if no plan has anything to remember. Notes its reset. */
+  #assess(slot: number, nowMs: number): number {
+    const { smallest, largest } = this.#keyspace(slot);
+    this.#use = -1;
+    this.#resetAtMs = nowMs;
+    this.#see(smallest, slot, nowMs);
+    // What a small bucket never held, a large one may lack.
+    if (largest !== smallest) this.#see(largest, slot, nowMs);
+    return this.#use;
+  }
+
+  /** Notes the use that a plan sees, unless a smaller plan has seen one, and the later reset. */
+  #see(limit: Limit, slot: number, nowMs: number): void {
+    const page = this.slots.page(slot);
+    const at = (slot & pageMask) * page.stride + 1;
+    const { remaining, resetAfterMs, limit: quota } = limit.algorithm.decide(limit, page.cells, at, nowMs, 1, false);
+    if (resetAfterMs === 0) return;
+    if (this.#use < 0) this.#use = classOf(quota - remaining, quota);
+    this.#resetAtMs = Math.max(this.#resetAtMs, nowMs + resetAfterMs);
   }
 
   /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
   trim(nowMs: number): void {
-    while (this.size > this.#maxKeys) if (!this.#evict(undefined, nowMs)) return;
+    while (this.slots.size > this.#maxKeys) if (!this.#evict(undefined, nowMs)) return;
   }
 
-  #kindAt(slot: number): Kind {
-    return this.#kinds.at(this.slots.get(slot, field.group) >>> 8);
+  #keyspace(slot: number): Keyspace {
+    return this.keyspaces.all[this.slots.keyspace(slot)] as Keyspace;
   }
 
-  #makeRoom(kind: Kind, nowMs: number): void {
-    this.#lookAgain(refreshed);
-    while (this.size >= this.#maxKeys) if (!this.#evict(kind, nowMs)) return;
-  }
-
-  /** Drops one key to make room for a key of `newcomer`. Answers false if no key can be dropped. */
-  #evict(newcomer: Kind | undefined, nowMs: number): boolean {
-    return this.#evictEnded(nowMs) || this.#evictOpen() || this.#evictBlocked(newcomer);
-  }
-
-  #evictEnded(nowMs: number): boolean {
+  #makeRoom(newcomer: Keyspace, nowMs: number): void {
+    this.#lookInTurn(inTurn, nowMs);
     for (let i = 0; i < looks; i++) {
-      const { byReset } = this.#kinds.nearest();
-      if (byReset.lowest > nowMs) return false;
-      if (this.#look(byReset.first) === undefined) return true;
+      const { blocked } = this.#nextKeyspace();
+      if (blocked.lowest <= nowMs) this.look(blocked.first, nowMs);
     }
-    return false;
+    while (this.slots.size >= this.#maxKeys) if (!this.#evict(newcomer, nowMs)) return;
   }
 
-  #evictOpen(): boolean {
+  /** Drops one key. Answers false if no key can be dropped. `newcomer` is the keyspace of the key that needs room. */
+  #evict(newcomer: Keyspace | undefined, nowMs: number): boolean {
+    const { size } = this.slots;
+    return this.#evictOpen(nowMs) || this.#lookAtBlocked(nowMs) < size || this.#evictOpen(nowMs) || this.#evictBlocked(newcomer, nowMs);
+  }
+
+  /** Drops the first key of the lowest class. Keys that have used more since they were listed move up. */
+  #evictOpen(nowMs: number): boolean {
     for (let i = 0; i < looks; i++) {
       const slot = this.#lists.first;
       if (slot < 0) return false;
-      const before = this.slots.get(slot, field.group) & 0xff;
-      const found = this.#look(slot);
+      const listed = this.slots.use(slot);
+      const found = this.look(slot, nowMs);
       if (found === undefined) return true;
-      if (found <= before) return this.#remove(slot, true);
+      if (found <= listed) return this.#drop(slot);
     }
     const slot = this.#lists.first;
-    return slot >= 0 && this.#remove(slot, true);
+    return slot >= 0 && this.#drop(slot);
   }
 
-  #evictBlocked(newcomer: Kind | undefined): boolean {
-    // Some may not be blocked any more.
-    const { size } = this;
-    this.#lookAgain(2 * refreshed);
-    if (this.size < size) return true;
-    if (this.#lists.first >= 0) return this.#remove(this.#lists.first, true);
-    for (let i = 0; i < looks; i++) {
-      const { byReset } = this.#crowded(newcomer);
-      if (byReset.size === 0) return false;
-      const slot = byReset.first;
-      const found = this.#look(slot);
-      if (found === undefined) return true;
-      if (found < blocked || byReset.first === slot) return this.#remove(slot, true);
+  /** All keys are listed as blocked: some may not be any more. Answers how many keys are left. */
+  #lookAtBlocked(nowMs: number): number {
+    this.#lookInTurn(moreInTurn, nowMs);
+    for (let i = Math.min(looks, this.keyspaces.all.length); i > 0; i--) {
+      const { blocked } = this.#nextKeyspace();
+      if (blocked.size > 0) this.look(blocked.first, nowMs);
     }
-    return this.#remove(this.#crowded(newcomer).byReset.first, true);
+    return this.slots.size;
+  }
+
+  #evictBlocked(newcomer: Keyspace | undefined, nowMs: number): boolean {
+    for (let i = 0; i < looks; i++) {
+      const { blocked } = this.#crowded(newcomer);
+      if (blocked.size === 0) return false;
+      const slot = blocked.first;
+      const found = this.look(slot, nowMs);
+      if (found === undefined) return true;
+      if (found < use.blocked || blocked.first === slot) return this.#drop(slot);
+    }
+    return this.#drop(this.#crowded(newcomer).blocked.first);
   }
 
   /**
-   * The kind that must give up a blocked key: the one with the most keys. So no kind pushes out another one's blocked keys
-   * beyond its fair share, however long its own keys stay blocked.
+   * The keyspace that must give up a blocked key: the one with the most of them, among those with one that was not blocked by hand. So no
+   * limit pushes out another one's blocked keys beyond its fair share, however long its own keys stay blocked.
    */
-  #crowded(newcomer: Kind | undefined): Kind {
-    const largest = this.#kinds.largest();
-    if (newcomer !== undefined && newcomer.byReset.size >= largest.byReset.size) return newcomer;
-    const nearest = this.#kinds.nearest();
-    return nearest.byReset.size === largest.byReset.size ? nearest : largest;
+  #crowded(newcomer: Keyspace | undefined): Keyspace {
+    const { length } = this.keyspaces.all;
+    let best = newcomer ?? this.#nextKeyspace();
+    for (let i = 0; i <= length && (i < looks || best.blocked.size === 0); i++) {
+      const next = i === 0 ? (this.#largest ?? best) : this.#nextKeyspace();
+      const more = weightOf(next) - weightOf(best);
+      const isNearer = more === 0 && best !== newcomer && next.blocked.lowest < best.blocked.lowest;
+      if (best.blocked.size === 0 || more > 0 || isNearer) best = next;
+    }
+    this.#largest = best;
+    return best;
+  }
+
+  #nextKeyspace(): Keyspace {
+    const { all } = this.keyspaces;
+    if (this.#turn >= all.length) this.#turn = 0;
+    return all[this.#turn++] as Keyspace;
   }
 
   /** Looks at some keys again, one after the other, round and round. */
-  #lookAgain(times: number): void {
-    for (let i = 0; i < times; i++) {
-      if (this.#hand >= this.slots.end) this.#hand = 0;
+  #lookInTurn(times: number, nowMs: number): void {
+    const { pages } = this.slots;
+    let left = Math.min(times, this.slots.size);
+    // Every page twice at most, if all keys there are withdrawn.
+    for (let turns = 2 * pages.length; left > 0 && turns > 0; ) {
+      const page = pages[this.#hand >>> pageBits];
+      const i = this.#hand & pageMask;
+      if (page === undefined || page.used === 0 || i >= page.begun) {
+        this.#hand = page === undefined ? 0 : (this.#hand | pageMask) + 1;
+        turns--;
+        continue;
+      }
       const slot = this.#hand++;
-      if (this.slots.end > 0 && this.slots.place(slot) !== nowhere) this.#look(slot);
+      if (((page.numbers[2 * i * page.stride + 1] as number) & use.mask) > use.blocked) continue;
+      left--;
+      this.look(slot, nowMs);
     }
   }
 
-  /** Places a key by its use of now, and answers that; drops it and answers undefined if there is nothing to remember. */
-  #look(slot: number): number | undefined {
-    const found = this.#assess(this.#kindAt(slot), slot);
-    if (found === undefined) {
-      this.#remove(slot, false);
-      return undefined;
-    }
-    const { use } = found;
-    this.remark(slot);
-    this.place(slot, use, found.resetAtMs);
-    return use;
+  #drop(slot: number): true {
+    this.#remove(slot, true);
+    return true;
   }
 
-  #remove(slot: number, live: boolean): true {
-    const kind = this.#kindAt(slot);
+  #remove(slot: number, live: boolean): undefined {
+    const { name } = this.#keyspace(slot);
     const key = this.slots.key(slot);
     this.delete(slot);
-    this.#drop(kind, key, live);
-    return true;
+    if (live) this.#onEvicted(name, key);
   }
 }
 
-/**
- * A few bits of a reset. A key whose mark is the same counts as in its place, so that most decisions need not read the heap. Where
- * the reset is another one all the same, that is noticed when the key is about to go.
- */
-function markOf(resetAtMs: number): number {
-  return Math.imul(resetAtMs | 0, 0x9e3779b1) >>> 24;
+/** How many blocked keys it has; 0 if all were blocked by hand. */
+function weightOf({ blocked }: Keyspace): number {
+  return blocked.lowest < outlastsMs ? blocked.size : 0;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type EventListener, FloodgateError } from "@floodgate/core";
 import { type Clock, checkOptions, functionOrNothing, wholeMsClock, wholeNumber } from "@floodgate/core/store";
-import { type MemoryStore, SlabStore } from "./slab-store.js";
+import { type MemoryStore, TableStore } from "./table-store.js";
 
 export interface MemoryStoreOptions {
   /**
@@ -35,5 +35,5 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     );
   }
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
-  return new SlabStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
+  return new TableStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
 }

@@ -96,6 +96,8 @@ export interface Algorithm<P> {
   /** For buckets with intervals: the last refill before a charge, if the bucket is full at `fullAtMs`. Default: the time of the charge. */
   readonly refilledMs?: (policy: P, chargedAtMs: number, fullAtMs: number) => number;
 
+  /** Whether `size` depends on the state: a log grows with each request. Default: it depends on the policy's `stateKind` only. */
+  readonly grows?: true;
   /** The number of cells that the state may need after one more request. */
   size(policy: P, cells: Cells, at: number): number;
 

@@ -80,6 +80,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
   parameters: ["limit", "windowMs", "countRejected"],
   cells: layout,
   countsRejected: ({ countRejected }) => countRejected,
+  grows: true,
 
   size: (_policy, cells, at) => ENTRIES + 2 * ((cells[at + TO] as number) + 1),
 

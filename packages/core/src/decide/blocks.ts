@@ -94,10 +94,10 @@ function leftIn(cells: Cells, from: number, nowMs: number): number {
 }
 
 /**
- * A full store evicts the blocked key nearest its reset. Clients can get themselves banned under many addresses, so a block by hand has a
- * reset after those of all bans.
+ * For stores: a full store evicts the blocked key nearest its reset. Clients can get themselves banned under many addresses, so a block by
+ * hand has a reset after this time, and so after those of all bans.
  */
-const outlastsMs = 2 ** 51;
+export const outlastsMs: number = 2 ** 51;
 
 const blockAlgorithm: Algorithm<PolicyBase> = {
   name: "blocks",

@@ -1,0 +1,108 @@
+import type { Cells, Limit } from "@floodgate/core/store";
+import { KeyMap } from "./key-map.js";
+import { MinHeap } from "./min-heap.js";
+
+/** Reads as no state. */
+const noCells: Cells = new Float64Array(4);
+
+/** The keys of the limits that share a count: those with the same name and the same `stateKind`. */
+export class Keyspace {
+  readonly id: number;
+  readonly name: string;
+  /** The plans with the smallest and the largest quota. A key counts as the smallest one sees it; or the largest, if the smallest sees no use. */
+  smallest: Limit;
+  largest: Limit;
+  /** The cells of a new state. */
+  readonly size: number;
+  /** Whether a state may need more cells with each request. */
+  readonly grows: boolean;
+  /** The slots of its keys. */
+  readonly slots: KeyMap;
+  /** The slots of its blocked keys, by reset. */
+  readonly blocked: MinHeap;
+  /** The blocks and bans of its name, once there is one. */
+  blocks: Keyspace | undefined;
+
+  constructor(id: number, limit: Limit, slots: KeyMap, moved: (slot: number, place: number) => void) {
+    this.id = id;
+    this.name = limit.name;
+    this.smallest = limit;
+    this.largest = limit;
+    this.size = limit.algorithm.size(limit.policy, noCells, 0);
+    this.grows = limit.algorithm.grows === true;
+    this.slots = slots;
+    this.blocked = new MinHeap(moved);
+  }
+}
+
+/** How many limits are found without a lookup: most requests pass the same few. */
+const mostRecent = 8;
+
+/** The keyspaces of a store. */
+export class Keyspaces {
+  readonly all: Keyspace[] = [];
+  readonly #maxKeys: number;
+  readonly #moved: (slot: number, place: number) => void;
+  readonly #byName = new Map<string, Keyspace>();
+  readonly #byLimit = new WeakMap<Limit, Keyspace>();
+  /** By name, the keyspace of its blocks and bans. */
+  readonly #blocks = new Map<string, Keyspace>();
+  readonly #recentLimits: Limit[] = [];
+  readonly #recent: Keyspace[] = [];
+  #oldest = 0;
+
+  /** `moved` is called with each new place of a slot among the blocked keys. */
+  constructor(maxKeys: number, moved: (slot: number, place: number) => void) {
+    this.#maxKeys = maxKeys;
+    this.#moved = moved;
+  }
+
+  of(limit: Limit): Keyspace {
+    const limits = this.#recentLimits;
+    for (let i = 0; i < limits.length; i++) if (limits[i] === limit) return this.#recent[i] as Keyspace;
+    const found = this.#byLimit.get(limit) ?? this.#add(limit);
+    limits[this.#oldest] = limit;
+    this.#recent[this.#oldest] = found;
+    this.#oldest = (this.#oldest + 1) % mostRecent;
+    return found;
+  }
+
+  /** The keyspace of a limit if one was used before. Adds nothing. */
+  find(limit: Limit): Keyspace | undefined {
+    return this.#byName.get(nameOf(limit));
+  }
+
+  /** The blocks and bans of a name, if it has had one. */
+  blocksOf(name: string): Keyspace | undefined {
+    return this.#blocks.get(name);
+  }
+
+  addBlocks(limit: Limit): Keyspace {
+    const blocks = this.of(limit);
+    for (const keyspace of this.all) if (keyspace.name === limit.name && keyspace !== blocks) keyspace.blocks = blocks;
+    this.#blocks.set(limit.name, blocks);
+    return blocks;
+  }
+
+  #add(limit: Limit): Keyspace {
+    const name = nameOf(limit);
+    let keyspace = this.#byName.get(name);
+    if (keyspace === undefined) {
+      keyspace = new Keyspace(this.all.length, limit, new KeyMap(this.#maxKeys), this.#moved);
+      keyspace.blocks = this.#blocks.get(limit.name);
+      this.all.push(keyspace);
+      this.#byName.set(name, keyspace);
+    } else if (limit.policy.quota < keyspace.smallest.policy.quota) {
+      keyspace.smallest = limit;
+    } else if (limit.policy.quota > keyspace.largest.policy.quota) {
+      keyspace.largest = limit;
+    }
+    this.#byLimit.set(limit, keyspace);
+    return keyspace;
+  }
+}
+
+/** Unique, because names and state kinds contain no line breaks. */
+function nameOf({ name, policy }: Limit): string {
+  return `${name}\n${policy.stateKind}`;
+}
