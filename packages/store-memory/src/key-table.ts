@@ -1,4 +1,4 @@
-import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
+import { type Limit, outlastsMs } from "@floodgate/core/store";
 import { type Keyspace, Keyspaces } from "./keyspaces.js";
 import { type Page, pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
@@ -10,7 +10,7 @@ const moreInTurn = 4;
 /** The most looks, or keyspaces, of each other step of an eviction. */
 const looks = 8;
 /** A key that can pass is listed by what it had used at most so many classes ago: a quarter of its limit. */
-const slack = 64;
+export const slack = 64;
 
 /**
  * At most `maxKeys` keys and their states. A full table evicts in constant time: keys whose state has ended, as they are found; keys that
@@ -86,13 +86,6 @@ export class KeyTable {
     keyspace.slots.set(key, larger);
     if (was !== use.unplaced) this.place(larger, was, resetAtMs);
     return larger;
-  }
-
-  /** Whether a key must be placed after a decision: it is not, is blocked now or not any more, has a later reset, or has used much more. */
-  isMisplaced(page: Page, slot: number, { allowed, limit, remaining }: Decision): boolean {
-    const listed = (page.numbers[2 * (slot & pageMask) * page.stride + 1] as number) & use.mask;
-    if (remaining === 0) return allowed || listed !== use.blocked;
-    return listed >= use.blocked || (limit - remaining) * use.blocked >= (listed + slack) * limit;
   }
 
   /** Puts a key where its use and its reset belong. */

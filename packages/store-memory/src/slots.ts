@@ -14,12 +14,12 @@ export const use = {
   blocked: 255,
   /** The key takes no part in the order of eviction now. */
   unplaced: 256,
-  /** No key has the slot. */
-  free: 257,
   mask: 511,
 } as const;
+/** The second number of a free slot. It reads as no keyspace, and as no use. */
+const noKey = -1;
 /** A keyspace's id lies above the use in the second number of a slot. */
-const idShift = 9;
+export const idShift = 9;
 
 /** Slots whose states have one width. A slot's two numbers lie right before its state, so that a decision waits for memory once. */
 export class Page {
@@ -119,7 +119,7 @@ export class Slots {
     const i = slot & pageMask;
     page.keys[i] = "";
     page.cells.fill(0, i * page.stride, (i + 1) * page.stride);
-    page.numbers[2 * i * page.stride + 1] = use.free;
+    page.numbers[2 * i * page.stride + 1] = noKey;
     const widthClass = page.width <= exactWidths ? page.width : exactWidths + Math.log2(page.width / exactWidths);
     this.setNext(slot, this.#free[widthClass] ?? -1);
     this.#free[widthClass] = slot;

@@ -21,9 +21,9 @@ import {
   listenerOf,
   settleIn,
 } from "@floodgate/core/store";
-import { KeyTable } from "./key-table.js";
+import { KeyTable, slack } from "./key-table.js";
 import type { Keyspace, Keyspaces } from "./keyspaces.js";
-import { type Page, pageBits, pageMask, type Slots } from "./slots.js";
+import { idShift, type Page, pageBits, pageMask, type Slots, use } from "./slots.js";
 import { classOf } from "./use-lists.js";
 
 /** A store in this process, which answers at once. */
@@ -80,7 +80,7 @@ export class TableStore implements MemoryStore {
   consume(limit: Limit, key: string, cost: number): Decision {
     const nowMs = this.#clock();
     const keyspace = this.#keyspaces.of(limit);
-    const decision = this.#decide(keyspace, limit, key, keyspace.slots.get(key), cost, nowMs, true);
+    const decision = this.#decide(keyspace, limit, key, this.#find(keyspace, key), cost, nowMs, true);
     if (this.#untold.length > 0) this.#tell();
     return decision;
   }
@@ -96,7 +96,7 @@ export class TableStore implements MemoryStore {
     for (let i = 0; i < length; i++) {
       const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
       const keyspace = this.#keyspaces.of(limit);
-      const slot = keyspace.slots.get(key);
+      const slot = this.#find(keyspace, key);
       found[i] = keyspace.grows ? undefined : slot;
       // If all others pass, the last check alone decides, so it is committed at once.
       const isDecisive = i === length - 1 && passes && dryRun !== true;
@@ -196,15 +196,19 @@ export class TableStore implements MemoryStore {
     return leftMs;
   }
 
-  #decide(keyspace: Keyspace, limit: Limit, key: string, slot: number | undefined, cost: number, nowMs: number, commit: boolean): Decision {
-    if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
-      const leftMs = this.#blockedMs(keyspace.blocks, key, nowMs);
-      if (leftMs > 0) return blockedDecision(this.#decideState(keyspace, limit, key, slot, cost, nowMs, false), leftMs);
-    }
-    return this.#decideState(keyspace, limit, key, slot, cost, nowMs, commit);
+  /** The slot of a key. Many requests have the key of the one before. */
+  #find(keyspace: Keyspace, key: string): number | undefined {
+    const { guess } = keyspace;
+    const page = this.#pages[guess >>> pageBits];
+    const i = guess & pageMask;
+    if (page !== undefined && page.keys[i] === key && (page.numbers[2 * i * page.stride + 1] as number) >>> idShift === keyspace.id)
+      return guess;
+    const slot = keyspace.slots.get(key);
+    if (slot !== undefined) keyspace.guess = slot;
+    return slot;
   }
 
-  #decideState(
+  #decide(
     keyspace: Keyspace,
     limit: Limit,
     key: string,
@@ -213,11 +217,16 @@ export class TableStore implements MemoryStore {
     nowMs: number,
     commit: boolean,
   ): Decision {
-    if (found === undefined) return this.#decideFresh(keyspace, limit, key, cost, nowMs, commit);
+    if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
+      const leftMs = this.#blockedMs(keyspace.blocks, key, nowMs);
+      if (leftMs > 0) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), leftMs);
+    }
+    if (!commit) return this.#look(keyspace, limit, found, cost, nowMs);
+    if (found === undefined) return this.#decideFresh(keyspace, limit, key, cost, nowMs);
     let slot = found;
     let page = this.#pages[slot >>> pageBits] as Page;
     let at = (slot & pageMask) * page.stride + 1;
-    if (keyspace.grows && commit) {
+    if (keyspace.grows) {
       const size = limit.algorithm.size(limit.policy, page.cells, at);
       if (size > page.width) {
         slot = this.#table.enlarge(slot, size);
@@ -225,28 +234,34 @@ export class TableStore implements MemoryStore {
         at = this.#slots.at(slot);
       }
     }
-    const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, commit);
-    let state = page.numbers[2 * (at - 1)] as number;
-    if (commit) {
-      const { remaining, limit: quota } = decision;
-      // More than this charge is missing, so the state is older: the usual case.
-      if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) {
-        state = this.#table.beginState(page, slot);
-      }
-      if (!this.#withdrawn) {
-        if (keyspace.smallest !== keyspace.largest) this.#table.placeByUse(slot, nowMs);
-        else if (this.#table.isMisplaced(page, slot, decision)) {
-          this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
-        }
-      }
+    const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
+    const { allowed, remaining, limit: quota } = decision;
+    // More than this charge is missing, so the state is older: the usual case.
+    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
+    if (keyspace.smallest !== keyspace.largest) {
+      if (!this.#withdrawn) this.#table.placeByUse(slot, nowMs);
+    } else {
+      // It is misplaced if it is blocked now or not any more, is blocked and has a later reset, or has used much more.
+      const listed = (page.numbers[2 * at - 1] as number) & use.mask;
+      const isMisplaced =
+        remaining === 0
+          ? allowed || listed !== use.blocked
+          : listed >= use.blocked || (quota - remaining) * use.blocked >= (listed + slack) * quota;
+      if (isMisplaced && !this.#withdrawn) this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
     }
-    return stateOf(decision, state);
+    return allowed ? stateOf(decision, page.numbers[2 * (at - 1)] as number) : decision;
+  }
+
+  /** What a request would get. */
+  #look(keyspace: Keyspace, limit: Limit, slot: number | undefined, cost: number, nowMs: number): Decision {
+    if (slot === undefined) return limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, false);
+    const page = this.#pages[slot >>> pageBits] as Page;
+    return limit.algorithm.decide(limit, page.cells, (slot & pageMask) * page.stride + 1, nowMs, cost, false);
   }
 
   /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
-  #decideFresh(keyspace: Keyspace, limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
-    const decision = limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, commit);
-    if (!commit) return decision;
+  #decideFresh(keyspace: Keyspace, limit: Limit, key: string, cost: number, nowMs: number): Decision {
+    const decision = limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, true);
     const state = this.#keep(keyspace, key, nowMs, decision);
     return state === undefined ? decision : stateOf(decision, state);
   }
