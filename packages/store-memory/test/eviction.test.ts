@@ -153,6 +153,45 @@ describe("a full memory store", () => {
     expect(evicted(events)).not.toContain("by hand");
   });
 
+  it("keeps all keys that were blocked by hand, even if most of the store is blocked by hand", () => {
+    const { store, events } = storeOf(100);
+    const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
+    const other = createLimiter({ name: "other", policy: perMinute(10), store });
+    for (let i = 0; i < 90; i++) limiter.block(`by hand ${i}`, "1h");
+    for (let i = 0; i < 1000; i++) {
+      limiter.consume(`sprayed ${i}`, { cost: 10 });
+      other.consume(`sprayed ${i}`, { cost: 10 });
+      store.block("api", `sprayed ${i}`, 86_400_000, "ban");
+    }
+    for (let i = 0; i < 90; i++) expect(limiter.peek(`by hand ${i}`).allowed).toBe(false);
+    // A store that is full of them still keeps its bound.
+    for (let i = 90; i < 150; i++) limiter.block(`by hand ${i}`, "2h");
+    expect(store.size).toBe(100);
+    const gone = evicted(events).filter((key) => key.startsWith("by hand"));
+    expect(gone.length).toBe(50);
+    // Those with the nearest end.
+    expect(gone.every((key) => Number(key.slice(8)) < 90)).toBe(true);
+  });
+
+  it("keeps keys that used more since they were listed, if sprayed keys use a quarter of the limit less", () => {
+    const { store } = storeOf(200);
+    const limiter = createLimiter({ name: "api", policy: perMinute(100), store });
+    for (let i = 0; i < 100; i++) for (let used = 0; used < 30; used++) limiter.consume(`busy ${i}`);
+    for (let i = 0; i < 5000; i++) limiter.consume(`sprayed ${i}`);
+    for (let i = 0; i < 100; i++) expect(limiter.peek(`busy ${i}`).remaining).toBe(70);
+  });
+
+  it("evicts keys that can pass again before blocked keys of another rule", () => {
+    const { store, events, clock } = storeOf(100);
+    const day = createLimiter({ name: "day", policy: fixedWindow({ limit: 1, window: "1d" }), store });
+    const bucket = createLimiter({ name: "bucket", policy: tokenBucket({ capacity: 10, refill: 1, every: "1s" }), store });
+    for (let i = 0; i < 90; i++) day.consume(`blocked ${i}`);
+    for (let i = 0; i < 10; i++) bucket.consume(`recovers ${i}`, { cost: 10 });
+    clock.nowMs += 3000;
+    for (let i = 0; i < 10; i++) day.consume(`later ${i}`);
+    expect(evicted(events).sort()).toEqual(Array.from({ length: 10 }, (_, i) => `recovers ${i}`));
+  });
+
   it("removes expired keys without counting an eviction", () => {
     const { store, events, clock } = storeOf(100);
     const limiter = createLimiter({ name: "api", policy: perMinute(10), store });
