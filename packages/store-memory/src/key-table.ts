@@ -12,6 +12,9 @@ const looks = 8;
 /** A key that can pass is listed by what it had used at most so many classes ago: a quarter of its limit. */
 export const slack = 64;
 
+/** The link of a blocked key that says its place in the heap. */
+const PLACE = 0;
+
 /**
  * At most `maxKeys` keys and their states. A full table evicts in constant time: keys whose state has ended, as they are found; keys that
  * are not blocked, by use, about the least first; blocked keys, the nearest reset first.
@@ -41,7 +44,7 @@ export class KeyTable {
   constructor(maxKeys: number, onEvicted: (name: string, key: string) => void) {
     this.#maxKeys = maxKeys;
     this.#onEvicted = onEvicted;
-    this.keyspaces = new Keyspaces(maxKeys, (slot, place) => this.slots.setNext(slot, place));
+    this.keyspaces = new Keyspaces(maxKeys, (slot, place) => this.slots.setLink(slot, PLACE, place));
   }
 
   /** Gives the state of a slot a number of its own, which no other state of this table has until 2^32 of them were made. */
@@ -77,7 +80,7 @@ export class KeyTable {
     // The number of the state lies before its cells.
     const start = (slot & pageMask) * from.stride;
     const was = slots.use(slot);
-    const resetAtMs = was === use.blocked ? keyspace.blocked.rankAt(slots.next(slot)) : 0;
+    const resetAtMs = was === use.blocked ? keyspace.blocked.rankAt(slots.link(slot, PLACE)) : 0;
     const tag = (larger & pageMask) * to.stride;
     to.numbers[2 * tag] = from.numbers[2 * start] as number;
     to.cells.set(from.cells.subarray(start + 1, start + from.stride), tag + 1);
@@ -95,7 +98,7 @@ export class KeyTable {
     if (which === use.blocked) {
       const { blocked } = this.#keyspace(slot);
       if (listed === use.blocked) {
-        const place = slots.next(slot);
+        const place = slots.link(slot, PLACE);
         if (blocked.rankAt(place) !== resetAtMs) blocked.change(place, resetAtMs);
         return;
       }
@@ -113,7 +116,7 @@ export class KeyTable {
   withdraw(slot: number): void {
     const { slots } = this;
     const listed = slots.use(slot);
-    if (listed === use.blocked) this.#keyspace(slot).blocked.delete(slots.next(slot));
+    if (listed === use.blocked) this.#keyspace(slot).blocked.delete(slots.link(slot, PLACE));
     else if (listed < use.blocked) this.#lists.delete(slot, listed);
     slots.setUse(slot, use.unplaced);
   }

@@ -23,6 +23,7 @@ export const idShift = 9;
 
 /** Slots whose states have one width. A slot's two numbers lie right before its state, so that a decision waits for memory once. */
 export class Page {
+  readonly widthClass: number;
   /** The most cells of a state. */
   readonly width: number;
   /** Cells from one state to the next. */
@@ -40,7 +41,9 @@ export class Page {
   readonly links: Int32Array;
   readonly keys: string[] = [];
 
-  constructor(width: number) {
+  constructor(widthClass: number) {
+    const width = widthClass <= exactWidths ? widthClass : exactWidths * 2 ** (widthClass - exactWidths);
+    this.widthClass = widthClass;
     this.width = width;
     this.stride = width + 1;
     this.count = Math.max(1, Math.min(pageMask + 1, Math.floor(pageCells / this.stride)));
@@ -86,20 +89,13 @@ export class Slots {
     return this.#tag(slot) >>> idShift;
   }
 
-  next(slot: number): number {
-    return this.page(slot).links[2 * (slot & pageMask)] as number;
+  /** One of the two links of a slot. */
+  link(slot: number, which: 0 | 1): number {
+    return this.page(slot).links[2 * (slot & pageMask) + which] as number;
   }
 
-  previous(slot: number): number {
-    return this.page(slot).links[2 * (slot & pageMask) + 1] as number;
-  }
-
-  setNext(slot: number, value: number): void {
-    this.page(slot).links[2 * (slot & pageMask)] = value;
-  }
-
-  setPrevious(slot: number, value: number): void {
-    this.page(slot).links[2 * (slot & pageMask) + 1] = value;
+  setLink(slot: number, which: 0 | 1, value: number): void {
+    this.page(slot).links[2 * (slot & pageMask) + which] = value;
   }
 
   /** A slot for a key, with zeros for a state of `size` cells. */
@@ -120,8 +116,8 @@ export class Slots {
     page.keys[i] = "";
     page.cells.fill(0, i * page.stride, (i + 1) * page.stride);
     page.numbers[2 * i * page.stride + 1] = noKey;
-    const widthClass = page.width <= exactWidths ? page.width : exactWidths + Math.log2(page.width / exactWidths);
-    this.setNext(slot, this.#free[widthClass] ?? -1);
+    const { widthClass } = page;
+    this.setLink(slot, 0, this.#free[widthClass] ?? -1);
     this.#free[widthClass] = slot;
     page.used--;
     this.size--;
@@ -135,13 +131,13 @@ export class Slots {
   #take(widthClass: number): number {
     const free = this.#free[widthClass] ?? -1;
     if (free >= 0) {
-      this.#free[widthClass] = this.next(free);
+      this.#free[widthClass] = this.link(free, 0);
       return free;
     }
     let newest = this.#newest[widthClass] ?? -1;
     let page = this.pages[newest];
     if (page === undefined || page.begun === page.count) {
-      page = new Page(widthClass <= exactWidths ? widthClass : exactWidths * 2 ** (widthClass - exactWidths));
+      page = new Page(widthClass);
       newest = this.pages.push(page) - 1;
       this.#newest[widthClass] = newest;
     }

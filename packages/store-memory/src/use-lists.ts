@@ -1,6 +1,9 @@
 import { type Slots, use } from "./slots.js";
 
 const none = -1;
+/** The links of a slot in a list. */
+const AFTER = 0;
+const BEFORE = 1;
 
 /** The class of a key: by how much it has used of its limit. For limits of up to 255 each unit makes a class of its own. */
 export function classOf(used: number, limit: number): number {
@@ -27,20 +30,20 @@ export class UseLists {
 
   add(slot: number, which: number): void {
     const last = this.#tails[which] as number;
-    this.#slots.setPrevious(slot, last);
-    this.#slots.setNext(slot, none);
+    this.#slots.setLink(slot, BEFORE, last);
+    this.#slots.setLink(slot, AFTER, none);
     this.#tails[which] = slot;
     if (last === none) this.#heads[which] = slot;
-    else this.#slots.setNext(last, slot);
+    else this.#slots.setLink(last, AFTER, slot);
     if (which < this.#lowest) this.#lowest = which;
   }
 
   delete(slot: number, which: number): void {
-    const before = this.#slots.previous(slot);
-    const after = this.#slots.next(slot);
+    const before = this.#slots.link(slot, BEFORE);
+    const after = this.#slots.link(slot, AFTER);
     if (before === none) this.#heads[which] = after;
-    else this.#slots.setNext(before, after);
+    else this.#slots.setLink(before, AFTER, after);
     if (after === none) this.#tails[which] = before;
-    else this.#slots.setPrevious(after, before);
+    else this.#slots.setLink(after, BEFORE, before);
   }
 }

@@ -63,7 +63,7 @@ const steps = fc.array(
     what: fc.constantFrom("consume", "consume", "consume", "spray", "all", "all", "owe", "reset"),
     parts: fc.array(part, { minLength: 1, maxLength: 4 }),
   }),
-  { minLength: 20, maxLength: 80, size: "max" },
+  { minLength: 20, maxLength: 60, size: "max" },
 );
 
 type Part = { rule: number; plan: number; key: number; cost: number };
@@ -246,7 +246,7 @@ describe("a full memory store, compared with a sorting model,", () => {
           model.play(what, parts);
         }
       }),
-      { numRuns: 80, endOnFailure: true },
+      { numRuns: 40, endOnFailure: true },
     );
   });
 });
