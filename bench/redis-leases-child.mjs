@@ -1,13 +1,11 @@
-// Makes requests of one key with several stores, each with a connection of its own, and reports what each window admitted.
-import { createRequire } from "node:module";
+// Makes requests of one key with several stores, each with a connection of its own, and answers what each window admitted.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
-
-const { Redis } = createRequire(import.meta.url)("ioredis");
+import { Redis } from "ioredis";
+import { serve } from "./lib/child.mjs";
 
 const [port, stores, limit, seconds] = process.argv.slice(2).map(Number);
-const clients = Array.from({ length: stores }, () => new Redis(port));
 const policy = fixedWindow({ limit, window: "1s" });
 const admitted = new Map();
 let requests = 0;
@@ -20,15 +18,15 @@ async function drive(client) {
     const made = await Promise.all(Array.from({ length: 100 }, () => limiter.consume("hot")));
     requests += made.length;
     for (const { allowed, atMs } of made) {
-      if (!allowed) continue;
       const window = Math.floor(atMs / 1000);
-      admitted.set(window, (admitted.get(window) ?? 0) + 1);
+      if (allowed) admitted.set(window, (admitted.get(window) ?? 0) + 1);
     }
     await sleep(10);
   }
   await store.releaseLeases();
 }
 
-await Promise.all(clients.map(drive));
-for (const client of clients) client.disconnect();
-process.send({ admitted: [...admitted], requests }, () => process.disconnect());
+serve(async () => {
+  await Promise.all(Array.from({ length: stores }, () => drive(new Redis(port))));
+  return { admitted: [...admitted], requests };
+});

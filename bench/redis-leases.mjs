@@ -1,13 +1,9 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
-import { median, progress, table } from "./lib/report.mjs";
-
-const { Redis } = createRequire(import.meta.url)("ioredis");
+import { Redis } from "ioredis";
+import { askOnce } from "./lib/child.mjs";
+import { median, medianRatio, progress, table } from "./lib/report.mjs";
 
 const inFlight = 64;
 const [processes, stores, limit] = [4, 50, 5_000];
@@ -46,7 +42,7 @@ async function oneKey(port, rounds, seconds) {
   const rows = names.map((name) => [
     name,
     Math.round(median(rates[name])).toLocaleString("en"),
-    median(rates[name].map((rate, i) => rate / rates.INCR[i])).toFixed(1),
+    medianRatio(rates[name], rates.INCR).toFixed(1),
   ]);
   return table(`One hot key, ${inFlight} in flight, ${rounds} rounds of ${seconds} s, medians`, ["subject", "a second", "x INCR"], rows);
 }
@@ -69,12 +65,9 @@ async function rateOf(operate, seconds) {
 
 async function manyStores(server, seconds) {
   progress("redis-leases: fifty stores");
-  const child = fileURLToPath(new URL("redis-leases-child.mjs", import.meta.url));
   const share = (i) => Math.floor(stores / processes) + (i < stores % processes ? 1 : 0);
-  const answers = Array.from({ length: processes }, async (_, i) => {
-    const worker = fork(child, [String(server.port), String(share(i)), String(limit), String(seconds)]);
-    const [answer] = await once(worker, "message");
-    return answer;
+  const answers = Array.from({ length: processes }, (_, i) => {
+    return askOnce("redis-leases-child.mjs", [server.port, share(i), limit, seconds], "drive");
   });
   const windows = new Map();
   let asked = 0;

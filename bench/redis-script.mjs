@@ -1,10 +1,8 @@
-import { createRequire } from "node:module";
 import { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { startRedis } from "@floodgate/test-servers";
-import { median, progress, spread, table } from "./lib/report.mjs";
-
-const { Redis } = createRequire(import.meta.url)("ioredis");
+import { Redis } from "ioredis";
+import { median, medianRatio, progress, spread, table } from "./lib/report.mjs";
 
 /** What any limiter that keeps a state must do: read the clock and the state, write the state with an expiry, and reply. */
 const floor = "TIME, GET and SET";
@@ -52,7 +50,7 @@ export async function redisScript({ rounds }) {
     const rows = names.map((name) => [
       name,
       median(usecs[name]).toFixed(2),
-      median(usecs[name].map((usec, round) => usec / usecs[floor][round])).toFixed(2),
+      medianRatio(usecs[name], usecs[floor]).toFixed(2),
       `±${(100 * spread(usecs[name])).toFixed(0)} %`,
     ]);
     const heading = `Redis ${version}, usec per call of EVALSHA (INFO commandstats), one decision in flight, ${keys} keys, ${rounds} rounds of ${calls} calls, medians`;

@@ -9,42 +9,31 @@ const window = "1h";
 const windowMs = 3_600_000;
 
 /** The minimum of a decision: a Map, a clock, a count. All others are shown as a ratio to it. */
-function bareMap({ limit }) {
-  const counts = new Map();
-  return (key) => {
-    const nowMs = Date.now();
-    let entry = counts.get(key);
-    if (entry === undefined || nowMs >= entry.reset) {
-      entry = { count: 0, reset: nowMs + windowMs };
-      counts.set(key, entry);
-    }
-    if (entry.count >= limit) return false;
-    entry.count++;
-    return true;
-  };
-}
-
-/** The same, with an object for each answer: what a function cannot do without that says more than yes or no. */
-function bareMapWithResult({ limit }) {
-  const counts = new Map();
-  return (key) => {
-    const nowMs = Date.now();
-    let entry = counts.get(key);
-    if (entry === undefined || nowMs >= entry.reset) {
-      entry = { count: 0, reset: nowMs + windowMs };
-      counts.set(key, entry);
-    }
-    const allowed = entry.count < limit;
-    if (allowed) entry.count++;
-    return {
-      allowed,
-      limit,
-      remaining: limit - entry.count,
-      retryAfterMs: allowed ? 0 : entry.reset - nowMs,
-      resetAfterMs: entry.reset - nowMs,
+const bareMap =
+  (answer) =>
+  ({ limit }) => {
+    const counts = new Map();
+    return (key) => {
+      const nowMs = Date.now();
+      let entry = counts.get(key);
+      if (entry === undefined || nowMs >= entry.reset) {
+        entry = { count: 0, reset: nowMs + windowMs };
+        counts.set(key, entry);
+      }
+      const allowed = entry.count < limit;
+      if (allowed) entry.count++;
+      return answer(allowed, limit, entry, nowMs);
     };
   };
-}
+
+/** What a function cannot do without that says more than yes or no. */
+const asObject = (allowed, limit, { count, reset }, nowMs) => ({
+  allowed,
+  limit,
+  remaining: limit - count,
+  retryAfterMs: allowed ? 0 : reset - nowMs,
+  resetAfterMs: reset - nowMs,
+});
 
 const ours =
   (policyOf) =>
@@ -75,8 +64,8 @@ function rateLimiterFlexible({ limit }) {
 
 /** By name, a factory of a function that decides one request of a key (true or a decision); `async` if it returns a promise. */
 export const subjects = {
-  "bare Map": { make: bareMap },
-  "bare Map, an object for each answer": { make: bareMapWithResult },
+  "bare Map": { make: bareMap((allowed) => allowed) },
+  "bare Map, an object for each answer": { make: bareMap(asObject) },
   "clock alone": { make: () => () => Date.now() > 0 },
   slidingWindowCounter: { make: ours((limit) => slidingWindowCounter({ limit, window })) },
   "slidingWindowCounter, 6 buckets": { make: ours((limit) => slidingWindowCounter({ limit, window, buckets: 6 })) },
