@@ -3,26 +3,39 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** Whether a test starts a server or another process, or measures memory, by itself or by a helper. */
-function startsProcesses(file: string): boolean {
+/** A test and its helpers, as one text. */
+function codeOf(file: string): string {
   const code = readFileSync(file, "utf8");
   const helpers = [...code.matchAll(/^(?:import|\}) .*from "(\.[^"]+)\.js"/gm)].map(([, path = ""]) => join(dirname(file), `${path}.ts`));
-  return (
-    /test-servers|node:child_process|memoryUsage/.test(file + code) ||
-    helpers.some((helper) => !helper.includes("/src/") && startsProcesses(helper))
-  );
+  return [file, code, ...helpers.filter((helper) => !helper.includes("/src/")).map(codeOf)].join("\n");
 }
+
+/** It starts a server or another process, or measures memory, by itself or by a helper. */
+const startsProcesses = /test-servers|node:child_process|memoryUsage/;
+
+/**
+ * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their
+ * modules with the files before them in the same thread, because loading modules takes as long as many tests.
+ */
+const needsOwnModules =
+  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|\bobserve\(|\binventory\(|packages\/(?:metrics|dashboard)\/test/;
 
 /** All folders of tests. */
 const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));
 
-/** They have processes of their own: these stop what was started even if a test is killed. */
-const withProcesses = [...folders, "test"]
+const tests = [...folders, "test"]
   .filter((folder) => existsSync(join(import.meta.dirname, folder)))
   .flatMap((folder) =>
     readdirSync(join(import.meta.dirname, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
   )
-  .filter((file) => file.endsWith(".test.ts") && startsProcesses(join(import.meta.dirname, file)));
+  .filter((file) => file.endsWith(".test.ts"))
+  .map((file) => ({ file, code: codeOf(join(import.meta.dirname, file)) }));
+const those = (which: (code: string) => boolean): string[] => tests.filter(({ code }) => which(code)).map(({ file }) => file);
+
+/** They have processes of their own: these stop what was started even if a test is killed. */
+const withProcesses = those((code) => startsProcesses.test(code));
+const alone = those((code) => !startsProcesses.test(code) && needsOwnModules.test(code));
+const sharing = those((code) => !startsProcesses.test(code) && !needsOwnModules.test(code));
 
 /** Their apps and the browser read one clock, which must not be shifted. */
 const inBrowsers = [
@@ -64,10 +77,15 @@ export default defineConfig({
         test: {
           name: "threads",
           pool: "threads",
+          isolate: false,
           setupFiles,
-          include: ["packages/*/test/**/*.test.ts", "tools/*/test/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...withProcesses, ...inBrowsers, ...inLongRuns, ...thorough],
+          include: sharing,
+          exclude: [...inBrowsers, ...inLongRuns, ...thorough],
         },
+      },
+      {
+        extends: true,
+        test: { name: "alone", pool: "threads", setupFiles, include: alone, exclude: [...inBrowsers, ...inLongRuns, ...thorough] },
       },
       {
         extends: true,
