@@ -1,3 +1,4 @@
+import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis } from "ioredis";
 import { Failure } from "./failure.js";
 import type { RedisOptions } from "./options.js";
@@ -8,7 +9,10 @@ import type { RedisOptions } from "./options.js";
  */
 export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | Cluster) => Promise<T>, connectMs = 3000): Promise<T> {
   const address = addressOf(options.redis);
-  const redis = options.cluster === true ? clusterOf(address) : new Redis({ ...connection, ...address, retryStrategy: () => null });
+  const redis =
+    options.cluster === true
+      ? clusterOf(address)
+      : new Redis({ ...connection, ...address, tls: address.tls ? {} : undefined, retryStrategy: () => null });
   try {
     await connected(redis, address, connectMs);
     return await use(redis);
@@ -23,43 +27,20 @@ export async function withRedis<T>(options: RedisOptions, use: (redis: Redis | C
 /** No command is retried: the user can run the command again. Closing does not wait, because all replies have arrived by then. */
 const connection = { lazyConnect: true, disconnectTimeout: 0, maxRetriesPerRequest: 0 } as const;
 
-function clusterOf({ host, port, username, password, db, tls }: Address): Cluster {
+function clusterOf({ host, port, username, password, db, tls }: RedisAddress): Cluster {
   if (db !== 0) throw new Failure("usage", `a Redis Cluster has only database 0, not ${db}. Remove /${db} from the URL.`);
   return new Cluster([{ host, port }], {
     lazyConnect: true,
     clusterRetryStrategy: () => null,
-    redisOptions: { ...connection, username, password, tls },
+    redisOptions: { ...connection, username, password, ...(tls && { tls: {} }) },
   });
 }
 
-/** The parts of a Redis URL, as ioredis takes them. */
-interface Address {
-  readonly host: string;
-  readonly port: number;
-  readonly username: string;
-  readonly password: string;
-  readonly db: number;
-  readonly tls: Record<string, never> | undefined;
-}
-
-function addressOf(text: string | undefined): Address {
+function addressOf(text: string | undefined): RedisAddress {
   const example = "--redis redis://user:password@127.0.0.1:6379/0";
   if (text === undefined) throw new Failure("usage", `the address of Redis is missing. Write ${example}, or set FLOODGATE_REDIS.`);
-  try {
-    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
-    if (/^rediss?:$/.test(protocol) && hostname !== "" && /^(\/\d*)?$/.test(pathname + search + hash)) {
-      return {
-        host: hostname.replace(/^\[|\]$/g, ""),
-        port: Number(port || 6379),
-        username: decodeURIComponent(username),
-        password: decodeURIComponent(password),
-        db: Number(pathname.slice(1)),
-        tls: protocol === "rediss:" ? {} : undefined,
-      };
-    }
-  } catch {
-    // It is not a URL, or has an invalid percent-encoding.
-  }
+  const address = parseRedisUrl(text);
+  if (address !== undefined) return address;
   // The URL is not shown, because it may contain a password.
   throw new Failure(
     "usage",
@@ -67,7 +48,7 @@ function addressOf(text: string | undefined): Address {
   );
 }
 
-async function connected(redis: Redis | Cluster, address: Address, connectMs: number): Promise<void> {
+async function connected(redis: Redis | Cluster, address: RedisAddress, connectMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   // The library reports in events why it gives up, and that a database does not exist.
   let reported: Error | undefined;
@@ -90,11 +71,11 @@ async function connected(redis: Redis | Cluster, address: Address, connectMs: nu
 }
 
 /** The address without user and password. */
-function place({ host, port }: Address): string {
+function place({ host, port }: RedisAddress): string {
   return `${host}:${port}`;
 }
 
-function unreachable(address: Address, cause: Error): Failure {
+function unreachable(address: RedisAddress, cause: Error): Failure {
   const [errorCode] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
   const what = errorCode === undefined ? "does not answer" : "refuses";
   const why = errorCode === "NOAUTH" ? "it needs a password. Write redis://:password@host or redis://user:password@host" : cause.message;

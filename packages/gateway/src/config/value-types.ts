@@ -1,7 +1,7 @@
 import { TrustedProxies } from "@floodgate/core/adapter";
+import { parseRedisUrl } from "@floodgate/store-redis";
 import { z } from "zod";
 import { isUnix, parseAddress } from "./address.js";
-import { parseRedisUrl } from "./redis-url.js";
 
 /** What values a setting takes: how they are checked, and how they are written as a flag or an environment variable. */
 export interface ValueType<T> {

@@ -1,6 +1,6 @@
+import { parseRedisUrl, type RedisAddress } from "@floodgate/store-redis";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
-import { parseRedisUrl, type RedisAddress } from "../config/redis-url.js";
 import type { Settings } from "../config/settings.js";
 
 /** The client of the store and the rules. It connects by itself, again and again: Redis may be down when the process starts. */

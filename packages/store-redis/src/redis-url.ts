@@ -8,7 +8,10 @@ export interface RedisAddress {
   readonly tls: boolean;
 }
 
-/** Parses `redis://user:password@host:port/database`; `rediss:` for TLS. Undefined for anything else. */
+/**
+ * Parses `redis://user:password@host:port/database`; `rediss:` for TLS. Returns undefined for anything else. Both client libraries read URLs in
+ * their own way; this is what the command line and the gateway take.
+ */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text);
