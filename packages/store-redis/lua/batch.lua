@@ -1,10 +1,10 @@
 -- The last part of the general script: reads the policies, runs the steps and builds the reply. A consume alone has a script of its own,
 -- lean.lua. Calls of templates (values.lua) are inlined. The functions of this file are no templates.
 --
--- KEYS     the keys of the states, in the order of the steps; then the keys of the blocks, in the same order
--- ARGV[4]  the number of keys. As many keys of blocks follow, in the same order; on a Cluster none do, and their names are derived: a script
---          with several keys fails while their slot moves
--- ARGV[5]  the number of policies that follow, each as its algorithm's number and the parameters that core names
+-- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
+--          several keys fails while their slot moves
+-- ARGV[3]  '1' to return the state with each rejection
+-- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names
 -- ARGV...  the steps
 --
 -- A step is one of
@@ -44,12 +44,14 @@
 -- A step that fails replies with a string, and only that step fails. If the server is read-only the whole batch fails, and nothing
 -- is written.
 
+wants_state = ARGV[3] == '1'
+
 -- Preallocated tables: growing them would cost more than the decision.
 local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 -- The `decide` of each policy, and where its arguments begin.
 local policies, policy_args = {}, {}
-local arg = 6
-for i = 1, tonumber(ARGV[5]) do
+local arg = 5
+for i = 1, tonumber(ARGV[4]) do
   local decide, parameters = decide_at(arg)
   policies[i], policy_args[i] = decide, arg
   arg = arg + 1 + parameters
@@ -90,12 +92,8 @@ end
 
 -- `block_names` has the key of the block for each of the keys. `blocks` has their values, and is nil if there are none: most batches pay
 -- one MGET for all of them.
-local keys, block_names, blocks = tonumber(ARGV[4]), {}, nil
-if #KEYS > keys then
-  for i = 1, keys do block_names[i] = KEYS[keys + i] end
-else
-  for i = 1, keys do block_names[i] = gsub(KEYS[i], ':[^:]*$', ':blocks') end
-end
+local keys, block_names, blocks = #KEYS, {}, nil
+for i = 1, keys do block_names[i] = match(KEYS[i], '^.*:') .. 'blocks' end
 
 local function note_block(number, value)
   check_permission(value)

@@ -1,19 +1,19 @@
--- The last part of a script for one decision alone: it consumes units of one key under one policy. Each algorithm has its own script, and
--- the calls below are replaced by the bodies of the functions. Creating those functions, a table for the policy and a pcall would cost as
+-- The last part of a script for one decision alone: it consumes units of one key under one policy. The calls below are replaced by the bodies of the functions. Creating those functions, a table for the policy and a pcall would cost as
 -- much as the decision.
 --
 -- KEYS[1]  the key of the state
--- KEYS[2]  the key of its block. On a Cluster there is none, and its name is derived: see batch.lua
--- ARGV[4]  the units to consume
--- ARGV...  the parameters of the policy that core names
+-- ARGV[3]  the units to consume; 1 if it is missing
+--
+-- The parameters of the policy, `wants_state` and the length of the key's last part (`kind_size`) are constants of the script: each policy has
+-- its own.
 --
 -- Replies as batch.lua does to a consume. But a decision that fails is an error of the script: no other step fails with it.
-local key, cost = KEYS[1], tonumber(ARGV[4])
+local key, cost = KEYS[1], tonumber(ARGV[3] or 1)
 check = 1
 
 local left_ms = 0
 -- A value of another type is no block. While a Cluster slot moves, the block may be on the other node: then the key is not blocked here.
-local block = redis.pcall('GET', KEYS[2] or gsub(key, ':[^:]*$', ':blocks'))
+local block = redis.pcall('GET', sub(key, 1, -1 - kind_size) .. 'blocks')
 check_permission(block)
 if block and type(block) == 'string' then
   left_ms = blocked_ms(block)

@@ -3,12 +3,11 @@
 -- A script runs one or more steps in order and atomically. Portable Lua 5.1: no flags, no module except `struct`. Numbers are whole
 -- and below 2^53. Convert them with '%.0f' or let redis.call do it (17 digits); tostring keeps only 14 digits.
 --
--- ARGV[1]  the time in milliseconds since the epoch, or '' for this server's own
--- ARGV[2]  not after: past this server time in milliseconds the script does nothing, because its callers have timed out
--- ARGV[3]  '1' to return the state with each rejection, for the client's deny cache
+-- ARGV[1]  not after: past this server time in milliseconds the script does nothing, because its callers have timed out
+-- ARGV[2]  the time in milliseconds since the epoch. This server's own if it is '' or missing
 -- KEYS and the other arguments: see lean.lua and batch.lua
 --
--- Returns a flat list: the server's time in microseconds and, unless that is past ARGV[2], the replies of the steps. See batch.lua.
+-- Returns a flat list: the server's time in microseconds and, unless that is past ARGV[1], the replies of the steps. See batch.lua.
 local KEYS, ARGV = KEYS, ARGV
 local call = redis.call
 local pcall = pcall
@@ -24,7 +23,6 @@ local byte = string.byte
 local rep = string.rep
 local sub = string.sub
 local match = string.match
-local gsub = string.gsub
 local pack = struct.pack
 local spread = unpack
 local unpack = struct.unpack
@@ -33,13 +31,14 @@ local concat = table.concat
 local time_of_day = call('TIME')
 local server_us = time_of_day[1] * 1000000 + time_of_day[2]
 local server_ms = (server_us - server_us % 1000) / 1000
-if server_ms > tonumber(ARGV[2]) then return { server_us } end
+if server_ms > tonumber(ARGV[1]) then return { server_us } end
 
 -- Redis does not expire keys by an injected clock. So with one, keys live a minute longer, and each write renews their expiry.
 local now, steady, longer_ms = server_ms, true, 0
-if ARGV[1] ~= '' then now, steady, longer_ms = tonumber(ARGV[1]), false, 60000 end
--- 'whole' while a key is inspected: then the state is returned always, and of a log up to a thousand of its newest entries.
-local wants_state = ARGV[3] == '1'
+if (ARGV[2] or '') ~= '' then now, steady, longer_ms = tonumber(ARGV[2]), false, 60000 end
+-- Whether a rejection returns its state, for the client's deny cache. 'whole' while a key is inspected: then the state is returned always,
+-- and of a log up to a thousand of its newest entries.
+local wants_state
 
 -- Each check has an instant: the server's microseconds at the start of the run plus the index of its key. A stored value begins with
 -- the instant of the check that created the state (its birth, seven bytes). A charge belongs to the stored state if the charge's

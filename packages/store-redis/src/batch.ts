@@ -1,62 +1,53 @@
 import type { Clock } from "@floodgate/core/store";
 import type { AlgorithmArguments } from "./algorithms.js";
 import type { Run } from "./clients/client.js";
-import { general, leanScript } from "./script.js";
+import { general, type Script } from "./script.js";
 
 /** A step that writes its keys and arguments to a batch. */
 interface Writing {
+  readonly redisKey: string;
   /** The index of its first key in the batch, from 1. */
   firstKey: number;
+  /** The script of this step alone, if it has one; then it is not written. */
+  readonly lean: Script | undefined;
+  readonly cost: number;
   write(batch: Batch): void;
 }
 
 /** Steps that one run of a script executes. lua/prelude.lua, lua/batch.lua and lua/lean.lua describe the arguments. */
 export class Batch<Step extends Writing = Writing> {
   readonly steps: readonly Step[];
+  /** Of the states; of a block for steps that concern nothing else. The script derives the names of the other blocks. */
   readonly keys: string[] = [];
-  /** The key of the block for each of the keys. */
-  readonly #blocks: string[] = [];
-  readonly #isCluster: boolean;
   /** The arguments of the steps. */
   readonly args: string[] = [];
   /** The injected clock's time; undefined if the server's time is used. */
   readonly nowMs: number | undefined;
-  /** Without the arguments that are only in the general script. */
-  readonly #head: readonly string[];
+  readonly #notAfterMs: number;
+  readonly #wantsState: boolean;
   readonly #policies: AlgorithmArguments[] = [];
-  /** The algorithm's number of a consume that is alone. Its script is lean. */
-  #lean: number | undefined;
+  /** The script of a consume that is alone. */
+  readonly #lean: Script | undefined;
   /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
   /** @param notAfterMs the server time past which the script does nothing. */
-  constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean, isCluster: boolean) {
+  constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
     this.steps = steps;
-    this.#isCluster = isCluster;
     this.nowMs = clock?.();
+    this.#notAfterMs = notAfterMs;
+    this.#wantsState = wantsState;
+    if (steps.length === 1) this.#lean = (steps[0] as Step).lean;
     for (const step of steps) {
       step.firstKey = this.keys.length + 1;
-      step.write(this);
+      if (this.#lean === undefined) step.write(this);
     }
-    this.#head = [this.nowMs === undefined ? "" : String(this.nowMs), String(notAfterMs), wantsState ? "1" : "0"];
-  }
-
-  /** Writes a key, and the key of its block. The script reads all blocks: the key itself may be a long log. */
-  key(redisKey: string, blockKey: string = redisKey.replace(/:[^:]*$/, ":blocks")): void {
-    this.keys.push(redisKey);
-    this.#blocks.push(blockKey);
   }
 
   /** Writes a step that consumes units of the key that was written last. */
   consume(policy: AlgorithmArguments, cost: number): void {
-    if (this.steps.length === 1) {
-      this.#lean = policy.number;
-      this.args.push(String(cost), ...policy.parameters);
-    } else if (cost === 1) {
-      this.repeat(this.policy(policy));
-    } else {
-      this.args.push("c", this.policy(policy), String(cost));
-    }
+    if (cost === 1) this.repeat(this.policy(policy));
+    else this.args.push("c", this.policy(policy), String(cost));
   }
 
   /** Writes a repeatable step. Equal steps in a row are written once with a count. */
@@ -83,15 +74,26 @@ export class Batch<Step extends Writing = Writing> {
   }
 
   run(command: Run["command"]): Run {
-    const { source, sha } = this.#lean === undefined ? general : leanScript(this.#lean);
-    // On a Cluster the script derives the names: a script with several keys fails while their slot moves to another node.
-    const keys = this.#isCluster ? this.keys : [...this.keys, ...this.#blocks];
-    const args = [command === "EVALSHA" ? sha : source, String(keys.length), ...keys, ...this.#head];
-    if (this.#lean === undefined) {
-      args.push(String(this.keys.length), String(this.#policies.length));
-      for (const { number, parameters } of this.#policies) args.push(String(number), ...parameters);
+    const { source, sha } = this.#lean ?? general;
+    const args = [command === "EVALSHA" ? sha : source];
+    const now = this.nowMs === undefined ? "" : String(this.nowMs);
+    if (this.#lean !== undefined) {
+      const { redisKey, cost } = this.steps[0] as Step;
+      args.push("1", redisKey, String(this.#notAfterMs));
+      if (cost !== 1) args.push(now, String(cost));
+      else if (now !== "") args.push(now);
+      return { command, args, firstKey: redisKey };
     }
+    args.push(
+      String(this.keys.length),
+      ...this.keys,
+      String(this.#notAfterMs),
+      now,
+      this.#wantsState ? "1" : "0",
+      String(this.#policies.length),
+    );
+    for (const { number, parameters } of this.#policies) args.push(String(number), ...parameters);
     args.push(...this.args);
-    return { command, args, firstKey: keys[0] as string };
+    return { command, args, firstKey: this.keys[0] as string };
   }
 }

@@ -156,7 +156,7 @@ export class CommandQueue implements Queue {
     const { clock, wantsState } = this.#options;
     const sentMs = performance.now();
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
-    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState, this.#client.isCluster));
+    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;
@@ -229,7 +229,7 @@ export class CommandQueue implements Queue {
    */
   #lost(batch: Batch<Step>, cause: unknown): void {
     const [step] = batch.steps as [Step];
-    if (batch.isLean && cause instanceof Error && cause.message.includes("WRONGTYPE")) {
+    if (batch.steps.length === 1 && step.lean !== undefined && cause instanceof Error && cause.message.includes("WRONGTYPE")) {
       this.#fail(batch.steps, stepFault(cause.message, step.redisKey));
       return;
     }

@@ -1,15 +1,16 @@
 import type { Limit } from "@floodgate/core/store";
 import { type AlgorithmArguments, argumentsOf } from "./algorithms.js";
 import { type CachedLimit, DenyCache, type DenyCacheOptions } from "./deny-cache.js";
-import { blockSuffix, hashTag, keySuffix } from "./keys.js";
+import { hashTag, keySuffix } from "./keys.js";
 import { LeaseTable, lifeOf } from "./lease/lease-table.js";
+import { leanScript, type Script } from "./script.js";
 
 /** A limit, prepared for sending. */
 export interface KnownLimit extends CachedLimit {
   /** The policy as script arguments. */
   readonly policy: AlgorithmArguments;
-  /** The end of the Redis keys of its blocks. Limits of the same name share their blocks. */
-  readonly blockSuffix: string;
+  /** The script of a decision alone under this limit, if it has one. */
+  readonly lean: Script | undefined;
   /** The cache of rejected keys; undefined if rejections must not be cached. */
   readonly denied: DenyCache | undefined;
   /** The units that this process holds ahead of requests; undefined if it takes none. */
@@ -25,7 +26,6 @@ export interface CachedKey {
 /** A check with its Redis key. */
 export interface KeyedCheck extends CachedKey {
   readonly redisKey: string;
-  readonly blockKey: string;
   readonly cost: number;
   readonly shadow: boolean;
   /** Whether the limit must allow but is never charged. */
@@ -34,9 +34,11 @@ export interface KeyedCheck extends CachedKey {
 
 /** @param prefix the store's, with its colon. */
 export function keyedCheck(prefix: string, known: KnownLimit, key: string, cost: number, shadow: boolean, dryRun: boolean): KeyedCheck {
-  const tagged = prefix + hashTag(key);
-  return { known, key, redisKey: tagged + known.suffix, blockKey: tagged + known.blockSuffix, cost, shadow, dryRun };
+  return { known, key, redisKey: prefix + hashTag(key) + known.suffix, cost, shadow, dryRun };
 }
+
+/** The most policies with a script of their own: Redis keeps each script. Decisions under others take the general script. */
+const mostLean = 200;
 
 /** Prepares limits, and memoises them. */
 export class KnownLimits {
@@ -45,6 +47,7 @@ export class KnownLimits {
   readonly #deniedMs: number;
   readonly #leaseMs: number | undefined;
   readonly #known = new WeakMap<Limit, KnownLimit>();
+  readonly #lean = new Map<string, Script>();
   /** The last two lookups: most requests use the same limit, or the same two. */
   #last: KnownLimit | undefined;
   #other: KnownLimit | undefined;
@@ -67,12 +70,13 @@ export class KnownLimits {
 
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
+    const policy = argumentsOf(limit.policy);
     const lifeMs = lifeOf(limit, this.#leaseMs);
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
-      policy: argumentsOf(limit.policy),
+      policy,
       suffix,
-      blockSuffix: blockSuffix(limit.name),
+      lean: this.#leanOf(policy, suffix.slice(suffix.lastIndexOf(":") + 1)),
       // With countRejected each rejection must reach Redis.
       denied: limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
       deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
@@ -81,5 +85,15 @@ export class KnownLimits {
     if (lifeMs !== undefined) known.lease = new LeaseTable(known, lifeMs);
     this.#known.set(limit, known);
     return known;
+  }
+
+  #leanOf(policy: AlgorithmArguments, kind: string): Script | undefined {
+    const id = `${kind} ${policy.number} ${policy.parameters}`;
+    let script = this.#lean.get(id);
+    if (script === undefined && this.#lean.size < mostLean) {
+      script = leanScript(policy, kind.length, this.denied !== undefined);
+      this.#lean.set(id, script);
+    }
+    return script;
   }
 }

@@ -109,10 +109,9 @@ class SharedStore implements RedisStore {
       activeListener()?.({ type: "deny-cache-hit", name: limit.name });
       return rejection;
     }
-    const tagged = this.#prefix + hashTag(key);
-    const ask = (leftMs: number): Promise<Decision> =>
-      this.#queues.ask(new Consume(known, key, tagged + known.suffix, tagged + known.blockSuffix, cost, leftMs));
-    if (known.lease === undefined) return ask(timeoutMs);
+    const redisKey = this.#prefix + hashTag(key) + known.suffix;
+    if (known.lease === undefined) return this.#queues.ask(new Consume(known, key, redisKey, cost, timeoutMs));
+    const ask = (leftMs: number): Promise<Decision> => this.#queues.ask(new Consume(known, key, redisKey, cost, leftMs));
     const decided = this.#insist(ask, (decision) => !decision.allowed && this.scope.release(known.suffix, key), timeoutMs);
     this.#leases.fetch(known.lease, key, timeoutMs);
     return decided;
@@ -164,8 +163,7 @@ class SharedStore implements RedisStore {
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     const known = this.#limits.get(limit);
-    const { redisKey, blockKey } = this.#keyed(known, key, 1);
-    return this.scope.forgetState(known.suffix, key, () => this.#queues.ask(new Reset(redisKey, blockKey, timeoutMs)));
+    return this.scope.forgetState(known.suffix, key, () => this.#queues.ask(new Reset(this.#keyed(known, key, 1).redisKey, timeoutMs)));
   }
 
   block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Twin, twins } from "./algorithms.js";
+import { type AlgorithmArguments, type Twin, twins } from "./algorithms.js";
 import { Templates } from "./templates.js";
 
 /** A Lua script. */
@@ -13,19 +13,21 @@ export interface Script {
 
 const lua = (name: string): string => readFileSync(join(__dirname, "..", "lua", `${name}.lua`), "utf8");
 
-const lean: (Script | undefined)[] = [];
+/** The lean sources of algorithms, by number, with `PARAMETERS` in place of a policy's constants. */
+const leanSources: string[] = [];
 
 /**
- * The script of one decision alone: prelude, parameters, constants of the twin, frame, with all functions inlined.
- * @param number of the algorithm, from 1.
+ * The script of one decision alone under a policy, with all functions inlined.
+ * @param kindSize the length of the last part of its keys.
+ * @param wantsState whether rejections return their state.
  */
-export function leanScript(number: number): Script {
-  lean[number] ??= scriptOf(leanSource(twins[number - 1] as Twin));
-  return lean[number];
+export function leanScript({ number, parameters }: AlgorithmArguments, kindSize: number, wantsState: boolean): Script {
+  leanSources[number] ??= stripped(leanSource(twins[number - 1] as Twin));
+  return scriptOf(leanSources[number].replace("PARAMETERS", `${[...parameters, kindSize].join(", ")}\nwants_state = ${wantsState}`));
 }
 
 /** The script of several steps, or of one step that is not a consume. */
-export const general: Script = scriptOf(generalSource());
+export const general: Script = scriptOf(stripped(generalSource()));
 
 /** The commands of the scripts, in the order of the alphabet. A restricted user needs each of them. */
 export const commands: readonly string[] = [
@@ -33,16 +35,18 @@ export const commands: readonly string[] = [
 ].sort();
 
 /** Returns those of the commands in ARGV that the user may not run on a key. Servers before Redis 7 do not say. */
-export const permissions: Script = scriptOf(`local missing = {}
+export const permissions: Script = scriptOf(
+  stripped(`local missing = {}
 for i = 1, #ARGV do
 if redis.acl_check_cmd and not redis.acl_check_cmd(ARGV[i], KEYS[1]) then missing[#missing + 1] = ARGV[i] end
 end
 return missing
-`);
+`),
+);
 
 function leanSource(twin: Twin): string {
   const { templates, prelude, constants } = partsOf(twin);
-  return `${prelude}${namesOf(twin, (i) => `ARGV[${i + 5}]`)}${constants}${templates.inline(lua("lean"))}`;
+  return `${prelude}${namesOf(twin, "PARAMETERS", "kind_size")}${constants}${templates.inline(lua("lean"))}`;
 }
 
 /**
@@ -53,7 +57,7 @@ function generalSource(): string {
     twins
       .map((twin, i) => {
         const { templates, constants } = partsOf(twin);
-        const names = namesOf(twin, (i) => `ARGV[at + ${i + 1}]`);
+        const names = namesOf(twin, twin.parameters.map((_, i) => `tonumber(ARGV[at + ${i + 1}])`).join(", "));
         return `${i === 0 ? "" : "else"}if number == '${i + 1}' then\n${names}${constants}return ${templates.functionOf(functionName)}, ${twin.parameters.length}\n`;
       })
       .join("");
@@ -75,9 +79,8 @@ ${templates.inline(lua("batch"))}`;
  * A twin between the names that tie it to core's algorithm: each parameter is a variable, and so is each cell's place in a returned state
  * (`START` for `start`). A name that core does not have is an error in Lua.
  */
-function namesOf({ parameters, cells }: Twin, argument: (i: number) => string): string {
-  const values = parameters.map((_, i) => `tonumber(${argument(i)})`);
-  return `local ${parameters.join(", ")} = ${values.join(", ")}
+function namesOf({ parameters, cells }: Twin, values: string, ...others: string[]): string {
+  return `local ${[...parameters, ...others].join(", ")} = ${values}
 local ${placesOf(cells).join(", ")} = ${cells.map((_, i) => i + 1).join(", ")}
 `;
 }
@@ -97,10 +100,14 @@ function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude
 }
 
 /** Leaves out comments, and names of Lua's library that the script does not use: each costs a lookup. */
-function scriptOf(text: string): Script {
+function stripped(text: string): string {
   let source = text.replace(/^ *--.*\n|^\n/gm, "");
   for (const [line, name] of source.matchAll(/^local (\w+) = [\w.]+\n/gm)) {
     if (!new RegExp(`(?<![.\\w])${name}\\b`).test(source.replace(line, ""))) source = source.replace(line, "");
   }
+  return source;
+}
+
+function scriptOf(source: string): Script {
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }

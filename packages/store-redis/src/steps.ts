@@ -17,6 +17,7 @@ import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
 import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
 import type { DecisionReply, Reply } from "./reply.js";
+import type { Script } from "./script.js";
 
 const largest = Number.MAX_SAFE_INTEGER;
 
@@ -53,9 +54,14 @@ export abstract class Step<T = unknown> implements Waiter {
   #reject!: (error: unknown) => void;
   /** The problem of this step, if only this step failed. */
   problem: string | undefined;
+  /** The script of this step alone, if it has one. */
+  readonly lean: Script | undefined;
+  readonly cost: number;
 
-  constructor(redisKey: string, timeoutMs: number, checks = 1) {
+  constructor(redisKey: string, timeoutMs: number, checks = 1, lean: Script | undefined = undefined, cost = 0) {
     this.redisKey = redisKey;
+    this.lean = lean;
+    this.cost = cost;
     this.checks = checks;
     this.#timeoutMs = timeoutMs;
     this.dueMs = this.askedMs + timeoutMs;
@@ -133,28 +139,24 @@ function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number)
 export class Consume extends Step<Decision> {
   readonly known: KnownLimit;
   readonly key: string;
-  readonly #blockKey: string;
-  readonly #cost: number;
   /** Set if the request passes without a wait, as nearly all do. */
   #passed: Decision | undefined;
   #decided: DecisionReply | undefined;
 
-  constructor(known: KnownLimit, key: string, redisKey: string, blockKey: string, cost: number, timeoutMs: number) {
-    super(redisKey, timeoutMs);
+  constructor(known: KnownLimit, key: string, redisKey: string, cost: number, timeoutMs: number) {
+    super(redisKey, timeoutMs, 1, known.lean, cost);
     this.known = known;
     this.key = key;
-    this.#blockKey = blockKey;
-    this.#cost = cost;
   }
 
   write(batch: Batch): void {
-    batch.key(this.redisKey, this.#blockKey);
-    batch.consume(this.known.policy, this.#cost);
+    batch.keys.push(this.redisKey);
+    batch.consume(this.known.policy, this.cost);
   }
 
   protected readAnswer(reply: Reply): void {
-    this.#passed = reply.passed(this.known, this.#cost, this.firstKey);
-    if (this.#passed === undefined) this.#decided = reply.decision(this.known, this.#cost, false, this.firstKey);
+    this.#passed = reply.passed(this.known, this.cost, this.firstKey);
+    if (this.#passed === undefined) this.#decided = reply.decision(this.known, this.cost, false, this.firstKey);
   }
 
   protected accept(reply: Reply): Decision {
@@ -186,8 +188,8 @@ abstract class Several<T> extends Step<T> {
 
   write(batch: Batch): void {
     const args = ["a", String(this.#checks.length)];
-    for (const { known, redisKey, blockKey, cost, shadow, dryRun } of this.#checks) {
-      batch.key(redisKey, blockKey);
+    for (const { known, redisKey, cost, shadow, dryRun } of this.#checks) {
+      batch.keys.push(redisKey);
       args.push(batch.policy(known.policy), String(cost), String((shadow ? 1 : 0) + (dryRun ? 2 : 0)));
     }
     batch.repeat(...args);
@@ -232,16 +234,14 @@ abstract class ReadKey<T> extends Step<T> {
   /** Its letter in lua/batch.lua. */
   protected abstract readonly letter: "p" | "i";
   protected readonly known: KnownLimit;
-  readonly #blockKey: string;
 
-  constructor({ known, redisKey, blockKey }: KeyedCheck, timeoutMs: number) {
+  constructor({ known, redisKey }: KeyedCheck, timeoutMs: number) {
     super(redisKey, timeoutMs);
     this.known = known;
-    this.#blockKey = blockKey;
   }
 
   write(batch: Batch): void {
-    batch.key(this.redisKey, this.#blockKey);
+    batch.keys.push(this.redisKey);
     batch.args.push(this.letter, batch.policy(this.known.policy));
   }
 }
@@ -294,12 +294,12 @@ export class Settle extends Step<number> {
   write(batch: Batch): void {
     const { cost, atMs, state = 0, receipt } = this.#charge;
     const change = [batch.policy(this.#known.policy), cost, atMs, state, this.#cost].map(String);
-    batch.key(this.redisKey);
+    batch.keys.push(this.redisKey);
     if (receipt === undefined) {
       batch.args.push("s", ...change);
       return;
     }
-    batch.key(markOf(this.redisKey, receipt.id));
+    batch.keys.push(markOf(this.redisKey, receipt.id));
     batch.args.push("r", ...change, String(receipt.untilMs));
   }
 
@@ -318,15 +318,8 @@ export class Settle extends Step<number> {
 
 /** Deletes a state, and lifts the ban of its key. */
 export class Reset extends Step<void> {
-  readonly #blockKey: string;
-
-  constructor(redisKey: string, blockKey: string, timeoutMs: number) {
-    super(redisKey, timeoutMs);
-    this.#blockKey = blockKey;
-  }
-
   write(batch: Batch): void {
-    batch.key(this.redisKey, this.#blockKey);
+    batch.keys.push(this.redisKey);
     batch.args.push("d");
   }
 
@@ -350,7 +343,7 @@ export class Block extends Step<Blocked> {
   }
 
   write(batch: Batch): void {
-    batch.key(this.redisKey);
+    batch.keys.push(this.redisKey);
     batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
   }
 
@@ -367,7 +360,7 @@ export class Block extends Step<Blocked> {
 /** Lifts the block and the ban of a key. */
 export class Unblock extends Step<void> {
   write(batch: Batch): void {
-    batch.key(this.redisKey);
+    batch.keys.push(this.redisKey);
     batch.args.push("u");
   }
 

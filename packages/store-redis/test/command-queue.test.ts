@@ -8,7 +8,7 @@ import { Look } from "../src/steps.js";
 
 const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
 const lookWithin = (timeoutMs: number): Look =>
-  new Look({ known, key: "key", redisKey: "key", blockKey: "key:blocks", cost: 1, shadow: false, dryRun: false }, timeoutMs);
+  new Look({ known, key: "key", redisKey: "key", cost: 1, shadow: false, dryRun: false }, timeoutMs);
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -57,8 +57,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
     wake: () => undefined,
     send: (runs) =>
       runs.map(({ args }) => {
-        // The blocks' keys come after the keys.
-        rounds.push(Number(args[1]) / 2);
+        rounds.push(Number(args[1]));
         return new Promise((resolve) => pending.push(resolve));
       }),
     slotOf: () => 0,

@@ -5,7 +5,7 @@ import { general } from "../src/script.js";
 export interface Command {
   /** In upper case. */
   readonly name: string;
-  /** The state keys of a script run, without the keys of the blocks; empty for other commands. */
+  /** The keys of a script run; empty for other commands. */
   readonly keys: readonly string[];
   /** Whether it runs a lean script by its hash. */
   readonly isLean: boolean;
@@ -43,7 +43,6 @@ export async function runsDuring(server: RedisServer, act: () => unknown): Promi
 function commandOf(line: string): Command {
   const [name = "", script = "", count, ...rest] = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
   if (!/^eval/i.test(name)) return { name: name.toUpperCase(), keys: [], isLean: false };
-  // The general script's fourth argument is the number of its state keys: see lua/batch.lua. A lean script has one.
   const isLean = script !== general.sha && script.length === 40;
-  return { name: name.toUpperCase(), keys: rest.slice(0, isLean ? 1 : Number(rest[Number(count) + 3])), isLean };
+  return { name: name.toUpperCase(), keys: rest.slice(0, Number(count)), isLean };
 }

@@ -14,7 +14,6 @@ const checkOf = (key: string): KeyedCheck => ({
   known,
   key,
   redisKey: key,
-  blockKey: `${key}:blocks`,
   cost: 1,
   shadow: false,
   dryRun: false,

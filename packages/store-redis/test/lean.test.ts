@@ -4,7 +4,7 @@ import { type RedisServer, type Reply, startRedis } from "@floodgate/test-server
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { argumentsOf, twins } from "../src/algorithms.js";
+import { argumentsOf, kindOf } from "../src/algorithms.js";
 import { redisStore } from "../src/index.js";
 import { general, leanScript } from "../src/script.js";
 import { watched } from "./commands.js";
@@ -24,7 +24,6 @@ beforeAll(async () => {
   server = await startRedis();
   redis = new Redis(server.port);
   await server.command("SCRIPT", "LOAD", general.source);
-  for (const [i] of twins.entries()) await server.command("SCRIPT", "LOAD", leanScript(i + 1).source);
 });
 afterAll(async () => {
   redis?.disconnect();
@@ -70,19 +69,19 @@ const answerOf = (reply: Reply): Reply[] => (reply as Reply[]).slice(1);
 class Pair {
   readonly #plans: Plans;
   readonly #tag = freshKey();
-  readonly #inCluster: boolean;
-  readonly #wantsState: string;
+  readonly #wantsState: boolean;
 
-  constructor(plans: Plans, wantsState: boolean, inCluster: boolean) {
+  constructor(plans: Plans, wantsState: boolean) {
     this.#plans = plans;
-    this.#wantsState = wantsState ? "1" : "0";
-    this.#inCluster = inCluster;
+    this.#wantsState = wantsState;
   }
 
   async play(nowMs: number, act: Act): Promise<void> {
     const policy = this.#plans[act.plan] as Policy;
     const { number, parameters } = argumentsOf(policy);
-    const batch = (tag: string, ...step: (string | number)[]) => this.#run(tag, general.sha, nowMs, 1, 1, number, ...parameters, ...step);
+    const batch = (tag: string, ...step: (string | number)[]) =>
+      this.#run(tag, "EVALSHA", general.sha, nowMs, this.#wantsState ? 1 : 0, 1, number, ...parameters, ...step);
+    const { source } = leanScript({ number, parameters }, "state".length, this.#wantsState);
     const [one, other] = await Promise.all(
       ["lean", "general"].map(async (side) => {
         const tag = `${this.#tag}-${side}`;
@@ -91,7 +90,7 @@ class Pair {
           const value = [nowMs, nowMs + act.blockMs, 0, 0].join(" ");
           return [0, await server.command("SET", `{${tag}}:blocks`, value, "PX", 3_600_000)];
         }
-        if (side === "lean") return this.#run(tag, leanScript(number).sha, nowMs, act.cost, ...parameters);
+        if (side === "lean") return this.#run(tag, "EVAL", source, nowMs, act.cost);
         return batch(tag, "c", 1, act.cost);
       }),
     );
@@ -100,9 +99,8 @@ class Pair {
     expect(left).toEqual(right);
   }
 
-  #run(tag: string, sha: string, nowMs: number, ...args: (string | number)[]): Promise<Reply> {
-    const keys = [`{${tag}}:state`, ...(this.#inCluster ? [] : [`{${tag}}:blocks`])];
-    return server.command("EVALSHA", sha, keys.length, ...keys, nowMs, Number.MAX_SAFE_INTEGER, this.#wantsState, ...args);
+  #run(tag: string, command: string, script: string, ...args: (string | number)[]): Promise<Reply> {
+    return server.command(command, script, 1, `{${tag}}:state`, Number.MAX_SAFE_INTEGER, ...args);
   }
 
   /** The stored bytes without the birth, and whether the key expires. */
@@ -112,6 +110,8 @@ class Pair {
   }
 }
 
+const tenAMinute = () => leanScript(argumentsOf(fixedWindow({ limit: 10, window: "1m" })), "state".length, false);
+
 describe("a lean script", () => {
   for (const [name, plans] of [
     ["small", smallPlans],
@@ -119,8 +119,8 @@ describe("a lean script", () => {
   ] as const) {
     it(`replies with the same bytes as the general one and leaves the same state, with ${name} numbers`, async () => {
       await fc.assert(
-        fc.asyncProperty(lives(plans), fc.boolean(), fc.boolean(), async ([made, acts], wantsState, inCluster) => {
-          const pair = new Pair(made, wantsState, inCluster);
+        fc.asyncProperty(lives(plans), fc.boolean(), async ([made, acts], wantsState) => {
+          const pair = new Pair(made, wantsState);
           let nowMs = startMs;
           for (const act of acts) {
             nowMs += act.byMs;
@@ -133,16 +133,16 @@ describe("a lean script", () => {
   }
 
   it("does nothing past its deadline", async () => {
-    const [key, { number, parameters }] = [freshKey(), argumentsOf(fixedWindow({ limit: 10, window: "1m" }))];
-    const reply = await server.command("EVALSHA", leanScript(number).sha, 1, key, "", 1, "0", 1, ...parameters);
+    const key = `${freshKey()}:state`;
+    const reply = await server.command("EVAL", tenAMinute().source, 1, key, 1);
     expect(reply).toHaveLength(1);
     expect(await server.command("EXISTS", key)).toBe(0);
   });
 
   it("ignores a block of another type, as the general one does", async () => {
-    const [key, { number, parameters }] = [freshKey(), argumentsOf(fixedWindow({ limit: 10, window: "1m" }))];
+    const key = freshKey();
     await redis.rpush(`${key}:blocks`, "one");
-    const reply = await server.command("EVALSHA", leanScript(number).sha, 2, key, `${key}:blocks`, "", 2 ** 52, "0", 1, ...parameters);
+    const reply = await server.command("EVAL", tenAMinute().source, 1, `${key}:state`, 2 ** 52);
     expect(answerOf(reply)[0]).toBe(9);
   });
 });
@@ -162,12 +162,34 @@ describe.each(Object.entries(libraries))("a store with %s", (_, library) => {
         const { answer, commands: resent } = await watched(server, () => store.consume(limit, key, 3, timeoutMs));
         expect(resent.map(({ name }) => name)).toEqual(["EVALSHA", "EVAL"]);
         expect(answer).toMatchObject({ allowed: true, remaining: 4 });
-        expect(await redis.script("EXISTS", leanScript(argumentsOf(policy).number).sha, general.sha)).toEqual([1, 0]);
+        const { sha } = leanScript(argumentsOf(policy), kindOf(policy).length, true);
+        expect(await redis.script("EXISTS", sha, general.sha)).toEqual([1, 0]);
       } finally {
         await close();
       }
     },
   );
+});
+
+it("policies beyond two hundred have no script of their own, and are decided all the same", async () => {
+  const server = await startRedis();
+  const client = new Redis(server.port);
+  try {
+    for (let limit = 1; limit <= 250; limit++) {
+      const decision = await redisStore(client).consume(
+        createLimit("many", fixedWindow({ limit, window: "365d" })),
+        `key-${limit}`,
+        1,
+        timeoutMs,
+      );
+      expect(decision).toMatchObject({ allowed: true, limit, remaining: limit - 1 });
+    }
+    const { number_of_cached_scripts: scripts } = await server.info("memory");
+    expect(Number(scripts)).toBeLessThan(210);
+  } finally {
+    client.disconnect();
+    await server.stop();
+  }
 });
 
 it("decisions that share a run use the general script", async () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 let keys = 0;
-const freshKey = (): string => `key-${keys++}`;
+const freshKey = (): string => `key:${keys++}`;
 
 const startMs = 1_789_948_800_000;
 const yearMs = 365 * 86_400_000;

@@ -26,9 +26,9 @@ export class Script {
 
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<Answer> {
-    const head = [clockMs ?? "", Number.MAX_SAFE_INTEGER, 1, steps.length, policies.length];
+    const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
     for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
-    const keys = [...steps.map(([key]) => key), ...steps.map(([key]) => `${key}:blocks`)];
+    const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new Answer(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
   }

@@ -50,7 +50,7 @@ export class LeaseStep extends Step<Debit> {
 
   write(batch: Batch): void {
     this.#sentWallMs = Date.now();
-    batch.key(this.#check.redisKey, this.#check.blockKey);
+    batch.keys.push(this.#check.redisKey);
     const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
     batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
   }
@@ -95,7 +95,7 @@ export class EndLease extends Step<void> {
   }
 
   write(batch: Batch): void {
-    batch.key(this.#check.redisKey);
+    batch.keys.push(this.#check.redisKey);
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
   }
 
