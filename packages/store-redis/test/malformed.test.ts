@@ -63,7 +63,7 @@ const askAll = (store: Store<"async">, asks: readonly Ask[]): Promise<Answers> =
 
 /** Identifies a run when it is repeated: all its arguments except its deadline. */
 const idOf = (args: readonly string[]): string =>
-  spliced(args, Number(args[1]) + 3, 1)
+  spliced(args, Number(args[1]) + 2, 1)
     .slice(1)
     .join("\n");
 
@@ -110,7 +110,7 @@ describe("a modified reply", () => {
           let isMutated = false;
           const read = await askAll(
             storeOver((args) => {
-              if (args.at(Number(args[1]) + 3) === "0") return lateReply;
+              if (args.at(Number(args[1]) + 2) === "0") return lateReply;
               const reply = replies.get(idOf(args));
               if (reply === undefined) throw new Error("This was not asked before.");
               if (isMutated) return reply;
