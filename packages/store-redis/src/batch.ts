@@ -11,36 +11,79 @@ interface Writing {
   /** The script of this step alone, if it has one; then it is not written. */
   readonly lean: Script | undefined;
   readonly cost: number;
-  write(batch: Batch): void;
+  write(batch: GeneralBatch): void;
 }
 
 /** Steps that one run of a script executes. lua/prelude.lua, lua/batch.lua and lua/lean.lua describe the arguments. */
-export class Batch<Step extends Writing = Writing> {
+export interface Batch<Step = Writing> {
   readonly steps: readonly Step[];
+  /** The injected clock's time; undefined if the server's time is used. */
+  readonly nowMs: number | undefined;
+  run(command: Run["command"]): Run;
+}
+
+/**
+ * @param notAfterMs the server time past which the script does nothing.
+ * @param wantsState whether rejections return their state.
+ */
+export function batchOf<Step extends Writing>(
+  steps: readonly Step[],
+  clock: Clock | undefined,
+  notAfterMs: number,
+  wantsState: boolean,
+): Batch<Step> {
+  const nowMs = clock?.();
+  const [first] = steps as readonly [Step];
+  if (steps.length === 1 && first.lean !== undefined) return new LeanBatch(first, first.lean, nowMs, notAfterMs);
+  return new GeneralBatch(steps, nowMs, notAfterMs, wantsState);
+}
+
+/** A consume alone. */
+class LeanBatch<Step extends Writing> implements Batch<Step> {
+  readonly steps: readonly [Step];
+  readonly nowMs: number | undefined;
+  readonly #script: Script;
+  readonly #notAfterMs: number;
+
+  constructor(step: Step, script: Script, nowMs: number | undefined, notAfterMs: number) {
+    step.firstKey = 1;
+    this.steps = [step];
+    this.#script = script;
+    this.nowMs = nowMs;
+    this.#notAfterMs = notAfterMs;
+  }
+
+  run(command: Run["command"]): Run {
+    const { redisKey, cost } = this.steps[0];
+    const args = [command === "EVALSHA" ? this.#script.sha : this.#script.source, "1", redisKey, String(this.#notAfterMs)];
+    if (this.nowMs !== undefined || cost !== 1) args.push(String(this.nowMs ?? ""));
+    if (cost !== 1) args.push(String(cost));
+    return { command, args, firstKey: redisKey };
+  }
+}
+
+/** Steps that write themselves. */
+export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step> {
+  readonly steps: readonly Step[];
+  readonly nowMs: number | undefined;
   /** Of the states; of a block for steps that concern nothing else. The script derives the names of the other blocks. */
   readonly keys: string[] = [];
   /** The arguments of the steps. */
   readonly args: string[] = [];
-  /** The injected clock's time; undefined if the server's time is used. */
-  readonly nowMs: number | undefined;
   readonly #notAfterMs: number;
   readonly #wantsState: boolean;
   readonly #policies: AlgorithmArguments[] = [];
-  /** The script of a consume that is alone. */
-  readonly #lean: Script | undefined;
   /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
-  /** @param notAfterMs the server time past which the script does nothing. */
-  constructor(steps: readonly Step[], clock: Clock | undefined, notAfterMs: number, wantsState: boolean) {
+  constructor(steps: readonly Step[], nowMs: number | undefined, notAfterMs: number, wantsState: boolean) {
     this.steps = steps;
-    this.nowMs = clock?.();
+    this.nowMs = nowMs;
     this.#notAfterMs = notAfterMs;
     this.#wantsState = wantsState;
-    if (steps.length === 1) this.#lean = (steps[0] as Step).lean;
     for (const step of steps) {
       step.firstKey = this.keys.length + 1;
-      if (this.#lean === undefined) step.write(this);
+      step.write(this);
     }
   }
 
@@ -68,30 +111,9 @@ export class Batch<Step extends Writing = Writing> {
     return String(index + 1);
   }
 
-  /** Whether it is a consume alone. */
-  get isLean(): boolean {
-    return this.#lean !== undefined;
-  }
-
   run(command: Run["command"]): Run {
-    const { source, sha } = this.#lean ?? general;
-    const args = [command === "EVALSHA" ? sha : source];
-    const now = this.nowMs === undefined ? "" : String(this.nowMs);
-    if (this.#lean !== undefined) {
-      const { redisKey, cost } = this.steps[0] as Step;
-      args.push("1", redisKey, String(this.#notAfterMs));
-      if (cost !== 1) args.push(now, String(cost));
-      else if (now !== "") args.push(now);
-      return { command, args, firstKey: redisKey };
-    }
-    args.push(
-      String(this.keys.length),
-      ...this.keys,
-      String(this.#notAfterMs),
-      now,
-      this.#wantsState ? "1" : "0",
-      String(this.#policies.length),
-    );
+    const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
+    args.push(String(this.#notAfterMs), String(this.nowMs ?? ""), this.#wantsState ? "1" : "0", String(this.#policies.length));
     for (const { number, parameters } of this.#policies) args.push(String(number), ...parameters);
     args.push(...this.args);
     return { command, args, firstKey: this.keys[0] as string };

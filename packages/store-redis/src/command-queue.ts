@@ -1,5 +1,5 @@
 import { activeListener, type Clock, Deadlines, msLeft, unblockedMs } from "@floodgate/core/store";
-import { Batch } from "./batch.js";
+import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
@@ -49,7 +49,7 @@ export class CommandQueue implements Queue {
 
   add(step: Step): void {
     // While the server is silent nothing is sent, so timed-out steps are removed here.
-    if (this.#waiting[0]?.settled === true) this.#clear();
+    if (this.#waiting[0]?.settled === true) this.#clear(performance.now());
     if (this.#room() <= 0) this.#abandon();
     this.#wait(step);
     this.#deadlines.add(step);
@@ -68,11 +68,13 @@ export class CommandQueue implements Queue {
   #schedule(): void {
     if (this.#scheduled || this.#room() <= 0) return;
     this.#scheduled = true;
-    process.nextTick(() => {
-      this.#scheduled = false;
-      this.#flush();
-    });
+    process.nextTick(this.#flushScheduled);
   }
+
+  readonly #flushScheduled = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+  };
 
   /** How many rounds may start now. While the server's clock is unknown, only one: a wrong estimate would make all rounds too late. */
   #room(): number {
@@ -92,7 +94,8 @@ export class CommandQueue implements Queue {
   }
 
   #flush(): void {
-    this.#clear();
+    const nowMs = performance.now();
+    this.#clear(nowMs);
     while (this.#waiting.length > 0 && this.#room() > 0) {
       if (!this.#client.isReady) {
         this.#awaitReady();
@@ -100,7 +103,7 @@ export class CommandQueue implements Queue {
       }
       const round = this.#next();
       try {
-        this.#send(round);
+        this.#send(round, nowMs);
       } catch (error) {
         // The injected clock may throw.
         this.#fail(round, fault(error));
@@ -112,10 +115,7 @@ export class CommandQueue implements Queue {
     const problem = this.#client.wake();
     if (problem === undefined) {
       this.#scheduled = true;
-      setTimeout(() => {
-        this.#scheduled = false;
-        this.#flush();
-      }, pollMs).unref();
+      setTimeout(this.#flushScheduled, pollMs).unref();
       return;
     }
     this.#fail(this.#waiting, fault(problem));
@@ -123,8 +123,7 @@ export class CommandQueue implements Queue {
   }
 
   /** Removes steps past their deadline. The server would reject the whole round because of them. */
-  #clear(): void {
-    const nowMs = performance.now();
+  #clear(nowMs: number): void {
     if (nowMs < this.#clearAtMs) return;
     const waiting = this.#waiting;
     this.#empty();
@@ -152,33 +151,40 @@ export class CommandQueue implements Queue {
   }
 
   /** Sends one run of the script per slot, in one write. */
-  #send(round: Step[]): void {
+  #send(round: Step[], sentMs: number): void {
     const { clock, wantsState } = this.#options;
-    const sentMs = performance.now();
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
-    const batches = this.#bySlot(round).map((steps) => new Batch(steps, clock, notAfterMs, wantsState));
+    const batches = this.#bySlot(round).map((steps) => batchOf(steps, clock, notAfterMs, wantsState));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;
-    const sent: Moment = { atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
-    let left = batches.length;
-    const done = (): void => {
-      if (--left > 0) return;
-      this.#inFlight.delete(round);
-      if (this.#waiting.length > 0) this.#schedule();
+    const sent: Sent = { round, left: batches.length, atMs: sentMs, unblockedMs: unblockedMs(sentMs) };
+    for (const [i, batch] of batches.entries()) this.#receive(batch, answers[i] as Promise<unknown>, sent);
+  }
+
+  #receive(batch: Batch<Step>, answer: Promise<unknown>, sent: Sent): void {
+    const lost = (error: unknown): void => {
+      this.#lost(batch, error);
+      this.#done(sent);
     };
-    answers.forEach((answer, i) => {
-      const batch = batches[i] as Batch<Step>;
-      answer
-        .then(
-          (reply) => this.#read(batch, reply, sent),
-          (error) => this.#refused(batch, error, sent),
-        )
-        .then(done, (error) => {
-          this.#lost(batch, error);
-          done();
-        });
-    });
+    answer.then(
+      (reply) => {
+        try {
+          this.#read(batch, reply, sent);
+        } catch (error) {
+          return lost(error);
+        }
+        this.#done(sent);
+      },
+      (error) => this.#refused(batch, error, sent).then(() => this.#done(sent), lost),
+    );
+  }
+
+  /** One of the batches of a round has been answered. */
+  #done(sent: Sent): void {
+    if (--sent.left > 0) return;
+    this.#inFlight.delete(sent.round);
+    if (this.#waiting.length > 0) this.#schedule();
   }
 
   #bySlot(round: Step[]): Step[][] {
@@ -197,7 +203,7 @@ export class CommandQueue implements Queue {
    * A server without the script has done nothing, so it gets the source. While it moves a slot to another server it may say TRYAGAIN, and has
    * done nothing either. After any other error, the outcome is unknown.
    */
-  #refused(batch: Batch<Step>, error: unknown, first: Moment): void | Promise<void> {
+  async #refused(batch: Batch<Step>, error: unknown, first: Moment): Promise<void> {
     const reason = error instanceof Error ? /^NOSCRIPT|^TRYAGAIN|\bWRONGTYPE\b/.exec(error.message)?.[0] : undefined;
     tellRoundTrip(batch, first, reason !== undefined);
     if (reason === undefined || reason === "WRONGTYPE") {
@@ -264,11 +270,14 @@ export class CommandQueue implements Queue {
     } else {
       for (const step of batch.steps) step.read(reply);
       reply.end();
-      const denied = batch.steps.filter(({ problem = "" }) => isNameless(problem));
+      const denied: Step[] = [];
       for (const step of batch.steps) {
-        if (denied.includes(step)) continue;
-        step.settle(reply);
-        this.#deadlines.delete(step);
+        if (step.problem !== undefined && isNameless(step.problem)) {
+          denied.push(step);
+        } else {
+          step.settle(reply);
+          this.#deadlines.delete(step);
+        }
       }
       if (denied.length > 0) this.#forbidden(denied);
     }
@@ -310,4 +319,11 @@ function tellRoundTrip({ steps }: Batch<Step>, { atMs }: Moment, ok: boolean): v
 interface Moment {
   readonly atMs: number;
   readonly unblockedMs: number;
+}
+
+/** A round in flight. */
+interface Sent extends Moment {
+  readonly round: Step[];
+  /** Its batches that have not been answered. */
+  left: number;
 }

@@ -12,7 +12,7 @@ import {
   unblockedMs,
   type Waiter,
 } from "@floodgate/core/store";
-import type { Batch } from "./batch.js";
+import type { GeneralBatch } from "./batch.js";
 import { queueTimeout, stepFault, timeout } from "./faults.js";
 import { markOf } from "./keys.js";
 import type { CachedKey, KeyedCheck, KnownLimit } from "./limits.js";
@@ -74,7 +74,7 @@ export abstract class Step<T = unknown> implements Waiter {
   }
 
   /** Writes its keys and arguments to the batch. */
-  abstract write(batch: Batch): void;
+  abstract write(batch: GeneralBatch): void;
 
   /** Reads and keeps its answer. @throws MalformedReply */
   protected abstract readAnswer(reply: Reply): void;
@@ -149,7 +149,7 @@ export class Consume extends Step<Decision> {
     this.key = key;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.consume(this.known.policy, this.cost);
   }
@@ -186,7 +186,7 @@ abstract class Several<T> extends Step<T> {
     this.#checks = checks;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     const args = ["a", String(this.#checks.length)];
     for (const { known, redisKey, cost, shadow, dryRun } of this.#checks) {
       batch.keys.push(redisKey);
@@ -240,7 +240,7 @@ abstract class ReadKey<T> extends Step<T> {
     this.known = known;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push(this.letter, batch.policy(this.known.policy));
   }
@@ -291,7 +291,7 @@ export class Settle extends Step<number> {
     this.#cost = cost;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     const { cost, atMs, state = 0, receipt } = this.#charge;
     const change = [batch.policy(this.#known.policy), cost, atMs, state, this.#cost].map(String);
     batch.keys.push(this.redisKey);
@@ -318,7 +318,7 @@ export class Settle extends Step<number> {
 
 /** Deletes a state, and lifts the ban of its key. */
 export class Reset extends Step<void> {
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("d");
   }
@@ -342,7 +342,7 @@ export class Block extends Step<Blocked> {
     this.#kind = kind;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
   }
@@ -359,7 +359,7 @@ export class Block extends Step<Blocked> {
 
 /** Lifts the block and the ban of a key. */
 export class Unblock extends Step<void> {
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.redisKey);
     batch.args.push("u");
   }

@@ -1,5 +1,5 @@
 import type { Decision } from "@floodgate/core";
-import type { Batch } from "../batch.js";
+import type { GeneralBatch } from "../batch.js";
 import type { KeyedCheck } from "../limits.js";
 import type { Reply } from "../reply.js";
 import { Step } from "../steps.js";
@@ -48,7 +48,7 @@ export class LeaseStep extends Step<Debit> {
     this.#countedMs = countedMs;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     this.#sentWallMs = Date.now();
     batch.keys.push(this.#check.redisKey);
     const times = [this.#want, this.#member, this.#countedMs, keptMs].map(String);
@@ -94,7 +94,7 @@ export class EndLease extends Step<void> {
     this.#spent = spent;
   }
 
-  write(batch: Batch): void {
+  write(batch: GeneralBatch): void {
     batch.keys.push(this.#check.redisKey);
     batch.args.push("e", batch.policy(this.#check.known.policy), this.#id, String(this.#spent), String(keptMs));
   }
