@@ -6,9 +6,8 @@ import { subjects } from "./redis/subjects.mjs";
 
 /** One subject in its own process, with one connection. Measures it with a number of decisions in flight. */
 const [name, port] = process.argv.slice(2);
-const keys = Array.from({ length: 1000 }, (_, i) => clientKey(i));
 /** Requests per key before the measurement. */
-const visits = 10;
+const visits = subjects[name].keys > 1000 ? 2 : 10;
 /** One of this many decisions is timed: reading the clock takes longer than a rejection in process. */
 const timed = 7;
 /** The event loop turns at least this often, as in a server. */
@@ -17,6 +16,7 @@ const turnMs = 1;
 const redis = new Redis({ host: "127.0.0.1", port: Number(port) });
 await once(redis, "ready");
 const subject = subjects[name];
+const keys = Array.from({ length: subject.keys ?? 1000 }, (_, i) => clientKey(i));
 const { decide, allowed } = await subject.make(redis);
 
 /** Some libraries return a rejection, others throw it. */

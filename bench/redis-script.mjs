@@ -26,6 +26,24 @@ const policies = {
 /** Keys of a subject, and calls of one round. */
 const [keys, calls] = [50, 200];
 
+const settlement = "settlement, a log of 5,000";
+/** Each consume has a millisecond of its own, so that it is an entry of its own. */
+const entries = 5000;
+
+/** Settles one of the newest charges of a long log. `prepare` makes the charges of a round. */
+async function settlementOf(redis) {
+  let nowMs = Date.now();
+  const store = redisStore(redis, { denyCache: false, clock: () => nowMs++ });
+  const limiter = createLimiter({ name: settlement, policy: policies["sliding window log"], store, timeoutMs: 5000 });
+  for (let i = 0; i < entries; i++) await limiter.consume("key");
+  const charges = [];
+  const prepare = async () => {
+    charges.length = 0;
+    for (let i = 0; i < calls; i++) charges.push(await limiter.consume("key"));
+  };
+  return { prepare, call: (_, i) => limiter.settle("key", charges[i], 2) };
+}
+
 /** The server's time of one decision alone, of each algorithm, against a script of three commands. */
 export async function redisScript({ rounds }) {
   const server = await startRedis();
@@ -33,11 +51,12 @@ export async function redisScript({ rounds }) {
   try {
     const sha = await redis.script("LOAD", floorScript);
     const store = redisStore(redis, { denyCache: false });
-    const subjects = { [floor]: (key) => redis.evalsha(sha, 1, key, "x".repeat(22), "3600000") };
+    const subjects = { [floor]: { call: (key) => redis.evalsha(sha, 1, key, "x".repeat(22), "3600000") } };
     for (const [name, policy] of Object.entries(policies)) {
       const limiter = createLimiter({ name, policy, store, timeoutMs: 5000 });
-      subjects[name] = (key) => limiter.consume(key);
+      subjects[name] = { call: (key) => limiter.consume(key) };
     }
+    subjects[settlement] = await settlementOf(redis);
     const names = Object.keys(subjects);
     const usecs = Object.fromEntries(names.map((name) => [name, []]));
     for (const name of names) await usecOf(redis, subjects[name], name);
@@ -61,8 +80,9 @@ export async function redisScript({ rounds }) {
   }
 }
 
-async function usecOf(redis, decide, name) {
+async function usecOf(redis, { prepare, call }, name) {
+  await prepare?.();
   await redis.config("RESETSTAT");
-  for (let i = 0; i < calls; i++) await decide(`${name}-${i % keys}`);
+  for (let i = 0; i < calls; i++) await call(`${name}-${i % keys}`, i);
   return Number(/cmdstat_evalsha:.*usec_per_call=([\d.]+)/.exec(await redis.info("commandstats"))?.[1]);
 }

@@ -70,7 +70,7 @@ const capacity = 1e6;
 const pace = { refill: 100_000, every: "1d" };
 const denied = slidingWindowCounter({ limit: 1, window });
 
-/** By name; `denied` where each key but for its first request is rejected; `isOurs` unless another library decides; `command` where the client sends another than EVALSHA. */
+/** By name; `denied` where each key but for its first request is rejected; `keys` unless there are 1,000; `isOurs` unless another library decides; `command` where the client sends another than EVALSHA. */
 export const subjects = {
   INCR: { make: incr, command: "incr" },
   "minimal EVALSHA": { make: minimalEvalsha },
@@ -88,6 +88,15 @@ export const subjects = {
   "rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, limit) },
   "@upstash/ratelimit": { make: (redis) => upstash(redis, limit) },
   "denied, slidingWindowCounter": { make: ours(denied), isOurs: true, denied: true },
+  "denied, 100 keys": { make: ours(denied), isOurs: true, denied: true, keys: 100 },
+  "denied, 20,000 keys": { make: ours(denied), isOurs: true, denied: true, keys: 20_000 },
+  "denied, 100,000 keys": { make: ours(denied), isOurs: true, denied: true, keys: 100_000 },
+  "denied, 100,000 keys, maxAgeMs 10 s": {
+    make: ours(denied, { denyCache: { maxAgeMs: 10_000 } }),
+    isOurs: true,
+    denied: true,
+    keys: 100_000,
+  },
   "denied, denyCache: false": { make: ours(denied, { denyCache: false }), isOurs: true, denied: true },
   "denied, rate-limiter-flexible": { make: (redis) => rateLimiterFlexible(redis, 1), denied: true },
   "denied, @upstash/ratelimit": { make: (redis) => upstash(redis, 1), denied: true },
