@@ -18,8 +18,6 @@ export class Keyspace {
   readonly grows: boolean;
   /** The slots of its keys. */
   readonly slots: KeyMap;
-  /** The slot of the key that was looked up last. It may have another key by now. */
-  guess = 0;
   /** The slots of its blocked keys, by reset. */
   readonly blocked: MinHeap;
   /** The blocks and bans of its name, once there is one. */

@@ -19,7 +19,7 @@ export const use = {
 /** The second number of a free slot. It reads as no keyspace, and as no use. */
 const noKey = -1;
 /** A keyspace's id lies above the use in the second number of a slot. */
-export const idShift = 9;
+const idShift = 9;
 
 /** Slots whose states have one width. A slot's two numbers lie right before its state, so that a decision waits for memory once. */
 export class Page {
@@ -60,6 +60,8 @@ export class Slots {
   readonly #free: number[] = [];
   readonly #newest: number[] = [];
   size = 0;
+  /** How many slots have been deleted. */
+  deleted = 0;
 
   page(slot: number): Page {
     return this.pages[slot >>> pageBits] as Page;
@@ -121,6 +123,7 @@ export class Slots {
     this.#free[widthClass] = slot;
     page.used--;
     this.size--;
+    this.deleted++;
   }
 
   #tag(slot: number): number {

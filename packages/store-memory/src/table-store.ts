@@ -23,7 +23,7 @@ import {
 } from "@floodgate/core/store";
 import { KeyTable, slack } from "./key-table.js";
 import type { Keyspace, Keyspaces } from "./keyspaces.js";
-import { idShift, type Page, pageBits, pageMask, type Slots, use } from "./slots.js";
+import { type Page, pageBits, pageMask, type Slots, use } from "./slots.js";
 import { classOf } from "./use-lists.js";
 
 /** A store in this process, which answers at once. */
@@ -50,6 +50,13 @@ export class TableStore implements MemoryStore {
   #scratch: Cells = new Float64Array(16);
   /** The slots of the keys of a request under several limits, as its first look found them. */
   readonly #found: (number | undefined)[] = [];
+  // The key used last is found without a lookup, until any slot is deleted. Without `#lastLimit` no key is known.
+  #lastLimit: Limit | undefined;
+  #lastKey = "";
+  #lastSlot = 0;
+  #lastPage: Page | undefined;
+  #lastAt = 0;
+  #lastDeleted = 0;
   /** Whether the keys of the current request take no part in the order of eviction. They are placed at its end. */
   #withdrawn = false;
   #evictions = 0;
@@ -79,8 +86,16 @@ export class TableStore implements MemoryStore {
 
   consume(limit: Limit, key: string, cost: number): Decision {
     const nowMs = this.#clock();
-    const keyspace = this.#keyspaces.of(limit);
-    const decision = this.#decide(keyspace, limit, key, this.#find(keyspace, key), cost, nowMs, true);
+    if (key === this.#lastKey && limit === this.#lastLimit && this.#lastDeleted === this.#slots.deleted) {
+      const page = this.#lastPage as Page;
+      const decision = limit.algorithm.decide(limit, page.cells, this.#lastAt, nowMs, cost, true);
+      return this.#noted(limit, this.#lastSlot, page, this.#lastAt, cost, nowMs, decision);
+    }
+    const keyspace = this.#keyspace(limit);
+    const slot = keyspace.slots.get(key);
+    const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, true);
+    if (slot !== undefined && isPlain(keyspace)) this.#remember(limit, slot);
+    else this.#lastLimit = undefined;
     if (this.#untold.length > 0) this.#tell();
     return decision;
   }
@@ -95,8 +110,8 @@ export class TableStore implements MemoryStore {
     let uncommitted = length;
     for (let i = 0; i < length; i++) {
       const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
-      const keyspace = this.#keyspaces.of(limit);
-      const slot = this.#find(keyspace, key);
+      const keyspace = this.#keyspace(limit);
+      const slot = keyspace.slots.get(key);
       found[i] = keyspace.grows ? undefined : slot;
       // If all others pass, the last check alone decides, so it is committed at once.
       const isDecisive = i === length - 1 && passes && dryRun !== true;
@@ -109,7 +124,7 @@ export class TableStore implements MemoryStore {
       const { limit, key, cost, dryRun } = checks[i] as Check;
       // A rejection is committed too: a log may count it.
       if (dryRun === true || (!passes && decisions[i]?.allowed === true)) continue;
-      const keyspace = this.#keyspaces.of(limit);
+      const keyspace = this.#keyspace(limit);
       decisions[i] = this.#decide(keyspace, limit, key, found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
     }
     if (this.#withdrawn) this.#placeAgain(checks, nowMs);
@@ -118,13 +133,13 @@ export class TableStore implements MemoryStore {
   }
 
   peek(limit: Limit, key: string): Decision {
-    const keyspace = this.#keyspaces.of(limit);
+    const keyspace = this.#keyspace(limit);
     return this.#decide(keyspace, limit, key, keyspace.slots.get(key), 1, this.#clock(), false);
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     const nowMs = this.#clock();
-    const keyspace = this.#keyspaces.of(limit);
+    const keyspace = this.#keyspace(limit);
     const slot = keyspace.slots.get(key);
     let units: number;
     if (slot === undefined) {
@@ -142,7 +157,7 @@ export class TableStore implements MemoryStore {
   }
 
   reset(limit: Limit, key: string): void {
-    const keyspace = this.#keyspaces.of(limit);
+    const keyspace = this.#keyspace(limit);
     this.#forget(keyspace, key);
     const slot = keyspace.blocks?.slots.get(key);
     if (slot === undefined) return;
@@ -152,6 +167,7 @@ export class TableStore implements MemoryStore {
 
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
     const nowMs = this.#clock();
+    this.#lastLimit = undefined;
     const blocks = this.#keyspaces.blocksOf(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
     const slot = blocks.slots.get(key);
     if (slot === undefined) {
@@ -196,16 +212,19 @@ export class TableStore implements MemoryStore {
     return leftMs;
   }
 
-  /** The slot of a key. Many requests have the key of the one before. */
-  #find(keyspace: Keyspace, key: string): number | undefined {
-    const { guess } = keyspace;
-    const page = this.#pages[guess >>> pageBits];
-    const i = guess & pageMask;
-    if (page !== undefined && page.keys[i] === key && (page.numbers[2 * i * page.stride + 1] as number) >>> idShift === keyspace.id)
-      return guess;
-    const slot = keyspace.slots.get(key);
-    if (slot !== undefined) keyspace.guess = slot;
-    return slot;
+  #keyspace(limit: Limit): Keyspace {
+    // It may be another plan of the key that was used last.
+    if (limit !== this.#lastLimit) this.#lastLimit = undefined;
+    return this.#keyspaces.of(limit);
+  }
+
+  #remember(limit: Limit, slot: number): void {
+    this.#lastLimit = limit;
+    this.#lastKey = this.#slots.key(slot);
+    this.#lastSlot = slot;
+    this.#lastPage = this.#slots.page(slot);
+    this.#lastAt = this.#slots.at(slot);
+    this.#lastDeleted = this.#slots.deleted;
   }
 
   #decide(
@@ -235,20 +254,23 @@ export class TableStore implements MemoryStore {
       }
     }
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
+    if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
+    if (!this.#withdrawn) this.#table.placeByUse(slot, nowMs);
+    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
+  }
+
+  /** Places a key by what was decided, if that may change its place, and names the state in the decision. */
+  #noted(limit: Limit, slot: number, page: Page, at: number, cost: number, nowMs: number, decision: Decision): Decision {
     const { allowed, remaining, limit: quota } = decision;
-    // More than this charge is missing, so the state is older: the usual case.
+    // Usually more than this charge is missing, so the state is older.
     if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
-    if (keyspace.smallest !== keyspace.largest) {
-      if (!this.#withdrawn) this.#table.placeByUse(slot, nowMs);
-    } else {
-      // It is misplaced if it is blocked now or not any more, is blocked and has a later reset, or has used much more.
-      const listed = (page.numbers[2 * at - 1] as number) & use.mask;
-      const isMisplaced =
-        remaining === 0
-          ? allowed || listed !== use.blocked
-          : listed >= use.blocked || (quota - remaining) * use.blocked >= (listed + slack) * quota;
-      if (isMisplaced && !this.#withdrawn) this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
-    }
+    const listed = (page.numbers[2 * at - 1] as number) & use.mask;
+    const stays =
+      remaining === 0
+        ? !allowed && listed === use.blocked
+        : listed < use.blocked && (quota - remaining) * use.blocked < (listed + slack) * quota;
+    if (!stays && !this.#withdrawn) this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
     return allowed ? stateOf(decision, page.numbers[2 * (at - 1)] as number) : decision;
   }
 
@@ -297,7 +319,7 @@ export class TableStore implements MemoryStore {
 
   /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
   #withdraw(checks: readonly Check[]): void {
-    const slots = checks.map(({ limit, key }) => this.#keyspaces.of(limit).slots.get(key));
+    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.get(key));
     if (!slots.includes(undefined)) return;
     for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
     this.#withdrawn = true;
@@ -306,7 +328,7 @@ export class TableStore implements MemoryStore {
   #placeAgain(checks: readonly Check[], nowMs: number): void {
     this.#withdrawn = false;
     for (const { limit, key } of checks) {
-      const slot = this.#keyspaces.of(limit).slots.get(key);
+      const slot = this.#keyspace(limit).slots.get(key);
       if (slot !== undefined) this.#table.placeByUse(slot, nowMs);
     }
     this.#table.trim(nowMs);
@@ -319,6 +341,11 @@ export class TableStore implements MemoryStore {
       activeListener(this.#onEvent)?.(event);
     }
   }
+}
+
+/** Whether nothing but its limit's algorithm is to be asked about a key. */
+function isPlain({ grows, smallest, largest, blocks }: Keyspace): boolean {
+  return !grows && smallest === largest && blocks === undefined;
 }
 
 function isEmpty(cells: Cells, at: number, width: number): boolean {
