@@ -1,4 +1,4 @@
-import { type Limit, outlastsMs } from "@floodgate/core/store";
+import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
 import { type Keyspace, Keyspaces } from "./keyspaces.js";
 import { type Page, pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
@@ -36,9 +36,6 @@ export class KeyTable {
   #largest: Keyspace | undefined;
   /** States made so far, modulo 2^32. */
   #states = 0;
-  /** What `#assess` found. */
-  #use = 0;
-  #resetAtMs = 0;
 
   /** `onEvicted` is called for each evicted key that had not ended. */
   constructor(maxKeys: number, onEvicted: (name: string, key: string) => void) {
@@ -127,38 +124,25 @@ export class KeyTable {
     this.slots.delete(slot);
   }
 
-  /** Places a key by its use of now. */
-  placeByUse(slot: number, nowMs: number): void {
-    this.place(slot, Math.max(this.#assess(slot, nowMs), 0), this.#resetAtMs);
-  }
-
-  /** Deletes a key if no plan has anything to remember of it, and answers undefined; else places it, and answers its class. */
-  look(slot: number, nowMs: number): number | undefined {
-    const found = this.#assess(slot, nowMs);
-    if (found < 0) return this.#remove(slot, false);
-    this.place(slot, found, this.#resetAtMs);
+  /** Places a key by its use of now, and answers its class; undefined if nothing is to be remembered. Then it is deleted, unless it `stays`. */
+  look(slot: number, nowMs: number, stays = false): number | undefined {
+    const { smallest, largest } = this.#keyspace(slot);
+    let seen = this.#peek(smallest, slot, nowMs);
+    let { resetAfterMs } = seen;
+    if (largest !== smallest) {
+      // What a small bucket never held, a large one may lack.
+      const other = this.#peek(largest, slot, nowMs);
+      if (resetAfterMs === 0) seen = other;
+      resetAfterMs = Math.max(resetAfterMs, other.resetAfterMs);
+    }
+    if (resetAfterMs === 0 && !stays) return this.#remove(slot, false);
+    const found = classOf(seen.limit - seen.remaining, seen.limit);
+    this.place(slot, found, nowMs + resetAfterMs);
     return found;
   }
 
-  /** The class of a key, or -1 if no plan has anything to remember. Notes its reset. */
-  #assess(slot: number, nowMs: number): number {
-    const { smallest, largest } = this.#keyspace(slot);
-    this.#use = -1;
-    this.#resetAtMs = nowMs;
-    this.#see(smallest, slot, nowMs);
-    // What a small bucket never held, a large one may lack.
-    if (largest !== smallest) this.#see(largest, slot, nowMs);
-    return this.#use;
-  }
-
-  /** Notes the use that a plan sees, unless a smaller plan has seen one, and the later reset. */
-  #see(limit: Limit, slot: number, nowMs: number): void {
-    const page = this.slots.page(slot);
-    const at = (slot & pageMask) * page.stride + 1;
-    const { remaining, resetAfterMs, limit: quota } = limit.algorithm.decide(limit, page.cells, at, nowMs, 1, false);
-    if (resetAfterMs === 0) return;
-    if (this.#use < 0) this.#use = classOf(quota - remaining, quota);
-    this.#resetAtMs = Math.max(this.#resetAtMs, nowMs + resetAfterMs);
+  #peek(limit: Limit, slot: number, nowMs: number): Decision {
+    return limit.algorithm.decide(limit, this.slots.page(slot).cells, this.slots.at(slot), nowMs, 1, false);
   }
 
   /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
@@ -181,44 +165,30 @@ export class KeyTable {
 
   /** Drops one key. Answers false if no key can be dropped. `newcomer` is the keyspace of the key that needs room. */
   #evict(newcomer: Keyspace | undefined, nowMs: number): boolean {
+    const open = (): number => this.#lists.first;
+    if (this.#evictFirst(open, nowMs)) return true;
+    // All keys are listed as blocked. Some may not be any more.
     const { size } = this.slots;
-    return this.#evictOpen(nowMs) || this.#lookAtBlocked(nowMs) < size || this.#evictOpen(nowMs) || this.#evictBlocked(newcomer, nowMs);
-  }
-
-  /** Drops the first key of the lowest class. Keys that have used more since they were listed move up. */
-  #evictOpen(nowMs: number): boolean {
-    for (let i = 0; i < looks; i++) {
-      const slot = this.#lists.first;
-      if (slot < 0) return false;
-      const listed = this.slots.use(slot);
-      const found = this.look(slot, nowMs);
-      if (found === undefined) return true;
-      if (found <= listed) return this.#drop(slot);
-    }
-    const slot = this.#lists.first;
-    return slot >= 0 && this.#drop(slot);
-  }
-
-  /** All keys are listed as blocked: some may not be any more. Answers how many keys are left. */
-  #lookAtBlocked(nowMs: number): number {
     this.#lookInTurn(moreInTurn, nowMs);
     for (let i = Math.min(looks, this.keyspaces.all.length); i > 0; i--) {
       const { blocked } = this.#nextKeyspace();
       if (blocked.size > 0) this.look(blocked.first, nowMs);
     }
-    return this.slots.size;
+    return this.slots.size < size || this.#evictFirst(open, nowMs) || this.#evictFirst(() => this.#crowded(newcomer).blocked.first, nowMs);
   }
 
-  #evictBlocked(newcomer: Keyspace | undefined, nowMs: number): boolean {
+  /** Drops the key that `first` says, or -1 if there is none. It is looked at before, and may turn out not to be the first. */
+  #evictFirst(first: () => number, nowMs: number): boolean {
     for (let i = 0; i < looks; i++) {
-      const { blocked } = this.#crowded(newcomer);
-      if (blocked.size === 0) return false;
-      const slot = blocked.first;
+      const slot = first();
+      if (slot < 0) return false;
+      const listed = this.slots.use(slot);
       const found = this.look(slot, nowMs);
       if (found === undefined) return true;
-      if (found < use.blocked || blocked.first === slot) return this.#drop(slot);
+      if (found < listed || (found === listed && first() === slot)) return this.#drop(slot);
     }
-    return this.#drop(this.#crowded(newcomer).blocked.first);
+    const slot = first();
+    return slot >= 0 && this.#drop(slot);
   }
 
   /**
@@ -270,7 +240,7 @@ export class KeyTable {
   }
 
   #remove(slot: number, live: boolean): undefined {
-    const { name } = this.#keyspace(slot);
+    const { name } = this.#keyspace(slot).smallest;
     const key = this.slots.key(slot);
     this.delete(slot);
     if (live) this.#onEvicted(name, key);

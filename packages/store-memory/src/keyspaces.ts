@@ -8,7 +8,6 @@ const noCells: Cells = new Float64Array(4);
 /** The keys of the limits that share a count: those with the same name and the same `stateKind`. */
 export class Keyspace {
   readonly id: number;
-  readonly name: string;
   /** The plans with the smallest and the largest quota. A key counts as the smallest one sees it; or the largest, if the smallest sees no use. */
   smallest: Limit;
   largest: Limit;
@@ -25,7 +24,6 @@ export class Keyspace {
 
   constructor(id: number, limit: Limit, slots: KeyMap, moved: (slot: number, place: number) => void) {
     this.id = id;
-    this.name = limit.name;
     this.smallest = limit;
     this.largest = limit;
     this.size = limit.algorithm.size(limit.policy, noCells, 0);
@@ -79,7 +77,7 @@ export class Keyspaces {
 
   addBlocks(limit: Limit): Keyspace {
     const blocks = this.of(limit);
-    for (const keyspace of this.all) if (keyspace.name === limit.name && keyspace !== blocks) keyspace.blocks = blocks;
+    for (const keyspace of this.all) if (keyspace.smallest.name === limit.name && keyspace !== blocks) keyspace.blocks = blocks;
     this.#blocks.set(limit.name, blocks);
     return blocks;
   }

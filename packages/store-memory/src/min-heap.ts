@@ -18,9 +18,9 @@ export class MinHeap {
     return this.#items.length;
   }
 
-  /** The item with the lowest rank. The heap must not be empty. */
+  /** The item with the lowest rank, or -1 if the heap is empty. */
   get first(): number {
-    return this.#items[0] as number;
+    return this.#items.length === 0 ? -1 : (this.#items[0] as number);
   }
 
   /** The lowest rank, or Infinity if the heap is empty. */

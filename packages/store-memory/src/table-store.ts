@@ -150,8 +150,8 @@ export class TableStore implements MemoryStore {
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
-      if (units < 0 && isEmpty(page.cells, at, page.width)) this.#table.delete(slot);
-      else if (units !== 0) this.#table.placeByUse(slot, nowMs);
+      if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
+      else if (units !== 0) this.#table.look(slot, nowMs, true);
     }
     return units;
   }
@@ -256,7 +256,7 @@ export class TableStore implements MemoryStore {
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
     if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
-    if (!this.#withdrawn) this.#table.placeByUse(slot, nowMs);
+    if (!this.#withdrawn) this.#table.look(slot, nowMs, true);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
@@ -312,7 +312,7 @@ export class TableStore implements MemoryStore {
       scratch[i] = 0;
     }
     if (this.#withdrawn) return page.numbers[2 * (at - 1)];
-    if (decision === undefined || keyspace.smallest !== keyspace.largest) this.#table.placeByUse(slot, nowMs);
+    if (decision === undefined || keyspace.smallest !== keyspace.largest) this.#table.look(slot, nowMs, true);
     else this.#table.place(slot, classOf(decision.limit - decision.remaining, decision.limit), nowMs + decision.resetAfterMs);
     return page.numbers[2 * (at - 1)];
   }
@@ -329,7 +329,7 @@ export class TableStore implements MemoryStore {
     this.#withdrawn = false;
     for (const { limit, key } of checks) {
       const slot = this.#keyspace(limit).slots.get(key);
-      if (slot !== undefined) this.#table.placeByUse(slot, nowMs);
+      if (slot !== undefined) this.#table.look(slot, nowMs, true);
     }
     this.#table.trim(nowMs);
   }
@@ -346,11 +346,6 @@ export class TableStore implements MemoryStore {
 /** Whether nothing but its limit's algorithm is to be asked about a key. */
 function isPlain({ grows, smallest, largest, blocks }: Keyspace): boolean {
   return !grows && smallest === largest && blocks === undefined;
-}
-
-function isEmpty(cells: Cells, at: number, width: number): boolean {
-  for (let i = at; i < at + width; i++) if (cells[i] !== 0) return false;
-  return true;
 }
 
 /** Reads as no state. */
