@@ -2,10 +2,11 @@ import type { Charge } from "../algorithms/algorithm.js";
 import { asCharge } from "../algorithms/decision.js";
 import type { Decision } from "../decide/decision.js";
 import type { Limit } from "../decide/limit.js";
+import { NewestMap } from "../support/newest-map.js";
 import type { DeadlineStore } from "./fallback-store.js";
 
-/** Maximum number of keys with unreported usage; the oldest are dropped. */
-const maxKeys = 100_000;
+/** How many keys with unreported usage are kept at least; the oldest are dropped. */
+const keptKeys = 100_000;
 
 /** What a key was charged here since the last hand-over. */
 export interface LocalUsage {
@@ -20,7 +21,7 @@ export interface LocalUsage {
 
 /** The usage of each key that has not been reported to the store. */
 export class UnreportedUsage {
-  readonly #open = new Map<string, LocalUsage>();
+  readonly #open = new NewestMap<LocalUsage>(keptKeys);
 
   /** The limit that shows all unreported usage of a key. Returns undefined if all usage is reported. */
   limitOf(key: string): Limit | undefined {
@@ -37,7 +38,6 @@ export class UnreportedUsage {
   open(key: string, limit: Limit): LocalUsage {
     let usage = this.#open.get(key);
     if (usage === undefined) {
-      if (this.#open.size >= maxKeys) this.#open.delete(this.#open.keys().next().value as string);
       usage = { limit, decisions: 0 };
       this.#open.set(key, usage);
     } else if (limit.policy.quota > usage.limit.policy.quota) {

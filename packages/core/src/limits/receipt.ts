@@ -3,6 +3,7 @@ import type { Guard } from "../decide/guard.js";
 import type { Limit } from "../decide/limit.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { hmacSha256 } from "../support/hash.js";
+import { NewestMap } from "../support/newest-map.js";
 import { secretText } from "../support/options.js";
 import { type ChargeRecord, settleCharge } from "./settle.js";
 
@@ -11,11 +12,11 @@ export type ReceiptSecret = string | readonly string[];
 
 /** A receipt is valid for an hour, or for two spans of its policy if those are longer. */
 const shortestMs = 3_600_000;
-/** The most receipts of charges that only this process knows; the oldest are dropped. */
-const mostLocal = 100_000;
+/** How many receipts of charges that only this process knows are kept at least; the oldest are dropped. */
+const keptLocal = 100_000;
 
 /** Charges in stores of this process only, by the ids of their receipts. */
-const local = new Map<string, ChargeRecord>();
+const local = new NewestMap<ChargeRecord>(keptLocal);
 
 /**
  * Signs and redeems receipts. A receipt is `fr1.<body>.<HMAC-SHA256>`. The signature also covers the store, the limit's name, the kind of
@@ -53,7 +54,6 @@ export class Receipts {
     const { id, untilMs } = charge.issued;
     const dataId = charge.settler?.dataId;
     if (dataId === undefined || state === undefined) {
-      if (local.size >= mostLocal) local.delete(local.keys().next().value as string);
       local.set(id, charge);
       return this.#signed(["", name, stateKind, key], `l.${id}`);
     }

@@ -12,6 +12,7 @@ import { unblockedMs } from "../failure/running-clock.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { type Duration, durationText, parseDuration } from "../support/duration.js";
 import { inside } from "../support/errors.js";
+import { NewestMap } from "../support/newest-map.js";
 import { checkOptions, wholeNumber } from "../support/options.js";
 import { andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
@@ -162,14 +163,14 @@ interface Known {
 }
 
 /** Far more keys than are rejected at once. A key that is not remembered costs a round trip. */
-const maxKeys = 10_000;
+const keptKeys = 10_000;
 
 /** After this time, other processes may have counted. */
 const knownForMs = 1000;
 
 /** Tells which rejection of a key may start a ban, so that only that rejection waits for the store. */
 class KnownRejections {
-  readonly #keys = new Map<string, Known>();
+  readonly #keys = new NewestMap<Known>(keptKeys);
 
   /** Whether the next rejection of a key may start a ban. False only if it certainly does not. */
   mayBegin(key: string): boolean {
@@ -184,17 +185,7 @@ class KnownRejections {
       known.pending++;
       return;
     }
-    const nowMs = steadyMs();
-    this.#forgetOld(nowMs);
-    this.#keys.set(key, { left: 0, alone: false, atMs: nowMs, pending: 1 });
-  }
-
-  /** The map is ordered by the last answers. */
-  #forgetOld(nowMs: number): void {
-    for (const [key, { atMs, pending }] of this.#keys) {
-      if (this.#keys.size < maxKeys && (pending > 0 || nowMs - atMs <= knownForMs)) return;
-      this.#keys.delete(key);
-    }
+    this.#keys.set(key, { left: 0, alone: false, atMs: steadyMs(), pending: 1 });
   }
 
   /** @param left how many more rejections start a ban; undefined if the store did not say. */
