@@ -1,6 +1,6 @@
 import { frameworks } from "./http.mjs";
 import { inTurn } from "./lib/child.mjs";
-import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
+import { errorOfMedian, median, progress, table } from "./lib/report.mjs";
 
 /** Each subject, and its no-op without a limit. */
 const subjects = {
@@ -14,7 +14,7 @@ const subjects = {
 };
 
 const kinds = Object.keys(subjects);
-const sliceRequests = 1_000;
+const sliceRequests = 5_000;
 
 /** CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise. */
 export async function cpu({ rounds, slices, addresses, framework }) {
@@ -22,7 +22,7 @@ export async function cpu({ rounds, slices, addresses, framework }) {
   for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {
       const children = Object.fromEntries(kinds.map((kind) => [kind, ["cpu-child.mjs", [name, kind, address]]]));
-      const turns = { processes: rounds, rounds: slices, warmUp: 6_000, ask: sliceRequests };
+      const turns = { processes: rounds, rounds: slices, warmUp: 20_000, ask: sliceRequests };
       const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, turns);
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));
     }
@@ -42,12 +42,12 @@ function tableOf(name, address, results, heading) {
       median(results[kind]).toFixed(1),
       over("nothing"),
       over(base),
-      base === undefined ? "" : halfQuartileRange(added(kind, base)).toFixed(1),
+      base === undefined ? "" : errorOfMedian(added(kind, base)).toFixed(2),
     ];
   });
   return table(
     `${label}, requests from ${address}, injected in process, ${heading}: medians, differences between neighbouring slices`,
-    ["in front of the route", "CPU µs a request", "over nothing", "over its no-op", "±"],
+    ["in front of the route", "CPU µs a request", "over nothing", "over its no-op", "± (standard error)"],
     rows,
   );
 }

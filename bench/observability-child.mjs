@@ -8,9 +8,9 @@ import { memoryStore } from "@floodgate/store-memory";
 import { metrics } from "@opentelemetry/api";
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import express from "express";
-import inject from "light-my-request";
 import { answer, neverReached } from "./http/common.mjs";
 import { addedSince, heldMemory, serve } from "./lib/child.mjs";
+import { injector } from "./lib/inject.mjs";
 import { clientKey } from "./lib/subjects.mjs";
 
 const [kind] = process.argv.slice(2);
@@ -52,13 +52,13 @@ async function open() {
 }
 
 const keys = Array.from({ length: 1000 }, (_, i) => clientKey(i));
-const request = { method: "GET", url: "/", remoteAddress: "127.0.0.1", headers: { host: "bench" } };
+const inject = injector(app, { headers: { host: "bench" } });
 
 const work = {
   async requests(count) {
     for (let i = 0; i < count; i++) {
-      const { statusCode } = await inject(app, request);
-      if (statusCode !== 200) throw new Error(`A request was answered ${statusCode}`);
+      const status = await inject();
+      if (status !== 200) throw new Error(`A request was answered ${status}`);
     }
   },
   decisions(count) {

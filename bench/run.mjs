@@ -27,7 +27,7 @@ const parts = {
   full: ["a fresh key on a full store, at limits 1, 2, 3 and 100 and up to 8 million keys (needs 3 GB)", () => full({ keys: 200_000 })],
   cpu: [
     "CPU time of a request that is injected in process, of the same frameworks and subjects, on IPv4 and IPv6",
-    ({ rounds = 2, framework }) => cpu({ rounds, slices: 20, addresses: ["127.0.0.1", "::1"], framework }),
+    ({ rounds = 2, framework }) => cpu({ rounds, slices: 40, addresses: ["127.0.0.1", "::1"], framework }),
   ],
   http: [
     "requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each",

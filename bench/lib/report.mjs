@@ -18,6 +18,11 @@ export function medianRatio(numbers, others) {
   return median(numbers.map((number, i) => number / others[i]));
 }
 
+/** The standard error of a median, if the numbers are about normal. */
+export function errorOfMedian(numbers) {
+  return (1.86 * halfQuartileRange(numbers)) / Math.sqrt(numbers.length);
+}
+
 /** The spread as a share of the median: the noise of the rounds. */
 export function spread(numbers) {
   return halfQuartileRange(numbers) / median(numbers);
