@@ -1,5 +1,6 @@
 import { frameworks } from "./http.mjs";
 import { inTurn } from "./lib/child.mjs";
+import { steadyAllocation } from "./lib/inject.mjs";
 import { errorOfMedian, median, progress, table } from "./lib/report.mjs";
 
 /** Each subject, and its no-op without a limit. */
@@ -21,7 +22,7 @@ export async function cpu({ rounds, slices, addresses, framework }) {
   const tables = [];
   for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {
-      const children = Object.fromEntries(kinds.map((kind) => [kind, ["cpu-child.mjs", [name, kind, address]]]));
+      const children = Object.fromEntries(kinds.map((kind) => [kind, ["cpu-child.mjs", [name, kind, address], steadyAllocation]]));
       const turns = { processes: rounds, rounds: slices, warmUp: 20_000, ask: sliceRequests };
       const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, turns);
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));

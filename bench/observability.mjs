@@ -1,4 +1,5 @@
 import { askOnce, inTurn } from "./lib/child.mjs";
+import { steadyAllocation } from "./lib/inject.mjs";
 import { halfQuartileRange, median, progress, table } from "./lib/report.mjs";
 
 /** What a process with a limit has in addition. */
@@ -17,7 +18,7 @@ const sliceDecisions = 100_000;
 
 /** What it costs to look: CPU time of an injected request, its requests per second, and CPU time of a bare decision. */
 export async function observability({ rounds, slices, keys }) {
-  const children = Object.fromEntries(kinds.map((kind) => [kind, ["observability-child.mjs", [kind]]]));
+  const children = Object.fromEntries(kinds.map((kind) => [kind, ["observability-child.mjs", [kind], steadyAllocation]]));
   const measured = (what, warmUp, count) => {
     const turns = { processes: rounds, rounds: slices, warmUp: { what, count: warmUp }, ask: { what, count } };
     return inTurn(`observability: ${what}`, children, turns);
