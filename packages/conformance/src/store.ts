@@ -4,12 +4,10 @@ import { blockCases } from "./store/blocks.js";
 import { boundedCases, type MakeBoundedStore } from "./store/bounded.js";
 import { boundCases } from "./store/bounds.js";
 import { chargeCases } from "./store/charges.js";
-import { clockCases } from "./store/clocks.js";
 import { decisionCases } from "./store/decisions.js";
 import { inspectingCases } from "./store/inspecting.js";
 import { keyCases } from "./store/keys.js";
 import { largeCases } from "./store/large.js";
-import { planTurnCases } from "./store/plan-turns.js";
 import { planCases } from "./store/plans.js";
 import { refundCases } from "./store/refunds.js";
 import { settlingCases } from "./store/settling.js";
@@ -32,9 +30,7 @@ export type StoreGroup =
   | "consumeAll"
   | "charges"
   | "accounts"
-  | "clocks"
   | "plans"
-  | "turns of plans"
   | "keys"
   | "blocks"
   | "keyState";
@@ -49,9 +45,7 @@ const groups: Record<StoreGroup, (suite: Suite) => void> = {
   consumeAll: severalCases,
   charges: chargeCases,
   accounts: accountCases,
-  clocks: clockCases,
   plans: planCases,
-  "turns of plans": planTurnCases,
   keys: keyCases,
   blocks: blockCases,
   keyState: inspectingCases,

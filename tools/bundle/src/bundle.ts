@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { type OutputOptions, type Plugin, rolldown } from "rolldown";
 import type { Package } from "./packages.js";
@@ -41,7 +41,7 @@ export async function bundlePackage(bundled: Package): Promise<void> {
     } as const;
     for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
   }
-  removeOthers(dist, written);
+  removeOthers(dist, join(bundled.path, "src"), written);
 }
 
 function named(pattern: string): OutputOptions {
@@ -94,11 +94,11 @@ function folders(source: string): Plugin {
   };
 }
 
-/** Removes JavaScript of builds before this one. The types are the compiler's. */
-function removeOthers(dist: string, written: ReadonlySet<string>): void {
+/** Removes what builds of earlier sources have left: JavaScript, and types of sources that are gone. */
+function removeOthers(dist: string, source: string, written: ReadonlySet<string>): void {
   for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (!/(?<!\.d)\.m?[jt]s(\.map)?$/.test(file)) continue;
-    if (/\.d\.m?ts\.map$/.test(file) || written.has(file)) continue;
-    rmSync(join(dist, file));
+    const [, typed] = /^(.*)\.d\.ts(?:\.map)?$/.exec(file) ?? [];
+    const isOurs = typed === undefined ? !/\.m?[jt]s(\.map)?$/.test(file) || written.has(file) : existsSync(join(source, `${typed}.ts`));
+    if (!isOurs) rmSync(join(dist, file));
   }
 }

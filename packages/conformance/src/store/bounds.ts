@@ -1,5 +1,5 @@
 import * as assert from "node:assert/strict";
-import type { Decision, LeakyBucketPolicy, Policy } from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
 import * as fc from "fast-check";
 import { forgivingPolicies, mostIn, policies } from "./algorithms.js";
 import { Model } from "./model.js";
@@ -35,29 +35,6 @@ export function boundCases(suite: Suite): void {
             const stretchMs = decision.atMs - (admitted[i] as Decision).atMs;
             const most = mostIn(policy, (admitted[i] as Decision).atMs, stretchMs);
             assert.ok(BigInt(units) <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
-          }
-        }
-      }),
-      world.runs(200),
-    );
-  });
-
-  suite.it("a leaky bucket releases requests in order, and no faster than it leaks", async (world) => {
-    const queues = forgivingPolicies.filter((policy): policy is LeakyBucketPolicy => policy.algorithm === "leaky-bucket");
-    await fc.assert(
-      fc.asyncProperty(scriptsOf(queues, { backwards: true, longest: 40 }), async ([policy, steps]) => {
-        const { leak, everyMs, maxDelayMs } = policy as LeakyBucketPolicy;
-        const admitted = await admissions(world, policy, steps);
-        for (let i = 0; i < admitted.length; i++) {
-          const first = admitted[i] as Decision;
-          assert.ok(first.delayMs <= maxDelayMs);
-          let ahead = 0n;
-          for (const next of admitted.slice(i + 1)) {
-            ahead += BigInt((admitted[admitted.indexOf(next) - 1] as Decision).cost);
-            const apartMs = next.atMs + next.delayMs - first.atMs - first.delayMs;
-            assert.ok(apartMs >= 0, "first in, first out");
-            // Waits are rounded up to whole milliseconds, so two starts may be up to 1 ms closer.
-            assert.ok(BigInt(apartMs + 1) * BigInt(leak) > ahead * BigInt(everyMs), `${ahead} units passed in ${apartMs} ms`);
           }
         }
       }),

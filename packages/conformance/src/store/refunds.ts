@@ -100,22 +100,6 @@ export function refundCases(suite: Suite): void {
     );
   });
 
-  suite.it("a peek, a rejection, or a part of a rejected consumeAll is not refunded", async (world) => {
-    const wide = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
-    const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-    await wide.consume("key", { cost: 5 });
-    await narrow.consume("key");
-    assert.equal(await wide.refund("key", await wide.peek("key")), 0);
-    assert.equal(await narrow.refund("key", await narrow.consume("key")), 0);
-    const whole = await consumeAll([
-      { limiter: wide, key: "key" },
-      { limiter: narrow, key: "key" },
-    ]);
-    assert.equal(whole.allowed, false);
-    assert.equal(await wide.refund("key", whole.all[0] as Decision), 0);
-    assert.equal((await wide.peek("key")).remaining, 5);
-  });
-
   suite.it("each part of an allowed consumeAll can be refunded", async (world) => {
     const wide = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
     const narrow = world.limiter(fixedWindow({ limit: 3, window: "1m" }));

@@ -70,26 +70,6 @@ export function settlingCases(suite: Suite): void {
     );
   });
 
-  suite.it("works once per decision, refunds included, and not for decisions that charged nothing", async (world) => {
-    const limiter = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
-    const narrow = world.limiter(fixedWindow({ limit: 1, window: "1m" }));
-    const [one, other] = [await limiter.consume("key", { cost: 3 }), await limiter.consume("key", { cost: 3 })];
-    assert.deepEqual(
-      [await limiter.settle("key", one, 1), await limiter.settle("key", one, 9), await limiter.refund("key", one)],
-      [-2, 0, 0],
-    );
-    assert.deepEqual([await limiter.refund("key", other), await limiter.settle("key", other, 9)], [3, 0]);
-    assert.equal(await limiter.settle("key", await limiter.peek("key"), 9), 0);
-    assert.equal(await limiter.settle("key", await limiter.consume("key", { cost: 10 }), 20), 0);
-    await narrow.consume("key");
-    const whole = await consumeAll([
-      { limiter, key: "key" },
-      { limiter: narrow, key: "key" },
-    ]);
-    assert.equal(await limiter.settle("key", whole.all[0] as Decision, 9), 0);
-    assert.equal((await limiter.peek("key")).remaining, 9);
-  });
-
   suite.it("settles each part of an allowed consumeAll by itself", async (world) => {
     const requests = world.limiter(fixedWindow({ limit: 10, window: "1m" }));
     const tokens = world.limiter(tokenBucket({ capacity: 1000, refill: 1000, every: "1m" }));
@@ -99,34 +79,6 @@ export function settlingCases(suite: Suite): void {
     ]);
     assert.equal(await tokens.settle("key", all[1] as Decision, 1200), 700);
     assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
-  });
-
-  suite.it("makes later requests fit beside the real costs of earlier ones", async (world) => {
-    const real = fc.infiniteStream(fc.double({ min: 0, max: 4, noNaN: true }));
-    await fc.assert(
-      fc.asyncProperty(scriptsOf(policies, { longest: 40 }), real, async ([policy, steps], factors) => {
-        const limiter = world.limiter(policy);
-        // Newest first.
-        const used: { atMs: number; units: bigint }[] = [];
-        for (const step of steps) {
-          const [decision] = (await playAll(world, limiter, "key", [step])) as [Decision];
-          if (!decision.allowed) continue;
-          let units = BigInt(decision.cost);
-          for (const earlier of used) {
-            units += earlier.units;
-            const stretchMs = decision.atMs - earlier.atMs;
-            const most = mostIn(policy, earlier.atMs, stretchMs, true);
-            // A window's debt ends with the window.
-            if (isWindow(policy) && most > BigInt(policy.quota)) break;
-            assert.ok(units <= most, `${units} units within ${stretchMs} ms, and ${most} at most`);
-          }
-          const realCost = Math.round(decision.cost * (factors.next().value as number));
-          await limiter.settle("key", decision, realCost);
-          used.unshift({ atMs: decision.atMs, units: BigInt(realCost) });
-        }
-      }),
-      world.runs(200),
-    );
   });
 
   suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {

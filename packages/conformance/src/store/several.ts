@@ -92,23 +92,6 @@ export function severalCases(suite: Suite): void {
     );
   });
 
-  suite.it("reports the most restrictive limit: the longest wait among rejections, else the smallest remaining share", async (world) => {
-    await fc.assert(
-      fc.asyncProperty(parts, async (list) => {
-        const limiters = list.map(({ policy }) => world.limiter(policy));
-        await live(world, list, limiters, "key");
-        const { allowed, decision, all } = await together(list, limiters, [...list.keys()], "key");
-        assert.ok(all.includes(decision));
-        assert.equal(decision.allowed, allowed);
-        for (const other of all) {
-          if (allowed) assert.ok(decision.remaining / decision.limit <= other.remaining / other.limit);
-          else if (!other.allowed) assert.ok(decision.retryAfterMs >= other.retryAfterMs);
-        }
-      }),
-      world.runs(50),
-    );
-  });
-
   suite.it("counts different keys separately", async (world) => {
     const perIp = world.limiter(fixedWindow({ limit: 2, window: "1m" }));
     const perUser = world.limiter(fixedWindow({ limit: 3, window: "1m" }));

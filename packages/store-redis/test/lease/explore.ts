@@ -1,5 +1,6 @@
+import type { Fault, Setup } from "./setup.js";
 import type { Violation } from "./violation.js";
-import { type Fault, type Setup, World } from "./world.js";
+import { World } from "./world.js";
 
 /** What an exploration has found. */
 export interface Explored {

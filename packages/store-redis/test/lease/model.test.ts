@@ -1,7 +1,7 @@
 import { type Duration, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { explore } from "./explore.js";
-import type { Fault, Setup } from "./world.js";
+import type { Fault, Setup } from "./setup.js";
 
 vi.setConfig({ testTimeout: 300_000 });
 

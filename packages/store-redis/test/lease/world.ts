@@ -1,37 +1,8 @@
-import type { Policy } from "@floodgate/core";
 import { type Grant, grantOf, restMsAfter } from "../../src/lease/grant.js";
 import { type Fetch, KeyLease } from "../../src/lease/key-lease.js";
 import { PolicyModel } from "./policy-model.js";
+import type { Fault, Setup } from "./setup.js";
 import { Violation } from "./violation.js";
-
-/** What a run explores. Times are in milliseconds. */
-export interface Setup {
-  readonly policy: Policy;
-  readonly processes: number;
-  readonly lifeMs: number;
-  readonly stepMs: number;
-  /** When time ends. */
-  readonly endMs: number;
-  /** How often each of these may happen in one run. */
-  readonly crashes: number;
-  readonly losses: number;
-  readonly resets: number;
-  readonly blocks: number;
-  readonly closes: number;
-}
-
-/** A mistake planted in the code around the state machine: the checker must find it. */
-export type Fault =
-  | "spend-before-debit"
-  | "life-from-reply"
-  | "record-remains"
-  | "no-end-after-loss"
-  | "no-record-of-the-end"
-  | "no-release"
-  | "no-edge"
-  | "no-end-at-reset"
-  | "void-is-spent"
-  | undefined;
 
 /** A message on its way, in any order. */
 type Message =

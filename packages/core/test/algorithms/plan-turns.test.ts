@@ -1,10 +1,12 @@
 import * as assert from "node:assert/strict";
-import { type Decision, leakyBucket, type Policy, slidingWindowLog } from "@floodgate/core";
-import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { kinds, largestOf, mostIn } from "./algorithms.js";
-import { planOf } from "./plans.js";
-import { type Suite, startMs, type World } from "./world.js";
+import { kinds, largestOf, mostIn } from "../../../conformance/src/store/algorithms.js";
+import { checkNumbers } from "../../../conformance/src/store/large.js";
+import { planOf, plans } from "../../../conformance/src/store/plans.js";
+import { startMs, type World } from "../../../conformance/src/store/world.js";
+import { type Decision, leakyBucket, type Policy, slidingWindowLog } from "../../src/index.js";
+import { asCharge, createLimit, type Limit } from "../../src/store.js";
+import { it } from "./in-world.js";
 
 interface Planned {
   readonly name: string;
@@ -87,21 +89,19 @@ const severalPlans: fc.Arbitrary<[number, number][]> = fc
   )
   .map(([quotas, paces]) => quotas.map((quota, i): [number, number] => [quota, paces[i] as number]));
 
-/** Plans share one count per key. */
-export function planTurnCases(suite: Suite): void {
-  for (const { name, plan } of [...usual, ...others]) {
-    suite.it(`never admit more than the largest plan alone: ${name}`, async (world) => {
-      await fc.assert(
-        fc.asyncProperty(severalPlans, lives, (numbers, phases) =>
-          new Turns(
-            world,
-            numbers.map((of) => plan(...of)),
-          ).play(phases),
-        ),
-        world.runs(120),
-      );
-    });
-  }
+// Plans share one count per key.
+for (const { name, plan } of [...usual, ...others]) {
+  it(`several plans on one key never admit more than the largest plan alone: ${name}`, async (world) => {
+    await fc.assert(
+      fc.asyncProperty(severalPlans, lives, (numbers, phases) =>
+        new Turns(
+          world,
+          numbers.map((of) => plan(...of)),
+        ).play(phases),
+      ),
+      world.runs(120),
+    );
+  });
 }
 
 interface Charge {
@@ -236,3 +236,43 @@ class Turns {
     this.#owing ||= change > 0;
   }
 }
+
+it("numbers stay whole and waits correct however often plans change", async (world) => {
+  const step = fc.record({ byMs: fc.oneof(fc.nat(300), fc.nat(3000)), plan: fc.nat(2), cost: fc.integer({ min: 1, max: 12 }) });
+  const script = fc.record({
+    kind: fc.constantFrom(...kinds),
+    plans: fc.array(plans, { minLength: 3, maxLength: 3 }),
+    steps: fc.array(step, { minLength: 1, maxLength: 10 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(script, async ({ kind, plans: numbers, steps }) => {
+      const name = world.fresh("plans");
+      const limits = numbers.map((plan) => createLimit(name, planOf(kind, plan)));
+      const live = async (key: string, until: number): Promise<[Limit, Decision]> => {
+        world.nowMs = startMs;
+        let last: [Limit, Decision] | undefined;
+        for (const { byMs, plan, cost } of steps.slice(0, until)) {
+          world.nowMs += byMs;
+          const limit = limits[plan] as Limit;
+          last = [limit, await world.store.consume(limit, key, cost)];
+        }
+        return last as [Limit, Decision];
+      };
+      for (let until = 1; until <= steps.length; until++) {
+        const key = world.fresh();
+        const [limit, decision] = await live(key, until);
+        checkNumbers(decision);
+        if (decision.cost > decision.limit) continue;
+        const nowMs = world.nowMs;
+        world.nowMs = nowMs + decision.retryAfterMs;
+        assert.equal((await world.store.consume(limit, key, decision.cost)).allowed, true, `after ${decision.retryAfterMs} ms`);
+        if (decision.retryAfterMs === 0) continue;
+        const early = world.fresh();
+        await live(early, until);
+        world.nowMs = nowMs + decision.retryAfterMs - 1;
+        assert.equal((await world.store.consume(limit, early, decision.cost)).allowed, false, `one before ${decision.retryAfterMs} ms`);
+      }
+    }),
+    world.runs(150),
+  );
+});

@@ -1,0 +1,31 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { kinds } from "../../../conformance/src/store/algorithms.js";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { consumeAll, createLimiter } from "../../src/index.js";
+
+test("the combined decision is the most restrictive one: the longest wait among rejections, else the smallest remaining share", () => {
+  const part = fc.record({
+    kind: fc.constantFrom(...kinds),
+    quota: fc.integer({ min: 1, max: 9 }),
+    used: fc.nat(9),
+    cost: fc.integer({ min: 1, max: 4 }),
+  });
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 1, maxLength: 4 }), (parts) => {
+      const store = simpleStore(() => 1_789_948_800_000);
+      const checks = parts.map(({ kind, quota, used, cost }, i) => {
+        const limiter = createLimiter({ name: `limit ${i}`, policy: kind.of(quota, 1, kind.every), store });
+        if (used > 0) limiter.consume("key", { cost: used });
+        return { limiter, key: "key", cost };
+      });
+      const { allowed, decision, all } = consumeAll(checks);
+      expect(all).toContain(decision);
+      expect(decision.allowed).toBe(allowed);
+      for (const other of all) {
+        if (allowed) expect(decision.remaining / decision.limit).toBeLessThanOrEqual(other.remaining / other.limit);
+        else if (!other.allowed) expect(decision.retryAfterMs).toBeGreaterThanOrEqual(other.retryAfterMs);
+      }
+    }),
+  );
+});
