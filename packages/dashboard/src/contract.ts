@@ -60,7 +60,6 @@ export interface Scope {
   readonly kind: "process" | "all";
   /** Why the figures are of this process alone although a `redis` was given: "Redis does not answer (…)". Undefined if all is well. */
   readonly trouble?: string;
-  /** Since when this process counts. */
   readonly sinceMs: number;
 }
 
@@ -93,9 +92,7 @@ export interface RuleInfo {
 export interface RuleTotals {
   readonly rule: string;
   readonly counts: Counts;
-  /** Units that requests asked for, and units that were charged. */
   readonly units: { readonly asked: number; readonly charged: number };
-  /** Bans that began. */
   readonly bans: number;
 }
 
@@ -110,7 +107,6 @@ export interface History {
   readonly stepMs: number;
   /** The number of steps: 60, 360 or 1440. Steps before the process started are 0. */
   readonly points: number;
-  /** Only rules that have a count in the range. */
   readonly rules: readonly RuleHistory[];
   /** The busiest second of each minute of the range over all rules, oldest first. Minutes without a request are left out. */
   readonly bursts: readonly Burst[];
@@ -127,17 +123,13 @@ export interface RuleHistory {
  * `count` is at least the busiest process's and at most the sum: `atMost` is that sum.
  */
 export interface Burst {
-  /** The minute's start. */
   readonly minuteMs: number;
-  /** The busiest second's start. */
   readonly secondMs: number;
-  /** Decisions in that second. */
   readonly count: number;
   /** Equal to `count` for one process. */
   readonly atMost: number;
   /** How many of `count` were limited. */
   readonly limited: number;
-  /** Decisions in the whole minute. */
   readonly inMinute: number;
 }
 
@@ -175,7 +167,6 @@ export interface StoreInfo {
   readonly id: string;
   /** "memory", "redis", or the class of another store. */
   readonly kind: string;
-  /** The rules that count in it. */
   readonly rules: readonly string[];
   /** Undefined if the store has no breaker (memory). */
   readonly breaker?: "closed" | "open" | "half-open";
@@ -220,7 +211,6 @@ export interface InstanceInfo {
   readonly perSecond: number;
 }
 
-/** One second that has ended. */
 export interface Tick {
   /** Its start. Ticks of a stream have no gap unless the connection was lost: then ask for the overview and the history again. */
   readonly secondMs: number;
@@ -239,19 +229,16 @@ export type KeyName = { readonly key: string | readonly string[] } | { readonly 
 /** Asks for a key's state under one rule, or under all. */
 export type KeyQuery = KeyName & { readonly rule?: string };
 
-/** A key under one rule, to act on. */
 export type KeyTarget = KeyName & { readonly rule: string };
 
 /** Block for `forMs`: a whole number from 1000 to 31,622,400,000 (366 days). */
 export type BlockTarget = KeyTarget & { readonly forMs: number };
 
 export interface KeyAnswer {
-  /** The key as it may be shown. */
   readonly key: string;
   readonly states: readonly KeyRuleState[];
 }
 
-/** A key's state under one rule. */
 export interface KeyRuleState {
   readonly rule: string;
   readonly mode: "enforce" | "shadow";
@@ -273,7 +260,6 @@ export interface KeyRuleState {
   };
   /** The states of the rule's policy, and of each plan. Plans with the same times share one state. */
   readonly states?: readonly PolicyState[];
-  /** Blocked by hand until then. */
   readonly block?: { readonly untilMs: number };
   /** Banned after repeated rejections until then. */
   readonly ban?: { readonly untilMs: number };
@@ -293,7 +279,6 @@ export interface Problem {
   readonly error: {
     /** A `FLOODGATE_…` code, or a word: `invalid`, `forbidden`, `unknown`, `method`, `too-large`, `too-many-streams`, `store`. */
     readonly code: string;
-    /** For people. */
     readonly message: string;
   };
 }

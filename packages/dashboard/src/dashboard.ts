@@ -5,12 +5,12 @@ import { joinWatch } from "./collect/watch.js";
 import type { History, KeyAnswer, Overview, Range } from "./contract.js";
 import { Figures } from "./figures.js";
 import { checked, type DashboardOptions } from "./options.js";
-import { KeyNames } from "./routes/key-names.js";
+import { KeyNames } from "./routes/key-text.js";
 import { Keys } from "./routes/keys.js";
 import { Live } from "./routes/live.js";
 import { overviewOf } from "./routes/overview.js";
 import { type Data, isKnown, route } from "./routes/router.js";
-import type { Answer, View } from "./routes/view.js";
+import type { Reply, View } from "./routes/view.js";
 import { Gate } from "./safety/gate.js";
 import { senderOf } from "./share/redis.js";
 import type { Reports } from "./share/share.js";
@@ -59,7 +59,7 @@ export class Dashboard<Req> implements Data {
   }
 
   /** Answers a request; undefined if the app shall go on as if nothing was mounted here. */
-  async handle(view: View, request: Req): Promise<Answer | undefined> {
+  async handle(view: View, request: Req): Promise<Reply | undefined> {
     if (!isKnown(view.path) || !(await this.#gate.admits(view, request))) return undefined;
     const decision = decisionOf(view.identity);
     if (decision !== undefined) {
@@ -79,7 +79,7 @@ export class Dashboard<Req> implements Data {
     return this.#figures.history(range);
   }
 
-  live(): Answer {
+  live(): Reply {
     return this.#live.open();
   }
 

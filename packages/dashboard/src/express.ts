@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { nodeView, sendAnswer } from "./adapters/node.js";
+import { nodeView, sendReply } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
 
@@ -36,7 +36,7 @@ export function dashboard<Req extends IncomingMessage = ExpressDashboardRequest>
     own
       .handle(view, request as Req)
       .then((answer) => {
-        if (answer !== undefined) sendAnswer(request, response, answer);
+        if (answer !== undefined) sendReply(request, response, answer);
         else if (!response.headersSent && !response.writableEnded) next();
       })
       .catch(next);

@@ -1,7 +1,10 @@
+import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { nodeHeader } from "@floodgate/core/adapter";
 import { type Context, type Env, Hono } from "hono";
-import { answerOf, honoView } from "./adapters/hono.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
+import type { Body, Reply, Sink, View } from "./routes/view.js";
 
 export type { DashboardOptions } from "./options.js";
 
@@ -25,7 +28,116 @@ export function dashboard<E extends Env = any>(options: DashboardOptions<Context
   const app = new Hono<E>();
   app.all("*", async (c, next) => {
     const answer = await own.handle(honoView(c), c);
-    return answer === undefined ? next() : answerOf(c, answer);
+    return answer === undefined ? next() : replyOf(c, answer);
   });
   return Object.assign(app, { close: () => own.close() });
+}
+
+/** What runtimes and their adapters pass as `c.env`. Each sets a part of this. */
+interface Runtime {
+  /** Bun's server, or the environment of @hono/node-server, if the app passes it under this name. */
+  readonly server?: Runtime;
+  /** @hono/node-server. */
+  readonly incoming?: IncomingMessage;
+  /** Bun. */
+  readonly requestIP?: (request: Request) => { readonly address?: string } | null;
+  /** Deno. */
+  readonly remoteAddr?: { readonly hostname?: string };
+}
+
+function runtimeOf(c: Context): Runtime {
+  // `app.request()` may have no environment.
+  const env = c.env as Runtime | null | undefined;
+  return env?.server ?? env ?? {};
+}
+
+export function honoView(c: Context): View {
+  const runtime = runtimeOf(c);
+  const { incoming } = runtime;
+  const queryAt = c.req.url.indexOf("?");
+  return {
+    identity: c,
+    method: c.req.method,
+    path: pathBelow(c),
+    query: queryAt < 0 ? "" : c.req.url.slice(queryAt + 1),
+    httpVersion: incoming?.httpVersion,
+    tls: incoming === undefined ? c.req.url.startsWith("https:") : (incoming.socket as Partial<TLSSocket>).encrypted === true,
+    remoteAddress: incoming?.socket.remoteAddress ?? runtime.requestIP?.(c.req.raw)?.address ?? runtime.remoteAddr?.hostname,
+    header: (name) => (incoming === undefined ? fetchHeader(c.req.raw, name) : nodeHeader(incoming, name)),
+    headerNames: () => (incoming === undefined ? c.req.raw.headers.keys() : Object.keys(incoming.headers)),
+    body: (most) => readBody(c, most),
+  };
+}
+
+/** A `Request` has the `:authority` of HTTP/2 in its URL only. */
+function fetchHeader({ headers, url }: Request, name: string): string | undefined {
+  return name === ":authority" ? new URL(url).host : (headers.get(name) ?? undefined);
+}
+
+/** The path without the part that the mount's pattern takes: that part has as many segments as the pattern, which ends in `/*`. */
+function pathBelow(c: Context): string {
+  const pattern = c.req.matchedRoutes[c.req.routeIndex]?.path ?? "/*";
+  const mounted = pattern.split("/").length - 2;
+  const rest = c.req.path.split("/").slice(1 + mounted);
+  return rest.length === 0 ? "" : `/${rest.join("/")}`;
+}
+
+async function readBody(c: Context, most: number): Promise<Body | undefined> {
+  // A middleware has read it, and Hono has kept it.
+  if (c.req.raw.bodyUsed) return { text: await c.req.text() };
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > most) return undefined;
+    chunks.push(chunk);
+  }
+  return { text: new TextDecoder().decode(Buffer.concat(chunks)) };
+}
+
+export function replyOf(c: Context, { status, headers, body }: Reply): Response {
+  const fields = headers.map(([name, value]): [string, string] => [name, value]);
+  return new Response(typeof body === "string" ? body : streamOf(c, body), { status, headers: fields });
+}
+
+/** A client that has this many unread chunks reads too slowly. */
+const mostUnread = 60;
+
+function streamOf(c: Context, start: (sink: Sink) => void): ReadableStream<Uint8Array> {
+  const { server } = (runtimeOf(c).incoming?.socket ?? {}) as { readonly server?: { readonly listening?: boolean } };
+  const encoder = new TextEncoder();
+  const whenClosed: (() => void)[] = [];
+  let open = true;
+  const close = (): void => {
+    open = false;
+    for (const closed of whenClosed.splice(0)) closed();
+  };
+  if (c.req.raw.signal.aborted) close();
+  else c.req.raw.signal.addEventListener("abort", close, { once: true });
+  return new ReadableStream({
+    start(controller) {
+      const isUnread = (): boolean => (controller.desiredSize ?? 0) < -mostUnread;
+      start({
+        write(text) {
+          if (open) controller.enqueue(encoder.encode(text));
+        },
+        end() {
+          if (!open) return;
+          const unread = isUnread();
+          close();
+          // What such a client has not read would stay in memory until it leaves.
+          if (unread) controller.error(new Error("The client reads too slowly."));
+          else controller.close();
+        },
+        onClose(closed) {
+          if (open) whenClosed.push(closed);
+          else closed();
+        },
+        get isStale() {
+          return isUnread() || server?.listening === false;
+        },
+      });
+    },
+    cancel: close,
+  });
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FloodgateError } from "@floodgate/core";
-import { nodeView, sendAnswer } from "./adapters/node.js";
+import { nodeView, sendReply } from "./adapters/node.js";
 import { Dashboard } from "./dashboard.js";
 import type { DashboardOptions } from "./options.js";
-import type { Answer } from "./routes/view.js";
+import type { Reply } from "./routes/view.js";
 
 export type { DashboardOptions } from "./options.js";
 
@@ -64,7 +64,7 @@ export function dashboard<Ctx extends KoaDashboardContext = KoaDashboardContext>
   return Object.assign(middleware, { close: () => own.close() });
 }
 
-function send(ctx: KoaDashboardContext, answer: Answer): void {
+function send(ctx: KoaDashboardContext, answer: Reply): void {
   const { status, headers, body } = answer;
   if (typeof body === "string") {
     ctx.status = status;
@@ -74,7 +74,7 @@ function send(ctx: KoaDashboardContext, answer: Answer): void {
   }
   // Koa reports a stream whose client has gone as an error of the app.
   ctx.respond = false;
-  sendAnswer(ctx.req, ctx.res, answer);
+  sendReply(ctx.req, ctx.res, answer);
 }
 
 function below(base: string, path: string): string | undefined {

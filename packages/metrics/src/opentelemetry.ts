@@ -1,5 +1,4 @@
-import type { FloodgateEvent } from "@floodgate/core";
-import { FloodgateError, observe } from "@floodgate/core";
+import { FloodgateError, type FloodgateEvent, observe } from "@floodgate/core";
 import {
   type BatchObservableResult,
   createNoopMeter,
@@ -10,14 +9,13 @@ import {
   type Observable,
   trace,
 } from "@opentelemetry/api";
+import { type MetricsOptions, maxRulesOf, OnePerTarget, type Running } from "./exporter.js";
 import { type CounterId, type HistogramId, type InstrumentId, instruments, type NowId } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
-import { OnePerTarget, type Running } from "./one-per-target.js";
-import { type MetricsOptions, maxRulesOf } from "./options.js";
 import type { Attributes, Recorder } from "./series.js";
 
-export type { MetricsOptions } from "./options.js";
+export type { MetricsOptions } from "./exporter.js";
 
 export interface OpenTelemetryOptions extends MetricsOptions {
   /** Where the metrics go. Default: the global provider of `@opentelemetry/api`, even if the app sets it later. */

@@ -8,6 +8,7 @@ import {
   type RegistryContentType,
 } from "prom-client";
 import { BucketHistogram } from "./bucket-histogram.js";
+import { type MetricsOptions, maxRulesOf, OnePerTarget, type Running } from "./exporter.js";
 import {
   type AttributeName,
   type CounterId,
@@ -20,11 +21,9 @@ import {
 } from "./instruments.js";
 import { Measurements } from "./measurements.js";
 import { readNumbers } from "./numbers.js";
-import { OnePerTarget, type Running } from "./one-per-target.js";
-import { type MetricsOptions, maxRulesOf } from "./options.js";
 import type { Attributes, Recorder, Total } from "./series.js";
 
-export type { MetricsOptions } from "./options.js";
+export type { MetricsOptions } from "./exporter.js";
 
 const exporters = new OnePerTarget<PrometheusExporter>();
 

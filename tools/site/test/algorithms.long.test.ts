@@ -6,8 +6,7 @@ import axe from "axe-core";
 import fc from "fast-check";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { scenarioPlayed } from "../../../packages/simulator/src/page/algorithms/model/played.js";
-import { hashOf, initialSettings, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
+import { hashOf, initialSettings, scenarioPlayed, settingsOf } from "../../../packages/simulator/src/page/algorithms/model/settings.js";
 import { startBrowser, type TestBrowser } from "../../../packages/simulator/test/page/browser.js";
 import { expected, playedIn, shownIn } from "./verdicts.js";
 

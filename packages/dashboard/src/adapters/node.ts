@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { nodeHeader } from "@floodgate/core/adapter";
-import type { Answer, Body, Sink, View } from "../routes/view.js";
+import type { Body, Reply, Sink, View } from "../routes/view.js";
 
 interface NodeView {
   readonly request: IncomingMessage;
@@ -59,7 +59,7 @@ function hasGone(request: IncomingMessage, output: Output): boolean {
   return output.destroyed || (request as { readonly stream?: { readonly destroyed?: boolean } }).stream?.destroyed === true;
 }
 
-export function sendAnswer(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Answer): void {
+export function sendReply(request: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply): void {
   if (response.headersSent || response.writableEnded) return;
   response.statusCode = status;
   for (const [name, value] of headers) response.setHeader(name, value);

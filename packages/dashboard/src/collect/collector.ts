@@ -1,10 +1,10 @@
 import { FloodgateError, type FloodgateEvent } from "@floodgate/core";
 import type { Counts, History, Range, RuleHistory, RuleTotals } from "../contract.js";
 import { Bursts } from "./bursts.js";
-import { firstStep, ranges } from "./ranges.js";
+import type { StoreCounts } from "./latencies.js";
 import { RecentKeys } from "./recent-keys.js";
+import { firstStep, ranges } from "./ring.js";
 import { RuleCounts } from "./rule-counts.js";
-import type { StoreCounts } from "./store-counts.js";
 
 /** Rules with counts of their own. A rule takes up to 52 kB of history. */
 export const mostRules = 200;

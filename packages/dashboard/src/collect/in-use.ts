@@ -3,8 +3,8 @@ import { describePolicy, type Inventory, type InventoryLimit, inventory } from "
 import { scopeOf } from "@floodgate/core/store";
 import type { RuleInfo, SourceInfo } from "../contract.js";
 import { textOf } from "../text.js";
+import { StoreCounts } from "./latencies.js";
 import type { StoreReport } from "./report.js";
-import { StoreCounts } from "./store-counts.js";
 
 /** New rules that are looked up between two refreshes. A look-up reads all limits, and an app may make a limiter for each user. */
 const mostLookUps = 10;
@@ -79,7 +79,7 @@ export class InUse {
   }
 
   stores(nowMs: number): StoreReport[] {
-    const seen = new Map<string, number>();
+    const nth = new Numbering();
     const rulesOf = new Map<object, Set<string>>();
     for (const { name, limiter } of listed(this.limits)) {
       const scope = scopeOf(limiter.store);
@@ -91,10 +91,8 @@ export class InUse {
       const rules = [...(rulesOf.get(scope) ?? [])];
       const kind = kindOf(store);
       const base = store.dataId === undefined ? `${kind}:${rules.join(",").slice(0, 200)}` : `${kind}:${store.dataId}`;
-      const times = (seen.get(base) ?? 0) + 1;
-      seen.set(base, times);
       return {
-        id: times === 1 ? base : `${base}#${times}`,
+        id: nth.named(base),
         kind,
         rules,
         ...(breaker !== undefined && { breaker }),
@@ -120,15 +118,19 @@ export class InUse {
   }
 
   #sourceIds(): Map<RuleSource, string> {
-    const times = new Map<string, number>();
-    return new Map(
-      this.#inventory.sources.map((source) => {
-        const { name = "rules" } = source;
-        const nth = (times.get(name) ?? 0) + 1;
-        times.set(name, nth);
-        return [source, nth === 1 ? name : `${name}#${nth}`];
-      }),
-    );
+    const nth = new Numbering();
+    return new Map(this.#inventory.sources.map((source) => [source, nth.named(source.name ?? "rules")]));
+  }
+}
+
+/** Tells things of one name apart: the second `rules` is `rules#2`. */
+class Numbering {
+  readonly #times = new Map<string, number>();
+
+  named(name: string): string {
+    const times = (this.#times.get(name) ?? 0) + 1;
+    this.#times.set(name, times);
+    return times === 1 ? name : `${name}#${times}`;
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Range } from "../contract.js";
+
 /** Counts per step of time, for the newest steps. Steps that nobody counted in are 0. */
 export class Ring {
   readonly #counts: Uint32Array;
@@ -32,4 +34,21 @@ export class Ring {
     const counts = Array.from({ length: steps }, (_, i) => this.at(first + i));
     return counts.some((count) => count > 0) ? counts : undefined;
   }
+}
+
+export const ranges: Readonly<Record<Range, { readonly stepMs: number; readonly points: number }>> = {
+  minute: { stepMs: 1000, points: 60 },
+  hour: { stepMs: 10_000, points: 360 },
+  day: { stepMs: 60_000, points: 1440 },
+};
+
+/** Steps that are kept before each range, for readers in other processes, which read late. */
+export const mostExtra = 6;
+
+export const rangeNames = Object.keys(ranges) as Range[];
+
+/** The first step of the range whose newest step has ended at `nowMs`. */
+export function firstStep(range: Range, nowMs: number): number {
+  const { stepMs, points } = ranges[range];
+  return Math.floor(nowMs / stepMs) - points;
 }

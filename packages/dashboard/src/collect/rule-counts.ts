@@ -1,6 +1,5 @@
 import { type Counts, type Range, type Result, type RuleHistory, type RuleTotals, results } from "../contract.js";
-import { mostExtra, rangeNames, ranges } from "./ranges.js";
-import { Ring } from "./ring.js";
+import { mostExtra, Ring, rangeNames, ranges } from "./ring.js";
 
 type Rings = Readonly<Record<Range, Ring>>;
 

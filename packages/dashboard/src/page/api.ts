@@ -1,9 +1,7 @@
 import type { BlockTarget, History, KeyAnswer, KeyQuery, KeyTarget, Overview, Problem, Range } from "../contract.js";
 
 /** Works without a trailing slash too, and behind a proxy that changes the path. */
-const page = location.origin + location.pathname.replace(/\/?$/, "/");
-
-const addressOf = (path: string): URL => new URL(page + path);
+const addressOf = (path: string): URL => new URL(location.origin + location.pathname.replace(/\/?$/, "/") + path);
 
 /** A refusal or failure in words for a person. */
 export class ApiError extends Error {}
@@ -22,7 +20,7 @@ export const block = (target: BlockTarget): Promise<KeyAnswer> => ask("actions/b
 
 export const unblock = (target: KeyTarget): Promise<KeyAnswer> => ask("actions/unblock", target);
 
-async function ask<Answer>(path: string, body?: unknown): Promise<Answer> {
+async function ask<Json>(path: string, body?: unknown): Promise<Json> {
   const request: RequestInit = { headers: { accept: "application/json" }, cache: "no-store", signal: AbortSignal.timeout(15_000) };
   if (body !== undefined) {
     Object.assign(request, {
@@ -38,7 +36,7 @@ async function ask<Answer>(path: string, body?: unknown): Promise<Answer> {
     throw new ApiError("The app does not answer.");
   }
   const json: unknown = await answer.json().catch(() => undefined);
-  if (answer.ok && json !== undefined) return json as Answer;
+  if (answer.ok && json !== undefined) return json as Json;
   throw new ApiError(problemIn(json) ?? `The app answered ${answer.status} ${answer.statusText}.`);
 }
 

@@ -4,9 +4,7 @@ import { listed, policyWords } from "../collect/in-use.js";
 import type { KeyAnswer, KeyRuleState } from "../contract.js";
 import { textOf } from "../text.js";
 import { Refusal } from "./json.js";
-import type { KeyNames } from "./key-names.js";
-import { blockMs, keyQuery } from "./key-query.js";
-import { keyOfText, typedKey } from "./key-text.js";
+import { blockMs, type KeyNames, keyOfText, keyQuery, typedKey } from "./key-text.js";
 
 type Body = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import type { EndedSecond } from "../collect/collector.js";
 import type { Overview, Tick } from "../contract.js";
 import { headersFor } from "../safety/headers.js";
 import { Refusal } from "./json.js";
-import type { Answer, Sink } from "./view.js";
+import type { Reply, Sink } from "./view.js";
 
 const mostStreams = 32;
 
@@ -36,7 +36,7 @@ export class Live {
    * Opens a stream.
    * @throws Refusal if too many are open.
    */
-  open(): Answer {
+  open(): Reply {
     if (this.#streams.size >= mostStreams) {
       throw new Refusal(429, "too-many-streams", `${mostStreams} pages are open already. Close some of them.`, [["Retry-After", "10"]]);
     }

@@ -3,7 +3,7 @@ import type { KeyReport, Report, StoreReport } from "../collect/report.js";
 import { addCounts } from "../collect/rule-counts.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import type { Capabilities, Overview, RuleInfo, RuleTotals, Scope, SourceInfo, StoreInfo, TopList } from "../contract.js";
-import type { KeyNames } from "./key-names.js";
+import type { KeyNames } from "./key-text.js";
 
 const mostTop = 20;
 

@@ -1,32 +1,31 @@
-import { rangeNames } from "../collect/ranges.js";
+import { rangeNames } from "../collect/ring.js";
 import type { Range } from "../contract.js";
-import { bodyOf } from "./body.js";
-import { jsonAnswer, Refusal } from "./json.js";
-import { pageAnswer } from "./page.js";
-import type { Answer, View } from "./view.js";
+import { bodyOf, jsonReply, Refusal } from "./json.js";
+import { pageReply } from "./page.js";
+import type { Reply, View } from "./view.js";
 
 export interface Data {
   readonly title: string;
   overview(): unknown;
   history(range: Range): unknown;
   /** @throws Refusal if too many streams are open. */
-  live(): Answer;
+  live(): Reply;
   key(body: Record<string, unknown>): Promise<unknown>;
   /** Undefined if actions are not allowed. */
   readonly actions: Readonly<Record<string, (body: Record<string, unknown>) => Promise<unknown>>> | undefined;
 }
 
-type Route = (view: View, data: Data) => Answer | Promise<Answer>;
+type Route = (view: View, data: Data) => Reply | Promise<Reply>;
 
 const gets: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["/", (_, { title }) => pageAnswer(title)],
-  ["/data/overview", async (_, data) => jsonAnswer(await data.overview())],
-  ["/data/history", async (view, data) => jsonAnswer(await data.history(rangeOf(view)))],
+  ["/", (_, { title }) => pageReply(title)],
+  ["/data/overview", async (_, data) => jsonReply(await data.overview())],
+  ["/data/history", async (view, data) => jsonReply(await data.history(rangeOf(view)))],
   ["/data/live", (_, data) => data.live()],
 ]);
 
 const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["/data/key", async (view, data) => jsonAnswer(await data.key(await bodyOf(view)))],
+  ["/data/key", async (view, data) => jsonReply(await data.key(await bodyOf(view)))],
   ...["reset", "block", "unblock"].map((name): [string, Route] => [
     `/actions/${name}`,
     async (view, data) => {
@@ -38,7 +37,7 @@ const posts: ReadonlyMap<string, Route> = new Map<string, Route>([
           "This dashboard is read-only. The app allows actions with dashboard({ actions: true, authorize }).",
         );
       }
-      return jsonAnswer(await act(await bodyOf(view)));
+      return jsonReply(await act(await bodyOf(view)));
     },
   ]),
 ]);
@@ -49,7 +48,7 @@ export function isKnown(path: string): boolean {
 }
 
 /** Answers a request that may see the dashboard; undefined if nothing is at its address. */
-export async function route(view: View, data: Data): Promise<Answer | undefined> {
+export async function route(view: View, data: Data): Promise<Reply | undefined> {
   const path = view.path === "" ? "/" : view.path;
   try {
     return await routed(view, data, path);
@@ -59,7 +58,7 @@ export async function route(view: View, data: Data): Promise<Answer | undefined>
   }
 }
 
-function routed(view: View, data: Data, path: string): Answer | undefined | Promise<Answer> {
+function routed(view: View, data: Data, path: string): Reply | undefined | Promise<Reply> {
   const { method } = view;
   const post = posts.get(path);
   if (post !== undefined) return method === "POST" ? post(view, data) : refuseMethod("POST");
@@ -68,7 +67,7 @@ function routed(view: View, data: Data, path: string): Answer | undefined | Prom
   if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD");
   if (path !== "/") refuseOtherSites(view);
   // An open stream would be of no use.
-  if (method === "HEAD" && path === "/data/live") return { ...jsonAnswer({}), body: "" };
+  if (method === "HEAD" && path === "/data/live") return { ...jsonReply({}), body: "" };
   return get(view, data);
 }
 
@@ -79,7 +78,7 @@ function refuseOtherSites(view: View): void {
   throw new Refusal(403, "forbidden", "Pages of other sites may not ask for this.");
 }
 
-function refuseMethod(allow: string): Answer {
+function refuseMethod(allow: string): Reply {
   return new Refusal(405, "method", `This address takes ${allow}.`, [["Allow", allow]]).answer();
 }
 

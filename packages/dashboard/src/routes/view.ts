@@ -26,8 +26,8 @@ export interface View {
 
 export type Body = { readonly parsed: unknown } | { readonly text: string };
 
-/** An answer to a request. */
-export interface Answer {
+/** What a request gets. */
+export interface Reply {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string | ((sink: Sink) => void);

@@ -1,6 +1,6 @@
 import type { EndedSecond } from "../collect/collector.js";
-import { firstStep, ranges } from "../collect/ranges.js";
 import type { Report } from "../collect/report.js";
+import { firstStep, ranges } from "../collect/ring.js";
 import { addCounts } from "../collect/rule-counts.js";
 import type { Burst, Counts, History, Range, Result, RuleHistory } from "../contract.js";
 

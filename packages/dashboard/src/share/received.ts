@@ -1,8 +1,8 @@
 import type { EndedSecond } from "../collect/collector.js";
 import { mostListed } from "../collect/in-use.js";
-import { mostExtra, ranges } from "../collect/ranges.js";
 import { counters } from "../collect/recent-keys.js";
 import type { KeyReport, Report, StoreReport } from "../collect/report.js";
+import { mostExtra, ranges } from "../collect/ring.js";
 import type { Counter, Summary } from "../collect/sketch.js";
 import {
   type Burst,

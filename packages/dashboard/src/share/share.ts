@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mostExtra, rangeNames, ranges } from "../collect/ranges.js";
 import type { Report } from "../collect/report.js";
+import { mostExtra, rangeNames, ranges } from "../collect/ring.js";
 import { mergeSummaries } from "../collect/sketch.js";
 import type { Watch } from "../collect/watch.js";
 import type { History, Range } from "../contract.js";

@@ -1,7 +1,7 @@
 import type { FloodgateEvent } from "@floodgate/core";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Collector, mostRules, otherRules } from "../../src/collect/collector.js";
-import { StoreCounts } from "../../src/collect/store-counts.js";
+import { StoreCounts } from "../../src/collect/latencies.js";
 
 /** A whole minute and a whole day. */
 const startMs = Date.UTC(2026, 0, 1);

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import type { FloodgateEvent } from "@floodgate/core";
 import { expect, it } from "vitest";
 import { Collector, mostRules } from "../../src/collect/collector.js";
-import { StoreCounts } from "../../src/collect/store-counts.js";
+import { StoreCounts } from "../../src/collect/latencies.js";
 import { results } from "../../src/contract.js";
 
 setFlagsFromString("--expose_gc");

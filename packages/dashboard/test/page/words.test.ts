@@ -3,7 +3,7 @@ import { duration, latency, percent, rate } from "@floodgate/pages/format";
 import { describe, expect, it } from "vitest";
 import type { History } from "../../src/contract.js";
 import { countsOf, placeOf, withTick } from "../../src/page/history.js";
-import { keyOf } from "../../src/page/key/name.js";
+import { keyOf } from "../../src/page/sections/lookup.js";
 
 // What the page works out without a browser.
 

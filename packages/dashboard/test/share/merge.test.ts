@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Collector } from "../../src/collect/collector.js";
-import { mostExtra } from "../../src/collect/ranges.js";
-import { StoreCounts } from "../../src/collect/store-counts.js";
+import { StoreCounts } from "../../src/collect/latencies.js";
+import { mostExtra } from "../../src/collect/ring.js";
 import type { History } from "../../src/contract.js";
 import { mergeHistories, sumSeconds } from "../../src/share/merge.js";
 

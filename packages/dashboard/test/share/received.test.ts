@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Report } from "../../src/collect/report.js";
 import { Watch } from "../../src/collect/watch.js";
 import { type History, results } from "../../src/contract.js";
-import { KeyNames } from "../../src/routes/key-names.js";
+import { KeyNames } from "../../src/routes/key-text.js";
 import { overviewOf } from "../../src/routes/overview.js";
 import { mergeHistories } from "../../src/share/merge.js";
 import { receivedHistory, receivedReport } from "../../src/share/received.js";

@@ -1,7 +1,30 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
-type AlgorithmName = keyof typeof algorithms;
+export type AlgorithmName = Policy["algorithm"];
+
+type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
+
+/** How an algorithm is described to users: its options and their words. */
+export function definitionOf(algorithm: AlgorithmName): Definition {
+  return algorithms[algorithm] as unknown as Definition;
+}
+
+/** The options of a policy as a rules file writes them. */
+export function optionsOf(policy: Policy): Record<string, string | number | boolean> {
+  const own = Object.entries(definitionOf(policy.algorithm).optionsOf(policy)).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value as string | number | boolean)]));
+}
+
+const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+/** `60000ms` is `1m`. In one unit, as options are written. */
+export function inLargeUnits<T>(value: T): T | string {
+  const [, digits] = /^(\d+)ms$/.exec(String(value)) ?? [];
+  const ms = Number(digits);
+  const unit = Object.entries(units).find(([, length]) => ms % length === 0);
+  return unit === undefined ? value : `${ms / unit[1]}${unit[0]}`;
+}
 
 const names = Object.keys(algorithms) as AlgorithmName[];
 const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-counter 100/1m buckets=6'.";
@@ -24,7 +47,7 @@ export function parsePolicy(text: string): Policy {
     );
   }
   const algorithm = named ?? "sliding-window-counter";
-  const descriptions = (algorithms[algorithm] as unknown as AlgorithmDefinition<never, Record<string, unknown>>).options;
+  const descriptions = definitionOf(algorithm).options;
   const given: Record<string, unknown> = {};
   const set = (option: string, value: unknown): void => {
     if (option in given) throw invalid(`${where} says \`${option}\` twice. ${example}`);

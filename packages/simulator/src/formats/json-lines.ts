@@ -1,7 +1,6 @@
-import { lastAddress, withoutPort } from "./address.js";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
 import { isBlank } from "./pattern.js";
-import { methodOf, parseRequestLine, type RequestLine } from "./request-line.js";
+import { lastAddress, methodOf, parseRequestLine, type RequestLine, withoutPort } from "./request-line.js";
 import { parseAnyTime } from "./time.js";
 
 /** The names of the fields that a request needs, the likeliest first. A name is a key, or a path of keys: `request.remote_ip`. */

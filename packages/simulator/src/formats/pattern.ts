@@ -1,7 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
-import { lastAddress } from "./address.js";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
-import { methodOf, parseRequestLine, unescaped } from "./request-line.js";
+import { lastAddress, methodOf, parseRequestLine, unescaped } from "./request-line.js";
 import { parseClfTime, parseEpoch, parseIsoTime, remembered } from "./time.js";
 
 /** A variable of a pattern, and the text that ends its value. */

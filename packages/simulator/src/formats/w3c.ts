@@ -1,7 +1,6 @@
-import { lastAddress, withoutPort } from "./address.js";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
 import { isBlank } from "./pattern.js";
-import { methodOf } from "./request-line.js";
+import { lastAddress, methodOf, withoutPort } from "./request-line.js";
 import { parseAnyTime, parseEpoch, parseIsoTime, remembered } from "./time.js";
 
 /** The columns of CloudFront's standard logs, for a file whose `#Fields` line is missing. */

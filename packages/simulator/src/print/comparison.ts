@@ -1,8 +1,7 @@
 import type { ComparedPolicy, Comparison, DifferingClient } from "../compare/compare.js";
 import { duration, number, percent, policyText } from "./numbers.js";
 import { logText } from "./simulation.js";
-import { type Described, tableOf } from "./table.js";
-import { type Paint, shownKey } from "./terminal.js";
+import { type Described, type Paint, shownKey, tableOf } from "./table.js";
 
 /** The report of a comparison, for people. */
 export function comparisonText(comparison: Comparison, paint: Paint): string {

@@ -1,8 +1,7 @@
 import type { MeasuredClient } from "../measure/rule-meter.js";
 import type { LogSummary, SimulatedRule, Simulation } from "../simulate.js";
 import { bytes, count, duration, number, percent, policyText, time } from "./numbers.js";
-import { type Described, tableOf } from "./table.js";
-import { type Paint, sanitize, shownKey } from "./terminal.js";
+import { type Described, type Paint, sanitize, shownKey, tableOf } from "./table.js";
 
 /** The report of a simulation, for people. */
 export function simulationText(simulation: Simulation, paint: Paint): string {

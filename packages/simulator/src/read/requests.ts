@@ -1,8 +1,7 @@
 import { detectFormat, type FormatOptions, formatNames, formatOf } from "../formats/known.js";
 import type { LogFormat, LogRequest } from "../formats/log-format.js";
 import { isBlank } from "../formats/pattern.js";
-import { Copies } from "./copies.js";
-import { type LineBatch, linesOf } from "./lines.js";
+import { Copies, type LineBatch, linesOf } from "./lines.js";
 import { type Kept, ReorderBuffer } from "./reorder.js";
 import { bytesOf, type LogSource } from "./source.js";
 import type { Tally } from "./tally.js";

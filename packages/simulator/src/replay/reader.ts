@@ -1,6 +1,6 @@
 import { type RequestReader, sentPath } from "@floodgate/core/adapter";
 import type { FieldReader, LogFormat, LogRequest } from "../formats/log-format.js";
-import { Copies } from "../read/copies.js";
+import { Copies } from "../read/lines.js";
 import type { Clients } from "./clients.js";
 
 /**

@@ -2,7 +2,7 @@ import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
 import { KeyState } from "../measure/key-state.js";
 import type { Burst } from "./contract.js";
-import { algorithmNames, isWindow, optionsFor, optionsOf, policyOrNone } from "./policies.js";
+import { algorithmNames, isWindow, optionsFor, policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;
@@ -47,7 +47,7 @@ export class BurstWatch {
       verdicts: this.#judges.map(({ policy, isOwn, allowed, delayed, limited, longestDelayMs }) => ({
         algorithm: policy.algorithm,
         numbers: describePolicy(policy),
-        policy: optionsOf(policy),
+        policy: policyWords(policy),
         isOwn,
         allowed,
         delayed,

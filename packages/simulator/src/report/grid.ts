@@ -1,7 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import type { Grid, GridPoint } from "./contract.js";
 import type { LaneCounts } from "./lanes.js";
-import { limitOption, optionsOf } from "./policies.js";
+import { limitOption, policyWords } from "./policies.js";
 
 /** What was found under the limits of one rule; undefined if none was tried. */
 export function gridOf(
@@ -20,7 +20,7 @@ export function gridOf(
     }),
     own: shown.findIndex(({ policy }) => policy.quota === own.quota),
     needs: countedNeeds(descending),
-    policy: optionsOf(own),
+    policy: policyWords(own),
   };
 }
 

@@ -1,10 +1,8 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
-import { type AlgorithmDefinition, algorithms, type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
+import { type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
+import { type AlgorithmName, optionsOf } from "../compare/policy-text.js";
 import { leastValue } from "../suggest/quantile.js";
-
-type Options = { readonly [option: string]: string | number | boolean };
-
-export type AlgorithmName = Policy["algorithm"];
+import type { PolicyWords } from "./contract.js";
 
 export const algorithmNames: readonly AlgorithmName[] = [
   ...(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const),
@@ -36,28 +34,9 @@ export function limitOption({ algorithm }: Policy): string {
 }
 
 /** A policy as a rules file writes it. */
-export function optionsOf(policy: Policy): Options {
-  const { optionsOf } = algorithms[policy.algorithm] as unknown as AlgorithmDefinition<Policy, Record<string, unknown>>;
-  const own = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined) as [string, string | number][];
-  return { algorithm: policy.algorithm, ...Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value)])) };
+export function policyWords(policy: Policy): PolicyWords {
+  return { algorithm: policy.algorithm, ...optionsOf(policy) };
 }
-
-/** `60000ms` is `1m`. */
-function inLargeUnits<T>(value: T): T | string {
-  const [, digits] = /^(\d+)ms$/.exec(String(value)) ?? [];
-  if (digits === undefined) return value;
-  const ms = Number(digits);
-  const [unit, length] = units.find(([, length]) => ms % length === 0) as (typeof units)[number];
-  return `${ms / length}${unit}`;
-}
-
-const units = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1000],
-  ["ms", 1],
-] as const;
 
 /** A policy; undefined if an algorithm cannot have these numbers. */
 export function policyOrNone(options: object): Policy | undefined {
@@ -71,7 +50,7 @@ export function policyOrNone(options: object): Policy | undefined {
 
 /** The same policy with another limit; undefined if that would be too large for it. */
 function withLimit(policy: Policy, limit: number): Policy | undefined {
-  return policyOrNone({ ...optionsOf(policy), [limitOption(policy)]: limit });
+  return policyOrNone({ ...policyWords(policy), [limitOption(policy)]: limit });
 }
 
 /** The same policy with a limit that hardly any client reaches. */
@@ -147,6 +126,8 @@ export function withoutLimit(rule: PlainRule, policy: Policy): PlainRule {
 /** A log that nobody exceeds would hold every request, so its windows are measured apart, and anything cheap tells the clients. */
 function measuring(policy: Policy): NonNullable<PlainRule["policy"]> {
   const options =
-    policy.algorithm === "sliding-window-log" ? { algorithm: "fixed-window", limit: 2 ** 20, window: "1s" } : optionsOf(unlimited(policy));
+    policy.algorithm === "sliding-window-log"
+      ? { algorithm: "fixed-window", limit: 2 ** 20, window: "1s" }
+      : policyWords(unlimited(policy));
   return options as unknown as NonNullable<PlainRule["policy"]>;
 }

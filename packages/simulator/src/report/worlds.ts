@@ -5,7 +5,7 @@ import { Tally } from "../read/tally.js";
 import { type AppFields, Replay } from "../replay/replay.js";
 import type { LaneCounts } from "./lanes.js";
 import { Needs } from "./needs.js";
-import { optionsOf, withoutLimit } from "./policies.js";
+import { policyWords, withoutLimit } from "./policies.js";
 
 /**
  * One limit of a rule beside other rules that reject requests too, or with a ban or plans: all of it is replayed, by a middleware of its
@@ -70,5 +70,5 @@ export class WorldWithoutLimit {
 }
 
 function withPolicy({ limit: _limit, window: _window, ...rule }: PlainRule, policy: Policy): PlainRule {
-  return { ...rule, policy: optionsOf(policy) as unknown as NonNullable<PlainRule["policy"]> };
+  return { ...rule, policy: policyWords(policy) as unknown as NonNullable<PlainRule["policy"]> };
 }

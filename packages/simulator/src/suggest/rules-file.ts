@@ -1,6 +1,6 @@
 import { matchOf } from "../compare/trial.js";
 import { count, duration, number, percent, time } from "../print/numbers.js";
-import { sanitize, shownKey } from "../print/terminal.js";
+import { sanitize, shownKey } from "../print/table.js";
 import { percentiles, type SuggestedRule, type Suggestion } from "./suggest.js";
 
 /** A suggestion as a rules file, in which comments explain each number. */

@@ -6,7 +6,7 @@ import { countsOf } from "../history.js";
 import type { Model } from "../model.js";
 import { rejectedIn, requestsIn } from "../results.js";
 import { rangeWords, type Section } from "./section.js";
-import { isWell, slowest } from "./store-words.js";
+import { isWell, slowest } from "./stores.js";
 
 /** The first thing to read: whether requests are limited, how many, by which rules, and whether the stores are well. */
 export function answer(model: Model): Section {

@@ -1,7 +1,6 @@
 import { fill, h, visible } from "@floodgate/pages/dom";
-import type { TopKey } from "../../contract.js";
+import type { KeyName, TopKey } from "../../contract.js";
 import { KeyView } from "../key/key-view.js";
-import { keyOf } from "../key/name.js";
 import type { Model } from "../model.js";
 import { card, type Section } from "./section.js";
 
@@ -64,4 +63,19 @@ export function lookup(model: Model): Section & { open(key: TopKey): void } {
       select.selectedIndex = chosen === undefined ? 0 : names.indexOf(chosen) + 1;
     },
   };
+}
+
+/** What a person typed: a key as it is, or a list of its parts as JSON. */
+export function keyOf(typed: string): KeyName {
+  const text = typed.trim();
+  if (!text.startsWith("[")) return { key: text };
+  try {
+    const parts: unknown = JSON.parse(text);
+    if (Array.isArray(parts) && parts.length > 0 && parts.every((part) => typeof part === "string" || typeof part === "number")) {
+      return { key: parts.map(String) };
+    }
+  } catch {
+    // Not a list, so a key that begins with a bracket.
+  }
+  return { key: text };
 }

@@ -1,13 +1,12 @@
-import { fill, foreign, h, say, visible } from "@floodgate/pages/dom";
+import { fill, foreign, h, say, svg, visible } from "@floodgate/pages/dom";
 import { FiguresTable } from "@floodgate/pages/figures-table";
 import { count, moment, percent, rate } from "@floodgate/pages/format";
-import type { RuleInfo, SourceInfo } from "../../contract.js";
-import { countsOf } from "../history.js";
+import type { History, RuleInfo, SourceInfo } from "../../contract.js";
+import { countsOf, seriesOf } from "../history.js";
 import type { Model } from "../model.js";
-import { rejectedIn, requestsIn, results } from "../results.js";
+import { type Result, rejectedIn, requestsIn, results } from "../results.js";
 import { keepRows } from "../rows.js";
 import { card, rangeWords, type Section } from "./section.js";
-import { sparkLine } from "./spark-line.js";
 
 const columns = [
   { name: "Rule", look: "" },
@@ -164,4 +163,45 @@ function totalsTable(model: Model): { readonly element: Element; update(): void 
       }));
     },
   };
+}
+
+const width = 120;
+const height = 28;
+const steps = 60;
+
+/** A rule's requests over the range in little. At the floor are those that were rejected, above them those that a shadow rule would reject. */
+export function sparkLine(history: History, rule: string): SVGElement {
+  const rejected = merged(history, ["limited", "missing-key"], rule);
+  const shadow = merged(history, ["limited", "missing-key", "shadow-limited"], rule);
+  const all = merged(
+    history,
+    results.map(({ id }) => id),
+    rule,
+  );
+  const most = Math.max(1, ...all);
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, class: "spark", "aria-hidden": "true", preserveAspectRatio: "none" },
+    svg("path", { class: "allowed", d: area(all, most) }),
+    svg("path", { class: "shadow-limited", d: area(shadow, most) }),
+    svg("path", { class: "limited", d: area(rejected, most) }),
+  );
+}
+
+/** The series of several results added up, in as many steps as there is room for. */
+function merged(history: History, which: readonly Result[], rule: string): number[] {
+  const sums = new Array<number>(steps).fill(0);
+  for (const result of which) {
+    seriesOf(history, result, rule).forEach((figure, i) => {
+      const step = Math.floor((i * steps) / history.points);
+      sums[step] = (sums[step] ?? 0) + figure;
+    });
+  }
+  return sums;
+}
+
+function area(figures: readonly number[], most: number): string {
+  const step = width / figures.length;
+  const tops = figures.map((figure) => `V${(height - (figure / most) * (height - 2)).toFixed(1)}h${step}`);
+  return `M0 ${height}${tops.join("")}V${height}Z`;
 }

@@ -4,7 +4,6 @@ import type { Latency, StoreInfo } from "../../contract.js";
 import type { Model } from "../model.js";
 import { keepRows } from "../rows.js";
 import { card, type Section } from "./section.js";
-import { breakerWords } from "./store-words.js";
 
 /** Whether each store answers, and how fast. */
 export function stores(model: Model): Section {
@@ -111,4 +110,23 @@ function latencyLine(figures: Latency): Element {
       ),
     ),
   );
+}
+
+/** Whether a store is asked as usual. */
+export const isWell = (store: StoreInfo): boolean => store.breaker === undefined || store.breaker === "closed";
+
+export const breakerWords = {
+  closed: { text: "Answers", look: "good", means: "The store is asked for each decision." },
+  "half-open": { text: "Being probed", look: "warn", means: "Single requests try whether it answers again." },
+  open: {
+    text: "Not asked",
+    look: "bad",
+    means: "It failed several times. Requests are decided without it until it answers again.",
+  },
+} as const;
+
+/** The 99th percentile of the slowest store. */
+export function slowest(stores: readonly StoreInfo[]): number | undefined {
+  const all = stores.flatMap(({ latency }) => (latency === undefined ? [] : [latency.p99Ms]));
+  return all.length === 0 ? undefined : Math.max(...all);
 }

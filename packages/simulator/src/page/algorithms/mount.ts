@@ -1,8 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import { h } from "@floodgate/pages/dom";
 import { makeBoard } from "./board.js";
-import { logPlayed, type Played, scenarioPlayed } from "./model/played.js";
-import { drawable, initialSettings, mostSent, type Settings } from "./model/settings.js";
+import { drawable, initialSettings, logPlayed, mostSent, type Played, type Settings, scenarioPlayed } from "./model/settings.js";
 import { makeChoices } from "./parts/choices.js";
 
 export interface MountOptions {

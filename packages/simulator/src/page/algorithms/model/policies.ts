@@ -8,7 +8,7 @@ import {
   slidingWindowLog,
   tokenBucket,
 } from "@floodgate/core";
-import { type AlgorithmDefinition, algorithms, formatDuration } from "@floodgate/core/rules";
+import { optionsOf } from "../../../compare/policy-text.js";
 
 export type LaneName =
   | "fixed-window"
@@ -37,34 +37,9 @@ export function policiesFor(limit: number, windowMs: number): Readonly<Record<La
   };
 }
 
-type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
-
-/** How an algorithm is described to users: its options and their words. */
-export function definitionOf(policy: Policy): Definition {
-  return algorithms[policy.algorithm] as unknown as Definition;
-}
-
-/** The options of a policy as a person writes them; those that have their default are left out. */
-export function optionTexts(policy: Policy): Record<string, string> {
-  const { options, optionsOf } = definitionOf(policy);
-  const texts = Object.entries(optionsOf(policy)).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(
-    texts.map(([name, value]) => [name, options[name]?.type === "duration" ? durationOf(String(value)) : String(value)]),
-  );
-}
-
-/** `60000ms` as `1m`. One unit only, as options are written. */
-export function durationOf(text: string): string {
-  const ms = Number(/^(\d+)ms$/.exec(text)?.[1]);
-  if (Number.isNaN(ms)) return text;
-  const words = formatDuration(ms);
-  if (!words.includes(" ")) return words;
-  return ms % 60_000 === 0 ? `${ms / 60_000}m` : ms % 1000 === 0 ? `${ms / 1000}s` : text;
-}
-
 /** A policy as the command line reads it, without its algorithm: `limit=10 window=10s`. */
 export function policyText(policy: Policy): string {
-  return Object.entries(optionTexts(policy))
+  return Object.entries(optionsOf(policy))
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
 }

@@ -1,6 +1,6 @@
 import { formatDuration } from "@floodgate/core/rules";
 import { h, say, visible } from "@floodgate/pages/dom";
-import { durationOf } from "../model/policies.js";
+import { inLargeUnits } from "../../../compare/policy-text.js";
 import { type ScenarioName, scenarios } from "../model/scenarios.js";
 import { mostLimit, type Settings, wholeNumber, windowOf } from "../model/settings.js";
 
@@ -55,7 +55,7 @@ export function makeChoices(onChange: (change: Partial<Settings>) => void): Choi
     show(settings) {
       for (const { name, input } of radios) input.checked = name === settings.scenario;
       limit.value = String(settings.limit);
-      window.value = durationOf(`${settings.windowMs}ms`);
+      window.value = inLargeUnits(`${settings.windowMs}ms`);
       seed.value = String(settings.seed);
       seedLabel.hidden = settings.scenario !== "random";
       clear.hidden = settings.sent.length === 0;

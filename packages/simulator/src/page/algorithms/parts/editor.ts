@@ -1,7 +1,7 @@
 import type { Policy } from "@floodgate/core";
 import { type OptionDescription, toPolicy } from "@floodgate/core/rules";
 import { h, say, visible } from "@floodgate/pages/dom";
-import { definitionOf, optionTexts } from "../model/policies.js";
+import { definitionOf, optionsOf } from "../../../compare/policy-text.js";
 import { drawable } from "../model/settings.js";
 
 /** Fields for the numbers of a policy. They come from the algorithm's own description of its options. */
@@ -13,7 +13,7 @@ export interface Editor {
 
 /** @param onChange is called with each valid policy. An invalid one shows an error instead. */
 export function makeEditor(title: string, first: Policy, onChange: (policy: Policy) => void): Editor {
-  const { options } = definitionOf(first);
+  const { options } = definitionOf(first.algorithm);
   const fields = new Map(Object.entries(options).map(([name, option]) => [name, makeField(option)]));
   const error = h("p", { class: "problem", role: "alert" });
   const form = h(
@@ -42,10 +42,10 @@ export function makeEditor(title: string, first: Policy, onChange: (policy: Poli
   form.addEventListener("change", read);
   const show = (shown: Policy): void => {
     policy = shown;
-    const texts = optionTexts(shown);
+    const texts = optionsOf(shown);
     for (const [name, field] of fields) {
-      if (field instanceof HTMLInputElement && field.type === "checkbox") field.checked = texts[name] === "true";
-      else field.value = texts[name] ?? "";
+      if (field instanceof HTMLInputElement && field.type === "checkbox") field.checked = texts[name] === true;
+      else field.value = String(texts[name] ?? "");
     }
     say(error, "");
   };
