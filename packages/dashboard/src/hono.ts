@@ -51,7 +51,7 @@ function runtimeOf(c: Context): Runtime {
   return env?.server ?? env ?? {};
 }
 
-export function honoView(c: Context): View {
+function honoView(c: Context): View {
   const runtime = runtimeOf(c);
   const { incoming } = runtime;
   const queryAt = c.req.url.indexOf("?");
@@ -95,7 +95,7 @@ async function readBody(c: Context, most: number): Promise<Body | undefined> {
   return { text: new TextDecoder().decode(Buffer.concat(chunks)) };
 }
 
-export function replyOf(c: Context, { status, headers, body }: Reply): Response {
+function replyOf(c: Context, { status, headers, body }: Reply): Response {
   const fields = headers.map(([name, value]): [string, string] => [name, value]);
   return new Response(typeof body === "string" ? body : streamOf(c, body), { status, headers: fields });
 }
