@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { cpSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,15 +9,16 @@ import { median, progress, spread, table } from "./lib/report.mjs";
 const repository = fileURLToPath(new URL("..", import.meta.url));
 
 /** What is measured: a script, its arguments, its question of a round, and the unit of the answer. */
-const decisions = ["slidingWindowCounter", "fixedWindow", "slidingWindowLog", "tokenBucket", "leakyBucket"].flatMap((name) =>
-  ["hot", "denied", "keys"].map((kase) => ({
-    label: `${name}, ${kase}`,
-    script: "store-child.mjs",
-    args: [name, kase],
-    warm: "warm up",
-    ask: "round",
-    unit: "ns",
-  })),
+const decisions = ["slidingWindowCounter", "fixedWindow", "slidingWindowLog", "tokenBucket", "leakyBucket", "three limits"].flatMap(
+  (name) =>
+    ["hot", "denied", "keys"].map((kase) => ({
+      label: `${name}, ${kase}`,
+      script: "store-child.mjs",
+      args: [name, kase],
+      warm: "warm up",
+      ask: "round",
+      unit: "ns",
+    })),
 );
 const requests = ["express", "koa"].flatMap((framework) =>
   ["allowed", "denied"].map((kind) => ({
@@ -41,7 +42,10 @@ export async function release({ base, rounds, processes, only }) {
   const from = base ?? newestTag();
   const checkout = checkoutOf(from);
   try {
-    // Each side runs the scripts of its own checkout, with its own packages.
+    // Both run these scripts, each with its own packages.
+    for (const part of ["store-child.mjs", "cpu-child.mjs", "lib", "http"]) {
+      cpSync(join(repository, "bench", part), join(checkout, "bench", part), { recursive: true });
+    }
     const sides = [checkout, repository];
     const rows = [];
     for (const measured of [...decisions, ...requests].filter(({ label }) => only === undefined || label.includes(only))) {

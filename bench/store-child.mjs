@@ -7,23 +7,24 @@ import { clientKey, subjects } from "./lib/subjects.mjs";
 const [name, kase] = process.argv.slice(2);
 const roundNs = 60e6;
 const neverReached = 1e9;
-const draws = 1 << 18;
+const batch = 4096;
 const garbageDecisions = 200_000;
 
 const subject = subjects[name];
 const decide = subject.make({ limit: kase === "denied" ? 10 : neverReached });
-const keys = Array.from({ length: kase === "keys" ? 100_000 : 1 }, (_, i) => clientKey(i));
-const order = drawn(draws, keys.length);
+const keyCount = kase === "keys" ? 100_000 : 1;
 const run = loop(subject.async === true);
-let count = draws;
-let at = 0;
+let count = 1 << 16;
+let seed = 1;
 
-function drawn(length, below) {
-  let seed = 1;
-  return Uint32Array.from({ length }, () => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return Math.floor((seed / 2 ** 32) * below);
-  });
+function drawn() {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return Math.floor((seed / 2 ** 32) * keyCount);
+}
+
+/** Strings that no Map has seen, as those of a request are: a Map finds a string that it holds by its address alone. */
+function freshKeys(amount) {
+  return Array.from({ length: amount }, () => clientKey(drawn()));
 }
 
 /**
@@ -31,39 +32,46 @@ function drawn(length, below) {
  * them.
  */
 function loop(wait) {
-  return runInNewContext(`${wait ? "async " : ""}(decide, keys, order, from, times) => {
+  return runInNewContext(`${wait ? "async " : ""}(decide, keys) => {
     let allowed = 0;
-    for (let i = 0; i < times; i++) {
-      const decided = ${wait ? "await " : ""}decide(keys[order[(from + i) % order.length]]);
+    for (let i = 0; i < keys.length; i++) {
+      const decided = ${wait ? "await " : ""}decide(keys[i]);
       if (decided === true || decided.allowed === true) allowed++;
     }
     return allowed;
   }`);
 }
 
+/** Measures decisions only: the keys of a batch are made before it starts. */
 async function nsOf(times) {
-  const before = process.cpuUsage();
-  const allowed = await run(decide, keys, order, at, times);
-  const { user, system } = process.cpuUsage(before);
-  const ns = (1000 * (user + system)) / times;
-  at = (at + times) % draws;
-  if (name !== "clock alone" && allowed !== (kase === "denied" ? 0 : times)) {
-    throw new Error(`${name} allowed ${allowed} of ${times} requests (${kase})`);
+  let us = 0;
+  let allowed = 0;
+  for (let done = 0; done < times; done += batch) {
+    const keys = freshKeys(batch);
+    const before = process.cpuUsage();
+    allowed += await run(decide, keys);
+    const { user, system } = process.cpuUsage(before);
+    us += user + system;
   }
-  return ns;
+  const made = Math.ceil(times / batch) * batch;
+  if (name !== "clock alone" && allowed !== (kase === "denied" ? 0 : made)) {
+    throw new Error(`${name} allowed ${allowed} of ${made} requests (${kase})`);
+  }
+  return (1000 * us) / made;
 }
 
 async function warmUp() {
-  for (const key of keys) for (let i = 0; i < (keys.length === 1 ? 20 : 5); i++) await decide(key);
-  for (let i = 0; i < 4; i++) count = Math.max(1000, Math.min(4 * draws, Math.round(roundNs / (await nsOf(count)))));
+  for (let i = 0; i < keyCount; i++) for (let n = 0; n < (keyCount === 1 ? 20 : 3); n++) await decide(clientKey(i));
+  for (let i = 0; i < 4; i++) count = Math.max(batch, Math.round(roundNs / (await nsOf(count))));
   return count;
 }
 
 /** Needs `--expose-gc`, and a young generation that holds all of these decisions. */
 async function garbageOf(times) {
   globalThis.gc();
+  const keys = freshKeys(times);
   const before = process.memoryUsage().heapUsed;
-  await run(decide, keys, order, 0, times);
+  await run(decide, keys);
   return (process.memoryUsage().heapUsed - before) / times;
 }
 

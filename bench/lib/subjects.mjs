@@ -2,7 +2,8 @@ import { MemoryStore } from "express-rate-limit";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { load } from "./packed.mjs";
 
-const { createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } = load("@floodgate/core");
+const { consumeAll, createLimiter, fixedWindow, gcra, leakyBucket, slidingWindowCounter, slidingWindowLog, tokenBucket } =
+  load("@floodgate/core");
 const { memoryStore } = load("@floodgate/store-memory");
 
 const window = "1h";
@@ -44,6 +45,20 @@ const ours =
     return Object.assign(decide, { size: () => store.size });
   };
 
+/** A request under three limits: one for all clients, and two for its own. */
+function threeLimits({ limit, maxKeys = 300_000 }) {
+  const store = memoryStore({ maxKeys });
+  const [all, minute, hour] = ["1s", "1m", "1h"].map((period) =>
+    createLimiter({ name: period, policy: slidingWindowCounter({ limit, window: period }), store }),
+  );
+  return (key) =>
+    consumeAll([
+      { limiter: all, key: "global" },
+      { limiter: minute, key },
+      { limiter: hour, key },
+    ]);
+}
+
 function expressRateLimit({ limit }) {
   const store = new MemoryStore();
   store.init({ windowMs });
@@ -74,6 +89,7 @@ export const subjects = {
   tokenBucket: { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window })) },
   "tokenBucket, interval": { make: ours((limit) => tokenBucket({ capacity: limit, refill: limit, every: window, style: "interval" })) },
   leakyBucket: { make: ours((limit) => leakyBucket({ capacity: limit, leak: limit, every: window })) },
+  "three limits": { make: threeLimits },
   gcra: { make: ours((limit) => gcra({ limit, window })) },
   "express-rate-limit": { make: expressRateLimit, async: true },
   "rate-limiter-flexible": { make: rateLimiterFlexible, async: true },
