@@ -1,12 +1,10 @@
 import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
 import { type Keyspace, Keyspaces } from "./keyspaces.js";
-import { type Page, pageBits, pageMask, Slots, use } from "./slots.js";
+import { pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
 
 /** How many keys a full table looks at again for each new key, one after the other. Use declines by itself, and nobody tells. */
-export const inTurn = 3;
-/** How many more if all keys are listed as blocked. */
-const moreInTurn = 4;
+const inTurn = 3;
 /** The most looks, or keyspaces, of each other step of an eviction. */
 const looks = 8;
 /** A key that can pass is listed by what it had used at most so many classes ago: a quarter of its limit. */
@@ -34,8 +32,6 @@ export class KeyTable {
   #turn = 0;
   /** The keyspace that had to give up a blocked key last. */
   #largest: Keyspace | undefined;
-  /** States made so far, modulo 2^32. */
-  #states = 0;
 
   /** `onEvicted` is called for each evicted key that had not ended. */
   constructor(maxKeys: number, onEvicted: (name: string, key: string) => void) {
@@ -44,20 +40,12 @@ export class KeyTable {
     this.keyspaces = new Keyspaces(maxKeys, (slot, place) => this.slots.setLink(slot, PLACE, place));
   }
 
-  /** Gives the state of a slot a number of its own, which no other state of this table has until 2^32 of them were made. */
-  beginState(page: Page, slot: number): number {
-    const state = this.#states++ | 0;
-    page.numbers[2 * (slot & pageMask) * page.stride] = state;
-    return state;
-  }
-
   /** Adds a key that is not there, with zeros for a state, and evicts another one if the table is full. The caller must place it. */
   add(keyspace: Keyspace, key: string, nowMs: number): number {
     if (this.slots.size >= this.#maxKeys) this.#makeRoom(keyspace, nowMs);
-    const slot = this.slots.add(ownText(key), keyspace.id, keyspace.size);
-    const page = this.slots.page(slot);
-    this.beginState(page, slot);
-    keyspace.slots.set(page.keys[slot & pageMask] as string, slot);
+    const own = ownText(key);
+    const slot = this.slots.add(own, keyspace.id, keyspace.size);
+    keyspace.slots.set(own, slot);
     return slot;
   }
 
@@ -94,11 +82,7 @@ export class KeyTable {
     const listed = slots.use(slot);
     if (which === use.blocked) {
       const { blocked } = this.#keyspace(slot);
-      if (listed === use.blocked) {
-        const place = slots.link(slot, PLACE);
-        if (blocked.rankAt(place) !== resetAtMs) blocked.change(place, resetAtMs);
-        return;
-      }
+      if (listed === use.blocked && blocked.rankAt(slots.link(slot, PLACE)) === resetAtMs) return;
       this.withdraw(slot);
       blocked.add(slot, resetAtMs);
     } else {
@@ -155,40 +139,36 @@ export class KeyTable {
   }
 
   #makeRoom(newcomer: Keyspace, nowMs: number): void {
-    this.#lookInTurn(inTurn, nowMs);
-    for (let i = 0; i < looks; i++) {
+    this.#lookInTurn(nowMs);
+    for (let i = Math.min(looks, this.keyspaces.all.length); i > 0; i--) {
       const { blocked } = this.#nextKeyspace();
-      if (blocked.lowest <= nowMs) this.look(blocked.first, nowMs);
+      // If all keys are listed as blocked, some may not be any more: first of all those nearest their reset.
+      if (blocked.lowest <= nowMs || (blocked.size > 0 && this.#lists.first < 0)) this.look(blocked.first, nowMs);
     }
     while (this.slots.size >= this.#maxKeys) if (!this.#evict(newcomer, nowMs)) return;
   }
 
   /** Drops one key. Answers false if no key can be dropped. `newcomer` is the keyspace of the key that needs room. */
   #evict(newcomer: Keyspace | undefined, nowMs: number): boolean {
-    const open = (): number => this.#lists.first;
-    if (this.#evictFirst(open, nowMs)) return true;
-    // All keys are listed as blocked. Some may not be any more.
-    const { size } = this.slots;
-    this.#lookInTurn(moreInTurn, nowMs);
-    for (let i = Math.min(looks, this.keyspaces.all.length); i > 0; i--) {
-      const { blocked } = this.#nextKeyspace();
-      if (blocked.size > 0) this.look(blocked.first, nowMs);
-    }
-    return this.slots.size < size || this.#evictFirst(open, nowMs) || this.#evictFirst(() => this.#crowded(newcomer).blocked.first, nowMs);
+    return this.#evictFirst(undefined, nowMs) || this.#evictFirst(this.#crowded(newcomer), nowMs);
   }
 
-  /** Drops the key that `first` says, or -1 if there is none. It is looked at before, and may turn out not to be the first. */
-  #evictFirst(first: () => number, nowMs: number): boolean {
+  /** Drops the first blocked key of a keyspace, or the first of those that are not. It is looked at before, and may turn out not to be first. */
+  #evictFirst(from: Keyspace | undefined, nowMs: number): boolean {
     for (let i = 0; i < looks; i++) {
-      const slot = first();
+      const slot = this.#first(from);
       if (slot < 0) return false;
       const listed = this.slots.use(slot);
       const found = this.look(slot, nowMs);
       if (found === undefined) return true;
-      if (found < listed || (found === listed && first() === slot)) return this.#drop(slot);
+      if (found < listed || (found === listed && this.#first(from) === slot)) return this.#drop(slot);
     }
-    const slot = first();
+    const slot = this.#first(from);
     return slot >= 0 && this.#drop(slot);
+  }
+
+  #first(from: Keyspace | undefined): number {
+    return from === undefined ? this.#lists.first : from.blocked.first;
   }
 
   /**
@@ -215,9 +195,9 @@ export class KeyTable {
   }
 
   /** Looks at some keys again, one after the other, round and round. */
-  #lookInTurn(times: number, nowMs: number): void {
+  #lookInTurn(nowMs: number): void {
     const { pages } = this.slots;
-    let left = Math.min(times, this.slots.size);
+    let left = Math.min(inTurn, this.slots.size);
     // Every page twice at most, if all keys there are withdrawn.
     for (let turns = 2 * pages.length; left > 0 && turns > 0; ) {
       const page = pages[this.#hand >>> pageBits];

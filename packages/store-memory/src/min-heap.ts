@@ -37,13 +37,6 @@ export class MinHeap {
     this.#rise(this.#items.push(item) - 1, item, rank);
   }
 
-  /** Gives the item at a place another rank. */
-  change(place: number, rank: number): void {
-    const item = this.#items[place] as number;
-    if (rank < this.rankAt(place)) this.#rise(place, item, rank);
-    else this.#sink(place, item, rank);
-  }
-
   delete(place: number): void {
     const gone = this.rankAt(place);
     const item = this.#items.pop() as number;

@@ -23,7 +23,6 @@ const idShift = 9;
 
 /** Slots whose states have one width. A slot's two numbers lie right before its state, so that a decision waits for memory once. */
 export class Page {
-  readonly widthClass: number;
   /** The most cells of a state. */
   readonly width: number;
   /** Cells from one state to the next. */
@@ -41,9 +40,7 @@ export class Page {
   readonly links: Int32Array;
   readonly keys: string[] = [];
 
-  constructor(widthClass: number) {
-    const width = widthClass <= exactWidths ? widthClass : exactWidths * 2 ** (widthClass - exactWidths);
-    this.widthClass = widthClass;
+  constructor(width: number) {
     this.width = width;
     this.stride = width + 1;
     this.count = Math.max(1, Math.min(pageMask + 1, Math.floor(pageCells / this.stride)));
@@ -56,6 +53,8 @@ export class Page {
 /** A slot for each key: its text, its state, and a few numbers about it. A slot's number names its page and its place there. */
 export class Slots {
   readonly pages: Page[] = [];
+  /** States made so far, modulo 2^32. */
+  #states = 0;
   /** By class of width, the first free slot, and the newest page. */
   readonly #free: number[] = [];
   readonly #newest: number[] = [];
@@ -102,14 +101,19 @@ export class Slots {
 
   /** A slot for a key, with zeros for a state of `size` cells. */
   add(key: string, keyspace: number, size: number): number {
-    const widthClass = size <= exactWidths ? size : exactWidths + Math.ceil(Math.log2(size / exactWidths));
-    const slot = this.#take(widthClass);
+    const slot = this.#take(size <= exactWidths ? size : 2 ** Math.ceil(Math.log2(size)));
     const page = this.page(slot);
     page.keys[slot & pageMask] = key;
     page.numbers[2 * (slot & pageMask) * page.stride + 1] = (keyspace << idShift) | use.unplaced;
     page.used++;
     this.size++;
+    this.beginState(page, slot);
     return slot;
+  }
+
+  /** Gives the state of a slot a number of its own, which no other state has until 2^32 of them were made. */
+  beginState(page: Page, slot: number): void {
+    page.numbers[2 * (slot & pageMask) * page.stride] = this.#states++;
   }
 
   delete(slot: number): void {
@@ -118,7 +122,7 @@ export class Slots {
     page.keys[i] = "";
     page.cells.fill(0, i * page.stride, (i + 1) * page.stride);
     page.numbers[2 * i * page.stride + 1] = noKey;
-    const { widthClass } = page;
+    const widthClass = classOfWidth(page.width);
     this.setLink(slot, 0, this.#free[widthClass] ?? -1);
     this.#free[widthClass] = slot;
     page.used--;
@@ -131,7 +135,8 @@ export class Slots {
     return page.numbers[2 * (slot & pageMask) * page.stride + 1] as number;
   }
 
-  #take(widthClass: number): number {
+  #take(width: number): number {
+    const widthClass = classOfWidth(width);
     const free = this.#free[widthClass] ?? -1;
     if (free >= 0) {
       this.#free[widthClass] = this.link(free, 0);
@@ -140,10 +145,14 @@ export class Slots {
     let newest = this.#newest[widthClass] ?? -1;
     let page = this.pages[newest];
     if (page === undefined || page.begun === page.count) {
-      page = new Page(widthClass);
+      page = new Page(width);
       newest = this.pages.push(page) - 1;
       this.#newest[widthClass] = newest;
     }
     return (newest << pageBits) | page.begun++;
   }
+}
+
+function classOfWidth(width: number): number {
+  return width <= exactWidths ? width : 40 - Math.clz32(width);
 }

@@ -255,7 +255,7 @@ export class TableStore implements MemoryStore {
     }
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
     if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
-    if (begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
     if (!this.#withdrawn) this.#table.look(slot, nowMs, true);
     return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
@@ -264,7 +264,7 @@ export class TableStore implements MemoryStore {
   #noted(limit: Limit, slot: number, page: Page, at: number, cost: number, nowMs: number, decision: Decision): Decision {
     const { allowed, remaining, limit: quota } = decision;
     // Usually more than this charge is missing, so the state is older.
-    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#table.beginState(page, slot);
+    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
     const listed = (page.numbers[2 * at - 1] as number) & use.mask;
     const stays =
       remaining === 0
