@@ -16,6 +16,30 @@ export function optionsOf(policy: Policy): Record<string, string | number | bool
   return Object.fromEntries(own.map(([name, value]) => [name, inLargeUnits(value as string | number | boolean)]));
 }
 
+export const algorithmNames: readonly AlgorithmName[] = [
+  ...(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const),
+  ...(["token-bucket", "leaky-bucket", "gcra"] as const),
+];
+
+/** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
+export function isWindow(algorithm: AlgorithmName): boolean {
+  return /window/.test(algorithm);
+}
+
+/** The options of an algorithm for a limit: the most units at once. Buckets flow at a rate, which other algorithms do not have. */
+export function optionsFor(algorithm: AlgorithmName, limit: number, rate: number, window: string): Record<string, number | string> {
+  switch (algorithm) {
+    case "token-bucket":
+      return { capacity: limit, refill: rate, every: window };
+    case "leaky-bucket":
+      return { capacity: limit, leak: rate, every: window };
+    case "gcra":
+      return { limit: rate, window, burst: limit };
+    default:
+      return { limit, window };
+  }
+}
+
 const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /** `60000ms` is `1m`. In one unit, as options are written. */
@@ -26,7 +50,6 @@ export function inLargeUnits<T>(value: T): T | string {
   return unit === undefined ? value : `${ms / unit[1]}${unit[0]}`;
 }
 
-const names = Object.keys(algorithms) as AlgorithmName[];
 const example = "Write '100/1m', 'token-bucket 20 10/s' or 'sliding-window-counter 100/1m buckets=6'.";
 
 /**
@@ -39,11 +62,11 @@ export function parsePolicy(text: string): Policy {
   const where = `the policy ${JSON.stringify(text)}`;
   const words = text.trim().split(/\s+/);
   const [first = ""] = words;
-  const named = names.find((name) => name === first.toLowerCase());
+  const named = algorithmNames.find((name) => name === first.toLowerCase());
   if (named === undefined && /^[a-z]/i.test(first)) {
-    const near = nearest(first, names);
+    const near = nearest(first, algorithmNames);
     throw invalid(
-      `${where}: there is no algorithm ${JSON.stringify(first)}.${near === undefined ? "" : ` Did you mean ${near}?`} The algorithms are ${names.join(", ")}.`,
+      `${where}: there is no algorithm ${JSON.stringify(first)}.${near === undefined ? "" : ` Did you mean ${near}?`} The algorithms are ${algorithmNames.join(", ")}.`,
     );
   }
   const algorithm = named ?? "sliding-window-counter";

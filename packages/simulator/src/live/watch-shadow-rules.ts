@@ -2,8 +2,9 @@ import { type DecisionEvent, type FloodgateEvent, observe, type Policy } from "@
 import { inventory } from "@floodgate/core/rules";
 import { RuleMeter } from "../measure/rule-meter.js";
 import { count } from "../print/numbers.js";
+import { Tally } from "../read/tally.js";
 import { defaultMaxClients } from "../replay/replay-logs.js";
-import { measuredRule, type SimulatedRule, type Simulation } from "../simulate.js";
+import { measuredRule, type SimulatedRule, type Simulation, summaryOf } from "../simulate.js";
 
 export interface WatchOptions {
   /** The most clients that are measured for each rule. It bounds the memory. Default 1,000,000. */
@@ -46,7 +47,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
       rules.set(name, rule);
     }
     requests.see(event);
-    rule.meter.add(key, requests.lastMs, [decision]);
+    rule.meter.add(key, requests.tally.lastMs, [decision]);
   };
   const stop = observe((event: FloodgateEvent) => {
     switch (event.type) {
@@ -80,7 +81,7 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
     });
     const unmeasured = Math.max(0, ...measured.map((rule) => rule.unmeasured));
     return {
-      ...requests.summary(),
+      ...summaryOf(requests.tally),
       rules: measured,
       rejected: 0,
       failed: {},
@@ -97,35 +98,22 @@ export function watchShadowRules({ maxClients = defaultMaxClients, top }: WatchO
 
 /** Counts requests by the events of their rules. */
 class RequestCounter {
-  #count = 0;
-  #firstMs: number | undefined;
-  lastMs = 0;
+  readonly tally = new Tally();
   /** The rules of the current request. They are told one after the other, with the same time in the store. */
   readonly #rules = new Set<string>();
   #storeMs = -1;
 
   see({ name, storeMs, decision: { atMs } }: DecisionEvent): void {
+    const { tally } = this;
     // A clock may step back.
-    this.lastMs = Math.max(this.lastMs, atMs);
-    this.#firstMs ??= atMs;
+    tally.lastMs = Math.max(tally.lastMs, atMs);
     if (storeMs !== this.#storeMs || this.#rules.has(name)) {
+      if (tally.requests === 0) tally.firstMs = atMs;
+      tally.lines++;
+      tally.requests++;
       this.#rules.clear();
       this.#storeMs = storeMs;
-      this.#count++;
     }
     this.#rules.add(name);
-  }
-
-  summary(): Omit<Simulation, "rules" | "rejected" | "failed" | "notes"> {
-    return {
-      lines: this.#count,
-      requests: this.#count,
-      skipped: 0,
-      skippedBecause: { blank: 0, malformed: 0, "no-time": 0, "too-long": 0, "no-request": 0 },
-      late: 0,
-      firstMs: this.#firstMs,
-      lastMs: this.#firstMs === undefined ? undefined : this.lastMs,
-      formats: {},
-    };
   }
 }

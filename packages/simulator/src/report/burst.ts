@@ -1,8 +1,9 @@
 import type { Policy } from "@floodgate/core";
 import { describePolicy } from "@floodgate/core/rules";
+import { algorithmNames, isWindow, optionsFor } from "../compare/policy-text.js";
 import { KeyState } from "../measure/key-state.js";
 import type { Burst } from "./contract.js";
-import { algorithmNames, isWindow, optionsFor, policyOrNone, policyWords } from "./policies.js";
+import { policyOrNone, policyWords } from "./policies.js";
 
 /** How many intervals a burst is shown in. */
 const steps = 150;

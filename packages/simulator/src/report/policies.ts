@@ -1,32 +1,8 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type PlainRule, type RuleSet, toPolicy } from "@floodgate/core/rules";
-import { type AlgorithmName, optionsOf } from "../compare/policy-text.js";
+import { isWindow, optionsOf } from "../compare/policy-text.js";
 import { leastValue } from "../suggest/quantile.js";
 import type { PolicyWords } from "./contract.js";
-
-export const algorithmNames: readonly AlgorithmName[] = [
-  ...(["fixed-window", "sliding-window-counter", "sliding-window-log"] as const),
-  ...(["token-bucket", "leaky-bucket", "gcra"] as const),
-];
-
-/** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
-export function isWindow(algorithm: AlgorithmName): boolean {
-  return /window/.test(algorithm);
-}
-
-/** The options of an algorithm for a limit: the most units at once. Buckets flow at a rate, which other algorithms do not have. */
-export function optionsFor(algorithm: AlgorithmName, limit: number, rate: number, window: string): Record<string, number | string> {
-  switch (algorithm) {
-    case "token-bucket":
-      return { capacity: limit, refill: rate, every: window };
-    case "leaky-bucket":
-      return { capacity: limit, leak: rate, every: window };
-    case "gcra":
-      return { limit: rate, window, burst: limit };
-    default:
-      return { limit, window };
-  }
-}
 
 /** The option that is a policy's limit: the most units at once, at its own rate. */
 export function limitOption({ algorithm }: Policy): string {

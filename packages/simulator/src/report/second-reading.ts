@@ -10,7 +10,7 @@ import type { Timeline } from "./contract.js";
 import type { Lane } from "./lanes.js";
 import type { Needs } from "./needs.js";
 import { type SurveyedRule, withoutLimits } from "./policies.js";
-import type { World, WorldWithoutLimit } from "./worlds.js";
+import type { World } from "./worlds.js";
 
 /** A rule, and the limits under which it is tried. */
 export interface Tried {
@@ -22,7 +22,8 @@ export interface Tried {
   /** A rule has lanes if no other rule depends on what it rejects; else worlds. */
   readonly lanes: readonly Lane[];
   readonly worlds: readonly World[];
-  readonly withoutLimit: WorldWithoutLimit | undefined;
+  /** The rule without its limit beside the other rules, and what its clients need there. */
+  readonly withoutLimit: { readonly needs: Needs; readonly replay: Replay } | undefined;
   readonly burst: BurstWatch | undefined;
 }
 
@@ -97,7 +98,7 @@ class Worlds {
     let rejecting = 0;
     for (let i = 0; i < this.#tried.length; i++) if (this.#couldReject(i)) rejecting++;
     this.#tried.forEach(({ worlds, withoutLimit }, i) => {
-      withoutLimit?.decide(request);
+      withoutLimit?.replay.decide(request);
       const others = rejecting - (this.#couldReject(i) ? 1 : 0);
       for (const world of worlds) {
         if (others > 0 || (this.#needs[i] as number) > world.policy.quota) world.decide(request, interval);
@@ -114,7 +115,7 @@ class Worlds {
   close(): void {
     this.#replay.close();
     for (const { worlds, withoutLimit } of this.#tried) {
-      withoutLimit?.close();
+      withoutLimit?.replay.close();
       for (const world of worlds) world.close();
     }
   }

@@ -11,10 +11,10 @@ import type { Burst, Grid, Timeline } from "./contract.js";
 import { gridOf } from "./grid.js";
 import { fitting, Lane } from "./lanes.js";
 import { Needs } from "./needs.js";
-import { policiesOf, type SurveyedRule, withoutLimits } from "./policies.js";
+import { policiesOf, type SurveyedRule, withoutLimit, withoutLimits } from "./policies.js";
 import { secondReading, type Tried } from "./second-reading.js";
 import { TimelineCounter } from "./timeline.js";
-import { World, WorldWithoutLimit } from "./worlds.js";
+import { replayWith, World } from "./worlds.js";
 
 export interface SurveyOptions extends ReplayOptions {
   /** About how many limits are tried for each rule. Default 24; 0 tries none. */
@@ -136,7 +136,11 @@ async function replayedUnderLimits(
       return { ...tried, lanes: kept.map((policy) => new Lane(policy, countAbove(descending, policy.quota), intervals)) };
     }
     const worlds = policies.map((policy) => new World(set, plain, policy, intervals, options, maxClients));
-    return { ...tried, worlds, withoutLimit: new WorldWithoutLimit(set, plain, rule.policy, options, maxClients) };
+    const alone = new Needs(rule.policy, maxClients);
+    const replay = replayWith(set, plain, withoutLimit(plain, rule.policy), options, maxClients, (key, decision, nowMs) =>
+      alone.see(key, decision, nowMs),
+    );
+    return { ...tried, worlds, withoutLimit: { needs: alone, replay } };
   });
   const clients = await secondReading(sources, set, options, tried, timeline);
   return {

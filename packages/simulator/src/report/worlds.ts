@@ -1,11 +1,10 @@
-import type { Policy } from "@floodgate/core";
+import type { Decision, Policy } from "@floodgate/core";
 import type { PlainRule, RuleSet } from "@floodgate/core/rules";
 import type { LogRequest } from "../formats/log-format.js";
 import { Tally } from "../read/tally.js";
 import { type AppFields, Replay } from "../replay/replay.js";
 import type { LaneCounts } from "./lanes.js";
-import { Needs } from "./needs.js";
-import { policyWords, withoutLimit } from "./policies.js";
+import { policyWords } from "./policies.js";
 
 /**
  * One limit of a rule beside other rules that reject requests too, or with a ban or plans: all of it is replayed, by a middleware of its
@@ -22,14 +21,12 @@ export class World implements LaneCounts {
   constructor(set: RuleSet, rule: PlainRule, policy: Policy, intervals: number, options: AppFields, maxClients: number) {
     this.policy = policy;
     this.limitedAt = new Uint32Array(intervals);
-    const rules = set.rules.map((each) => (each === rule ? withPolicy(rule, policy) : each));
-    this.#replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
-    this.#replay.onDecision = (key, decision) => {
-      if (decision.name !== rule.name || decision.allowed) return;
+    this.#replay = replayWith(set, rule, withPolicy(rule, policy), options, maxClients, (key, { allowed }) => {
+      if (allowed) return;
       this.limited++;
       (this.limitedAt[this.#interval] as number)++;
       if (this.#touched.size < maxClients) this.#touched.add(key);
-    };
+    });
   }
 
   get clientsLimited(): number {
@@ -46,27 +43,21 @@ export class World implements LaneCounts {
   }
 }
 
-/** A rule without its limit, beside the other rules as they are: what its clients need there. */
-export class WorldWithoutLimit {
-  readonly needs: Needs;
-  readonly #replay: Replay;
-
-  constructor(set: RuleSet, rule: PlainRule, policy: Policy, options: AppFields, maxClients: number) {
-    this.needs = new Needs(policy, maxClients);
-    const rules = set.rules.map((each) => (each === rule ? withoutLimit(rule, policy) : each));
-    this.#replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
-    this.#replay.onDecision = (key, decision) => {
-      if (decision.name === rule.name) this.needs.see(key, decision, this.#replay.nowMs);
-    };
-  }
-
-  decide(request: LogRequest): void {
-    this.#replay.decide(request);
-  }
-
-  close(): void {
-    this.#replay.close();
-  }
+/** The rules with one of them changed. What it decides is told; the requests come from the caller. */
+export function replayWith(
+  set: RuleSet,
+  rule: PlainRule,
+  changed: PlainRule,
+  options: AppFields,
+  maxClients: number,
+  onDecision: (key: string, decision: Decision, nowMs: number) => void,
+): Replay {
+  const rules = set.rules.map((each) => (each === rule ? changed : each));
+  const replay = new Replay({ ...set, rules }, options, maxClients, new Tally());
+  replay.onDecision = (key, decision) => {
+    if (decision.name === rule.name) onDecision(key, decision, replay.nowMs);
+  };
+  return replay;
 }
 
 function withPolicy({ limit: _limit, window: _window, ...rule }: PlainRule, policy: Policy): PlainRule {

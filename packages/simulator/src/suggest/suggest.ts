@@ -1,6 +1,6 @@
 import { type Decision, FloodgateError, type Policy, parseDuration } from "@floodgate/core";
 import { toPolicy } from "@floodgate/core/rules";
-import type { AlgorithmName } from "../compare/policy-text.js";
+import { type AlgorithmName, optionsFor } from "../compare/policy-text.js";
 import { measureTrial, replayTrial, type TrialOptions, trialRule } from "../compare/trial.js";
 import type { RuleMeasure } from "../measure/rule-meter.js";
 import { WindowSums } from "../measure/window-sums.js";
@@ -8,7 +8,6 @@ import type { LogSource } from "../read/source.js";
 import { Tally } from "../read/tally.js";
 import { notesOf } from "../replay/notes.js";
 import { defaultMaxClients } from "../replay/replay-logs.js";
-import { optionsFor } from "../report/policies.js";
 import { type LogSummary, type SimulateOptions, summaryOf, withNames } from "../simulate.js";
 import { Peaks, usedOf } from "./peaks.js";
 import { leastValue, type Quantile } from "./quantile.js";
