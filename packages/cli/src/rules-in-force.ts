@@ -67,6 +67,6 @@ export interface BoundRules {
 export function bindRules(set: RuleSet, redis: AnyRedis, options: { prefix: string; ipv6Prefix: number }): BoundRules {
   const store = redisStore(redis, { prefix: options.prefix, denyCache: false });
   const rules = { current: set, subscribe: () => () => undefined };
-  const { limiters } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
-  return { all: compileRules(set, options), limiters, store };
+  const { version } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
+  return { all: compileRules(set, options), limiters: version.limiters, store };
 }

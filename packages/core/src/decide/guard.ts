@@ -1,7 +1,7 @@
 import type { Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
-import { andThen, type Promised } from "../support/promises.js";
+import type { Promised } from "../support/promises.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
 import type { Check, Limit } from "./limit.js";
 import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, type Store, scopeOf } from "./store.js";
@@ -30,11 +30,12 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   atMost<T>(timeoutMs: number, pending: PromiseLike<T>): PromiseLike<T>;
 }
 
-/** Decides the checks of one request, one or many. A single limit takes the cheaper way of `consume`, as in `RateLimit`. */
+/** Decides the checks of one request, one or many. A single limit takes the cheaper way of `consume`. */
 export function decideChecks(guard: Guard, checks: readonly Check[]): Promised<CombinedDecision> {
-  const [first, second] = checks as readonly [Check, Check?];
-  if (second !== undefined || first.dryRun === true) return guard.decide(checks);
-  return andThen<Decision, CombinedDecision>(guard.consume(first.limit, first.key, first.cost), (made) => combinedOf(first, made));
+  const first = checks[0] as Check;
+  if (checks.length > 1 || first.dryRun === true) return guard.decide(checks);
+  const decision = guard.consume(first.limit, first.key, first.cost);
+  return "then" in decision ? decision.then((later) => combinedOf(first, later)) : combinedOf(first, decision);
 }
 
 /** A store that decides in place of another one. */

@@ -1,31 +1,26 @@
 import { hasCharge } from "../algorithms/decision.js";
-import type { Decision } from "../decide/decision.js";
+import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { steadyMs } from "../support/runtime.js";
 import type { DecisionEvent, EventListener } from "./events.js";
 import { hearsAllowed } from "./listeners.js";
 
-/** What the events of one step share. */
-export interface Step {
-  /** Whether all limits of the step allowed. */
-  readonly allowed: boolean;
-  /** When the store was asked, by `steadyMs`. */
-  readonly askedMs: number;
-}
-
 /**
  * Emits the events of decisions that were made in one step. A limit that allowed has no event if another one rejected: the request did not
  * pass it.
+ * @param listener undefined if nobody listens.
+ * @param askedMs when the store was asked, by `steadyMs`.
  */
 export function emitDecisions(
-  listener: EventListener,
+  listener: EventListener | undefined,
   checks: readonly { readonly key: string; readonly shadow?: boolean }[],
-  decisions: readonly Decision[],
-  { allowed, askedMs }: Step,
+  { allowed, all }: Pick<CombinedDecision, "allowed" | "all">,
+  askedMs: number,
 ): void {
-  if (allowed && !hearsAllowed(listener) && decisions.every((decision) => decision.allowed)) return;
+  if (listener === undefined) return;
+  if (allowed && !hearsAllowed(listener) && all.every((decision) => decision.allowed)) return;
   const storeMs = steadyMs() - askedMs;
   checks.forEach(({ key, shadow = false }, i) => {
-    const decision = decisions[i] as Decision;
+    const decision = all[i] as Decision;
     if (allowed || !decision.allowed) listener(eventOf(key, decision, shadow, storeMs));
   });
 }

@@ -61,7 +61,7 @@ export function consumeAll<M extends Mode>(checks: readonly LimiterCheck<M>[]): 
   const combined = andThen<CombinedDecision, CombinedDecision>(deciding, (whole) => {
     const { allowed, all } = whole;
     listeners.forEach((listener, i) => {
-      if (listener !== undefined) emitDecisions(listener, [list[i] as Check], [all[i] as Decision], { allowed, askedMs });
+      emitDecisions(listener, [list[i] as Check], { allowed, all: [all[i] as Decision] }, askedMs);
     });
     return whole;
   });

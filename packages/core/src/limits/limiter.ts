@@ -156,7 +156,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(this.limit, text, cost));
     const askedMs = steadyMs();
     const decided = andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), (decision) => {
-      emitDecisions(listener, [{ key: text }], [decision], { allowed: decision.allowed, askedMs });
+      emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, all: [decision] }, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);

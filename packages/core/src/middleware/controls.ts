@@ -26,8 +26,8 @@ export function withControls<Middleware extends object, Req>(
     limit.close();
   };
   return Object.defineProperties(middleware, {
-    limiter: { get: () => limit.limiters.values().next().value, enumerable: true },
-    limiters: { get: () => limit.limiters, enumerable: true },
+    limiter: { get: () => limit.version.limiters.values().next().value, enumerable: true },
+    limiters: { get: () => limit.version.limiters, enumerable: true },
     close: { value: close, enumerable: true },
   }) as Middleware & RateLimitControls;
 }

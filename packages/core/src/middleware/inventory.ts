@@ -49,8 +49,8 @@ export function inventory(): Inventory {
   const limiters = openLimiters.values();
   const middlewares = openMiddlewares.values();
   const limits = [
-    ...middlewares.flatMap(({ rules, limiters, source }) =>
-      rules.map((rule) => limitOfRule(rule, limiters.get(rule.name) as Limiter, source)),
+    ...middlewares.flatMap(({ version: { rules, limiters }, source }) =>
+      rules.all.map((rule) => limitOfRule(rule, limiters.get(rule.name) as Limiter, source)),
     ),
     ...limiters.map(limitOfLimiter),
   ];

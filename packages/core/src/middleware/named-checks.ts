@@ -1,9 +1,11 @@
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
+import { emitDecisions } from "../events/decision-events.js";
 import type { Key } from "../limits/key.js";
 import { checkConsumedKey, checkCost, type Limiter } from "../limits/limiter.js";
 import type { CheckedRule } from "../responses/outcome.js";
 import type { Version } from "../rules/active-rules.js";
+import { decideWithBans } from "../rules/bans.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { nearest } from "../support/options.js";
@@ -44,9 +46,9 @@ export function checkNamed<Req>(limit: RateLimit<Req>, named: readonly NamedChec
   const checks = decisiveChecks(asked.filter((check) => check !== undefined));
   if (checks.length === 0) return { allowed: true, decision: undefined, checks: asked, decisions: asked.map(() => undefined) };
   const askedMs = steadyMs();
-  return andThen<CombinedDecision, NamedDecisions>(version.decideAll(checks), (whole) => {
+  return andThen<CombinedDecision, NamedDecisions>(decideWithBans(checks, version.client), (whole) => {
     const { allowed, decision, all } = whole;
-    limit.tellDecisions(checks, whole, askedMs);
+    emitDecisions(limit.listener, checks, whole, askedMs);
     const decisions = asked.map((check) => (check === undefined ? undefined : all[checks.indexOf(check)]));
     return { allowed, decision, checks: asked, decisions };
   });

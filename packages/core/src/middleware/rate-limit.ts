@@ -1,11 +1,12 @@
-import { type CombinedDecision, combinedOf } from "../decide/decision.js";
+import type { CombinedDecision } from "../decide/decision.js";
+import { decideChecks } from "../decide/guard.js";
 import { checkStore, type Store, scopeOf } from "../decide/store.js";
 import { decisiveChecks } from "../decide/zero-limits.js";
 import { emitDecisions } from "../events/decision-events.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener, emitWarning, listenerOf } from "../events/listeners.js";
 import { guardStore } from "../failure/store-guard.js";
-import type { Limiter, StoreClient } from "../limits/limiter.js";
+import type { StoreClient } from "../limits/limiter.js";
 import { Receipts } from "../limits/receipt.js";
 import { isAmbiguous } from "../requests/path.js";
 import { RequestContext } from "../requests/request-context.js";
@@ -14,6 +15,7 @@ import type { RequestReader } from "../requests/request-reader.js";
 import { ambiguousPath } from "../responses/body.js";
 import { type Outcome, Responder, rejection, type Shown, unlimited } from "../responses/outcome.js";
 import { ActiveRules, type Version } from "../rules/active-rules.js";
+import { decideWithBans } from "../rules/bans.js";
 import { type Asked, type CompiledRule, checksOf, emitNotCounted, type RuleCheck, rejectsPath } from "../rules/compiled-rule.js";
 import { ruleContext } from "../rules/rule-context.js";
 import type { RuleSource } from "../rules/rule-source.js";
@@ -79,11 +81,6 @@ export class RateLimit<Req> {
     });
   }
 
-  /** The active rules. */
-  get rules(): readonly CompiledRule<Req>[] {
-    return this.version.rules.all;
-  }
-
   /** The active version of the rules. One version decides all of a request, even if another becomes active meanwhile. */
   get version(): Version<Req> {
     return this.#rules.current;
@@ -92,11 +89,6 @@ export class RateLimit<Req> {
   /** Where the rules come from, if they may change. */
   get source(): RuleSource | undefined {
     return this.#rules.source;
-  }
-
-  /** A limiter for each active rule, by name. */
-  get limiters(): ReadonlyMap<string, Limiter> {
-    return this.version.limiters;
   }
 
   /** The listener that an event of this middleware is for; undefined if nobody listens. */
@@ -182,23 +174,16 @@ export class RateLimit<Req> {
         return this.#responder.rejectKeyless(rules.filter((_, i) => asked[i] === "missing-key").map(({ name }) => name));
       }
     }
-    const first = checks[0];
-    if (first === undefined) return unlimited;
+    if (checks.length === 0) return unlimited;
     context.rules = checks.length === rules.length ? rules : checks.map(({ rule }) => rule);
     this.#observer?.counts(context, checks);
     if (activeListener(this.#client.onEvent) !== undefined && this.#settings.reader.decisionEvents !== false)
       context.storeAskedMs = steadyMs();
-    // The way of most requests: one limit, without a list of decisions. A ban counts rejections afterwards, so it takes the other way.
-    if (checks.length === 1 && first.rule.ban === undefined && first.dryRun !== true) {
-      const decision = version.client.guard.consume(first.limit, first.key, first.cost);
-      return "then" in decision
-        ? decision.then((later) => this.#report(context, checks, combinedOf(first, later), shown))
-        : this.#report(context, checks, combinedOf(first, decision), shown);
-    }
     // If an enforced limit is 0, the request is rejected without asking the store about the others.
     if (version.rules.mayBeZero) checks = decisiveChecks(checks);
-    // The guard decides all checks in one atomic step, and bans count the rejections if a rule has one: see `ActiveRules`.
-    const combined = version.decideAll(checks);
+    // The guard decides all checks in one atomic step. Bans then count the rejections.
+    const { client, hasBans } = version;
+    const combined = hasBans ? decideWithBans(checks, client) : decideChecks(client.guard, checks);
     return "then" in combined
       ? combined.then((later) => this.#report(context, checks, later, shown))
       : this.#report(context, checks, combined, shown);
@@ -207,13 +192,8 @@ export class RateLimit<Req> {
   #report(context: RequestContext<Req>, checks: readonly RuleCheck<Req>[], combined: CombinedDecision, shown: Shown | undefined): Outcome {
     context.decision = combined.decision;
     // A listener that was added while the store was asked gets the events of later requests.
-    if (context.storeAskedMs >= 0) this.tellDecisions(checks, combined, context.storeAskedMs);
+    if (context.storeAskedMs >= 0) emitDecisions(this.listener, checks, combined, context.storeAskedMs);
     return this.#responder.outcomeOf(context, checks, combined, shown);
-  }
-
-  /** Emits the events of decisions that were made in one step. @param askedMs when the store was asked, by `steadyMs`. */
-  tellDecisions(checks: readonly RuleCheck<Req>[], { allowed, all }: CombinedDecision, askedMs: number): void {
-    if (this.listener !== undefined) emitDecisions(this.listener, checks, all, { allowed, askedMs });
   }
 
   /** What a fault of a function of the app leads to. @throws it, unless all rules are in shadow mode. */

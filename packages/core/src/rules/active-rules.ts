@@ -1,14 +1,9 @@
-import type { CombinedDecision } from "../decide/decision.js";
-import { decideChecks } from "../decide/guard.js";
 import type { Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import type { Promised } from "../support/promises.js";
-import { decideWithBans } from "./bans.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
-import type { RuleCheck } from "./compiled-rule.js";
 import { compileExempt } from "./exempt.js";
 import type { Rule } from "./rule.js";
 import type { RuleContext } from "./rule-context.js";
@@ -20,8 +15,7 @@ export interface Version<Req> {
   readonly rules: CompiledRules<Req>;
   readonly limiters: ReadonlyMap<string, Limiter>;
   readonly client: StoreClient;
-  /** Decides the checks of a request in one atomic step. Made of what these rules need: limits of 0, and bans. */
-  readonly decideAll: (checks: readonly RuleCheck<Req>[]) => Promised<CombinedDecision>;
+  readonly hasBans: boolean;
 }
 
 /** The active rules of a middleware: constant, or those of a live source, replaced as a whole. */
@@ -44,10 +38,7 @@ export class ActiveRules<Req> {
       const used = { ...client, guard: compiled.mayBeZero ? new ZeroLimits(client.guard) : client.guard };
       const limiters = rules.map((rule) => [rule.name, new NamedLimiter(store, used, rule, () => refuseToClose(rule.name))] as const);
       const hasBans = rules.some(({ ban }) => ban !== undefined);
-      const decideAll: Version<Req>["decideAll"] = hasBans
-        ? (checks) => decideWithBans(checks, used)
-        : (checks) => decideChecks(used.guard, checks);
-      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, decideAll };
+      return { rules: compiled, limiters: new Map<string, Limiter>(limiters), client: used, hasBans };
     };
     const { rules } = options;
     if (!isRuleSource(rules)) {

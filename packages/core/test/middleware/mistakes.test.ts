@@ -50,7 +50,7 @@ describe("an error says what is wrong, what was given and what to write", () => 
     [["ip", "header:x-user"], "[ip, header:x-user]"],
     [["ip", "secret:header:x-user"], "[ip, secret:header:x-user]"],
   ])("a key of one part for a limiter that counts tuples: %j", (key, parts) => {
-    const limiter = made({ ...limit, key }).limiters.get("default");
+    const limiter = made({ ...limit, key }).version.limiters.get("default");
     for (const wrong of ["a", ["a"], ["a", "b", "c"]]) {
       for (const use of ["reset", "peek", "keyState"] as const) {
         expect(messageOf(() => limiter?.[use](wrong))).toContain(

@@ -28,7 +28,7 @@ describe("rules that are checked by name", () => {
     ];
     expect(check(limit, ...both)).toMatchObject({ allowed: true, decisions: [{ remaining: 0 }, { remaining: 7 }] });
     expect(check(limit, ...both)).toMatchObject({ allowed: false, decision: { name: "small" }, decisions: [{ allowed: false }, {}] });
-    expect(limit.limiters.get("large")?.peek("global")).toMatchObject({ remaining: 7 });
+    expect(limit.version.limiters.get("large")?.peek("global")).toMatchObject({ remaining: 7 });
   });
 
   it("share their counts with requests", () => {
@@ -74,7 +74,7 @@ describe("rules that are checked by name", () => {
     check(limit, { name: "small", key: "192.0.2.1", cost: 2 });
     expect(check(limit, { name: "small", key: "192.0.2.1" })).toMatchObject({ allowed: false });
     expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["allowed", "banned", "limited"]));
-    expect(limit.limiters.get("small")?.peek("192.0.2.1")).toMatchObject({ allowed: false });
+    expect(limit.version.limiters.get("small")?.peek("192.0.2.1")).toMatchObject({ allowed: false });
   });
 
   it.each<[string, readonly NamedCheck[], string]>([
@@ -94,7 +94,7 @@ describe("rules that are checked by name", () => {
   ])("refuse %s", (_, named, code) => {
     const limit = limitOf([small, large]);
     expect(() => check(limit, ...named)).toThrow(expect.objectContaining({ code }));
-    expect(limit.limiters.get("large")?.peek("a")).toMatchObject({ remaining: 10 });
+    expect(limit.version.limiters.get("large")?.peek("a")).toMatchObject({ remaining: 10 });
   });
 });
 

@@ -29,8 +29,8 @@ const limitOf = (options: RateLimitOptions<Request, string>) => new RateLimit("t
 const ten = fixedWindow({ limit: 10, window: "365d" });
 
 /** The number of requests that a rule has counted. */
-function counted({ limiters }: RateLimit<Request>, rule: string): number {
-  const limiter = limiters.get(rule) as Limiter;
+function counted({ version }: RateLimit<Request>, rule: string): number {
+  const limiter = version.limiters.get(rule) as Limiter;
   const { limit, remaining } = limiter.peek("global") as Decision;
   return limit - remaining;
 }

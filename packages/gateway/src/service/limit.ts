@@ -96,11 +96,11 @@ export class PendingLimit {
   }
 
   get rules(): readonly CompiledRule<GatewayRequest>[] {
-    return this.#limit?.rules ?? [];
+    return this.#limit?.version.rules.all ?? [];
   }
 
   get limiters(): ReadonlyMap<string, Limiter> {
-    return this.#limit?.limiters ?? new Map();
+    return this.#limit?.version.limiters ?? new Map();
   }
 
   close(): void {
