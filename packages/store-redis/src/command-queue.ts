@@ -7,7 +7,7 @@ import { commands, permissions } from "./script.js";
 import { ServerClock } from "./server-clock.js";
 import type { Queue, Step } from "./steps.js";
 
-export interface LaneOptions {
+export interface QueueOptions {
   readonly clock: Clock | undefined;
   /** Whether rejections return their state. */
   readonly wantsState: boolean;
@@ -28,7 +28,7 @@ const pollMs = 5;
  */
 export class CommandQueue implements Queue {
   readonly #client: RedisClient;
-  readonly #options: LaneOptions;
+  readonly #options: QueueOptions;
   #waiting: Step[] = [];
   /** The checks of the waiting steps. */
   #checks = 0;
@@ -42,7 +42,7 @@ export class CommandQueue implements Queue {
   readonly #serverClock = new ServerClock();
   answeredMs: number = Number.NEGATIVE_INFINITY;
 
-  constructor(client: RedisClient, options: LaneOptions) {
+  constructor(client: RedisClient, options: QueueOptions) {
     this.#client = client;
     this.#options = options;
   }

@@ -1,14 +1,14 @@
 import type { RedisClient } from "./clients/client.js";
-import { CommandQueue, type LaneOptions } from "./command-queue.js";
+import { CommandQueue, type QueueOptions } from "./command-queue.js";
 import type { Step } from "./steps.js";
 
 /** One queue per server. */
 export class CommandQueues {
   readonly #client: RedisClient;
-  readonly #options: LaneOptions;
+  readonly #options: QueueOptions;
   readonly #queues = new Map<string, CommandQueue>();
 
-  constructor(client: RedisClient, options: LaneOptions) {
+  constructor(client: RedisClient, options: QueueOptions) {
     this.#client = client;
     this.#options = options;
   }
@@ -22,7 +22,7 @@ export class CommandQueues {
     return this.#client.serverOf(this.#client.slotOf(redisKey));
   }
 
-  ask<T>(step: Step<T>): Promise<T> {
+  ask<T>(step: Step<T, unknown>): Promise<T> {
     const server = this.#client.isCluster ? this.serverOf(step.redisKey) : "";
     let queue = this.#queues.get(server);
     if (queue === undefined) {

@@ -1,7 +1,7 @@
-import { asCharge, copyWith, type Decision, failedIn, unblockedMs } from "@floodgate/core/store";
+import { asCharge, copyWith, type Decision, failedIn, passesAll, unblockedMs } from "@floodgate/core/store";
 import type { CommandQueues } from "./command-queues.js";
 import type { KeyedCheck } from "./limits.js";
-import { ConsumeAll, ConsumeSlot, Settle } from "./steps.js";
+import { ConsumeAll, Settle } from "./steps.js";
 
 /**
  * Decides a request under several limits. If their keys share a slot, that is one atomic step. Otherwise (on a Cluster) each slot gets
@@ -33,15 +33,17 @@ async function acrossSlots(queues: CommandQueues, slots: readonly KeyedCheck[][]
   const fault = answers.find((answer) => answer.status === "rejected");
   // Both round trips share the timeout of one decision. After an error nobody waits for the refunds, so they get the full timeout.
   const leftMs = fault === undefined ? Math.max(1, deadlineMs - unblockedMs()) : timeoutMs;
-  const charged = answers.every((answer) => answer.status === "fulfilled" && answer.value.charged);
+  const isCharged = (answer: PromiseSettledResult<Decision[]>, i: number): boolean =>
+    answer.status === "fulfilled" && passesAll(slots[i] as KeyedCheck[], answer.value);
+  const charged = answers.every(isCharged);
   const decided = new Map<KeyedCheck, Decision>();
   const refunds: Promise<unknown>[] = [];
   answers.forEach((answer, i) => {
     if (answer.status === "rejected") return;
     const group = slots[i] as KeyedCheck[];
     group.forEach((check, j) => {
-      const decision = answer.value.decisions[j] as Decision;
-      const refunded = !charged && answer.value.charged && decision.allowed && !check.dryRun;
+      const decision = answer.value[j] as Decision;
+      const refunded = !charged && isCharged(answer, i) && decision.allowed && !check.dryRun;
       decided.set(check, refunded ? uncharged(decision) : decision);
       if (refunded) refunds.push(refund(queues, check, decision, leftMs));
     });
@@ -54,9 +56,9 @@ async function acrossSlots(queues: CommandQueues, slots: readonly KeyedCheck[][]
 }
 
 /** An error says which server it comes from. */
-function askFor(queues: CommandQueues, group: readonly KeyedCheck[], timeoutMs: number): ConsumeSlot["answer"] {
+function askFor(queues: CommandQueues, group: readonly KeyedCheck[], timeoutMs: number): Promise<Decision[]> {
   const server = queues.serverOf((group[0] as KeyedCheck).redisKey);
-  return queues.ask(new ConsumeSlot(group, timeoutMs)).catch((error) => {
+  return queues.ask(new ConsumeAll(group, timeoutMs)).catch((error) => {
     throw failedIn(server, error);
   });
 }

@@ -22,7 +22,7 @@ import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
 import type { Leases } from "./lease/leases.js";
 import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
 import { type PartOptions, Scope } from "./scope.js";
-import { Block, Consume, Inspect, Look, Reset, Settle, Unblock } from "./steps.js";
+import { Block, Consume, Inspect, Peek, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -152,7 +152,7 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const leased = known.lease && this.#leases.look(known.lease, key);
     if (leased !== undefined) return leased;
-    return this.#queues.ask(new Look(this.#keyed(known, key, 1), timeoutMs));
+    return this.#queues.ask(new Peek(this.#keyed(known, key, 1), timeoutMs));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {

@@ -31,7 +31,7 @@ export interface Queue {
  * One step of the script, with its promise. It settles once, by its deadline. `read` only reads its answer; `settle` accepts it after
  * all answers of the batch were read and are valid.
  */
-export abstract class Step<T = unknown> implements Waiter {
+export abstract class Step<T = unknown, Answer = T> implements Waiter {
   readonly redisKey: string;
   /** The number of its keys. */
   readonly checks: number;
@@ -52,6 +52,7 @@ export abstract class Step<T = unknown> implements Waiter {
   readonly #timeoutMs: number;
   #resolve!: (value: T) => void;
   #reject!: (error: unknown) => void;
+  #read: unknown;
   /** The problem of this step, if only this step failed. */
   problem: string | undefined;
   /** The script of this step alone, if it has one. */
@@ -76,17 +77,19 @@ export abstract class Step<T = unknown> implements Waiter {
   /** Writes its keys and arguments to the batch. */
   abstract write(batch: GeneralBatch): void;
 
-  /** Reads and keeps its answer. @throws MalformedReply */
-  protected abstract readAnswer(reply: Reply): void;
+  /** Reads its answer, and changes nothing. @throws MalformedReply */
+  protected abstract readAnswer(reply: Reply): Answer;
 
   /** Turns what was read into the result, and updates the deny cache. */
-  protected abstract accept(reply: Reply): T;
+  protected accept(answer: Answer, _reply: Reply): T {
+    return answer as unknown as T;
+  }
 
   /** @throws MalformedReply */
   read(reply: Reply): void {
     this.problem = reply.fault();
     if (this.problem !== undefined) return;
-    this.readAnswer(reply);
+    this.#read = this.readAnswer(reply);
     this.problem = reply.takeWrong();
   }
 
@@ -97,7 +100,7 @@ export abstract class Step<T = unknown> implements Waiter {
       this.fail(stepFault(this.problem, this.redisKey));
       return;
     }
-    this.#resolve(this.accept(reply));
+    this.#resolve(this.accept(this.#read as Answer, reply));
     this.settled = true;
   }
 
@@ -136,12 +139,9 @@ function explains(state: Cells, decision: Decision, limit: Limit, nowMs: number)
 }
 
 /** Charges one limit. It is its own check, because an object for each request would cost more than its fields. */
-export class Consume extends Step<Decision> {
+export class Consume extends Step<Decision, Decision | DecisionReply> {
   readonly known: KnownLimit;
   readonly key: string;
-  /** Set if the request passes without a wait, as nearly all do. */
-  #passed: Decision | undefined;
-  #decided: DecisionReply | undefined;
 
   constructor(known: KnownLimit, key: string, redisKey: string, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs, 1, known.lean, cost);
@@ -154,32 +154,24 @@ export class Consume extends Step<Decision> {
     batch.consume(this.known.policy, this.cost);
   }
 
-  protected readAnswer(reply: Reply): void {
-    this.#passed = reply.passed(this.known, this.cost, this.firstKey);
-    if (this.#passed === undefined) this.#decided = reply.decision(this.known, this.cost, false, this.firstKey);
+  protected readAnswer(reply: Reply): Decision | DecisionReply {
+    return reply.passed(this.known, this.cost, this.firstKey) ?? reply.decision(this.known, this.cost, false, this.firstKey);
   }
 
-  protected accept(reply: Reply): Decision {
-    if (this.#passed !== undefined) {
+  protected override accept(answer: Decision | DecisionReply, reply: Reply): Decision {
+    if (!("unblocked" in answer)) {
+      // It passes without a wait, as nearly all do.
       this.known.denied?.doubt(this.known.suffix, this.key);
-      return this.#passed;
+      return answer;
     }
-    const decided = this.#decided as DecisionReply;
-    this.remember(this, decided, reply);
-    return decided.decision;
+    this.remember(this, answer, reply);
+    return answer.decision;
   }
 }
 
-/** The decisions of several limits in one slot, and whether they were charged. */
-export interface Whole {
-  readonly charged: boolean;
-  readonly decisions: readonly Decision[];
-}
-
-abstract class Several<T> extends Step<T> {
+/** Charges all limits of a request in one slot, or none. They are charged if they all pass. */
+export class ConsumeAll extends Step<Decision[], readonly DecisionReply[]> {
   readonly #checks: readonly KeyedCheck[];
-  #charged!: boolean;
-  #decided!: readonly DecisionReply[];
 
   constructor(checks: readonly KeyedCheck[], timeoutMs: number) {
     super((checks[0] as KeyedCheck).redisKey, timeoutMs, checks.length);
@@ -195,42 +187,22 @@ abstract class Several<T> extends Step<T> {
     batch.repeat(...args);
   }
 
-  protected readAnswer(reply: Reply): void {
+  protected readAnswer(reply: Reply): readonly DecisionReply[] {
     const charged = reply.turn("whether a whole was charged", 0, 1) === 1;
-    this.#decided = this.#checks.map(({ known, cost }, i) => reply.decision(known, cost, !charged, this.firstKey + i));
-    const decisions = this.#decided.map(({ decision }) => decision);
+    const decided = this.#checks.map(({ known, cost }, i) => reply.decision(known, cost, !charged, this.firstKey + i));
+    const decisions = decided.map(({ decision }) => decision);
     if (passesAll(this.#checks, decisions) !== charged) reply.wrong("whether a whole was charged", charged ? 1 : 0);
-    this.#charged = charged;
+    return decided;
   }
 
-  protected get charged(): boolean {
-    return this.#charged;
-  }
-
-  protected decisions(reply: Reply): Decision[] {
-    return this.#decided.map((decided, i) => {
-      this.remember(this.#checks[i] as KeyedCheck, decided, reply);
-      return decided.decision;
-    });
-  }
-}
-
-/** Charges all limits of a request, or none. */
-export class ConsumeAll extends Several<Decision[]> {
-  protected accept(reply: Reply): Decision[] {
-    return this.decisions(reply);
-  }
-}
-
-/** The same for those limits of a request that are in one slot of a Cluster. */
-export class ConsumeSlot extends Several<Whole> {
-  protected accept(reply: Reply): Whole {
-    return { charged: this.charged, decisions: this.decisions(reply) };
+  protected override accept(decided: readonly DecisionReply[], reply: Reply): Decision[] {
+    for (const [i, answer] of decided.entries()) this.remember(this.#checks[i] as KeyedCheck, answer, reply);
+    return decided.map(({ decision }) => decision);
   }
 }
 
 /** Reads the state of one key, its block and its ban. */
-abstract class ReadKey<T> extends Step<T> {
+abstract class ReadKey<T, Answer = T> extends Step<T, Answer> {
   /** Its letter in lua/batch.lua. */
   protected abstract readonly letter: "p" | "i";
   protected readonly known: KnownLimit;
@@ -247,32 +219,25 @@ abstract class ReadKey<T> extends Step<T> {
 }
 
 /** Peeks as a request of cost 1. */
-export class Look extends ReadKey<Decision> {
+export class Peek extends ReadKey<Decision> {
   protected readonly letter = "p";
-  #decided!: DecisionReply;
 
-  protected readAnswer(reply: Reply): void {
-    this.#decided = reply.decision(this.known, 1, false, this.firstKey);
-  }
-
-  protected accept(): Decision {
-    return this.#decided.decision;
+  protected readAnswer(reply: Reply): Decision {
+    return reply.decision(this.known, 1, false, this.firstKey).decision;
   }
 }
 
 /** Inspects a key. */
-export class Inspect extends ReadKey<Inspection> {
+export class Inspect extends ReadKey<Inspection, { readonly state: Cells; readonly blocks: Cells }> {
   protected readonly letter = "i";
-  #seen!: { readonly state: Cells; readonly blocks: Cells };
 
-  protected readAnswer(reply: Reply): void {
+  protected readAnswer(reply: Reply): { readonly state: Cells; readonly blocks: Cells } {
     const { decision, state, blocks } = reply.inspected(this.known);
     if (!explains(state, decision, this.known.limit, reply.nowMs)) reply.wrong("a state with this decision", state[0] as number);
-    this.#seen = { state, blocks };
+    return { state, blocks };
   }
 
-  protected accept({ nowMs }: Reply): Inspection {
-    const { state, blocks } = this.#seen;
+  protected override accept({ state, blocks }: { state: Cells; blocks: Cells }, { nowMs }: Reply): Inspection {
     return inspectIn(this.known.limit, state, 0, nowMs, blocks);
   }
 }
@@ -282,7 +247,6 @@ export class Settle extends Step<number> {
   readonly #known: KnownLimit;
   readonly #charge: Charge;
   readonly #cost: number;
-  #units!: number;
 
   constructor(known: KnownLimit, redisKey: string, charge: Charge, cost: number, timeoutMs: number) {
     super(redisKey, timeoutMs, charge.receipt === undefined ? 1 : 2);
@@ -303,16 +267,12 @@ export class Settle extends Step<number> {
     batch.args.push("r", ...change, String(receipt.untilMs));
   }
 
-  protected readAnswer(reply: Reply): void {
+  protected readAnswer(reply: Reply): number {
     const change = reply.number("the change of a charge", -largest, largest);
     const units = change / reply.number("the parts of a unit", 1, largest);
     const reserved = this.#charge.cost;
     if (!(units >= -reserved && units <= Math.max(this.#cost - reserved, 0))) reply.wrong("the change of a charge", change);
-    this.#units = units;
-  }
-
-  protected accept(): number {
-    return this.#units;
+    return units;
   }
 }
 
@@ -326,15 +286,12 @@ export class Reset extends Step<void> {
   protected readAnswer(reply: Reply): void {
     reply.number("a zero", 0, 0);
   }
-
-  protected accept(): void {}
 }
 
 /** Blocks or bans a key. */
 export class Block extends Step<Blocked> {
   readonly #forMs: number;
   readonly #kind: BlockKind;
-  #blocked!: Blocked;
 
   constructor(blockKey: string, forMs: number, kind: BlockKind, timeoutMs: number) {
     super(blockKey, timeoutMs);
@@ -347,13 +304,9 @@ export class Block extends Step<Blocked> {
     batch.args.push("b", this.#kind === "ban" ? "1" : "0", String(this.#forMs));
   }
 
-  protected readAnswer(reply: Reply): void {
+  protected readAnswer(reply: Reply): Blocked {
     const begun = reply.number("whether a block began", 0, 1) === 1;
-    this.#blocked = { begun, leftMs: reply.number("the time that a key is blocked", 1, largest) };
-  }
-
-  protected accept(): Blocked {
-    return this.#blocked;
+    return { begun, leftMs: reply.number("the time that a key is blocked", 1, largest) };
   }
 }
 
@@ -367,6 +320,4 @@ export class Unblock extends Step<void> {
   protected readAnswer(reply: Reply): void {
     reply.number("a zero", 0, 0);
   }
-
-  protected accept(): void {}
 }

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { RedisClient } from "../src/clients/client.js";
 import { CommandQueue } from "../src/command-queue.js";
 import { KnownLimits } from "../src/limits.js";
-import { Look } from "../src/steps.js";
+import { Peek } from "../src/steps.js";
 
 const known = new KnownLimits(undefined).get(createLimit("api", fixedWindow({ limit: 1, window: "1m" })));
-const lookWithin = (timeoutMs: number): Look =>
-  new Look({ known, key: "key", redisKey: "key", cost: 1, shadow: false, dryRun: false }, timeoutMs);
+const peekWithin = (timeoutMs: number): Peek =>
+  new Peek({ known, key: "key", redisKey: "key", cost: 1, shadow: false, dryRun: false }, timeoutMs);
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -33,7 +33,7 @@ it("a client that is not ready is polled only while requests wait for it", async
   };
   const queue = new CommandQueue(client, { clock: undefined, wantsState: false });
   const ask = async (timeoutMs: number): Promise<void> => {
-    const look = lookWithin(timeoutMs);
+    const look = peekWithin(timeoutMs);
     queue.add(look);
     await expect(look.answer).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
   };
@@ -72,7 +72,7 @@ it("a long queue is sent in larger rounds, without the requests that have timed 
   const ask = (count: number, timeoutMs: number): PromiseSettledResult<unknown>[] => {
     const settled: PromiseSettledResult<unknown>[] = [];
     for (let i = 0; i < count; i++) {
-      const look = lookWithin(timeoutMs);
+      const look = peekWithin(timeoutMs);
       look.answer.then(
         (value) => settled.push({ status: "fulfilled", value }),
         (reason) => settled.push({ status: "rejected", reason }),

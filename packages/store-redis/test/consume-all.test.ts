@@ -5,7 +5,7 @@ import type { CommandQueues } from "../src/command-queues.js";
 import { consumeAll } from "../src/consume-all.js";
 import type { KeyedCheck } from "../src/limits.js";
 import { KnownLimits } from "../src/limits.js";
-import type { Step, Whole } from "../src/steps.js";
+import type { Step } from "../src/steps.js";
 
 const limit = createLimit("api", fixedWindow({ limit: 10, window: "1m" }));
 const known = new KnownLimits(undefined).get(limit);
@@ -30,12 +30,12 @@ afterEach(() => {
 });
 
 describe("the refund of a charge in one slot", () => {
-  it.each<[string, number, () => Promise<Whole>]>([
-    ["shares the decision's timeout if another slot rejects", 0, async () => ({ charged: false, decisions: [told(false)] })],
+  it.each<[string, number, () => Promise<Decision[]>]>([
+    ["shares the decision's timeout if another slot rejects", 0, async () => [told(false)]],
     ["gets the full timeout again if another slot fails", 60, () => Promise.reject(new Error("The other slot"))],
   ])("%s", async (_, laterMs, other) => {
     const asked: Step[] = [];
-    const answers = [async () => ({ charged: true, decisions: [told(true)] }), () => sixtyMs().then(other), async () => -1];
+    const answers = [async () => [told(true)], () => sixtyMs().then(other), async () => -1];
     const queues = {
       slotOf: (redisKey: string) => redisKey.length,
       serverOf: (redisKey: string) => redisKey,

@@ -29,10 +29,6 @@ export class LeaseStep extends Step<Debit> {
   readonly #member: string;
   readonly #countedMs: number;
   #sentWallMs = 0;
-  #units = 0;
-  #processes = 1;
-  #resetAfterMs = 0;
-  #decision: Decision | undefined;
 
   /**
    * @param id of the lease.
@@ -55,29 +51,19 @@ export class LeaseStep extends Step<Debit> {
     batch.args.push("l", batch.policy(this.#check.known.policy), this.#id, ...times);
   }
 
-  protected readAnswer(reply: Reply): void {
-    this.#units = reply.turn("the units of a lease", 0, this.#want);
-    if (this.#units === 0) {
-      this.#resetAfterMs = reply.number("the wait until the reset", 0, Number.MAX_SAFE_INTEGER);
-      return;
+  protected readAnswer(reply: Reply): Debit {
+    const { sentMs, nowMs } = reply;
+    const moment = { sentMs, sentWallMs: this.#sentWallMs, nowMs };
+    const units = reply.turn("the units of a lease", 0, this.#want);
+    if (units === 0) {
+      const resetAfterMs = reply.number("the wait until the reset", 0, Number.MAX_SAFE_INTEGER);
+      return { decision: undefined, processes: 1, resetAfterMs, ...moment };
     }
-    if (this.#units < leastUnits) reply.wrong("the units of a lease", this.#units);
-    this.#processes = reply.number("the processes that lease", 1, Number.MAX_SAFE_INTEGER);
-    const { decision } = reply.decision(this.#check.known, this.#units, false, this.firstKey);
-    if (!decision.allowed) reply.wrong("the units of a lease", this.#units);
-    this.#decision = decision;
-    this.#resetAfterMs = decision.resetAfterMs;
-  }
-
-  protected accept({ sentMs, nowMs }: Reply): Debit {
-    return {
-      decision: this.#decision,
-      processes: this.#processes,
-      resetAfterMs: this.#resetAfterMs,
-      sentMs,
-      sentWallMs: this.#sentWallMs,
-      nowMs,
-    };
+    if (units < leastUnits) reply.wrong("the units of a lease", units);
+    const processes = reply.number("the processes that lease", 1, Number.MAX_SAFE_INTEGER);
+    const { decision } = reply.decision(this.#check.known, units, false, this.firstKey);
+    if (!decision.allowed) reply.wrong("the units of a lease", units);
+    return { decision, processes, resetAfterMs: decision.resetAfterMs, ...moment };
   }
 }
 
@@ -102,6 +88,4 @@ export class EndLease extends Step<void> {
   protected readAnswer(reply: Reply): void {
     reply.number("a zero", 0, 0);
   }
-
-  protected accept(): void {}
 }
