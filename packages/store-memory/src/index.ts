@@ -1,2 +1,1 @@
-export { type MemoryStoreOptions, memoryStore } from "./memory-store.js";
-export type { MemoryStore } from "./table-store.js";
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "./memory-store.js";

@@ -21,7 +21,7 @@ const PLACE = 0;
  * again, at the end of the request.
  */
 export class KeyTable {
-  readonly #maxKeys: number;
+  readonly maxKeys: number;
   readonly #onEvicted: (name: string, key: string) => void;
   readonly slots: Slots = new Slots();
   readonly keyspaces: Keyspaces;
@@ -35,23 +35,18 @@ export class KeyTable {
 
   /** `onEvicted` is called for each evicted key that had not ended. */
   constructor(maxKeys: number, onEvicted: (name: string, key: string) => void) {
-    this.#maxKeys = maxKeys;
+    this.maxKeys = maxKeys;
     this.#onEvicted = onEvicted;
     this.keyspaces = new Keyspaces(maxKeys, (slot, place) => this.slots.setLink(slot, PLACE, place));
   }
 
   /** Adds a key that is not there, with zeros for a state, and evicts another one if the table is full. The caller must place it. */
   add(keyspace: Keyspace, key: string, nowMs: number): number {
-    if (this.slots.size >= this.#maxKeys) this.#makeRoom(keyspace, nowMs);
+    if (this.slots.size >= this.maxKeys) this.#makeRoom(keyspace, nowMs);
     const own = ownText(key);
     const slot = this.slots.add(own, keyspace.id, keyspace.size);
     keyspace.slots.set(own, slot);
     return slot;
-  }
-
-  /** Whether this many more keys fit. */
-  hasRoomFor(keys: number): boolean {
-    return this.slots.size + keys <= this.#maxKeys;
   }
 
   /** Moves a key to a slot whose state may have `size` cells, and answers that slot. */
@@ -131,7 +126,7 @@ export class KeyTable {
 
   /** Evicts until the bound holds again. Only a request of more than `maxKeys` keys makes this necessary. */
   trim(nowMs: number): void {
-    while (this.slots.size > this.#maxKeys) if (!this.#evict(undefined, nowMs)) return;
+    while (this.slots.size > this.maxKeys) if (!this.#evict(undefined, nowMs)) return;
   }
 
   #keyspace(slot: number): Keyspace {
@@ -145,7 +140,7 @@ export class KeyTable {
       // If all keys are listed as blocked, some may not be any more: first of all those nearest their reset.
       if (blocked.lowest <= nowMs || (blocked.size > 0 && this.#lists.first < 0)) this.look(blocked.first, nowMs);
     }
-    while (this.slots.size >= this.#maxKeys) if (!this.#evict(newcomer, nowMs)) return;
+    while (this.slots.size >= this.maxKeys) if (!this.#evict(newcomer, nowMs)) return;
   }
 
   /** Drops one key. Answers false if no key can be dropped. `newcomer` is the keyspace of the key that needs room. */

@@ -6,7 +6,7 @@ import { MinHeap } from "./min-heap.js";
 const noCells: Cells = new Float64Array(4);
 
 /** The keys of the limits that share a count: those with the same name and the same `stateKind`. */
-export class Keyspace {
+export interface Keyspace {
   readonly id: number;
   /** The plans with the smallest and the largest quota. A key counts as the smallest one sees it; or the largest, if the smallest sees no use. */
   smallest: Limit;
@@ -21,16 +21,6 @@ export class Keyspace {
   readonly blocked: MinHeap;
   /** The blocks and bans of its name, once there is one. */
   blocks: Keyspace | undefined;
-
-  constructor(id: number, limit: Limit, slots: KeyMap, moved: (slot: number, place: number) => void) {
-    this.id = id;
-    this.smallest = limit;
-    this.largest = limit;
-    this.size = limit.algorithm.size(limit.policy, noCells, 0);
-    this.grows = limit.algorithm.grows === true;
-    this.slots = slots;
-    this.blocked = new MinHeap(moved);
-  }
 }
 
 /** How many limits are found without a lookup: most requests pass the same few. */
@@ -86,8 +76,16 @@ export class Keyspaces {
     const name = nameOf(limit);
     let keyspace = this.#byName.get(name);
     if (keyspace === undefined) {
-      keyspace = new Keyspace(this.all.length, limit, new KeyMap(this.#maxKeys), this.#moved);
-      keyspace.blocks = this.#blocks.get(limit.name);
+      keyspace = {
+        id: this.all.length,
+        smallest: limit,
+        largest: limit,
+        size: limit.algorithm.size(limit.policy, noCells, 0),
+        grows: limit.algorithm.grows === true,
+        slots: new KeyMap(this.#maxKeys),
+        blocked: new MinHeap(this.#moved),
+        blocks: this.#blocks.get(limit.name),
+      };
       this.all.push(keyspace);
       this.#byName.set(name, keyspace);
     } else if (limit.policy.quota < keyspace.smallest.policy.quota) {

@@ -1,11 +1,39 @@
-import { type EventListener, FloodgateError } from "@floodgate/core";
-import { type Clock, checkOptions, functionOrNothing, wholeMsClock, wholeNumber } from "@floodgate/core/store";
-import { type MemoryStore, TableStore } from "./table-store.js";
+import { type Decision, type EventListener, FloodgateError, type Store } from "@floodgate/core";
+import {
+  activeListener,
+  type Blocked,
+  type BlockKind,
+  beganState,
+  blockedDecision,
+  blockedMs,
+  blockIn,
+  blocksOf,
+  type Cells,
+  type Charge,
+  type Check,
+  type Clock,
+  checkOptions,
+  type EvictionEvent,
+  functionOrNothing,
+  type Inspection,
+  inState,
+  inspectIn,
+  type Limit,
+  liftBanIn,
+  listenerOf,
+  settleIn,
+  wholeMsClock,
+  wholeNumber,
+} from "@floodgate/core/store";
+import { KeyTable, slack } from "./key-table.js";
+import type { Keyspace, Keyspaces } from "./keyspaces.js";
+import { type Page, pageBits, pageMask, type Slots, use } from "./slots.js";
+import { classOf } from "./use-lists.js";
 
 export interface MemoryStoreOptions {
   /**
-   * The most keys in memory, over all limits of this store: up to 2^23 (8,388,608), default 100,000. A full store evicts expired keys
-   * first, then the key that has used least of its limit, and blocked keys last, nearest reset first.
+   * The most keys in memory, over all limits of this store: up to 2^23 (8,388,608), default 100,000. A full store evicts ended
+   * keys as they are found, then about the key that has used least of its limit, and blocked keys last, about the nearest reset first.
    */
   maxKeys?: number;
   /** Returns milliseconds since the epoch. Default `Date.now`. */
@@ -37,3 +65,316 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   functionOrNothing("memoryStore", "onEvent", options.onEvent, "(event) => console.log(event)");
   return new TableStore(maxKeys, wholeMsClock("memoryStore", options.clock), options.onEvent);
 }
+
+/** A store in this process, which answers at once. */
+export interface MemoryStore extends Store<"sync"> {
+  /** Number of keys in memory, including expired ones that were not removed yet. */
+  readonly size: number;
+  /** Number of live keys that a full store has evicted. Expired keys do not count. */
+  readonly evictions: number;
+}
+
+/** Looked up once: an export of another package is read through a getter. */
+const stateOf: typeof inState = inState;
+const begins: typeof beganState = beganState;
+
+/** The memory store, whose options are checked. */
+export class TableStore implements MemoryStore {
+  readonly mode = "sync";
+  evictions = 0;
+  readonly #clock: Clock;
+  readonly #table: KeyTable;
+  readonly #keyspaces: Keyspaces;
+  readonly #slots: Slots;
+  /** Zeros, on which a key without a state is decided. */
+  #scratch: Cells = new Float64Array(16);
+  /** The slots of the keys of a request under several limits, as its first look found them. */
+  readonly #found: (number | undefined)[] = [];
+  // The key used last is found without a lookup, until any slot is deleted. Without `#lastLimit` no key is known.
+  #lastLimit: Limit | undefined;
+  #lastKey = "";
+  #lastSlot = 0;
+  #lastPage: Page | undefined;
+  #lastAt = 0;
+  #lastDeleted = 0;
+  /** Whether the keys of the current request take no part in the order of eviction. They are placed at its end. */
+  #withdrawn = false;
+  readonly #onEvent: EventListener | undefined;
+  /** Evictions of the current step, which the listener has not received yet. */
+  readonly #untold: EvictionEvent[] = [];
+
+  constructor(maxKeys: number, clock: Clock, onEvent: EventListener | undefined) {
+    this.#clock = clock;
+    this.#onEvent = listenerOf(onEvent);
+    this.#table = new KeyTable(maxKeys, (name, key) => {
+      this.evictions++;
+      if (activeListener(this.#onEvent) !== undefined) this.#untold.push({ type: "evicted", name, key });
+    });
+    this.#slots = this.#table.slots;
+    this.#keyspaces = this.#table.keyspaces;
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  consume(limit: Limit, key: string, cost: number): Decision {
+    const nowMs = this.#clock();
+    if (key === this.#lastKey && limit === this.#lastLimit && this.#lastDeleted === this.#slots.deleted) {
+      const page = this.#lastPage as Page;
+      const decision = limit.algorithm.decide(limit, page.cells, this.#lastAt, nowMs, cost, true);
+      return this.#noted(limit, this.#lastSlot, page, this.#lastAt, cost, nowMs, decision);
+    }
+    const keyspace = this.#keyspace(limit);
+    const slot = keyspace.slots.get(key);
+    const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, true);
+    this.#lastLimit = undefined;
+    // Only its limit's algorithm is to be asked about the key.
+    if (slot !== undefined && !keyspace.grows && keyspace.smallest === keyspace.largest && keyspace.blocks === undefined) {
+      this.#lastLimit = limit;
+      this.#lastKey = this.#slots.key(slot);
+      this.#lastSlot = slot;
+      this.#lastPage = this.#slots.page(slot);
+      this.#lastAt = this.#slots.at(slot);
+      this.#lastDeleted = this.#slots.deleted;
+    }
+    if (this.#untold.length > 0) this.#tell();
+    return decision;
+  }
+
+  consumeAll(checks: readonly Check[]): Decision[] {
+    const nowMs = this.#clock();
+    const found = this.#found;
+    const decisions: Decision[] = [];
+    const { length } = checks;
+    if (this.#slots.size + length > this.#table.maxKeys) this.#withdraw(checks);
+    let passes = true;
+    let uncommitted = length;
+    for (let i = 0; i < length; i++) {
+      const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
+      const keyspace = this.#keyspace(limit);
+      const slot = keyspace.slots.get(key);
+      found[i] = keyspace.grows ? undefined : slot;
+      // If all others pass, the last check alone decides, so it is committed at once.
+      const isDecisive = i === length - 1 && passes && dryRun !== true;
+      const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, isDecisive);
+      decisions.push(decision);
+      if (isDecisive) uncommitted--;
+      if (shadow !== true && !decision.allowed) passes = false;
+    }
+    for (let i = 0; i < uncommitted; i++) {
+      const { limit, key, cost, dryRun } = checks[i] as Check;
+      // A rejection is committed too: a log may count it.
+      if (dryRun === true || (!passes && decisions[i]?.allowed === true)) continue;
+      const keyspace = this.#keyspace(limit);
+      decisions[i] = this.#decide(keyspace, limit, key, found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
+    }
+    if (this.#withdrawn) this.#placeAgain(checks, nowMs);
+    if (this.#untold.length > 0) this.#tell();
+    return decisions;
+  }
+
+  peek(limit: Limit, key: string): Decision {
+    const keyspace = this.#keyspace(limit);
+    return this.#decide(keyspace, limit, key, keyspace.slots.get(key), 1, this.#clock(), false);
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number): number {
+    const nowMs = this.#clock();
+    const keyspace = this.#keyspace(limit);
+    const slot = keyspace.slots.get(key);
+    let units: number;
+    if (slot === undefined) {
+      units = settleIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, cost, undefined);
+      if (units > 0) this.#keep(keyspace, key, nowMs);
+      this.#tell();
+    } else {
+      const page = this.#slots.page(slot);
+      const at = this.#slots.at(slot);
+      units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
+      if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
+      else if (units !== 0) this.#table.look(slot, nowMs, true);
+    }
+    return units;
+  }
+
+  reset(limit: Limit, key: string): void {
+    const keyspace = this.#keyspace(limit);
+    this.#forget(keyspace, key);
+    const slot = keyspace.blocks?.slots.get(key);
+    if (slot === undefined) return;
+    liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
+    this.#table.look(slot, this.#clock());
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
+    const nowMs = this.#clock();
+    this.#lastLimit = undefined;
+    const blocks = this.#keyspaces.blocksOf(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
+    const slot = blocks.slots.get(key);
+    if (slot === undefined) {
+      const blocked = blockIn(this.#zeros(blocks.size), 0, nowMs, forMs, kind);
+      this.#keep(blocks, key, nowMs);
+      this.#tell();
+      return blocked;
+    }
+    const blocked = blockIn(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs, forMs, kind);
+    this.#table.look(slot, nowMs);
+    return blocked;
+  }
+
+  unblock(name: string, key: string): void {
+    const blocks = this.#keyspaces.blocksOf(name);
+    if (blocks !== undefined) this.#forget(blocks, key);
+  }
+
+  keyState(limit: Limit, key: string): Inspection {
+    const slot = this.#keyspaces.find(limit)?.slots.get(key);
+    const blocksSlot = this.#keyspaces.blocksOf(limit.name)?.slots.get(key);
+    const [cells, at] = this.#stateAt(slot) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
+    const [blocks, blocksAt] = this.#stateAt(blocksSlot) ?? [];
+    return inspectIn(limit, cells, at, this.#clock(), blocks, blocksAt);
+  }
+
+  #stateAt(slot: number | undefined): [cells: Cells, at: number] | undefined {
+    return slot === undefined ? undefined : [this.#slots.page(slot).cells, this.#slots.at(slot)];
+  }
+
+  #forget(keyspace: Keyspace, key: string): void {
+    const slot = keyspace.slots.get(key);
+    if (slot !== undefined) this.#table.delete(slot);
+  }
+
+  /** How long a key is still turned away; 0 if it is not. A block that has ended is forgotten. */
+  #blockedMs(blocks: Keyspace, key: string, nowMs: number): number {
+    const slot = blocks.slots.get(key);
+    if (slot === undefined) return 0;
+    const leftMs = blockedMs(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
+    if (leftMs === 0) this.#table.delete(slot);
+    return leftMs;
+  }
+
+  #keyspace(limit: Limit): Keyspace {
+    // It may be another plan of the key that was used last.
+    if (limit !== this.#lastLimit) this.#lastLimit = undefined;
+    return this.#keyspaces.of(limit);
+  }
+
+  #decide(
+    keyspace: Keyspace,
+    limit: Limit,
+    key: string,
+    found: number | undefined,
+    cost: number,
+    nowMs: number,
+    commit: boolean,
+  ): Decision {
+    if (keyspace.blocks !== undefined && keyspace.blocks.blocked.size > 0) {
+      const leftMs = this.#blockedMs(keyspace.blocks, key, nowMs);
+      if (leftMs > 0) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), leftMs);
+    }
+    if (!commit) return this.#look(keyspace, limit, found, cost, nowMs);
+    if (found === undefined) return this.#decideFresh(keyspace, limit, key, cost, nowMs);
+    let slot = found;
+    let page = this.#slots.pages[slot >>> pageBits] as Page;
+    let at = (slot & pageMask) * page.stride + 1;
+    if (keyspace.grows) {
+      const size = limit.algorithm.size(limit.policy, page.cells, at);
+      if (size > page.width) {
+        slot = this.#table.enlarge(slot, size);
+        page = this.#slots.page(slot);
+        at = this.#slots.at(slot);
+      }
+    }
+    const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
+    if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    if (!this.#withdrawn) this.#table.look(slot, nowMs, true);
+    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
+  }
+
+  /** Places a key by what was decided, if that may change its place, and names the state in the decision. */
+  #noted(limit: Limit, slot: number, page: Page, at: number, cost: number, nowMs: number, decision: Decision): Decision {
+    const { allowed, remaining, limit: quota } = decision;
+    // Usually more than this charge is missing, so the state is older.
+    if ((remaining === quota - cost || cost > quota) && begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    const listed = (page.numbers[2 * at - 1] as number) & use.mask;
+    const stays =
+      remaining === 0
+        ? !allowed && listed === use.blocked
+        : listed < use.blocked && (quota - remaining) * use.blocked < (listed + slack) * quota;
+    if (!stays && !this.#withdrawn) this.#table.place(slot, classOf(quota - remaining, quota), nowMs + decision.resetAfterMs);
+    return allowed ? stateOf(decision, page.numbers[2 * (at - 1)] as number) : decision;
+  }
+
+  /** What a request would get. */
+  #look(keyspace: Keyspace, limit: Limit, slot: number | undefined, cost: number, nowMs: number): Decision {
+    if (slot === undefined) return limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, false);
+    const page = this.#slots.pages[slot >>> pageBits] as Page;
+    return limit.algorithm.decide(limit, page.cells, (slot & pageMask) * page.stride + 1, nowMs, cost, false);
+  }
+
+  /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
+  #decideFresh(keyspace: Keyspace, limit: Limit, key: string, cost: number, nowMs: number): Decision {
+    const decision = limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, true);
+    const state = this.#keep(keyspace, key, nowMs, decision);
+    return state === undefined ? decision : stateOf(decision, state);
+  }
+
+  #zeros(size: number): Cells {
+    if (size > this.#scratch.length) this.#scratch = new Float64Array(size);
+    return this.#scratch;
+  }
+
+  /**
+   * Moves a state from the zeros to a slot of its own.
+   * @param decision what was decided there last, if it shows how the key is placed.
+   * @returns the number of the state; undefined if the zeros are still all zero.
+   */
+  #keep(keyspace: Keyspace, key: string, nowMs: number, decision?: Decision): number | undefined {
+    const scratch = this.#scratch;
+    let used = keyspace.size;
+    while (used > 0 && scratch[used - 1] === 0) used--;
+    if (used === 0) return undefined;
+
+    const slot = this.#table.add(keyspace, key, nowMs);
+    const page = this.#slots.page(slot);
+    const at = this.#slots.at(slot);
+    for (let i = 0; i < used; i++) {
+      page.cells[at + i] = scratch[i] as number;
+      scratch[i] = 0;
+    }
+    if (this.#withdrawn) return page.numbers[2 * (at - 1)];
+    if (decision === undefined || keyspace.smallest !== keyspace.largest) this.#table.look(slot, nowMs, true);
+    else this.#table.place(slot, classOf(decision.limit - decision.remaining, decision.limit), nowMs + decision.resetAfterMs);
+    return page.numbers[2 * (at - 1)];
+  }
+
+  /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
+  #withdraw(checks: readonly Check[]): void {
+    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.get(key));
+    if (!slots.includes(undefined)) return;
+    for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
+    this.#withdrawn = true;
+  }
+
+  #placeAgain(checks: readonly Check[], nowMs: number): void {
+    this.#withdrawn = false;
+    for (const { limit, key } of checks) {
+      const slot = this.#keyspace(limit).slots.get(key);
+      if (slot !== undefined) this.#table.look(slot, nowMs, true);
+    }
+    this.#table.trim(nowMs);
+  }
+
+  /** Call it once a step is whole, because a listener may throw, or call the store. */
+  #tell(): void {
+    while (this.#untold.length > 0) {
+      const event = this.#untold.shift() as EvictionEvent;
+      activeListener(this.#onEvent)?.(event);
+    }
+  }
+}
+
+/** Reads as no state. */
+const noCells: Cells = new Float64Array(4);
