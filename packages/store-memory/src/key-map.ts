@@ -1,7 +1,4 @@
-/**
- * The most keys that are kept in one Map. V8 copies a whole Map when it grows or has seen many deletions: for this many keys that
- * takes some milliseconds.
- */
+/** The most keys in one Map. V8 copies it when it grows or has seen many deletions: for this many keys that takes some milliseconds. */
 const oneMap = 1 << 17;
 /** About how many keys a shard holds. Copying it takes less than a millisecond. */
 const shardKeys = 1 << 14;
@@ -23,16 +20,9 @@ export class KeyMap {
     this.#shift = 32 - bits;
   }
 
-  get(key: string): number | undefined {
-    return (this.#only ?? this.#shardOf(key)).get(key);
-  }
-
-  set(key: string, value: number): void {
-    (this.#only ?? this.#shardOf(key)).set(key, value);
-  }
-
-  delete(key: string): void {
-    (this.#only ?? this.#shardOf(key)).delete(key);
+  /** The Map that has the key, if any has. */
+  of(key: string): Map<string, number> {
+    return this.#only ?? this.#shardOf(key);
   }
 
   #shardOf(key: string): Map<string, number> {

@@ -1,6 +1,6 @@
 import { type Decision, type Limit, outlastsMs } from "@floodgate/core/store";
 import { type Keyspace, Keyspaces } from "./keyspaces.js";
-import { pageBits, pageMask, Slots, use } from "./slots.js";
+import { idShift, pageBits, pageMask, Slots, use } from "./slots.js";
 import { classOf, UseLists } from "./use-lists.js";
 
 /** How many keys a full table looks at again for each new key, one after the other. Use declines by itself, and nobody tells. */
@@ -17,8 +17,7 @@ const PLACE = 0;
  * At most `maxKeys` keys and their states. A full table evicts in constant time: keys whose state has ended, as they are found; keys that
  * are not blocked, by use, about the least first; blocked keys, the nearest reset first.
  *
- * A key takes part in that order only once it is placed. So what a request has added or withdrawn cannot be evicted before it is placed
- * again, at the end of the request.
+ * A key takes part in that order only once it is placed. What a request has added or withdrawn is placed at the end of the request.
  */
 export class KeyTable {
   readonly maxKeys: number;
@@ -45,29 +44,28 @@ export class KeyTable {
     if (this.slots.size >= this.maxKeys) this.#makeRoom(keyspace, nowMs);
     const own = ownText(key);
     const slot = this.slots.add(own, keyspace.id, keyspace.size);
-    keyspace.slots.set(own, slot);
+    keyspace.slots.of(own).set(own, slot);
     return slot;
   }
 
-  /** Moves a key to a slot whose state may have `size` cells, and answers that slot. */
-  enlarge(slot: number, size: number): number {
+  /** The slot of a key whose state has room for one more request: another one, with twice as much, if it has grown too large. That one must be placed. */
+  withRoom(limit: Limit, slot: number): number {
     const { slots } = this;
     const from = slots.page(slot);
+    const size = limit.algorithm.size(limit.policy, from.cells, slots.at(slot));
+    if (size <= from.width) return slot;
     const keyspace = this.#keyspace(slot);
     const key = slots.key(slot);
     const larger = slots.add(key, keyspace.id, Math.max(size, 2 * from.width));
     const to = slots.page(larger);
     // The number of the state lies before its cells.
     const start = (slot & pageMask) * from.stride;
-    const was = slots.use(slot);
-    const resetAtMs = was === use.blocked ? keyspace.blocked.rankAt(slots.link(slot, PLACE)) : 0;
     const tag = (larger & pageMask) * to.stride;
     to.numbers[2 * tag] = from.numbers[2 * start] as number;
     to.cells.set(from.cells.subarray(start + 1, start + from.stride), tag + 1);
     this.withdraw(slot);
     slots.delete(slot);
-    keyspace.slots.set(key, larger);
-    if (was !== use.unplaced) this.place(larger, was, resetAtMs);
+    keyspace.slots.of(key).set(key, larger);
     return larger;
   }
 
@@ -99,7 +97,8 @@ export class KeyTable {
 
   delete(slot: number): void {
     this.withdraw(slot);
-    this.#keyspace(slot).slots.delete(this.slots.key(slot));
+    const key = this.slots.key(slot);
+    this.#keyspace(slot).slots.of(key).delete(key);
     this.slots.delete(slot);
   }
 
@@ -114,7 +113,10 @@ export class KeyTable {
       if (resetAfterMs === 0) seen = other;
       resetAfterMs = Math.max(resetAfterMs, other.resetAfterMs);
     }
-    if (resetAfterMs === 0 && !stays) return this.#remove(slot, false);
+    if (resetAfterMs === 0 && !stays) {
+      this.#remove(slot, false);
+      return undefined;
+    }
     const found = classOf(seen.limit - seen.remaining, seen.limit);
     this.place(slot, found, nowMs + resetAfterMs);
     return found;
@@ -130,7 +132,7 @@ export class KeyTable {
   }
 
   #keyspace(slot: number): Keyspace {
-    return this.keyspaces.all[this.slots.keyspace(slot)] as Keyspace;
+    return this.keyspaces.all[this.slots.tag(slot) >>> idShift] as Keyspace;
   }
 
   #makeRoom(newcomer: Keyspace, nowMs: number): void {
@@ -156,20 +158,17 @@ export class KeyTable {
       const listed = this.slots.use(slot);
       const found = this.look(slot, nowMs);
       if (found === undefined) return true;
-      if (found < listed || (found === listed && this.#first(from) === slot)) return this.#drop(slot);
+      if (found < listed || (found === listed && this.#first(from) === slot)) return this.#remove(slot, true);
     }
     const slot = this.#first(from);
-    return slot >= 0 && this.#drop(slot);
+    return slot >= 0 && this.#remove(slot, true);
   }
 
   #first(from: Keyspace | undefined): number {
     return from === undefined ? this.#lists.first : from.blocked.first;
   }
 
-  /**
-   * The keyspace that must give up a blocked key: the one with the most of them, among those with one that was not blocked by hand. So no
-   * limit pushes out another one's blocked keys beyond its fair share, however long its own keys stay blocked.
-   */
+  /** The keyspace that must give up a blocked key: the one with the most, so that none loses more than its share. Blocks by hand stay. */
   #crowded(newcomer: Keyspace | undefined): Keyspace {
     const { length } = this.keyspaces.all;
     let best = newcomer ?? this.#nextKeyspace();
@@ -185,8 +184,7 @@ export class KeyTable {
 
   #nextKeyspace(): Keyspace {
     const { all } = this.keyspaces;
-    if (this.#turn >= all.length) this.#turn = 0;
-    return all[this.#turn++] as Keyspace;
+    return all[this.#turn++ % all.length] as Keyspace;
   }
 
   /** Looks at some keys again, one after the other, round and round. */
@@ -209,16 +207,12 @@ export class KeyTable {
     }
   }
 
-  #drop(slot: number): true {
-    this.#remove(slot, true);
-    return true;
-  }
-
-  #remove(slot: number, live: boolean): undefined {
+  #remove(slot: number, live: boolean): true {
     const { name } = this.#keyspace(slot).smallest;
     const key = this.slots.key(slot);
     this.delete(slot);
     if (live) this.#onEvicted(name, key);
+    return true;
   }
 }
 
@@ -227,10 +221,7 @@ function weightOf({ blocked }: Keyspace): number {
   return blocked.lowest < outlastsMs ? blocked.size : 0;
 }
 
-/**
- * A copy of the text. A part of a longer string (an address in a header of kilobytes) would keep all of it in memory. V8 itself
- * copies parts of up to 12 characters, and what JSON reads is new.
- */
+/** A copy: a part of a longer string would keep all of it in memory. V8 copies parts of up to 12 characters, and what JSON reads is new. */
 function ownText(text: string): string {
   return text.length <= 12 ? text : JSON.parse(JSON.stringify(text));
 }

@@ -3,7 +3,7 @@ import { KeyMap } from "./key-map.js";
 import { MinHeap } from "./min-heap.js";
 
 /** Reads as no state. */
-const noCells: Cells = new Float64Array(4);
+export const noCells: Cells = new Float64Array(4);
 
 /** The keys of the limits that share a count: those with the same name and the same `stateKind`. */
 export interface Keyspace {
@@ -33,8 +33,8 @@ export class Keyspaces {
   readonly #moved: (slot: number, place: number) => void;
   readonly #byName = new Map<string, Keyspace>();
   readonly #byLimit = new WeakMap<Limit, Keyspace>();
-  /** By name, the keyspace of its blocks and bans. */
-  readonly #blocks = new Map<string, Keyspace>();
+  /** By name, the keyspace of its blocks and bans, if it has had one. */
+  readonly blocks: Map<string, Keyspace> = new Map();
   readonly #recentLimits: Limit[] = [];
   readonly #recent: Keyspace[] = [];
   #oldest = 0;
@@ -60,15 +60,10 @@ export class Keyspaces {
     return this.#byName.get(nameOf(limit));
   }
 
-  /** The blocks and bans of a name, if it has had one. */
-  blocksOf(name: string): Keyspace | undefined {
-    return this.#blocks.get(name);
-  }
-
   addBlocks(limit: Limit): Keyspace {
     const blocks = this.of(limit);
     for (const keyspace of this.all) if (keyspace.smallest.name === limit.name && keyspace !== blocks) keyspace.blocks = blocks;
-    this.#blocks.set(limit.name, blocks);
+    this.blocks.set(limit.name, blocks);
     return blocks;
   }
 
@@ -84,7 +79,7 @@ export class Keyspaces {
         grows: limit.algorithm.grows === true,
         slots: new KeyMap(this.#maxKeys),
         blocked: new MinHeap(this.#moved),
-        blocks: this.#blocks.get(limit.name),
+        blocks: this.blocks.get(limit.name),
       };
       this.all.push(keyspace);
       this.#byName.set(name, keyspace);

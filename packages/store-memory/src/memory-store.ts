@@ -26,7 +26,7 @@ import {
   wholeNumber,
 } from "@floodgate/core/store";
 import { KeyTable, slack } from "./key-table.js";
-import type { Keyspace, Keyspaces } from "./keyspaces.js";
+import { type Keyspace, type Keyspaces, noCells } from "./keyspaces.js";
 import { type Page, pageBits, pageMask, type Slots, use } from "./slots.js";
 import { classOf } from "./use-lists.js";
 
@@ -74,7 +74,7 @@ export interface MemoryStore extends Store<"sync"> {
   readonly evictions: number;
 }
 
-/** Looked up once: an export of another package is read through a getter. */
+// Looked up once: an export of another package is read through a getter.
 const stateOf: typeof inState = inState;
 const begins: typeof beganState = beganState;
 
@@ -126,7 +126,7 @@ export class TableStore implements MemoryStore {
       return this.#noted(limit, this.#lastSlot, page, this.#lastAt, cost, nowMs, decision);
     }
     const keyspace = this.#keyspace(limit);
-    const slot = keyspace.slots.get(key);
+    const slot = keyspace.slots.of(key).get(key);
     const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, true);
     this.#lastLimit = undefined;
     // Only its limit's algorithm is to be asked about the key.
@@ -144,7 +144,6 @@ export class TableStore implements MemoryStore {
 
   consumeAll(checks: readonly Check[]): Decision[] {
     const nowMs = this.#clock();
-    const found = this.#found;
     const decisions: Decision[] = [];
     const { length } = checks;
     if (this.#slots.size + length > this.#table.maxKeys) this.#withdraw(checks);
@@ -153,8 +152,8 @@ export class TableStore implements MemoryStore {
     for (let i = 0; i < length; i++) {
       const { limit, key, cost, shadow, dryRun } = checks[i] as Check;
       const keyspace = this.#keyspace(limit);
-      const slot = keyspace.slots.get(key);
-      found[i] = keyspace.grows ? undefined : slot;
+      const slot = keyspace.slots.of(key).get(key);
+      this.#found[i] = keyspace.grows ? undefined : slot;
       // If all others pass, the last check alone decides, so it is committed at once.
       const isDecisive = i === length - 1 && passes && dryRun !== true;
       const decision = this.#decide(keyspace, limit, key, slot, cost, nowMs, isDecisive);
@@ -167,7 +166,7 @@ export class TableStore implements MemoryStore {
       // A rejection is committed too: a log may count it.
       if (dryRun === true || (!passes && decisions[i]?.allowed === true)) continue;
       const keyspace = this.#keyspace(limit);
-      decisions[i] = this.#decide(keyspace, limit, key, found[i] ?? keyspace.slots.get(key), cost, nowMs, true);
+      decisions[i] = this.#decide(keyspace, limit, key, this.#found[i] ?? keyspace.slots.of(key).get(key), cost, nowMs, true);
     }
     if (this.#withdrawn) this.#placeAgain(checks, nowMs);
     if (this.#untold.length > 0) this.#tell();
@@ -176,17 +175,18 @@ export class TableStore implements MemoryStore {
 
   peek(limit: Limit, key: string): Decision {
     const keyspace = this.#keyspace(limit);
-    return this.#decide(keyspace, limit, key, keyspace.slots.get(key), 1, this.#clock(), false);
+    return this.#decide(keyspace, limit, key, keyspace.slots.of(key).get(key), 1, this.#clock(), false);
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     const nowMs = this.#clock();
     const keyspace = this.#keyspace(limit);
-    const slot = keyspace.slots.get(key);
+    const slot = keyspace.slots.of(key).get(key);
     let units: number;
     if (slot === undefined) {
-      units = settleIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, cost, undefined);
-      if (units > 0) this.#keep(keyspace, key, nowMs);
+      const zeros = this.#zeros(keyspace.size);
+      units = settleIn(limit, zeros, 0, nowMs, charge, cost, undefined);
+      if (units > 0) this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, zeros, 0, nowMs, 1, false));
       this.#tell();
     } else {
       const page = this.#slots.page(slot);
@@ -201,7 +201,7 @@ export class TableStore implements MemoryStore {
   reset(limit: Limit, key: string): void {
     const keyspace = this.#keyspace(limit);
     this.#forget(keyspace, key);
-    const slot = keyspace.blocks?.slots.get(key);
+    const slot = keyspace.blocks?.slots.of(key).get(key);
     if (slot === undefined) return;
     liftBanIn(this.#slots.page(slot).cells, this.#slots.at(slot));
     this.#table.look(slot, this.#clock());
@@ -210,11 +210,12 @@ export class TableStore implements MemoryStore {
   block(name: string, key: string, forMs: number, kind: BlockKind): Blocked {
     const nowMs = this.#clock();
     this.#lastLimit = undefined;
-    const blocks = this.#keyspaces.blocksOf(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
-    const slot = blocks.slots.get(key);
+    const blocks = this.#keyspaces.blocks.get(name) ?? this.#keyspaces.addBlocks(blocksOf(name));
+    const slot = blocks.slots.of(key).get(key);
     if (slot === undefined) {
-      const blocked = blockIn(this.#zeros(blocks.size), 0, nowMs, forMs, kind);
-      this.#keep(blocks, key, nowMs);
+      const zeros = this.#zeros(blocks.size);
+      const blocked = blockIn(zeros, 0, nowMs, forMs, kind);
+      this.#keep(blocks, key, nowMs, blocks.smallest.algorithm.decide(blocks.smallest, zeros, 0, nowMs, 1, false));
       this.#tell();
       return blocked;
     }
@@ -224,13 +225,13 @@ export class TableStore implements MemoryStore {
   }
 
   unblock(name: string, key: string): void {
-    const blocks = this.#keyspaces.blocksOf(name);
+    const blocks = this.#keyspaces.blocks.get(name);
     if (blocks !== undefined) this.#forget(blocks, key);
   }
 
   keyState(limit: Limit, key: string): Inspection {
-    const slot = this.#keyspaces.find(limit)?.slots.get(key);
-    const blocksSlot = this.#keyspaces.blocksOf(limit.name)?.slots.get(key);
+    const slot = this.#keyspaces.find(limit)?.slots.of(key).get(key);
+    const blocksSlot = this.#keyspaces.blocks.get(limit.name)?.slots.of(key).get(key);
     const [cells, at] = this.#stateAt(slot) ?? [this.#zeros(limit.algorithm.size(limit.policy, noCells, 0)), 0];
     const [blocks, blocksAt] = this.#stateAt(blocksSlot) ?? [];
     return inspectIn(limit, cells, at, this.#clock(), blocks, blocksAt);
@@ -241,13 +242,13 @@ export class TableStore implements MemoryStore {
   }
 
   #forget(keyspace: Keyspace, key: string): void {
-    const slot = keyspace.slots.get(key);
+    const slot = keyspace.slots.of(key).get(key);
     if (slot !== undefined) this.#table.delete(slot);
   }
 
   /** How long a key is still turned away; 0 if it is not. A block that has ended is forgotten. */
   #blockedMs(blocks: Keyspace, key: string, nowMs: number): number {
-    const slot = blocks.slots.get(key);
+    const slot = blocks.slots.of(key).get(key);
     if (slot === undefined) return 0;
     const leftMs = blockedMs(this.#slots.page(slot).cells, this.#slots.at(slot), nowMs);
     if (leftMs === 0) this.#table.delete(slot);
@@ -274,18 +275,12 @@ export class TableStore implements MemoryStore {
       if (leftMs > 0) return blockedDecision(this.#look(keyspace, limit, found, cost, nowMs), leftMs);
     }
     if (!commit) return this.#look(keyspace, limit, found, cost, nowMs);
-    if (found === undefined) return this.#decideFresh(keyspace, limit, key, cost, nowMs);
-    let slot = found;
-    let page = this.#slots.pages[slot >>> pageBits] as Page;
-    let at = (slot & pageMask) * page.stride + 1;
-    if (keyspace.grows) {
-      const size = limit.algorithm.size(limit.policy, page.cells, at);
-      if (size > page.width) {
-        slot = this.#table.enlarge(slot, size);
-        page = this.#slots.page(slot);
-        at = this.#slots.at(slot);
-      }
-    }
+    // A key without a state is tried on zeros, and remembered only if that left something to remember.
+    if (found === undefined)
+      return this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, true));
+    const slot = keyspace.grows ? this.#table.withRoom(limit, found) : found;
+    const page = this.#slots.pages[slot >>> pageBits] as Page;
+    const at = (slot & pageMask) * page.stride + 1;
     const decision = limit.algorithm.decide(limit, page.cells, at, nowMs, cost, true);
     if (keyspace.smallest === keyspace.largest) return this.#noted(limit, slot, page, at, cost, nowMs, decision);
     if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
@@ -314,28 +309,17 @@ export class TableStore implements MemoryStore {
     return limit.algorithm.decide(limit, page.cells, (slot & pageMask) * page.stride + 1, nowMs, cost, false);
   }
 
-  /** A key without a state is tried on zeros, and remembered only if that left something to remember. */
-  #decideFresh(keyspace: Keyspace, limit: Limit, key: string, cost: number, nowMs: number): Decision {
-    const decision = limit.algorithm.decide(limit, this.#zeros(keyspace.size), 0, nowMs, cost, true);
-    const state = this.#keep(keyspace, key, nowMs, decision);
-    return state === undefined ? decision : stateOf(decision, state);
-  }
-
   #zeros(size: number): Cells {
     if (size > this.#scratch.length) this.#scratch = new Float64Array(size);
     return this.#scratch;
   }
 
-  /**
-   * Moves a state from the zeros to a slot of its own.
-   * @param decision what was decided there last, if it shows how the key is placed.
-   * @returns the number of the state; undefined if the zeros are still all zero.
-   */
-  #keep(keyspace: Keyspace, key: string, nowMs: number, decision?: Decision): number | undefined {
+  /** Moves a state from the zeros to a slot of its own, unless it is still all zero. Answers what was decided there, with the state's number. */
+  #keep(keyspace: Keyspace, key: string, nowMs: number, decision: Decision): Decision {
     const scratch = this.#scratch;
     let used = keyspace.size;
     while (used > 0 && scratch[used - 1] === 0) used--;
-    if (used === 0) return undefined;
+    if (used === 0) return decision;
 
     const slot = this.#table.add(keyspace, key, nowMs);
     const page = this.#slots.page(slot);
@@ -344,15 +328,16 @@ export class TableStore implements MemoryStore {
       page.cells[at + i] = scratch[i] as number;
       scratch[i] = 0;
     }
-    if (this.#withdrawn) return page.numbers[2 * (at - 1)];
-    if (decision === undefined || keyspace.smallest !== keyspace.largest) this.#table.look(slot, nowMs, true);
-    else this.#table.place(slot, classOf(decision.limit - decision.remaining, decision.limit), nowMs + decision.resetAfterMs);
-    return page.numbers[2 * (at - 1)];
+    const { limit, remaining, resetAfterMs } = decision;
+    if (keyspace.smallest !== keyspace.largest) this.#table.look(slot, nowMs, true);
+    else this.#table.place(slot, classOf(limit - remaining, limit), nowMs + resetAfterMs);
+    if (this.#withdrawn) this.#table.withdraw(slot);
+    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
   /** If a request may add keys, withdraws those of its keys that exist, so that adding one evicts none of the others. */
   #withdraw(checks: readonly Check[]): void {
-    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.get(key));
+    const slots = checks.map(({ limit, key }) => this.#keyspace(limit).slots.of(key).get(key));
     if (!slots.includes(undefined)) return;
     for (const slot of slots) if (slot !== undefined) this.#table.withdraw(slot);
     this.#withdrawn = true;
@@ -361,7 +346,7 @@ export class TableStore implements MemoryStore {
   #placeAgain(checks: readonly Check[], nowMs: number): void {
     this.#withdrawn = false;
     for (const { limit, key } of checks) {
-      const slot = this.#keyspace(limit).slots.get(key);
+      const slot = this.#keyspace(limit).slots.of(key).get(key);
       if (slot !== undefined) this.#table.look(slot, nowMs, true);
     }
     this.#table.trim(nowMs);
@@ -369,12 +354,6 @@ export class TableStore implements MemoryStore {
 
   /** Call it once a step is whole, because a listener may throw, or call the store. */
   #tell(): void {
-    while (this.#untold.length > 0) {
-      const event = this.#untold.shift() as EvictionEvent;
-      activeListener(this.#onEvent)?.(event);
-    }
+    for (const event of this.#untold.splice(0)) activeListener(this.#onEvent)?.(event);
   }
 }
-
-/** Reads as no state. */
-const noCells: Cells = new Float64Array(4);

@@ -1,13 +1,11 @@
 /** Each entry has 4 children. So 2^23 items make at most 12 levels. */
 const children = 4;
 
-/**
- * Items (whole numbers) ordered by rank, the lowest first. Of items with equal ranks the one added last tends to come first.
- * The heap tells its owner the place of each item that moves; the owner names an item by that place.
- */
+/** Items (whole numbers), the lowest rank first; of equal ranks, the one added last tends to be first. An item is named by its place. */
 export class MinHeap {
   readonly #ranks: number[] = [];
   readonly #items: number[] = [];
+  /** Tells the owner the place of each item that moves. */
   readonly #moved: (item: number, place: number) => void;
 
   constructor(moved: (item: number, place: number) => void) {

@@ -19,7 +19,7 @@ export const use = {
 /** The second number of a free slot. It reads as no keyspace, and as no use. */
 const noKey = -1;
 /** A keyspace's id lies above the use in the second number of a slot. */
-const idShift = 9;
+export const idShift = 9;
 
 /** Slots whose states have one width. A slot's two numbers lie right before its state, so that a decision waits for memory once. */
 export class Page {
@@ -27,9 +27,7 @@ export class Page {
   readonly width: number;
   /** Cells from one state to the next. */
   readonly stride: number;
-  /** How many slots it has. */
-  readonly count: number;
-  /** How many of them are in use, and how many have ever been: the first ones. */
+  /** How many slots are in use, and how many have ever been: the first ones. */
   used = 0;
   begun = 0;
   /** The state of slot `i` begins at `i * stride + 1`. */
@@ -43,10 +41,10 @@ export class Page {
   constructor(width: number) {
     this.width = width;
     this.stride = width + 1;
-    this.count = Math.max(1, Math.min(pageMask + 1, Math.floor(pageCells / this.stride)));
-    this.cells = new Float64Array(this.count * this.stride);
+    const count = Math.max(1, Math.min(pageMask + 1, Math.floor(pageCells / this.stride)));
+    this.cells = new Float64Array(count * this.stride);
     this.numbers = new Int32Array(this.cells.buffer);
-    this.links = new Int32Array(2 * this.count);
+    this.links = new Int32Array(2 * count);
   }
 }
 
@@ -75,19 +73,20 @@ export class Slots {
     return this.page(slot).keys[slot & pageMask] as string;
   }
 
+  /** Its keyspace and use. */
+  tag(slot: number): number {
+    const page = this.page(slot);
+    return page.numbers[2 * (slot & pageMask) * page.stride + 1] as number;
+  }
+
   use(slot: number): number {
-    return this.#tag(slot) & use.mask;
+    return this.tag(slot) & use.mask;
   }
 
   setUse(slot: number, value: number): void {
     const page = this.page(slot);
     const i = 2 * (slot & pageMask) * page.stride + 1;
     page.numbers[i] = ((page.numbers[i] as number) & ~use.mask) | value;
-  }
-
-  /** The id of the key's keyspace. */
-  keyspace(slot: number): number {
-    return this.#tag(slot) >>> idShift;
   }
 
   /** One of the two links of a slot. */
@@ -130,11 +129,6 @@ export class Slots {
     this.deleted++;
   }
 
-  #tag(slot: number): number {
-    const page = this.page(slot);
-    return page.numbers[2 * (slot & pageMask) * page.stride + 1] as number;
-  }
-
   #take(width: number): number {
     const widthClass = classOfWidth(width);
     const free = this.#free[widthClass] ?? -1;
@@ -144,7 +138,7 @@ export class Slots {
     }
     let newest = this.#newest[widthClass] ?? -1;
     let page = this.pages[newest];
-    if (page === undefined || page.begun === page.count) {
+    if (page === undefined || 2 * page.begun === page.links.length) {
       page = new Page(width);
       newest = this.pages.push(page) - 1;
       this.#newest[widthClass] = newest;

@@ -1,7 +1,6 @@
 import { type Slots, use } from "./slots.js";
 
 const none = -1;
-/** The links of a slot in a list. */
 const AFTER = 0;
 const BEFORE = 1;
 
