@@ -66,13 +66,13 @@ interface Asked {
   readonly from?: string;
 }
 
-interface Answer {
+interface ClientResponse {
   readonly status: number | undefined;
   readonly headers: Record<string, unknown>;
   readonly body: unknown;
 }
 
-async function ask(url: string, { method = "GET", headers = {}, body, from = "127.0.0.1" }: Asked = {}): Promise<Answer> {
+async function ask(url: string, { method = "GET", headers = {}, body, from = "127.0.0.1" }: Asked = {}): Promise<ClientResponse> {
   const sent = request(url, { method, headers, localAddress: from, agent: false });
   sent.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = await once(sent, "response");

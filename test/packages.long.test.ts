@@ -115,9 +115,7 @@ describe("the tarballs", { timeout: 30_000 }, () => {
     );
     const expected = [...sources, ...types, ...bundles, ...maps, ...read, ...(papers[name] ?? []), "LICENSE", "README.md", "package.json"];
     if (held.includes("CHANGELOG.md")) expected.push("CHANGELOG.md");
-    expect(held, "the tarball has other files than its sources say").toEqual(
-      [...new Set(expected)].sort(),
-    );
+    expect(held, "the tarball has other files than its sources say").toEqual([...new Set(expected)].sort());
   });
 
   it.each(names)("%s says nothing of the condition that leads this repository to its sources", async (name) => {

@@ -11,14 +11,14 @@ export const versions: [string, KoaModule][] = [
   ["Koa 2", Koa2 as unknown as KoaModule],
 ];
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
 /** Sends a request with exactly this target. */
-export type Ask = (target?: string, headers?: Record<string, string>) => Promise<Answer>;
+export type Ask = (target?: string, headers?: Record<string, string>) => Promise<ClientResponse>;
 
 /** Runs a test against a listening app. */
 export async function serving(app: Koa, run: (ask: Ask, port: number) => Promise<void>): Promise<void> {

@@ -27,8 +27,8 @@ it("a request that one rule rejects counts in no other rule; a rule in shadow mo
       { requests: 2, limited: 0 },
     ],
   });
-  const watched = await simulate([log], two("shadow"));
-  expect(watched).toMatchObject({
+  const shadow = await simulate([log], two("shadow"));
+  expect(shadow).toMatchObject({
     rejected: 2,
     rules: [
       { mode: "shadow", limited: 3 },

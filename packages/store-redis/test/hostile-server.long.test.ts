@@ -7,7 +7,7 @@ import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { redisStore } from "../src/index.js";
 import { isSound, mutated, mutation, strange } from "./hostile-replies.js";
-import { type Answer, encodeReply, HostileServer } from "./hostile-server.js";
+import { encodeReply, HostileServer, type Reply } from "./hostile-server.js";
 import { libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";
 import { useRedis } from "./use-redis.js";
@@ -110,7 +110,7 @@ function expectSound(answers: readonly Answered[]): void {
 const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
 
 /** Replies without a readable decision. */
-const unreadable: Readonly<Record<string, Answer>> = {
+const unreadable: Readonly<Record<string, Reply>> = {
   "a text": bytes("+OK\r\n"),
   "a RESP2 null": bytes("*-1\r\n"),
   "a RESP3 null": bytes("_\r\n"),

@@ -3,14 +3,14 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { decodeReply, ReplyError } from "@floodgate/test-servers";
 
 /** Replaces the reply to a script run: writes bytes, or does anything else with the connection. */
-export type Answer = Buffer | ((socket: Socket) => void);
+export type Reply = Buffer | ((socket: Socket) => void);
 
 /** A server that speaks enough of the Redis protocol for client libraries to become ready, and answers scripts with `answer`. */
 export class HostileServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   /** Answers a script run. */
-  answer: (command: readonly string[]) => Answer | Promise<Answer> = () => Buffer.from("-ERR unset\r\n");
+  answer: (command: readonly string[]) => Reply | Promise<Reply> = () => Buffer.from("-ERR unset\r\n");
 
   private constructor() {
     this.#server = createServer((socket) => this.#serve(socket));

@@ -1,6 +1,6 @@
 import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
-import { kinds } from "../../conformance/src/store/algorithms.js";
+import { variants } from "../../conformance/src/store/algorithms.js";
 import { planOf } from "../../conformance/src/store/plans.js";
 
 /** Plans: policies with the same algorithm and times but different numbers, so they share one state. */
@@ -59,7 +59,7 @@ function plansOf({ quota, timeMs, delay }: Scale): fc.Arbitrary<Plans> {
     several(window, fc.record({ limit: quota, burst: quota }), gcra),
     // Every algorithm that there is.
     fc
-      .tuple(fc.constantFrom(...kinds), fc.array(fc.tuple(quota, quota), { minLength: 1, maxLength: 3 }))
+      .tuple(fc.constantFrom(...variants), fc.array(fc.tuple(quota, quota), { minLength: 1, maxLength: 3 }))
       .map(([kind, plans]) => plans.map((plan): Policy => planOf(kind, plan))),
   );
 }

@@ -25,12 +25,12 @@ export class Script {
   }
 
   /** @param clockMs the injected time; undefined to use the server's. */
-  async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<Answer> {
+  async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
     const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
     for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
     const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
-    return new Answer(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
+    return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
   }
 }
 
@@ -42,7 +42,7 @@ export function toldOf({ allowed, remaining, retryAfterMs, resetAfterMs, delayMs
 }
 
 /** Reads a reply of the script in order: see lua/batch.lua. */
-export class Answer {
+export class TwinReply {
   readonly serverMs: number;
   readonly #list: readonly Reply[];
   #at = 1;

@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
 import { algorithmOf } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { kinds } from "./algorithms.js";
+import { variants } from "./algorithms.js";
 import { patient, type Suite, type World } from "./world.js";
 
 /** Makes the limiters under test. */
@@ -20,7 +20,7 @@ export const accountSecret = "a secret of the conformance suite's own";
 
 /** One policy of each kind except the queue, which refunds nothing. */
 const policiesOf = (quota: number): readonly Policy[] =>
-  kinds.map(({ of }) => of(quota, 1, "1h")).filter((policy) => algorithmOf(policy).delays !== true);
+  variants.map(({ of }) => of(quota, 1, "1h")).filter((policy) => algorithmOf(policy).delays !== true);
 
 type Act =
   | { readonly act: "consume"; readonly of: number; readonly key: number; readonly cost: number }
@@ -53,9 +53,9 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 /** Checks the property on limiters from `maker`. The clock stands still, so nothing expires and every number is exact. */
 export async function accountsHold(maker: LimiterMaker, numRuns = 150): Promise<void> {
   const quotas = fc.integer({ min: 4, max: 12 });
-  const kinds = fc.tuple(fc.nat(5), fc.nat(5));
+  const pair = fc.tuple(fc.nat(5), fc.nat(5));
   await fc.assert(
-    fc.asyncProperty(fc.tuple(quotas, quotas), kinds, fc.array(act, { minLength: 3, maxLength: 25, size: "max" }), (quota, kind, acts) =>
+    fc.asyncProperty(fc.tuple(quotas, quotas), pair, fc.array(act, { minLength: 3, maxLength: 25, size: "max" }), (quota, kind, acts) =>
       new Accounts(
         maker,
         [0, 1].map((i) => policiesOf(quota[i] as number)[kind[i] as number] as Policy),

@@ -27,11 +27,11 @@ interface Judged<P> {
   readonly larger: (a: P, b: P, quota: number, amount: number) => P;
   /** Small policies of all options. */
   readonly small: fc.Arbitrary<P>;
-  readonly kinds: readonly Kind[];
+  readonly variants: readonly Variant[];
 }
 
 /** One way to count. */
-export interface Kind {
+export interface Variant {
   readonly name: string;
   /** A policy that allows `quota` at once, and `amount` more each `every` (a window: the quota). */
   readonly of: (quota: number, amount: number, every: Duration) => Policy;
@@ -66,7 +66,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     amountOf: ({ limit }) => limit,
     larger: ({ windowMs }, _, limit) => fixedWindow({ limit, window: ms(windowMs) }),
     small: fc.record({ limit: quota, window: time }).map(fixedWindow),
-    kinds: [
+    variants: [
       {
         name: "fixed window",
         of: (limit, _, window) => fixedWindow({ limit, window }),
@@ -82,7 +82,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     amountOf: ({ limit }) => limit,
     larger: (a, b, limit) => slidingWindowLog({ limit, window: ms(a.windowMs), countRejected: a.countRejected && b.countRejected }),
     small: fc.record({ limit: quota, window: time, countRejected: fc.boolean() }).map(slidingWindowLog),
-    kinds: [
+    variants: [
       {
         name: "sliding log",
         of: (limit, _, window) => slidingWindowLog({ limit, window }),
@@ -108,7 +108,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
       .map(({ limit, width, buckets, strict }) =>
         slidingWindowCounter({ limit, window: ms(width * buckets), buckets, strict: strict && buckets > 1 }),
       ),
-    kinds: [
+    variants: [
       {
         name: "sliding counter",
         of: (limit, _, window) => slidingWindowCounter({ limit, window, buckets: 4 }),
@@ -143,7 +143,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     small: fc
       .record({ capacity: quota, refill: amount, every: time, style: fc.constantFrom("smooth" as const, "interval" as const) })
       .map(tokenBucket),
-    kinds: [
+    variants: [
       {
         name: "smooth token bucket",
         of: (capacity, refill, every) => tokenBucket({ capacity, refill, every }),
@@ -171,7 +171,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     small: fc
       .record({ capacity: quota, leak: amount, every: time, maxDelayMs: fc.nat(200) }, { requiredKeys: ["capacity", "leak", "every"] })
       .map(leakyBucket),
-    kinds: [
+    variants: [
       {
         name: "leaky bucket",
         // With the longest wait that a timer holds, no size is refused.
@@ -188,7 +188,7 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
     amountOf: ({ limit }) => limit,
     larger: ({ windowMs }, _, burst, limit) => gcra({ burst, limit, window: ms(windowMs) }),
     small: fc.record({ limit: quota, window: time, burst: quota }, { requiredKeys: ["limit", "window"] }).map(gcra),
-    kinds: [
+    variants: [
       {
         name: "gcra",
         of: (burst, limit, window) => gcra({ burst, limit, window }),
@@ -204,10 +204,12 @@ const all: readonly Judged<Policy>[] = Object.values(judged) as unknown as Judge
 const judgedOf = ({ algorithm }: Policy): Judged<Policy> => judged[algorithm] as unknown as Judged<Policy>;
 
 /** Every way to count. */
-export const kinds: readonly Kind[] = all.flatMap(({ kinds }) => kinds);
+export const variants: readonly Variant[] = all.flatMap(({ variants }) => variants);
 
 /** Small policies of every algorithm. A token bucket counts in two ways, so it stands for two. */
-export const policies: fc.Arbitrary<Policy> = fc.oneof(...all.map(({ small, kinds }) => ({ weight: kinds.length, arbitrary: small })));
+export const policies: fc.Arbitrary<Policy> = fc.oneof(
+  ...all.map(({ small, variants }) => ({ weight: variants.length, arbitrary: small })),
+);
 
 /** Small policies of every algorithm, without `countRejected`. */
 export const forgivingPolicies: fc.Arbitrary<Policy> = policies.filter((policy) => !algorithmOf(policy).countsRejected?.(policy));

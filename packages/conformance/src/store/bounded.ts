@@ -1,14 +1,14 @@
 import * as assert from "node:assert/strict";
 import { asCharge, type Check, type Clock, createLimit, type Decision, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { kinds } from "./algorithms.js";
+import { variants } from "./algorithms.js";
 import { type ClosableStore, inWorld, type Suite, type World } from "./world.js";
 
 /** Makes an empty store that keeps at most `maxKeys` keys over all limits. */
 export type MakeBoundedStore = (clock: Clock, maxKeys: number) => ClosableStore | Promise<ClosableStore>;
 
 const quota = fc.integer({ min: 2, max: 300 });
-const kind = fc.constantFrom(...kinds);
+const kind = fc.constantFrom(...variants);
 const policies = fc.record({ kind, quota }).map(({ kind, quota }) => kind.of(quota, 1, "1h"));
 /** Two policies that share a count. */
 const twoPlans = fc

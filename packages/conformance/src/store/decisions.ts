@@ -74,19 +74,19 @@ export function decisionCases(suite: Suite): void {
     await fc.assert(
       fc.asyncProperty(scriptsOf(policies, { refunds: true, settles: true, backwards: true }), async ([policy, steps]) => {
         const limiter = world.limiter(policy);
-        const watched: Outcome[] = [];
+        const outcomes: Outcome[] = [];
         for (const step of steps) {
           world.nowMs = step.atMs;
-          const look = await limiter.peek("watched");
-          assert.deepEqual(await limiter.peek("watched"), look);
-          const outcome = await play(world, limiter, "watched", step, watched);
-          watched.push(outcome);
+          const look = await limiter.peek("peeked");
+          assert.deepEqual(await limiter.peek("peeked"), look);
+          const outcome = await play(world, limiter, "peeked", step, outcomes);
+          outcomes.push(outcome);
           if (typeof outcome !== "number" && outcome.cost === 1) {
             assert.deepEqual([look.allowed, look.delayMs, look.atMs], [outcome.allowed, outcome.delayMs, outcome.atMs]);
           }
-          await limiter.peek("watched");
+          await limiter.peek("peeked");
         }
-        assert.deepEqual(await playAll(world, limiter, "unwatched", steps), watched);
+        assert.deepEqual(await playAll(world, limiter, "never peeked", steps), outcomes);
       }),
       world.runs(100),
     );

@@ -14,16 +14,16 @@ export function inspectingCases(suite: Suite): void {
       fc.asyncProperty(scriptsOf(policies, everything), policies, async ([policy, steps], other) => {
         const limiter = world.limiter(policy);
         const unused = createLimit(limiter.name, other);
-        const [watched, unwatched] = [world.fresh(), world.fresh()];
+        const [inspected, alone] = [world.fresh(), world.fresh()];
         const outcomes: Outcome[] = [];
         for (const step of steps) {
           world.nowMs = step.atMs;
-          const inspections = [limiter.keyState(watched), limiter.keyState(watched), limiter.keyState("never used")];
-          const [one, other] = await Promise.all([...inspections, world.store.keyState(unused, watched)]);
+          const inspections = [limiter.keyState(inspected), limiter.keyState(inspected), limiter.keyState("never used")];
+          const [one, other] = await Promise.all([...inspections, world.store.keyState(unused, inspected)]);
           assert.deepEqual(one, other);
-          outcomes.push(await play(world, limiter, watched, step, outcomes));
+          outcomes.push(await play(world, limiter, inspected, step, outcomes));
         }
-        assert.deepEqual(await playAll(world, limiter, unwatched, steps), outcomes);
+        assert.deepEqual(await playAll(world, limiter, alone, steps), outcomes);
       }),
       world.runs(60),
     );

@@ -11,7 +11,7 @@ import {
 } from "@floodgate/core";
 import { asCharge, createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { kinds } from "./algorithms.js";
+import { variants } from "./algorithms.js";
 import { agreesWithModel } from "./bounds.js";
 import { scripts } from "./scripts.js";
 import type { Suite, World } from "./world.js";
@@ -41,7 +41,7 @@ export function largeCases(suite: Suite): void {
 /** Policies of any size. Making a policy throws if its numbers are too large for exact arithmetic. */
 const anySize: fc.Arbitrary<Policy | undefined> = fc
   .record({
-    kind: fc.constantFrom(...kinds),
+    kind: fc.constantFrom(...variants),
     quota: fc.oneof(fc.integer({ min: 1, max: 1e10 }), fc.integer({ min: 1, max: 2 ** 50 })),
     amount: fc.oneof(fc.integer({ min: 1, max: 1e8 }), fc.integer({ min: 1, max: 2 ** 50 })),
     every: fc.constantFrom("1s", "1m", "1h", "1d", "365d"),

@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import type { Policy } from "@floodgate/core";
 import { createLimit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { type Kind, kinds } from "./algorithms.js";
+import { type Variant, variants } from "./algorithms.js";
 import { checkNumbers } from "./large.js";
 import type { Suite } from "./world.js";
 
@@ -11,13 +11,13 @@ const quota = fc.integer({ min: 1, max: 40 });
 export const plans: fc.Arbitrary<[number, number]> = fc.tuple(quota, fc.integer({ min: 1, max: 20 }));
 
 /** A policy that shares its count with the other plans of the kind. */
-export function planOf({ of, every }: Kind, [quota, pace]: readonly [number, number]): Policy {
+export function planOf({ of, every }: Variant, [quota, pace]: readonly [number, number]): Policy {
   return of(quota, pace, every);
 }
 
 /** The policy of one name changes: another plan, or a reloaded rule. */
 export function planCases(suite: Suite): void {
-  for (const kind of kinds) {
+  for (const kind of variants) {
     suite.it(`${kind.name}: new numbers keep the usage, clamped to the new limit`, async ({ store }) => {
       let used = 0;
       await fc.assert(

@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
 import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { kinds, mostIn, policies } from "./algorithms.js";
+import { mostIn, policies, variants } from "./algorithms.js";
 import { verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
@@ -19,7 +19,7 @@ export function settlingCases(suite: Suite): void {
     );
   });
 
-  for (const kind of kinds) {
+  for (const kind of variants) {
     suite.it(`${kind.name}: changes the shared count by the same units, whichever plan charged since`, async (world) => {
       const some = fc.oneof(plans, fc.tuple(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20 })));
       const share = fc.double({ min: 0, max: 1, noNaN: true });
@@ -157,7 +157,7 @@ type Act = { readonly byMs: number; readonly plan: number } & (
 );
 
 const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
-  .tuple(fc.constantFrom(...kinds), fc.array(plans, { minLength: 3, maxLength: 3 }))
+  .tuple(fc.constantFrom(...variants), fc.array(plans, { minLength: 3, maxLength: 3 }))
   .chain(([kind, numbers]) => {
     const limits = numbers.map((plan) => createLimit("plans", planOf(kind, plan)));
     const byMs = fc.oneof(

@@ -120,13 +120,13 @@ export function severalCases(suite: Suite): void {
 
   suite.it("counts a shadow limit but never rejects because of it", async (world) => {
     const policy = fixedWindow({ limit: 2, window: "1m" });
-    const [enforced, watched] = [createLimit("enforced", policy), createLimit("watched", policy)];
-    const ask = async (enforcedCost: number, watchedCost: number) => {
+    const [enforced, inShadow] = [createLimit("enforced", policy), createLimit("shadow", policy)];
+    const ask = async (enforcedCost: number, shadowCost: number) => {
       const decisions = await world.store.consumeAll([
-        { limit: watched, key: "key", cost: watchedCost, shadow: true },
+        { limit: inShadow, key: "key", cost: shadowCost, shadow: true },
         { limit: enforced, key: "key", cost: enforcedCost },
       ]);
-      const left = [(await world.store.peek(watched, "key")).remaining, (await world.store.peek(enforced, "key")).remaining];
+      const left = [(await world.store.peek(inShadow, "key")).remaining, (await world.store.peek(enforced, "key")).remaining];
       return [decisions.map((decision) => decision.allowed), left];
     };
     assert.deepEqual(await ask(1, 1), [

@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { kinds, largestOf, mostIn } from "../../../conformance/src/store/algorithms.js";
+import { largestOf, mostIn, variants } from "../../../conformance/src/store/algorithms.js";
 import { checkNumbers } from "../../../conformance/src/store/large.js";
 import { planOf, plans } from "../../../conformance/src/store/plans.js";
 import { startMs, type World } from "../../../conformance/src/store/world.js";
@@ -13,7 +13,7 @@ interface Planned {
   readonly plan: (quota: number, pace: number) => Policy;
 }
 
-const usual: readonly Planned[] = kinds.map((kind) => ({ name: kind.name, plan: (...plan) => planOf(kind, plan) }));
+const usual: readonly Planned[] = variants.map((kind) => ({ name: kind.name, plan: (...plan) => planOf(kind, plan) }));
 
 /** Kinds that the other plan tests leave out: logs that record rejections, and variants of the same algorithm. */
 const others: readonly Planned[] = [
@@ -240,7 +240,7 @@ class Turns {
 it("numbers stay whole and waits correct however often plans change", async (world) => {
   const step = fc.record({ byMs: fc.oneof(fc.nat(300), fc.nat(3000)), plan: fc.nat(2), cost: fc.integer({ min: 1, max: 12 }) });
   const script = fc.record({
-    kind: fc.constantFrom(...kinds),
+    kind: fc.constantFrom(...variants),
     plans: fc.array(plans, { minLength: 3, maxLength: 3 }),
     steps: fc.array(step, { minLength: 1, maxLength: 10 }),
   });

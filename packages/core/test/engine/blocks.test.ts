@@ -44,11 +44,11 @@ describe("a block", () => {
     const rules = [
       { name: "one", policy },
       { name: "two", policy },
-      { name: "watched", policy, mode: "shadow" },
+      { name: "shadow", policy, mode: "shadow" },
     ] as const;
     const app = await web.start({ rules });
     const limiter = (name: string): Limiter => app.limits[0]?.limiters.get(name) as Limiter;
-    await limiter("watched").block(self, "1h");
+    await limiter("shadow").block(self, "1h");
     const passed = await app.get();
     assert.equal(passed.status, 200);
     assert.deepEqual(Object.keys(items(passed, "ratelimit")), ["one", "two"]);
@@ -57,7 +57,7 @@ describe("a block", () => {
     assert.deepEqual([status, body["violated-policies"], headers["retry-after"]], [429, ["two"], "3600"]);
     assert.equal((await limiter("one").peek(self)).remaining, 4);
     assert.equal((await limiter("two").peek(self)).retryAfterMs, 3_600_000);
-    assert.equal((await limiter("watched").peek(self)).allowed, false);
+    assert.equal((await limiter("shadow").peek(self)).allowed, false);
   });
 
   it("holds for every plan, and counts towards no ban", async (web) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KeyInfo } from "../../src/adapter.js";
 import { type FloodgateEvent, fixedWindow, type Rule } from "../../src/index.js";
-import { describe, it, type LimitSetup, type RequestView } from "./app.js";
+import { describe, it, type LimitSetup, later, type RequestView } from "./app.js";
 
 const policy = fixedWindow({ limit: 100, window: "1m" });
 
@@ -24,7 +24,7 @@ describe("the functions of an app", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyRule, { minLength: 1, maxLength: 6 }), fc.func(fc.boolean()), async (parts, isAsync) => {
         const calls = new Map<Name, number>();
-        const counted = <Answer>(name: Name, answer: Answer): Answer | Promise<Answer> => {
+        const counted = <Value>(name: Name, answer: Value): Value | Promise<Value> => {
           calls.set(name, (calls.get(name) ?? 0) + 1);
           return isAsync(name) ? Promise.resolve(answer) : answer;
         };
@@ -70,10 +70,10 @@ describe("the functions of an app", () => {
       calls++;
       throw new Error("mine");
     };
-    const watched = { policy, key: "user", mode: "shadow" } as const;
+    const shadow = { policy, key: "user", mode: "shadow" } as const;
     const rules = [
-      { ...watched, name: "a" },
-      { ...watched, name: "b" },
+      { ...shadow, name: "a" },
+      { ...shadow, name: "b" },
       { name: "c", policy, key: "user" },
     ];
     const { onEvent } = web.listen("warning");
@@ -118,5 +118,34 @@ describe("the functions of an app", () => {
     assert.equal((await app.get()).status, 200);
     await both;
     assert.deepEqual([calls, settled], [1, [7, 7]]);
+  });
+});
+
+describe("asynchronous functions", () => {
+  const ten = fixedWindow({ limit: 10, window: "1m" });
+
+  it("work for all options at once, with an asynchronous store", async (web) => {
+    const app = await web.start({
+      name: "all",
+      store: later(web.store),
+      skip: async (request) => request.path.startsWith("/health"),
+      key: async (request, { ip }) => [ip, request.header("x-user") ?? "nobody"],
+      clientIp: async () => "192.0.2.1",
+      policy: async () => ten,
+      cost: async () => 5,
+      onLimited: async () => ({ body: "later" }),
+    });
+    assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+    assert.equal((await app.get()).body, "later");
+    assert.equal((await app.get("/", { "x-user": "ann" })).status, 200);
+    assert.equal((await app.limits[0]?.limiter.reset(["192.0.2.1", "nobody"])) ?? undefined, undefined);
+    assert.equal((await app.get()).status, 200);
+    assert.deepEqual(app.errors, []);
+  });
+
+  it("do not let concurrent requests exceed the limit", async (web) => {
+    const app = await web.start({ policy: ten, store: later(web.store), key: async () => "everyone" });
+    const responses = await Promise.all(Array.from({ length: 25 }, () => app.get()));
+    assert.equal(responses.filter(({ status }) => status === 200).length, 10);
   });
 });

@@ -6,7 +6,7 @@ import { describe, gate, it, later } from "./app.js";
 /** `observe` and `inventory`: what a process tells and shows of all its limits. */
 const rules = [
   { name: "requests", policy: fixedWindow({ limit: 4, window: "1m" }) },
-  { name: "watched", mode: "shadow" as const, policy: tokenBucket({ capacity: 2, refill: 1, every: "1m" }), cost: 2 },
+  { name: "shadow", mode: "shadow" as const, policy: tokenBucket({ capacity: 2, refill: 1, every: "1m" }), cost: 2 },
   { name: "users", key: "header:x-user" as const, onMissingKey: "skip" as const, policy: fixedWindow({ limit: 9, window: "1m" }) },
   { name: "others", exempt: { ips: ["127.0.0.1", "::1"] }, policy: fixedWindow({ limit: 9, window: "1m" }) },
 ];
@@ -31,15 +31,15 @@ describe("observe", () => {
       const { heard, stop } = observer();
       const ofOthers = ["exempt others false", "missing-key users false"];
       await app.statuses(1);
-      assert.deepEqual(summary(heard).sort(), ["allowed requests 1", "shadow-limited watched 0", ...ofOthers].sort());
+      assert.deepEqual(summary(heard).sort(), ["allowed requests 1", "shadow-limited shadow 0", ...ofOthers].sort());
       heard.length = 0;
       await app.statuses(1, "/", { "x-user": "ann" });
-      const byAnn = ["allowed requests 1", "allowed users 1", "exempt others false", "shadow-limited watched 0"];
+      const byAnn = ["allowed requests 1", "allowed users 1", "exempt others false", "shadow-limited shadow 0"];
       assert.deepEqual(summary(heard).sort(), byAnn);
       await app.statuses(1);
       heard.length = 0;
       assert.deepEqual(await app.statuses(1), [429]);
-      assert.deepEqual(summary(heard).sort(), ["limited requests 0", "shadow-limited watched 0", ...ofOthers].sort());
+      assert.deepEqual(summary(heard).sort(), ["limited requests 0", "shadow-limited shadow 0", ...ofOthers].sort());
       stop();
       heard.length = 0;
       await app.statuses(1);
@@ -109,7 +109,7 @@ describe("inventory", () => {
       mine().map(({ name, shadow, rule }) => [name, shadow, rule?.match, rule?.key, rule?.ban]),
       [
         ["requests", false, "all requests", "ip", undefined],
-        ["watched", true, "all requests", "ip", undefined],
+        ["shadow", true, "all requests", "ip", undefined],
         ["users", false, "all requests", "header:x-user", undefined],
         ["others", false, "all requests", "ip", undefined],
         ["all", false, "POST /a or /b with x-beta", "ip, header:x-user", "1h after 5 rejections within 1m"],

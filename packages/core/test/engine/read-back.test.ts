@@ -113,7 +113,7 @@ const readers: Record<HeaderFormat, (response: Response, decisions: readonly Dec
 };
 
 /** Wraps a store and records its last answer. */
-function watched(store: Store<"sync">): { store: Store<"sync">; last: () => readonly Decision[] } {
+function recording(store: Store<"sync">): { store: Store<"sync">; last: () => readonly Decision[] } {
   let last: readonly Decision[] = [];
   const watching: Store<"sync"> = {
     mode: "sync",
@@ -143,7 +143,7 @@ describe("headers for third-party parsers", () => {
     it(`headers: "${format}" parse back to the decisions`, async (web) => {
       await fc.assert(
         fc.asyncProperty(anyRules, anyPauses, async (rules, pauses) => {
-          const { store, last } = watched(memory(() => web.nowMs));
+          const { store, last } = recording(memory(() => web.nowMs));
           const app = await web.start({ rules, headers: format, store });
           for (const pause of pauses) {
             web.nowMs += pause;

@@ -181,7 +181,7 @@ async function everything(
     note(event);
     if ("key" in event && event.key !== undefined) texts.push(event.key);
   };
-  const store = watched(web.store, note);
+  const store = recording(web.store, note);
   const said = listenToConsole(note);
   try {
     const usual = { ...limit, store, onEvent };
@@ -204,7 +204,7 @@ async function everything(
 }
 
 /** Wraps a store and records its calls. */
-function watched(store: Store<"sync">, note: (asked: unknown) => void): Store<"sync"> {
+function recording(store: Store<"sync">, note: (asked: unknown) => void): Store<"sync"> {
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);

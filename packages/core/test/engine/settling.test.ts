@@ -86,7 +86,7 @@ describe("settle", () => {
     let asked = 0;
     const { onEvent, heard } = web.listen("settled");
     const rules = [
-      { name: "watched", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle: () => ++asked, mode: "shadow" as const },
+      { name: "shadow", policy: fixedWindow({ limit: 1, window: "1m" }), cost: () => 2, settle: () => ++asked, mode: "shadow" as const },
       { name: "enforced", policy, settle: () => 5 },
     ];
     const app = await web.start({ rules, onEvent });

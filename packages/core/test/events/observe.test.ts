@@ -100,14 +100,14 @@ describe("observe", () => {
     const own: FloodgateEvent[] = [];
     const rules = [
       { name: "enforced", key: "everyone", policy },
-      { name: "watched", key: "everyone", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const },
+      { name: "shadow", key: "everyone", policy: fixedWindow({ limit: 1, window: "1m" }), mode: "shadow" as const },
     ];
     const options = { rules, keys: { everyone: () => "all" }, onEvent: ignoresAllowed((event) => void own.push(event)) };
     const limit = new RateLimit("test", options, [], reader, () => simpleStore());
     limit.decide({});
     expect(own).toEqual([]);
     limit.decide({});
-    // The request passes, but a watched limit does not allow it: all events of the request are told.
+    // The request passes, but a shadow limit does not allow it: all events of the request are told.
     expect(types(own)).toEqual(["allowed", "shadow-limited"]);
     const events = observed();
     limit.decide({});

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { kinds } from "../../../conformance/src/store/algorithms.js";
+import { variants } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { createLimit } from "../../src/decide/limit.js";
 import { guardStore } from "../../src/failure/store-guard.js";
@@ -8,7 +8,7 @@ import { fallback, inner, pausedMs, store, useFallback } from "./fallback-world.
 useFallback();
 
 /** Plans of one rule share one count. */
-describe.each(kinds)("when the store is back, a fallback of plans under $name", ({ of }) => {
+describe.each(variants)("when the store is back, a fallback of plans under $name", ({ of }) => {
   const [small, large] = [createLimit("api", of(10, 1, "1h")), createLimit("api", of(100, 1, "1h"))];
   const guarded = () => guardStore("test", store, { onStoreError: { store: fallback, share: 1 } });
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { kinds } from "../../../conformance/src/store/algorithms.js";
+import { variants } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { consumeAll, createLimiter } from "../../src/index.js";
 
 test("the combined decision is the most restrictive one: the longest wait among rejections, else the smallest remaining share", () => {
   const part = fc.record({
-    kind: fc.constantFrom(...kinds),
+    kind: fc.constantFrom(...variants),
     quota: fc.integer({ min: 1, max: 9 }),
     used: fc.nat(9),
     cost: fc.integer({ min: 1, max: 4 }),

@@ -12,7 +12,7 @@ export interface AppEvent {
   readonly message?: string;
 }
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
 }
@@ -67,7 +67,7 @@ export class App {
   }
 
   /** Sends a request, on one of at most fifty keep-alive connections. */
-  async send({ method = "GET", path = "/", user, plan, ip = "192.0.2.1" }: Asked): Promise<Answer> {
+  async send({ method = "GET", path = "/", user, plan, ip = "192.0.2.1" }: Asked): Promise<ClientResponse> {
     const headers: Record<string, string> = { "x-forwarded-for": ip };
     if (user !== undefined) headers["x-user"] = user;
     if (plan !== undefined) headers["x-plan"] = plan;
