@@ -1,19 +1,10 @@
 import type { Node } from "@babel/types";
 import { headersOf } from "./headers.js";
-import {
-  functionOf,
-  inlineOptions,
-  isMemberOf,
-  rewriteKeyFunction,
-  rewriteLimit,
-  rewriteRefunds,
-  rewriteSkip,
-  takeAnswer,
-} from "./middleware.js";
+import { inlineOptions, isMemberOf, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
 import { argument, bare, type CallNode, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
 import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
-import { type Call, end } from "./source.js";
+import { type Call, end, type Source } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["express-rate-limit", "rate-limit-redis"],
@@ -71,7 +62,7 @@ function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
   const { message, statusCode, handler, status, text } = takeAnswer(source, options);
   if (handler !== undefined) {
-    const value = functionOf(source, valueIn(handler));
+    const value = source.functionOf(valueIn(handler));
     options.rename(handler, "onLimited");
     const canInline = text !== undefined && typeof status === "number";
     const isInline = value !== undefined && isFunctionProperty(handler);
@@ -99,7 +90,7 @@ function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   } else source.handle(message, "Write `onLimited: async (req, res) => res.send(...)`.");
 }
 
-function usesNoNext(value: NonNullable<ReturnType<typeof functionOf>>): boolean {
+function usesNoNext(value: NonNullable<ReturnType<Source["functionOf"]>>): boolean {
   const next = parameterName(value, 2);
   return next === undefined || references(value.body, next).length === 0;
 }
@@ -160,7 +151,7 @@ function redisOf({ source }: Rewriting, given: Node | undefined): { client: stri
   let prefix: string | undefined;
   for (const property of object.properties) {
     if (property.type === "SpreadElement" || property.key.type !== "Identifier") return undefined;
-    const value = functionOf(source, valueIn(property)) ?? valueIn(property);
+    const value = source.functionOf(valueIn(property)) ?? valueIn(property);
     if (property.key.name === "prefix") {
       const text = constantOf(value);
       if (typeof text !== "string") return undefined;
@@ -201,23 +192,24 @@ function rewriteName(rewriting: Rewriting, call: Call, options: Options, store: 
 function rewriteMembers({ source }: Rewriting, { parent }: Call): void {
   if (parent?.type !== "VariableDeclarator" || parent.id.type !== "Identifier") return;
   const { name } = parent.id;
-  walk(source.program, (node) => {
-    if (node.type !== "MemberExpression" || node.object.type !== "Identifier" || node.object.name !== name) return;
-    const method = propertyName(node);
-    if (method === "resetKey") source.replace(node.property, "limiter.reset");
+  for (const use of source.uses(name)) {
+    const member = source.parentOf(use);
+    if (member?.type !== "MemberExpression" || member.object !== use) continue;
+    const method = propertyName(member);
+    if (method === "resetKey") source.replace(member.property, "limiter.reset");
     else if (method === "getKey") {
-      source.handle(node, `Write ${name}.limiter.peek(key): a decision with \`used\`, \`remaining\` and \`resetAfterMs\`.`);
+      source.handle(member, `Write ${name}.limiter.peek(key): a decision with \`used\`, \`remaining\` and \`resetAfterMs\`.`);
     }
-  });
+  }
 }
 
 /** What handlers read of the request: `req.rateLimit.resetTime`. */
 function rewriteReaders({ source, rewritten }: Rewriting): void {
-  const names = rewritten.map(({ node }) => decisionOf(node));
+  const names = new Set(rewritten.map(({ node }) => decisionOf(node)));
   walk(source.program, (node, parent) => {
     if (node.type !== "MemberExpression" && node.type !== "OptionalMemberExpression") return;
     const object = bare(node.object);
-    if (!names.includes(propertyName(node)) || object.type !== "Identifier" || !/^_?(req|request)$/.test(object.name)) return;
+    if (!names.has(propertyName(node)) || object.type !== "Identifier" || !/^_?(req|request)$/.test(object.name)) return;
     const around = parent && bare(parent) === node ? [...source.around(parent)][0] : parent;
     const reader = around?.type === "MemberExpression" || around?.type === "OptionalMemberExpression" ? around : undefined;
     const member = reader && propertyName(reader);

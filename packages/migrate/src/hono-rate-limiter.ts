@@ -1,5 +1,5 @@
 import { headersOf } from "./headers.js";
-import { functionOf, inlineOptions, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
+import { inlineOptions, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
 import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
 import type { Options } from "./options.js";
 import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
@@ -47,7 +47,7 @@ function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
   const { message, statusCode, handler, status, text } = takeAnswer(source, options);
   if (handler !== undefined) {
-    const value = functionOf(source, valueIn(handler));
+    const value = source.functionOf(valueIn(handler));
     options.rename(handler, "onLimited");
     const isInline = value !== undefined && isFunction(valueIn(handler)) && text !== undefined && typeof status === "number";
     const next = value && parameterName(value, 1);

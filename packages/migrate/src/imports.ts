@@ -1,7 +1,7 @@
 import type { Node } from "@babel/types";
 import { entryOf } from "./nodes.js";
 import type { MiddlewareRules, Rewriting } from "./rewriting.js";
-import { type Binding, end, type Import, start } from "./source.js";
+import { type Binding, end, type Import, isInside, start } from "./source.js";
 
 /** Rewrites the imports of a file, once its calls are rewritten. What is still needed of the library stays imported. */
 export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): void {
@@ -39,7 +39,7 @@ export function rewriteImports(rewriting: Rewriting, rules: MiddlewareRules): vo
 /** Whether something that is imported is still used. Then it is left to do by hand. */
 function isKept(rewriting: Rewriting, rules: MiddlewareRules, statement: Import, { local, exported }: Binding, ours: Set<string>): boolean {
   const { source, calls, rewritten } = rewriting;
-  const uses = source.uses(local).filter((use) => !(start(statement.node) <= start(use) && end(use) <= end(statement.node)));
+  const uses = source.uses(local).filter((use) => !isInside(use, statement.node));
   const renamed = entryOf(rules.types ?? {}, exported);
   if (renamed !== undefined && calls.length === rewritten.length) {
     for (const use of uses) source.replace(use, renamed);
@@ -48,7 +48,8 @@ function isKept(rewriting: Rewriting, rules: MiddlewareRules, statement: Import,
   }
   const left = uses.filter((use) => !rewriting.isDone(use));
   // What uses it in a call that stays is reported with the call.
-  const isInCall = (use: Node) => calls.some(({ node }) => start(node) <= start(use) && end(use) <= end(node));
+  const all = new Set<Node>(calls.map(({ node }) => node));
+  const isInCall = (use: Node) => [...source.around(use)].some((outer) => all.has(outer));
   for (const use of left) if (!isInCall(use)) source.handle(use, `\`${local}\` of ${statement.module} is still used here.`);
   return left.length > 0;
 }

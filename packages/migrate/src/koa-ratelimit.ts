@@ -1,4 +1,4 @@
-import { functionOf, isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
+import { isMemberOf, messageCode, rewriteKeyFunction, rewriteLimit, rewriteSkip } from "./middleware.js";
 import { argument, constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import type { Options, Property } from "./options.js";
 import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
@@ -69,7 +69,7 @@ function rewriteId(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
   const id = options.take("id");
   rewriteKeyFunction(rewriting, options, id, "ctx", (node, ctx) => propertyName(node) === "ip" && isMemberOf(node, ctx));
-  const value = id && functionOf(source, valueIn(id));
+  const value = id && source.functionOf(valueIn(id));
   if (id === undefined || value === undefined) return;
   walk(value.body, (node) => {
     if (node.type !== "BooleanLiteral" || node.value) return;

@@ -9,11 +9,12 @@ import {
   propertyName,
   references,
   returnsBoolean,
+  some,
   walk,
 } from "./nodes.js";
 import type { Options, Property } from "./options.js";
 import { isFunctionProperty, type Rewriting, valueIn } from "./rewriting.js";
-import { end, type Source, start } from "./source.js";
+import { end, isInside, type Source, start } from "./source.js";
 import { durationCode } from "./write.js";
 
 // Options that express-rate-limit and hono-rate-limiter have in common, and koa-ratelimit in part.
@@ -54,7 +55,7 @@ export function rewriteLimit(
   const { source } = rewriting;
   if (limit === undefined) options.add(`limit: ${defaults.limit}`);
   else checkLimit(source, limit);
-  const value = limit && functionOf(source, valueIn(limit));
+  const value = limit && source.functionOf(valueIn(limit));
   if (limit === undefined || value === undefined) {
     if (limit !== undefined) options.rename(limit, "limit");
     rewriteWindow(source, options, window, defaults.windowMs);
@@ -104,27 +105,7 @@ function withoutParentheses(source: Source, node: Node): void {
 }
 
 function hasAwait(node: Node): boolean {
-  let isFound = false;
-  walk(node, ({ type }) => {
-    if (type === "AwaitExpression") isFound = true;
-  });
-  return isFound;
-}
-
-/** The function that an expression is, if the file shows it. */
-export function functionOf(source: Source, node: Node): FunctionNode | undefined {
-  if (isFunction(node)) return node;
-  if (node.type !== "Identifier") return undefined;
-  const constant = source.constant(node.name);
-  if (constant !== undefined) {
-    const value = bare(constant.value);
-    return isFunction(value) ? value : undefined;
-  }
-  let found: FunctionNode | undefined;
-  walk(source.program, (inner) => {
-    if (inner.type === "FunctionDeclaration" && inner.id?.name === node.name) found = inner;
-  });
-  return found;
+  return some(node, ({ type }) => type === "AwaitExpression");
 }
 
 /** Removes the parameters from an index on. @returns false if the function uses one of them; then they stay. */
@@ -147,7 +128,7 @@ export function rewriteSkip(source: Source, options: Options, property: Property
   if (property === undefined) return;
   options.rename(property, "skip");
   const value = valueIn(property);
-  const known = functionOf(source, value);
+  const known = source.functionOf(value);
   if (readsMore(source, value, known)) source.handle(property, "`skip` gets the request, and not the response. Rewrite what uses it.");
   else if (known !== undefined && returnsBoolean(known)) return;
   else if (value.type === "ObjectMethod") source.handle(property, "`skip` must answer true or false.");
@@ -176,11 +157,7 @@ function calleeCode(source: Source, value: Node): string {
 }
 
 function hasCall(node: Node): boolean {
-  let isFound = false;
-  walk(node, ({ type }) => {
-    if (type === "CallExpression" || type === "OptionalCallExpression") isFound = true;
-  });
-  return isFound;
+  return some(node, ({ type }) => type === "CallExpression" || type === "OptionalCallExpression");
 }
 
 /** Code for `body`, or for a call that sends it. Undefined if it is a function. */
@@ -290,7 +267,7 @@ export function rewriteKeyFunction(
   const { source } = rewriting;
   if (given === undefined) return;
   const value = valueIn(given);
-  if (readsMore(source, value, functionOf(source, value))) {
+  if (readsMore(source, value, source.functionOf(value))) {
     source.handle(given, "`key` gets the request and { ip, route }, and not the response. Rewrite what uses it.");
     return;
   }
@@ -327,7 +304,7 @@ export function rewriteKeyFunction(
 function addressesIn(body: Node, isAddress: (node: Node) => boolean): Node[] {
   const found: Node[] = [];
   walk(body, (node) => {
-    if (found.some((outer) => start(outer) <= start(node) && end(node) <= end(outer))) return;
+    if (found.some((outer) => isInside(node, outer))) return;
     const hasDefault = node.type === "LogicalExpression" && constantOf(node.right) !== undefined;
     const inner = hasDefault ? node.left : node.type === "TSNonNullExpression" ? node.expression : node;
     if (isAddress(bare(inner))) found.push(node);

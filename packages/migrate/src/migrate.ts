@@ -53,7 +53,7 @@ export function migrate(library: Library, file: string, code: string): Migration
   return {
     code: source.edits.toString(),
     calls: rewriting.calls.map((call) => {
-      const after = rewriting.rewritten.includes(call) ? source.edits.slice(start(call.node), end(call.node)) : undefined;
+      const after = !left.has(start(call.node)) ? source.edits.slice(start(call.node), end(call.node)) : undefined;
       return callOf(source, call.node, after);
     }),
     ...remarksOf(source),

@@ -5,6 +5,11 @@ export function entryOf<T>(record: Readonly<Record<string, T>>, name: string): T
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
+/** Whether a node, or one in it, is so. */
+export function some(node: Node, is: (node: Node) => boolean): boolean {
+  return is(node) || children(node).some((child) => some(child, is));
+}
+
 /** Visits a node and all nodes in it, parents first. */
 export function walk(node: Node, visit: (node: Node, parent: Node | undefined) => void, parent?: Node): void {
   visit(node, parent);
@@ -87,7 +92,8 @@ export function references(node: Node, name: string): Node[] {
   return found;
 }
 
-function isLabel(node: Node, parent: Node | undefined): boolean {
+/** Whether an identifier is the key of an object or the name of a property. */
+export function isLabel(node: Node, parent: Node | undefined): boolean {
   if (parent === undefined) return false;
   if (parent.type === "MemberExpression" || parent.type === "OptionalMemberExpression") return parent.property === node && !parent.computed;
   if (parent.type === "ObjectProperty") return parent.key === node && !parent.computed && !parent.shorthand;

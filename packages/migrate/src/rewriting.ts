@@ -1,7 +1,7 @@
 import type { Node } from "@babel/types";
 import { bare, entryOf, isFunction, names, walk } from "./nodes.js";
 import { nameOf, Options, type Property } from "./options.js";
-import { type Call, end, type Import, type Source, start } from "./source.js";
+import { type Call, type Import, type Source, start } from "./source.js";
 import { nameFrom } from "./write.js";
 
 /** How calls of one middleware become calls of Floodgate's. */
@@ -27,9 +27,10 @@ export class Rewriting {
   readonly calls: readonly Call[];
   /** Names to import, by package. */
   readonly needed: Map<string, Set<string>> = new Map();
-  /** Where identifiers stand that are rewritten, so that their import can go. */
-  readonly #done = new Set<number>();
-  readonly #names = new Set<string>();
+  /** Identifiers that are rewritten, so that their import can go. */
+  readonly #done = new Set<Node>();
+  /** The names so far, and how many limits wanted each. */
+  readonly #names = new Map<string, number>();
   readonly #rules: MiddlewareRules;
   /** The calls that do not stay as they are. */
   readonly rewritten: readonly Call[];
@@ -55,9 +56,11 @@ export class Rewriting {
       if (outer.params.some((parameter) => names(parameter).some((word) => /^_?next$/.test(word)))) isPerRequest = true;
     }
     if (isInFunction && name !== undefined) {
-      walk(source.program, (other) => {
-        if (other.type === "CallExpression" && other.callee.type === "Identifier" && other.callee.name === name) isPerRequest = true;
-      });
+      const isCallee = (use: Node): boolean => {
+        const call = source.parentOf(use);
+        return call?.type === "CallExpression" && call.callee === use;
+      };
+      if (source.uses(name).some(isCallee)) isPerRequest = true;
     }
     if (isPerRequest)
       source.handle(
@@ -80,17 +83,13 @@ export class Rewriting {
 
   /** Notes that a part of the file no longer needs the imports that it uses. */
   done(node: Node): void {
-    for (const { bindings } of this.imports) {
-      for (const { local } of bindings) {
-        for (const use of this.source.uses(local)) {
-          if (start(node) <= start(use) && end(use) <= end(node)) this.#done.add(start(use));
-        }
-      }
-    }
+    walk(node, (inner) => {
+      if (inner.type === "Identifier") this.#done.add(inner);
+    });
   }
 
   isDone(use: Node): boolean {
-    return this.#done.has(start(use));
+    return this.#done.has(use);
   }
 
   /** The options of a call; undefined if they are not written in the file, which is left to do by hand. */
@@ -130,8 +129,9 @@ export class Rewriting {
     else if (parent?.type === "CallExpression" && parent.arguments[0]?.type === "StringLiteral") text = parent.arguments[0].value;
     const wanted = given ?? (text === undefined ? undefined : nameFrom(text)) ?? "default";
     let name = wanted;
-    for (let i = 2; this.#names.has(name); i++) name = `${wanted}-${i}`;
-    this.#names.add(name);
+    let times = this.#names.get(wanted) ?? 1;
+    while (this.#names.has(name)) name = `${wanted}-${++times}`;
+    this.#names.set(wanted, times).set(name, 1);
     return name;
   }
 }

@@ -1,7 +1,7 @@
 import { parse } from "@babel/parser";
 import type { File, Node, Statement } from "@babel/types";
 import MagicString from "magic-string";
-import { bare, type CallNode, names, propertyName, references, walk } from "./nodes.js";
+import { bare, type CallNode, type FunctionNode, isFunction, isLabel, names, propertyName, walk } from "./nodes.js";
 
 /** Something that a person has to do or to know. */
 export interface Remark {
@@ -40,22 +40,38 @@ export interface Import {
   readonly module: string;
 }
 
-/** A file that is being rewritten. */
+/** A file that is being rewritten. All of it is visited once, because it may have many calls. */
 export class Source {
   readonly edits: MagicString;
   readonly byHand: Remark[] = [];
   readonly notes: Remark[] = [];
   readonly code: string;
-  readonly #file: File;
-  readonly #uses = new Map<string, readonly Node[]>();
+  readonly program: Node;
   readonly #parents = new Map<Node, Node | undefined>();
+  readonly #uses = new Map<string, Node[]>();
+  readonly #constants = new Map<string, Node>();
+  readonly #functions = new Map<string, FunctionNode>();
+  /** What declares a name. */
+  readonly #declarations = new Map<string, Node[]>();
 
   /** @throws SyntaxError if the file cannot be parsed. */
   constructor(name: string, code: string) {
     this.code = code;
-    this.#file = parsed(name, code);
+    this.program = parsed(name, code).program;
     this.edits = new MagicString(code);
-    walk(this.program, (node, parent) => this.#parents.set(node, parent));
+    walk(this.program, (node, parent) => this.#index(node, parent));
+  }
+
+  #index(node: Node, parent: Node | undefined): void {
+    this.#parents.set(node, parent);
+    if (node.type === "Identifier" && !isLabel(node, parent)) addTo(this.#uses, node.name, node);
+    if (node.type === "FunctionDeclaration" && node.id) this.#functions.set(node.id.name, node);
+    if (node.type === "VariableDeclaration" && node.kind === "const" && parent?.type !== "ExportNamedDeclaration") {
+      for (const { id, init } of node.declarations) {
+        if (id.type === "Identifier" && !id.typeAnnotation && init) this.#constants.set(id.name, init);
+      }
+    }
+    for (const name of patternsOf(node).flatMap(names)) addTo(this.#declarations, name, node);
   }
 
   /** The nodes around a node, from the inside out. */
@@ -63,8 +79,8 @@ export class Source {
     for (let outer = this.#parents.get(node); outer !== undefined; outer = this.#parents.get(outer)) yield outer;
   }
 
-  get program(): Node {
-    return this.#file.program;
+  parentOf(node: Node): Node | undefined {
+    return this.#parents.get(node);
   }
 
   handle(node: Node, message: string): void {
@@ -152,42 +168,52 @@ export class Source {
 
   /** Where a name is used, and where it is imported. */
   uses(name: string): readonly Node[] {
-    const uses = this.#uses.get(name) ?? references(this.program, name);
-    this.#uses.set(name, uses);
-    return uses;
+    return this.#uses.get(name) ?? [];
   }
 
   /** The initial value of a constant that only this file reads, without a type of its own. */
   constant(name: string): { readonly value: Node; readonly uses: number } | undefined {
-    let value: Node | undefined;
-    walk(this.program, (node, parent) => {
-      if (node.type !== "VariableDeclaration" || node.kind !== "const" || parent?.type === "ExportNamedDeclaration") return;
-      for (const { id, init } of node.declarations) {
-        if (id.type === "Identifier" && id.name === name && !id.typeAnnotation && init) value = init;
-      }
-    });
+    const value = this.#constants.get(name);
     return value && { value, uses: this.uses(name).length - 1 };
+  }
+
+  /** The function that an expression is, if the file shows it. */
+  functionOf(node: Node): FunctionNode | undefined {
+    if (isFunction(node)) return node;
+    if (node.type !== "Identifier") return undefined;
+    const constant = this.#constants.get(node.name);
+    if (constant === undefined) return this.#functions.get(node.name);
+    const value = bare(constant);
+    return isFunction(value) ? value : undefined;
   }
 
   /** Whether the file declares a name, besides by these statements. */
   declares(name: string, imports: readonly Import[]): boolean {
-    let isDeclared = false;
-    walk(this.program, (node) => {
-      if (imports.some(({ node: own }) => start(own) <= start(node) && end(node) <= end(own))) return;
-      const declared =
-        node.type === "VariableDeclarator"
-          ? [node.id]
-          : "params" in node && Array.isArray(node.params)
-            ? [...(node.params as Node[]), ...("id" in node && node.id ? [node.id as Node] : [])]
-            : node.type === "ClassDeclaration" && node.id
-              ? [node.id]
-              : node.type === "ImportSpecifier" || node.type === "ImportDefaultSpecifier" || node.type === "ImportNamespaceSpecifier"
-                ? [node.local]
-                : [];
-      if (declared.some((pattern) => names(pattern).includes(name))) isDeclared = true;
-    });
-    return isDeclared;
+    const others = (this.#declarations.get(name) ?? []).filter((node) => !imports.some(({ node: own }) => isInside(node, own)));
+    return others.length > 0;
   }
+}
+
+function addTo(map: Map<string, Node[]>, name: string, node: Node): void {
+  const known = map.get(name);
+  if (known === undefined) map.set(name, [node]);
+  else known.push(node);
+}
+
+/** The names that a node declares, as patterns. */
+function patternsOf(node: Node): Node[] {
+  if (node.type === "VariableDeclarator") return [node.id];
+  if ("params" in node && Array.isArray(node.params)) {
+    return [...(node.params as Node[]), ...("id" in node && node.id ? [node.id as Node] : [])];
+  }
+  if (node.type === "ClassDeclaration") return node.id ? [node.id] : [];
+  const isImport = node.type === "ImportSpecifier" || node.type === "ImportDefaultSpecifier" || node.type === "ImportNamespaceSpecifier";
+  return isImport ? [node.local] : [];
+}
+
+/** Whether a node is another one, or a part of it. */
+export function isInside(node: Node, outer: Node): boolean {
+  return start(outer) <= start(node) && end(node) <= end(outer);
 }
 
 export function start(node: Node): number {

@@ -193,6 +193,16 @@ export const b = ({ req }) => { const { current } = req.rateLimit; };
   });
 });
 
+it("a file with thousands of calls takes a moment, and not hours", () => {
+  const call = (i: number) =>
+    `export const limiter${i} = rateLimit({ limit: ${i + 1}, skip: isAllowed${i}, keyGenerator: (req) => req.id });\n`;
+  const functions = (i: number) => `function isAllowed${i}(req) { return req.ok; }\n`;
+  const code = Array.from({ length: 3000 }, (_, i) => call(i) + functions(i)).join("");
+  const { calls, byHand } = rewritten(`import { rateLimit } from "express-rate-limit";\n${code}`);
+  expect(calls.filter(({ after }) => after !== undefined)).toHaveLength(3000);
+  expect(byHand).toEqual([]);
+});
+
 describe("migrate koa-ratelimit", () => {
   it.each([
     ["max: 5, duration: 60000", 'limit: 5, window: "1m"'],

@@ -10,7 +10,7 @@ export type { RulesRedis } from "./redis-client.js";
 // Rules as a text
 export { parseRules } from "./parse.js";
 export { describeProblem, type Path, RulesError, type RulesProblem } from "./rules-error.js";
-export { rulesSchema } from "./schema.js";
+export { rulesSchema } from "./check-schema.js";
 
 // Positions in a text, for other files that people write
 export { readYaml, type YamlText } from "./yaml.js";

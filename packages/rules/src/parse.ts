@@ -1,8 +1,8 @@
 import { FloodgateError } from "@floodgate/core";
 import { type AppNames, checkRules, type PlainRule, type RuleSet } from "@floodgate/core/rules";
+import { schemaErrors } from "./check-schema.js";
 import { lintRules } from "./lint.js";
 import { byPosition, type Path, RulesError, type RulesProblem } from "./rules-error.js";
-import { schemaErrors } from "./schema-errors.js";
 import { readYaml } from "./yaml.js";
 
 /** Valid rules, with the positions of their parts. */

@@ -308,10 +308,3 @@ export const rulesFile: z.ZodMiniType = map(
   "rules: [{ name: per-ip, key: ip, limit: 100, window: 1m }]",
   "Rate limit rules of Floodgate.",
 );
-
-/** The JSON Schema (draft 2020-12) of a rules file, for editors and validators. Also published as `schema.json`. */
-export const rulesSchema: Readonly<Record<string, unknown>> = /* @__PURE__ */ z.toJSONSchema(rulesFile, {
-  target: "draft-2020-12",
-  // Stands for `algorithm` in a plan that overrides numbers: it must be absent.
-  unrepresentable: () => ({ not: {} }),
-});

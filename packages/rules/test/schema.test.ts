@@ -4,8 +4,8 @@ import { algorithms, checkRules, type OptionDescription } from "@floodgate/core/
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { schemaErrors } from "../src/check-schema.js";
 import { parseRules, RulesError, rulesSchema } from "../src/index.js";
-import { schemaErrors } from "../src/schema-errors.js";
 import { readYaml } from "../src/yaml.js";
 import { ruleSets } from "./arbitraries.js";
 

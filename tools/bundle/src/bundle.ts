@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { type OutputOptions, type Plugin, rolldown } from "rolldown";
 import type { Package } from "./packages.js";
@@ -11,6 +11,8 @@ import type { Package } from "./packages.js";
  * - `<entry>.d.mts`: its types.
  * - `module/`: ES modules for bundlers, which use them for `import` and `require` alike (the condition `module`). Each source is a file of its
  *   own: a bundler leaves out the files that an app does not need, but would keep what a larger file does when it is loaded.
+ *
+ * A package that is inlined is in both, with its licence beside.
  *
  * Names stay readable in stack traces: nothing is minified. The source maps refer to `src`, which is published too.
  */
@@ -35,13 +37,19 @@ export async function bundlePackage(bundled: Package): Promise<void> {
     const options = {
       dir: join(dist, "module"),
       format: "es",
-      ...named("[name].mjs"),
+      // npm would leave a folder with the name node_modules out of the tarball.
+      entryFileNames: ({ name }) => `${name.replace(/^.*node_modules\//, "inlined/")}.mjs`,
       preserveModules: true,
       preserveModulesRoot: join(bundled.path, "src"),
-    } as const;
+    } satisfies OutputOptions;
     for (const file of await bundle(bundled, bundled.entries, options)) written.add(join("module", file));
   }
   removeOthers(dist, join(bundled.path, "src"), written);
+  for (const name of bundled.inlined) {
+    const folder = join(bundled.path, "node_modules", name);
+    const licence = readdirSync(folder).find((file) => file.startsWith("LICENSE")) as string;
+    copyFileSync(join(folder, licence), join(dist, `LICENSE-${name}`));
+  }
 }
 
 function named(pattern: string): OutputOptions {
@@ -49,13 +57,14 @@ function named(pattern: string): OutputOptions {
 }
 
 /** Returns the names of the files that it wrote. */
-async function bundle({ path }: Package, entries: readonly string[], output: OutputOptions): Promise<string[]> {
+async function bundle({ path, inlined }: Package, entries: readonly string[], output: OutputOptions): Promise<string[]> {
   const source = join(path, "src");
   const build = await rolldown({
     cwd: path,
     input: Object.fromEntries(entries.map((entry) => [entry, join(source, `${entry}.ts`)])),
     // Dependencies stay what they are. Node's own modules and those of the types alone too.
-    external: (id) => !id.startsWith(".") && !id.startsWith(sep) && !id.startsWith(source),
+    external: (id) =>
+      !id.startsWith(".") && !id.startsWith(sep) && !id.startsWith(source) && !inlined.includes(id.split("/", 1)[0] as string),
     platform: "node",
     tsconfig: false,
     plugins: [folders(source)],

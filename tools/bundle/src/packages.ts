@@ -14,6 +14,8 @@ export interface Package {
   readonly entries: readonly string[];
   /** Files of `dist` that are run: a command, or a worker thread. */
   readonly programs: readonly string[];
+  /** Packages that become part of the bundle, because users would install far more than is used. */
+  readonly inlined: readonly string[];
   /** Whether there are ES modules for the bundlers of apps, which take only what an app uses. */
   readonly modules: boolean;
 }
@@ -26,6 +28,8 @@ interface Manifest {
 /** Run by a package itself, so that no `package.json` names them. */
 const workers: Readonly<Record<string, readonly string[]>> = { rules: ["parse-worker"] };
 
+const inlined: Readonly<Record<string, readonly string[]>> = { rules: ["zod"], "store-redis": ["lru-cache"] };
+
 /** What is bundled, as each `package.json` says it. */
 export function publishedPackages(): readonly Package[] {
   return readdirSync(packages).map((folder) => {
@@ -37,6 +41,7 @@ export function publishedPackages(): readonly Package[] {
       path,
       entries: targets.map(({ require }) => nameOf(require?.default)),
       programs: [...Object.values(bin).map(nameOf), ...(workers[folder] ?? [])],
+      inlined: inlined[folder] ?? [],
       modules: targets.some(({ module }) => module !== undefined),
     };
   });

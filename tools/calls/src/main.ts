@@ -11,6 +11,9 @@ Options:
   --list         the functions too, module by module
   --help         this text`;
 
+// The reader may have closed the pipe: `| head`.
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? 0 : 1));
+
 try {
   const { values } = parseArgs({
     options: {

@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
@@ -19,4 +20,15 @@ it("rejects an unknown option and prints its usage", async () => {
     code: 2,
     stderr: expect.stringContaining("Usage:"),
   });
+});
+
+it("ends without an error if its reader has left", async () => {
+  const child = spawn(process.execPath, [main, "--only", "koa, one line"], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.destroy();
+  let errors = "";
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const [code] = await once(child, "close");
+  expect([code, errors]).toEqual([0, ""]);
 });

@@ -1,5 +1,5 @@
 import { checkOptions, toPolicy } from "@floodgate/core/rules";
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import type { Path } from "./rules-error.js";
 import { expectations, rulesFile } from "./schema.js";
 
@@ -93,3 +93,10 @@ function pathText(path: Path): string {
   if (path.length === 0) return "The file";
   return path.map((part, i) => (typeof part === "number" ? `[${part}]` : i === 0 ? part : `.${part}`)).join("");
 }
+
+/** The JSON Schema (draft 2020-12) of a rules file, for editors and validators. Also published as `schema.json`. */
+export const rulesSchema: Readonly<Record<string, unknown>> = /* @__PURE__ */ z.toJSONSchema(rulesFile, {
+  target: "draft-2020-12",
+  // Stands for `algorithm` in a plan that overrides numbers: it must be absent.
+  unrepresentable: () => ({ not: {} }),
+});
