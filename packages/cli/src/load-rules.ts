@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import type { RuleSet } from "@floodgate/core/rules";
 import { parseRules, pullRules, RulesError, type RulesProblem, type RulesRedis } from "@floodgate/rules";
-import { Failure } from "./failure.js";
+import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
 import type { NamesOptions } from "./options.js";
 import { count } from "./output/format.js";
@@ -17,8 +17,7 @@ export async function readText(io: Io, file: string): Promise<{ text: string; na
       throw new Error(found.isDirectory() ? "it is a directory" : "it is not a regular file. Write - for standard input");
     return { text: await readFile(file, "utf8"), name: file };
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    throw new Failure("usage", code === "ENOENT" ? `${file} does not exist.` : `${file} cannot be read: ${message}.`, { cause });
+    throw unreadable(file, cause);
   }
 }
 

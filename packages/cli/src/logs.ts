@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type AppNames, fileSource, type LogSource, type SimulateOptions } from "@floodgate/simulator";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { keySecret } from "./app.js";
-import { Failure } from "./failure.js";
+import { Failure, unreadable } from "./failure.js";
 import type { Io } from "./io.js";
-import { collect, ipv6PrefixOption } from "./options.js";
+import { collect, ipv6PrefixOption, wholeNumber } from "./options.js";
 import { didYouMean } from "./output/format.js";
 
 /** The options that say how logs are read. */
@@ -36,9 +36,9 @@ export function replayOptions(command: Command): Command {
     .option("--plan <field>", "the field that holds the plan")
     .option("--ip <field>", "the field that holds the client address, if it is not the usual one");
   return ipv6PrefixOption(command)
-    .option("--reorder <requests>", "how many requests are sorted by time at once", wholeUpTo(10_000_000), 10_000)
-    .option("--max-clients <clients>", "how many clients are measured; bounds the memory", wholeUpTo(2 ** 23), 1_000_000)
-    .option("--top <clients>", "how many clients are listed", wholeUpTo(1000), 10);
+    .option("--reorder <requests>", "how many requests are sorted by time at once", wholeNumber(1, 10_000_000), 10_000)
+    .option("--max-clients <clients>", "how many clients are measured; bounds the memory", wholeNumber(1, 2 ** 23), 1_000_000)
+    .option("--top <clients>", "how many clients are listed", wholeNumber(1, 1000), 10);
 }
 
 /** The options of a simulation, from those of the command. */
@@ -74,14 +74,6 @@ function withoutQuotes(field: string | undefined): string | undefined {
   return field === undefined ? undefined : (/^(['"])(.*)\1$/.exec(field)?.[2] ?? field);
 }
 
-function wholeUpTo(most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
-  };
-}
-
 /** A log, and its size if it is a file. */
 export interface SizedSource {
   readonly source: LogSource;
@@ -104,8 +96,7 @@ export function logSources(io: Io, names: readonly string[]): Promise<SizedSourc
         const source = fileSource(name);
         return found.isFile() ? { source, bytes: found.size } : { source: { ...source, once: true }, bytes: undefined };
       } catch (cause) {
-        const { code, message } = cause as NodeJS.ErrnoException;
-        throw new Failure("usage", code === "ENOENT" ? `${name} does not exist.` : `${name} cannot be read: ${message}.`, { cause });
+        throw unreadable(name, cause);
       }
     }),
   );

@@ -35,7 +35,7 @@ export function namesOptions(command: Command): Command {
 }
 
 export function ipv6PrefixOption(command: Command): Command {
-  return command.option("--ipv6-prefix <bits>", "the number of bits of an IPv6 address that identify a client", bits, 56);
+  return command.option("--ipv6-prefix <bits>", "the number of bits of an IPv6 address that identify a client", wholeNumber(1, 128), 56);
 }
 
 /** Makes a parser of option values that must match a pattern. `message` is the error. */
@@ -68,8 +68,11 @@ function names(list: string): readonly string[] {
     .filter((name) => name !== "");
 }
 
-function bits(value: string): number {
-  const prefix = Number(value);
-  if (/^\d+$/.test(value) && prefix >= 1 && prefix <= 128) return prefix;
-  throw new InvalidArgumentError("It must be a number from 1 to 128.");
+/** Makes a parser of option values that are whole numbers between two bounds. */
+export function wholeNumber(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (/^\d+$/.test(value) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
 }

@@ -1,10 +1,10 @@
 import type { Node } from "@babel/types";
 import { headersOf } from "./headers.js";
-import { inlineOptions, isMemberOf, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
-import { argument, bare, type CallNode, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
+import { isMemberOf, rewriteHandler, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
+import { argument, bare, type CallNode, constantOf, isFunction, propertyName, walk } from "./nodes.js";
 import { nameOf, type Options } from "./options.js";
 import { isFunctionProperty, type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
-import { type Call, end, type Source } from "./source.js";
+import { type Call, end } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["express-rate-limit", "rate-limit-redis"],
@@ -60,19 +60,11 @@ function decisionName({ source }: Rewriting, options: Options): void {
 /** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
 function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
-  const { message, statusCode, handler, status, text } = takeAnswer(source, options);
+  const answer = takeAnswer(source, options);
+  const { message, statusCode, handler, status, text } = answer;
   if (handler !== undefined) {
-    const value = source.functionOf(valueIn(handler));
-    options.rename(handler, "onLimited");
-    const canInline = text !== undefined && typeof status === "number";
-    const isInline = value !== undefined && isFunctionProperty(handler);
-    if (isInline && canInline && inlineOptions(source, value, 3, { statusCode: `${status}`, message: text }) && usesNoNext(value)) {
-      if (value.params.length > 2) source.edits.remove(end(value.params[1] as Node), end(value.params.at(-1) as Node));
-    } else if (!(value !== undefined && value.params.length <= 2)) {
-      source.handle(handler, "`onLimited` gets (req, res, decision), and neither `next` nor the options. Rewrite what uses them.");
-    }
-    options.remove(message);
-    options.remove(statusCode);
+    const advice = "`onLimited` gets (req, res, decision), and neither `next` nor the options. Rewrite what uses them.";
+    rewriteHandler(source, options, handler, answer, 2, advice);
     return;
   }
   if (statusCode !== undefined && status !== 429) {
@@ -88,11 +80,6 @@ function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   else if (message.type === "ObjectProperty") {
     options.set(message, `onLimited: async (req, res) => res.send(await (${source.text(message.value)})(req, res))`);
   } else source.handle(message, "Write `onLimited: async (req, res) => res.send(...)`.");
-}
-
-function usesNoNext(value: NonNullable<ReturnType<Source["functionOf"]>>): boolean {
-  const next = parameterName(value, 2);
-  return next === undefined || references(value.body, next).length === 0;
 }
 
 /** `keyGenerator` becomes `key`. Addresses in it become `ip`, which joins the addresses of an IPv6 network. */

@@ -1,9 +1,9 @@
 import { headersOf } from "./headers.js";
-import { inlineOptions, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
-import { argument, constantOf, isFunction, parameterName, propertyName, references, walk } from "./nodes.js";
+import { rewriteHandler, rewriteKeyFunction, rewriteLimit, rewriteRefunds, rewriteSkip, takeAnswer } from "./middleware.js";
+import { argument, constantOf, propertyName, walk } from "./nodes.js";
 import type { Options } from "./options.js";
 import { type MiddlewareRules, type Rewriting, valueIn } from "./rewriting.js";
-import { type Call, end } from "./source.js";
+import type { Call } from "./source.js";
 
 export const rules: MiddlewareRules = {
   modules: ["hono-rate-limiter"],
@@ -34,10 +34,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   rewriteSkip(source, options, options.take("skip"), "c");
   rewriteRefunds(source, options, ([c]) => (c === undefined ? [] : [`${c}.res.status`]));
   rewriteStore(rewriting, options);
-  if (rewriting.calls.length > 1) {
-    const name = rewriting.nameFor(call, undefined);
-    if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
-  }
+  rewriting.nameAmongSeveral(call, options);
   headersOf(source, options, "draft-6", false);
   rewriting.finish(options, whatTo);
 }
@@ -45,22 +42,11 @@ function rewrite(rewriting: Rewriting, call: Call): void {
 /** `message`, `statusCode` and `handler` become `body` or `onLimited`. */
 function rewriteAnswer(rewriting: Rewriting, options: Options): void {
   const { source } = rewriting;
-  const { message, statusCode, handler, status, text } = takeAnswer(source, options);
+  const answer = takeAnswer(source, options);
+  const { message, statusCode, handler, status, text } = answer;
   if (handler !== undefined) {
-    const value = source.functionOf(valueIn(handler));
-    options.rename(handler, "onLimited");
-    const isInline = value !== undefined && isFunction(valueIn(handler)) && text !== undefined && typeof status === "number";
-    const next = value && parameterName(value, 1);
-    const usesNext = value !== undefined && next !== undefined && references(value.body, next).length > 0;
-    if (isInline && !usesNext && inlineOptions(source, value, 2, { statusCode: `${status}`, message: text })) {
-      const [context] = value.params;
-      const last = value.params.at(-1);
-      if (context !== undefined && last !== undefined && last !== context) source.edits.remove(end(context), end(last));
-    } else if (value === undefined || value.params.length > 1) {
-      source.handle(handler, "`onLimited` gets (c, decision), and neither `next` nor the options. Rewrite what uses them.");
-    }
-    options.remove(message);
-    options.remove(statusCode);
+    const advice = "`onLimited` gets (c, decision), and neither `next` nor the options. Rewrite what uses them.";
+    rewriteHandler(source, options, handler, answer, 1, advice);
     return;
   }
   if (statusCode !== undefined && status !== 429 && text !== undefined) {

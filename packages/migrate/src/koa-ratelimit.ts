@@ -25,10 +25,7 @@ function rewrite(rewriting: Rewriting, call: Call): void {
   rewriteId(rewriting, options);
   rewriteSkip(source, options, options.take("whitelist"), "ctx");
   rewriteAnswer(rewriting, options);
-  if (isInMemory && rewriting.calls.length > 1) {
-    const name = rewriting.nameFor(call, undefined);
-    if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
-  }
+  if (isInMemory) rewriting.nameAmongSeveral(call, options);
   rewriteHeaders(rewriting, options);
   rewriting.finish(options, whatTo);
 }

@@ -191,8 +191,33 @@ export function takeAnswer(source: Source, options: Options): GivenAnswer {
   };
 }
 
+/**
+ * `handler` becomes `onLimited`, with the status and the message in it.
+ * @param kept how many parameters `onLimited` takes of it. `next` and the options come after them.
+ */
+export function rewriteHandler(
+  source: Source,
+  options: Options,
+  handler: Property,
+  answer: GivenAnswer,
+  kept: number,
+  advice: string,
+): void {
+  const { message, statusCode, status, text } = answer;
+  const value = source.functionOf(valueIn(handler));
+  options.rename(handler, "onLimited");
+  const next = value && parameterName(value, kept);
+  const usesNext = value !== undefined && next !== undefined && references(value.body, next).length > 0;
+  const canInline = isFunctionProperty(handler) && text !== undefined && typeof status === "number" && !usesNext;
+  if (value !== undefined && canInline && inlineOptions(source, value, kept + 1, { statusCode: `${status}`, message: text })) {
+    if (value.params.length > kept) source.edits.remove(end(value.params[kept - 1] as Node), end(value.params.at(-1) as Node));
+  } else if (value === undefined || value.params.length > kept) source.handle(handler, advice);
+  options.remove(message);
+  options.remove(statusCode);
+}
+
 /** Replaces `options.statusCode` and `options.message` in a handler. @returns whether nothing else of the options is used. */
-export function inlineOptions(source: Source, node: FunctionNode, index: number, values: Readonly<Record<string, string>>): boolean {
+function inlineOptions(source: Source, node: FunctionNode, index: number, values: Readonly<Record<string, string>>): boolean {
   const name = parameterName(node, index);
   if (name === undefined) return node.params.length <= index;
   const members: [Node, string][] = [];

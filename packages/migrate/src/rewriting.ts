@@ -120,6 +120,12 @@ export class Rewriting {
     options.finish();
   }
 
+  /** Limits of one file get names, because the headers of one response may show several. */
+  nameAmongSeveral(call: Call, options: Options): void {
+    const name = this.calls.length > 1 ? this.nameFor(call, undefined) : "default";
+    if (name !== "default") options.add(`name: ${JSON.stringify(name)}`);
+  }
+
   /** A name for a limit: the given one, or that of its variable or route. No two calls get the same. */
   nameFor(call: Call, given: string | undefined): string {
     const { parent } = call;

@@ -15,20 +15,17 @@ export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
 
 // Prometheus
-export { promtool } from "./prometheus.js";
 export {
   type PrometheusOptions,
   type PrometheusSeries,
   type PrometheusServer,
+  promtool,
   type ScrapeTarget,
   startPrometheus,
 } from "./prometheus-server.js";
 
 // Web servers
-export { type ApacheOptions, startApache } from "./apache.js";
-export { startCaddy } from "./caddy.js";
-export { startHaproxy } from "./haproxy.js";
-export { startNginx } from "./nginx.js";
+export { type ApacheOptions, startApache, startCaddy, startHaproxy, startNginx } from "./web-servers.js";
 export type { WebServer, WebServerOptions, WebServerPlace } from "./web-server.js";
 
 // A browser

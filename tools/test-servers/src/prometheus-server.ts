@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { loopback } from "./port.js";
+import { program } from "./programs.js";
 import { startWebServer, type WebServer, type WebServerKind } from "./web-server.js";
 
 export interface PrometheusOptions {
@@ -139,4 +141,21 @@ function seriesOf({ resultType, result }: QueryData): PrometheusSeries[] {
 
 function numberOf(text: string): number {
   return Number(text.replace("Inf", "Infinity"));
+}
+
+/**
+ * Runs promtool, and resolves with what it wrote: `promtool(["check", "metrics"], exposition)`.
+ * @throws Error with what it wrote if it finds a fault.
+ */
+export async function promtool(args: readonly string[], input = ""): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program("promtool"), [...args], (error, stdout, stderr) => {
+      const output = `${stdout}${stderr}`.trim();
+      if (error === null) resolve(output);
+      else reject(new Error(`promtool ${args.join(" ")}: ${output || error.message}`));
+    });
+    // It may end without reading.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input);
+  });
 }

@@ -1,12 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { atExit } from "./at-exit.js";
 import { Connection } from "./connection.js";
 import { Monitor } from "./monitor.js";
 import { loopback } from "./port.js";
 import type { Reply, Word } from "./resp.js";
-import { ServerProcess } from "./server-process.js";
+import { atExit, ServerProcess } from "./server-process.js";
 import { until } from "./until.js";
 
 /** Directives of a server's config file with their values; an array repeats a directive. */

@@ -2,10 +2,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { atExit } from "./at-exit.js";
 import { loopback, sparePort } from "./port.js";
 import { program } from "./programs.js";
-import { type EndSignal, ServerProcess } from "./server-process.js";
+import { atExit, type EndSignal, ServerProcess } from "./server-process.js";
 import { until } from "./until.js";
 
 /** Where a web server runs. */

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 import { type Duration, slidingWindowCounter } from "@floodgate/core";
 import { parseRules } from "@floodgate/rules";
 import { type Command, InvalidArgumentError } from "commander";
-import { Failure } from "../failure.js";
+import { Failure, unwritable } from "../failure.js";
 import type { Io } from "../io.js";
 import { examples } from "../options.js";
 import { validRulesText } from "../output/format.js";
@@ -58,7 +58,7 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   try {
     await writeFile(file, text, { flag: options.force === true ? "w" : "wx" });
   } catch (cause) {
-    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+    throw unwritable(file, cause);
   }
   if (options.json === true) io.out(json({ file, rules }));
   else io.out(`${validRulesText(file, rules)}Next: floodgate check ${file} --request "POST /login" --ip 203.0.113.9\n`);

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { Failure } from "../failure.js";
+import { unwritable } from "../failure.js";
 import type { Io } from "../io.js";
 import { pullText } from "../load-rules.js";
 import { examples, type RedisOptions, redisOptions } from "../options.js";
@@ -23,14 +23,10 @@ export function addPull(program: Command, io: Io): void {
 async function pull(io: Io, options: PullOptions): Promise<void> {
   const { text, version } = await withRedis(options, (redis) => pullText(redis, options.rulesKey));
   if (options.output === undefined) io.out(io.isTerminal ? sanitizeLines(text) : text);
-  else await write(options.output, text);
-  io.err(versionText(options.rulesKey, version));
-}
-
-async function write(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text);
-  } catch (cause) {
-    throw new Failure("unwritable", `${file} cannot be written: ${(cause as Error).message}.`, { cause });
+  else {
+    await writeFile(options.output, text).catch((cause) => {
+      throw unwritable(options.output as string, cause);
+    });
   }
+  io.err(versionText(options.rulesKey, version));
 }

@@ -27,8 +27,8 @@ import { Failure } from "../failure.js";
 import { type Io, paint } from "../io.js";
 import { readText, validRules } from "../load-rules.js";
 import { logSources, type ReplayOptions, replayOptions, replayOptionsOf, type SizedSource, withRepeatable } from "../logs.js";
-import { examples, matching } from "../options.js";
-import { withProgress } from "../output/progress.js";
+import { examples, matching, wholeNumber } from "../options.js";
+import { type OnProgress, withProgress } from "../output/progress.js";
 import { json, sanitize, sanitizeLines } from "../output/terminal.js";
 import { commandText, ReportFile } from "../report-file.js";
 import { followLogs } from "./follow.js";
@@ -70,7 +70,7 @@ export function addSimulate(program: Command, io: Io): void {
     .option(
       "--grid <limits>",
       "about how many other limits are tried for each rule, 0 for none (default: 24 with --html); with --json it adds what they did",
-      gridSize,
+      wholeNumber(0, 99),
     )
     .option("--follow", "with --rules: go on with what is written to the logs, until SIGINT or SIGTERM")
     .option("--every <duration>", "with --follow: how often a line is printed, unless on a terminal (default: 10s)", duration)
@@ -162,19 +162,42 @@ interface Task {
   readonly made: Made;
 }
 
-function run(task: Task, sources: readonly SizedSource[]): Promise<Report> {
-  const { rules, compare } = task.options;
-  if (rules !== undefined) return simulateRules(task, sources, rules);
-  return compare !== undefined ? comparePolicies(task, sources, compare) : suggestRules(task, sources);
+async function run({ io, options, colors, made }: Task, all: readonly SizedSource[]): Promise<Report> {
+  const { rules, compare: policies, grid } = options;
+  const logs = all.map(({ source }) => source);
+  // What the page shows takes two more readings of the logs.
+  const withPasses = (own: number, work: (onProgress: OnProgress | undefined) => Promise<Report>): Promise<Report> =>
+    withProgress(io, all, hasPage(options) ? own + 2 : own, work);
+  if (rules !== undefined) {
+    const { text, name } = await readText(io, rules);
+    const set = validRules(io, text, name);
+    const replay = { ...replayOptionsOf(options, appNames(set)), grid };
+    return withPasses(1, async (onProgress) => {
+      const own = { ...replay, onProgress };
+      const log = await simulate(logs, set, own);
+      const page = hasPage(options) ? await simulationReport(logs, set, log, own, made) : undefined;
+      return { report: simulationJson(log), page, text: simulationText(log, colors), notes: log.notes, log };
+    });
+  }
+  const trial = { ...trialOptions(options), grid };
+  if (policies !== undefined) {
+    return withPasses(1, async (onProgress) => {
+      const own = { ...trial, onProgress };
+      const log = await compare(logs, policies, own);
+      const page = hasPage(options) ? await comparisonReport(logs, log, own, made) : undefined;
+      return { report: comparisonJson(log), page, text: comparisonText(log, colors), notes: log.notes, log };
+    });
+  }
+  return withPasses(3, async (onProgress) => {
+    const own = { ...trial, touch: options.touch, onProgress };
+    const log = await suggest(logs, own);
+    const page = hasPage(options) ? await suggestionReport(logs, log, own, made) : undefined;
+    return { report: suggestionJson(log), page, text: suggestionText(log), notes: log.notes, log };
+  });
 }
 
 function hasPage({ html, grid }: SimulateOptions): boolean {
   return html !== undefined || (grid !== undefined && grid > 0);
-}
-
-/** How often the logs are read: what the page shows takes two more readings. */
-function passesOf(options: SimulateOptions, own: number): number {
-  return hasPage(options) ? own + 2 : own;
 }
 
 /** @throws Failure if an option is for another task, or if the format or a policy is invalid. */
@@ -196,42 +219,6 @@ function refuseOptions(options: SimulateOptions): void {
   );
 }
 
-async function simulateRules({ io, options, colors, made }: Task, sources: readonly SizedSource[], file: string): Promise<Report> {
-  const { text, name } = await readText(io, file);
-  const set = validRules(io, text, name);
-  const own = { ...replayOptionsOf(options, appNames(set)), grid: options.grid };
-  const logs = logsOf(sources);
-  return withProgress(io, sources, passesOf(options, 1), async (onProgress) => {
-    const log = await simulate(logs, set, { ...own, onProgress });
-    const page = hasPage(options) ? await simulationReport(logs, set, log, { ...own, onProgress }, made) : undefined;
-    return { report: simulationJson(log), page, text: simulationText(log, colors), notes: log.notes, log };
-  });
-}
-
-async function comparePolicies(
-  { io, options, colors, made }: Task,
-  sources: readonly SizedSource[],
-  policies: readonly string[],
-): Promise<Report> {
-  const own = { ...trialOptions(options), grid: options.grid };
-  const logs = logsOf(sources);
-  return withProgress(io, sources, passesOf(options, 1), async (onProgress) => {
-    const log = await compare(logs, policies, { ...own, onProgress });
-    const page = hasPage(options) ? await comparisonReport(logs, log, { ...own, onProgress }, made) : undefined;
-    return { report: comparisonJson(log), page, text: comparisonText(log, colors), notes: log.notes, log };
-  });
-}
-
-async function suggestRules({ io, options, made }: Task, sources: readonly SizedSource[]): Promise<Report> {
-  const own = { ...trialOptions(options), touch: options.touch, grid: options.grid };
-  const logs = logsOf(sources);
-  return withProgress(io, sources, passesOf(options, 3), async (onProgress) => {
-    const log = await suggest(logs, { ...own, onProgress });
-    const page = hasPage(options) ? await suggestionReport(logs, log, { ...own, onProgress }, made) : undefined;
-    return { report: suggestionJson(log), page, text: suggestionText(log), notes: log.notes, log };
-  });
-}
-
 function trialOptions(options: SimulateOptions): ReturnType<typeof replayOptionsOf> & Pick<SimulateOptions, "by" | "match" | "window"> {
   const { by, match, window } = options;
   const keys = (by ?? "ip").split(",").map((key) => key.trim().replace(/^secret:/, ""));
@@ -242,10 +229,6 @@ function trialOptions(options: SimulateOptions): ReturnType<typeof replayOptions
     throw new Failure("usage", `--by ${JSON.stringify(unknown)}: say which field of the log has this key. Write --key ${unknown}=<field>.`);
   }
   return { ...own, ...(by && { by }), ...(match && { match }), ...(window && { window }) };
-}
-
-function logsOf(sources: readonly SizedSource[]): SizedSource["source"][] {
-  return sources.map(({ source }) => source);
 }
 
 /** Prints a report, and its notes: in JSON they are part of it, else they go to standard error. */
@@ -259,11 +242,6 @@ function print(io: Io, { json: asJson }: { readonly json?: true }, report: objec
 }
 
 const duration = matching(/^0*[1-9]\d{0,8}(ms|s|m|h|d)$/, "It must be a duration such as 1s, 1m or 1h.");
-
-function gridSize(text: string): number {
-  if (/^\d{1,2}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number from 0 to 99.");
-}
 
 /** `0.1%`, or `0.001`. */
 function share(text: string): number {

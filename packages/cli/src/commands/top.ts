@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Duration, parseDuration } from "@floodgate/core";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { interruption } from "../interruption.js";
 import type { Io } from "../io.js";
 import { type LookOptions, lookAt } from "../look.js";
-import { durationOption, examples, ipv6PrefixOption } from "../options.js";
+import { durationOption, examples, ipv6PrefixOption, wholeNumber } from "../options.js";
 import { LiveText } from "../output/live-text.js";
 import { json } from "../output/terminal.js";
 import { lookJson, lookText } from "../output/top.js";
@@ -26,8 +26,8 @@ export function addTop(program: Command, io: Io): void {
   ipv6PrefixOption(command)
     .option("--every <duration>", "how often to look", durationOption, "2s")
     .option("--once", "look once, and end")
-    .option("--rows <keys>", "how many keys to show", whole, 20)
-    .option("--sample <keys>", "how many keys in Redis to look at each time", whole, 10_000)
+    .option("--rows <keys>", "how many keys to show", wholeNumber(1, 1_000_000), 20)
+    .option("--sample <keys>", "how many keys in Redis to look at each time", wholeNumber(1, 1_000_000), 10_000)
     .option("--json", "print a JSON document for each look");
   examples(
     command,
@@ -54,10 +54,4 @@ async function top(io: Io, options: TopOptions): Promise<void> {
   } finally {
     ignore();
   }
-}
-
-function whole(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= 1_000_000) return value;
-  throw new InvalidArgumentError("It must be a whole number from 1 to 1000000.");
 }
