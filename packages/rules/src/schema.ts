@@ -57,6 +57,10 @@ function oneOrMore(item: z.ZodMiniType, what: string, example: string, descripti
   return expect(z.union([item, expect(z.array(item).check(z.minLength(1)), what, example)]), what, example, { description });
 }
 
+function optional(shape: Shape): Shape {
+  return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, z.optional(schema)]));
+}
+
 function map(shape: Shape, example: string, description: string, meta: Meta = {}): z.ZodMiniObject {
   return expect(z.strictObject(shape), "a map", example, { description, ...meta });
 }
@@ -112,28 +116,24 @@ const numbers = map(
 const plan = algorithmOf([...policies, numbers], "pro", "Numbers that override the policy's, or a complete policy with its `algorithm`.");
 
 const exempt = map(
-  {
-    ips: z.optional(
-      listOf(
-        text("ips: [10.0.0.0/8]", "An IP address or a CIDR range."),
-        "a list",
-        "ips: [10.0.0.0/8]",
-        "Client IP addresses and CIDR ranges that are not counted.",
-      ),
+  optional({
+    ips: listOf(
+      text("ips: [10.0.0.0/8]", "An IP address or a CIDR range."),
+      "a list",
+      "ips: [10.0.0.0/8]",
+      "Client IP addresses and CIDR ranges that are not counted.",
     ),
-    keys: z.optional(
-      listOf(
-        expect(
-          z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]),
-          "a key",
-          "keys: [internal]",
-        ),
-        "a list",
+    keys: listOf(
+      expect(
+        z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]),
+        "a key",
         "keys: [internal]",
-        "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
       ),
+      "a list",
+      "keys: [internal]",
+      "Keys that are not counted; a list for a tuple. For a secret key write its digest: secret:<digits>.",
     ),
-  },
+  }),
   "exempt: { ips: [10.0.0.0/8] }",
   "Clients that this rule does not count.",
 );
@@ -151,45 +151,35 @@ const header = expectedValues("header", "x-api-version", '"2"', '["2", "3"]');
 const entries = expectedValues("entry", "tier", "free", "[free, trial]");
 
 const match = map(
-  {
-    method: z.optional(
-      oneOrMore(
-        text("method: POST", "An HTTP method. GET covers HEAD."),
-        "a string or a list of strings",
-        "method: POST",
-        "One HTTP method or several. GET covers HEAD.",
-      ),
+  optional({
+    method: oneOrMore(
+      text("method: POST", "An HTTP method. GET covers HEAD."),
+      "a string or a list of strings",
+      "method: POST",
+      "One HTTP method or several. GET covers HEAD.",
     ),
-    path: z.optional(
-      oneOrMore(
-        text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
-          pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
-        }),
-        "a string or a list of strings",
-        "path: /posts/:id",
-        "One or several full paths, with :name for one segment and * for any number of segments.",
-      ),
-    ),
-    header: z.optional(
-      expect(header, "a map", 'header: { x-api-version: "2" }', {
-        description: "The headers that a request must have, and their values.",
+    path: oneOrMore(
+      text("path: /posts/:id", "A full path, with :name for one segment and * for any number of segments.", {
+        pattern: "^/[^?#+(){}\\[\\]\\\\]*$",
       }),
+      "a string or a list of strings",
+      "path: /posts/:id",
+      "One or several full paths, with :name for one segment and * for any number of segments.",
     ),
-    domain: z.optional(
-      oneOrMore(
-        text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
-        "a string or a list of strings",
-        "domain: edge",
-        "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
-      ),
+    header: expect(header, "a map", 'header: { x-api-version: "2" }', {
+      description: "The headers that a request must have, and their values.",
+    }),
+    domain: oneOrMore(
+      text("domain: edge", "A domain of Envoy's rate limit service, with * for any characters."),
+      "a string or a list of strings",
+      "domain: edge",
+      "The domains of Envoy's rate limit service, with * for any characters. The rule then counts descriptors, and no HTTP requests.",
     ),
-    descriptor: z.optional(
-      expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
-        description: "The entries that a descriptor must have, and their values. The rule then counts descriptors, and no HTTP requests.",
-        minProperties: 1,
-      }),
-    ),
-  },
+    descriptor: expect(entries, "a map", "descriptor: { path: /login, remote_address: true }", {
+      description: "The entries that a descriptor must have, and their values. The rule then counts descriptors, and no HTTP requests.",
+      minProperties: 1,
+    }),
+  }),
   "match: { method: POST, path: /posts }",
   "The requests that the rule counts: all parts must match. Default: every HTTP request.",
   {
@@ -219,9 +209,9 @@ const rule = map(
     name: text("name: posts", "A unique name, for response headers, events and the keys in the store.", {
       pattern: "^[ -~]{1,128}$",
     }),
-    match: z.optional(match),
-    key: z.optional(
-      oneOrMore(
+    ...optional({
+      match: match,
+      key: oneOrMore(
         text(
           "key: user",
           "ip, route, global, header:<name>, descriptor:<name>, or one of the app's `keys`. secret:<name> stores and shows only a digest.",
@@ -234,54 +224,42 @@ const rule = map(
         "key: user",
         "What requests are counted by: a name, or a list of names for a combined key. Default ip.",
       ),
-    ),
-    onMissingKey: z.optional(
-      text(
+      onMissingKey: text(
         "onMissingKey: skip",
         "What happens to a request without a key: ip counts it by its address, skip lets it pass uncounted, reject rejects it, error fails it. Default ip; with key ip, error.",
         {
           enum: ["ip", "skip", "reject", "error"],
         },
       ),
-    ),
-    limit: z.optional(withMeta(limit, { description: "With `window`: short for a sliding-window-counter policy." })),
-    window: z.optional(window),
-    policy: z.optional(algorithmOf(policies, "policy", "An algorithm with its options.")),
-    plans: z.optional(
-      expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
+      limit: withMeta(limit, { description: "With `window`: short for a sliding-window-counter policy." }),
+      window: window,
+      policy: algorithmOf(policies, "policy", "An algorithm with its options."),
+      plans: expect(z.record(z.string(), plan), "a map", "plans: { pro: { limit: 1000 } }", {
         description:
           "Other limits for plans, by name. The app's `plan` says which plan a request has. A plan that is not listed has the rule's policy.",
         minProperties: 1,
       }),
-    ),
-    cost: z.optional(cost),
-    settle: z.optional(
-      text(
+      cost: cost,
+      settle: text(
         "settle: tokens",
         "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
         { minLength: 1 },
       ),
-    ),
-    ambiguousPath: z.optional(
-      text(
+      ambiguousPath: text(
         "ambiguousPath: reject",
         "What happens to a request whose path servers read in different ways, such as /a%5c..//b: count counts it under each path that it may lead to, reject answers 400. Default count; in floodgate gateway, reject.",
         { enum: ["count", "reject"] },
       ),
-    ),
-    mode: z.optional(
-      text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
+      mode: text("mode: shadow", "shadow counts and reports, but rejects nothing. Default enforce.", {
         enum: ["enforce", "shadow"],
       }),
-    ),
-    exempt: z.optional(exempt),
-    ban: z.optional(ban),
-    lease: z.optional(
-      flag(
+      exempt: exempt,
+      ban: ban,
+      lease: flag(
         "lease: true",
         "Whether each process takes units of a busy key ahead and spends them without asking Redis. Not with leaky-bucket and countRejected. Default: as the store is set up.",
       ),
-    ),
+    }),
   },
   "- { name: per-ip, key: ip, limit: 100, window: 1m }",
   "One limit: its name, which requests it counts, by what key, and how many may pass.",
@@ -296,8 +274,10 @@ const rule = map(
 /** The schema of a whole file. */
 export const rulesFile: z.ZodMiniType = map(
   {
-    $schema: z.optional(text("$schema: ./schema.json", "The location of this schema, for editors.")),
-    exempt: z.optional(withMeta(exempt, { description: "Clients that no rule counts." })),
+    ...optional({
+      $schema: text("$schema: ./schema.json", "The location of this schema, for editors."),
+      exempt: withMeta(exempt, { description: "Clients that no rule counts." }),
+    }),
     rules: listOf(
       rule,
       "a list of rules",
