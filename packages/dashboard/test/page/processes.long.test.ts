@@ -40,11 +40,11 @@ it("the page of each process shows what was sent to all of them, and which they 
         Koa: { Allowed: 4, "Units asked": 4, "Units charged": 4 },
         Hono: { Allowed: 5, Limited: 4, "Units asked": 9, "Units charged": 5 },
       });
-    expect(await page.textContent(".scope")).toMatch("The sum of 3 processes.");
+    expect(await page.textContent(".scope")).toMatch(/The sum of 3\sprocesses\./);
     if (port !== ports.at(-1)) await page.close();
     else {
       children[0]?.kill("SIGKILL");
-      await expect.poll(() => page.textContent(".scope"), patient).toMatch("The sum of 2 processes.");
+      await expect.poll(() => page.textContent(".scope"), patient).toMatch(/The sum of 2\sprocesses\./);
     }
   }
   expect(browser.complaints()).toEqual([]);
