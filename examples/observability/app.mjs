@@ -21,7 +21,7 @@ export function createApp() {
       clientIp: { trustedHops: 1 },
       rules: [
         { name: "per-client", key: "ip", policy: tokenBucket({ capacity: 20, refill: 10, every: "1s" }) },
-        // Shadow mode: this rule is only watched. It rejects nobody.
+        // Shadow mode: this rule counts and reports. It rejects nobody.
         { name: "stricter", key: "ip", policy: slidingWindowCounter({ limit: 60, window: "1m" }), mode: "shadow" },
         {
           name: "login",

@@ -131,7 +131,7 @@ const decision = z
     ...numbers,
     delayMs: ms.meta({ description: "How long to hold the request before it goes on (leaky-bucket)." }),
     cost: z.number(),
-    shadow: z.boolean().meta({ description: "The rule is only watched: it rejects nothing." }),
+    shadow: z.boolean().meta({ description: "The rule counts and reports, and rejects nothing." }),
     degraded: z.boolean().meta({ description: "The store failed, so `onStoreError` has decided, and the numbers are unknown." }),
   })
   .meta({ id: "Decision" });

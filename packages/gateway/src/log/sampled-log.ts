@@ -6,7 +6,7 @@ const intervalMs = 10_000;
 /** More kinds than this are forgotten, so that their texts cannot fill the memory. */
 const mostKinds = 100;
 
-interface Kind {
+interface Sampled {
   loggedMs: number;
   skipped: number;
 }
@@ -18,7 +18,7 @@ interface Kind {
 export class SampledLog {
   readonly #log: Logger;
   readonly #now: () => number;
-  readonly #kinds = new Map<string, Kind>();
+  readonly #kinds = new Map<string, Sampled>();
 
   /** @param now a monotonic clock, in milliseconds. */
   constructor(log: Logger, now: () => number = () => performance.now()) {

@@ -75,7 +75,7 @@ export class Traffic {
         { name: "banned", key: "header:x-client", limit: 100, window: "1s", ban: { after: 50, within: "1s", for: "2s" }, settle: () => 2 },
         { name: "held", key: "header:x-client", policy: leakyBucket({ capacity: 5, leak: 100, every: "1s" }) },
         { name: "planned", key: async () => "everybody", policy: plan },
-        { name: "watched", key: ["ip", "global"], policy: fixedWindow({ limit: 1, window: "500ms" }), mode: "shadow" },
+        { name: "shadow", key: ["ip", "global"], policy: fixedWindow({ limit: 1, window: "500ms" }), mode: "shadow" },
       ],
       refundWhen: (status) => status !== 200,
       onStoreError: fallback(),
