@@ -8,6 +8,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import express5, { type Express, type NextFunction, type Request, type Response } from "express";
 import express4 from "express4";
 import { describe, expect, it } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
 import { type ExpressModule, expressAdapter, listening } from "./express-app.js";
@@ -18,7 +19,7 @@ const versions: [string, ExpressModule][] = [
 ];
 
 const adapter = expressAdapter("Express 5", express5);
-adapterConformance({ describe, it }, adapter, { effort: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
 heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

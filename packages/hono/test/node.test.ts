@@ -7,6 +7,7 @@ import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { describe, expect, it, vi } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { heldClients } from "../../conformance/test/held-clients.js";
 import { rateLimit } from "../src/index.js";
 import { honoAdapter, serving } from "./hono-app.js";
@@ -17,7 +18,7 @@ const http2ServerOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Se
   createAdaptorServer({ fetch, createServer: createHttp2 as never }) as Server;
 
 const adapter = honoAdapter("Hono on Node", serverOf, http2ServerOf);
-adapterConformance({ describe, it }, adapter, { effort: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
 heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

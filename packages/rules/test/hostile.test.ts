@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { parseRules, RulesError } from "../src/index.js";
 
 const valid = readFileSync(join(__dirname, "../../../examples/rules/limits.yaml"), "utf8");
@@ -34,6 +35,6 @@ test("any text is either parsed or refused with positions inside it", () => {
         }
       }
     }),
-    { numRuns: 1000 },
+    runs(1000),
   );
 });

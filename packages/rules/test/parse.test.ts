@@ -2,6 +2,7 @@ import { checkRules } from "@floodgate/core/rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { runs } from "../../../test/runs.js";
 import { parseRules } from "../src/index.js";
 import { ruleSets } from "./arbitraries.js";
 
@@ -19,7 +20,7 @@ describe("rules", () => {
           expect(parseRules(text)).toEqual(rules);
         }
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

@@ -4,6 +4,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { smallPlans } from "./plans.js";
 import { policies, tenAnHour } from "./policies.js";
@@ -55,7 +56,7 @@ const lives = fc.tuple(
   ),
 );
 
-let runs = 0;
+let played = 0;
 
 /** Plays the same steps on a memory store and on Redis, and compares every answer. */
 async function compare(
@@ -65,7 +66,7 @@ async function compare(
 ): Promise<void> {
   let nowMs = 1_789_948_800_000;
   const clock = (): number => nowMs;
-  const stores = [redisStore(redis, { clock, denyCache, prefix: `run-${runs++}` }), memoryStore({ clock })] as const;
+  const stores = [redisStore(redis, { clock, denyCache, prefix: `run-${played++}` }), memoryStore({ clock })] as const;
   const limiters = stores.map((store) =>
     twoPolicies.map((policy, i) => createLimiter<"sync" | "async">({ name: `limit-${i}`, policy, store, timeoutMs: 60_000 })),
   );
@@ -99,7 +100,7 @@ describe("the Redis store compared with the memory store", () => {
   test("every field of every decision, refund and settlement is equal", { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(lives, (life) => compare(life, false, (there, here) => expect(there).toEqual(here))),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 
@@ -116,7 +117,7 @@ describe("the Redis store compared with the memory store", () => {
       fc.asyncProperty(smallPlans, acts, async (plans, life) => {
         let nowMs = 1_789_948_800_000;
         const clock = (): number => nowMs;
-        const [there, here] = [redisStore(redis, { clock, denyCache: false, prefix: `run-${runs++}` }), memoryStore({ clock })];
+        const [there, here] = [redisStore(redis, { clock, denyCache: false, prefix: `run-${played++}` }), memoryStore({ clock })];
         const limits = plans.map((policy) => createLimit("plans", policy));
         const charged: [here: Charge, there: Charge][] = [];
         for (const act of life) {
@@ -137,7 +138,7 @@ describe("the Redis store compared with the memory store", () => {
           expect(await Promise.all(looks)).toEqual(limits.map((other) => here.peek(other, "key")));
         }
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 
@@ -145,7 +146,7 @@ describe("the Redis store compared with the memory store", () => {
     const clock = (): number => 1_789_948_800_000;
     const limit = createLimit("large", policy);
     for (const realCost of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 5, 2 ** 52 + 1]) {
-      const [there, here] = [redisStore(redis, { clock, prefix: `run-${runs++}` }), memoryStore({ clock })];
+      const [there, here] = [redisStore(redis, { clock, prefix: `run-${played++}` }), memoryStore({ clock })];
       const decision = await there.consume(limit, "key", 4, 60_000);
       const other = here.consume(limit, "key", 4);
       expect(other).toEqual(decision);
@@ -159,7 +160,7 @@ describe("the Redis store compared with the memory store", () => {
       typeof answer === "object" && answer !== null && "allowed" in answer ? answer.allowed : answer;
     await fc.assert(
       fc.asyncProperty(lives, (life) => compare(life, true, (there, here) => expect(verdict(there)).toEqual(verdict(here)))),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 });

@@ -12,6 +12,7 @@ import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodg
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { type RedisStore, redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
 import { actions, LeaseWorld } from "./lease-world.js";
@@ -71,7 +72,7 @@ const everyPolicy: [string, Policy][] = [
   ["counter", slidingWindowCounter({ limit: 1000, window: "1h" })],
 ];
 /** Leases are units of any policy: two ways to count stand for all. */
-const policies = process.env["FLOODGATE_ALL_RUNS"] === "1" ? everyPolicy : everyPolicy.slice(0, 2);
+const policies = allRuns ? everyPolicy : everyPolicy.slice(0, 2);
 
 describe.each(policies)("a lease of a %s through a broken connection", (_, policy) => {
   let redis: Redis;

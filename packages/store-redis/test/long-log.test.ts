@@ -4,6 +4,7 @@ import type { RedisServer } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { patienceMs } from "./patient-store.js";
 import { useRedis } from "./use-redis.js";
@@ -87,7 +88,7 @@ test("a long log is settled in Redis as in memory, and never counts less than an
       }
       nowMs += 10 * windowMs;
     }),
-    { numRuns: process.env["FLOODGATE_ALL_RUNS"] === "1" ? 40 : 6 },
+    { numRuns: allRuns ? 40 : 6 },
   );
 });
 

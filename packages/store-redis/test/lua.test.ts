@@ -2,6 +2,7 @@ import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slid
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { kindOf } from "../src/algorithms.js";
 import { largePlans, type Plans, shortPlans, smallPlans } from "./plans.js";
 import { type Act, Script, type Step, Twin, whicheverState } from "./twin.js";
@@ -91,7 +92,7 @@ describe("the Lua twins", () => {
             await twin.play(nowMs, acts);
           }
         }),
-        { numRuns: 300 },
+        runs(300),
       );
     });
   }
@@ -102,7 +103,7 @@ describe("the Lua twins", () => {
         const twin = new Twin(server, script, freshKey(), made);
         for (const { acts } of life) await twin.play(undefined, acts);
       }),
-      { numRuns: 150 },
+      runs(150),
     );
   });
 

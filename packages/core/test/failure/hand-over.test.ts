@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { policies } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import {
@@ -254,7 +255,7 @@ describe("a settlement after the store's return", () => {
           const rounded = of.algorithm === "leaky-bucket" && of.maxDelayMs < Number.POSITIVE_INFINITY ? 1 : 0;
           expect((await usedIn("after")) + rounded).toBeGreaterThanOrEqual(await usedIn("before"));
         }),
-        { numRuns: 1000 },
+        runs(1000),
       );
     },
     patienceMs,

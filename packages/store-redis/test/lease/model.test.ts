@@ -1,5 +1,6 @@
 import { type Duration, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { allRuns } from "../../../../test/runs.js";
 import { explore } from "./explore.js";
 import type { Fault, Setup } from "./setup.js";
 
@@ -36,7 +37,7 @@ const large: [string, Setup][] = [
 ];
 
 describe("leases keep their bounds in every order of events", () => {
-  it.each(process.env["FLOODGATE_ALL_RUNS"] === "1" ? [...small, ...large] : small)("%s", (_, setup) => {
+  it.each(allRuns ? [...small, ...large] : small)("%s", (_, setup) => {
     const found = explore(setup);
     states += found.states;
     expect(found).toMatchObject({ trace: undefined, violation: undefined });
