@@ -192,7 +192,7 @@ describe("Rules that a gateway cannot keep are refused", () => {
     expect(responses.map(({ status }) => status)).toEqual([204, 429]);
   });
 
-  it("but not if they are only watched", async () => {
+  it("but not if they are in shadow mode", async () => {
     const { ask: origin } = await startServe([few(1), { ...queue, mode: "shadow" }]);
     expect(await sendRaw(origin, ask("caddy", ...asked, "Connection: close"))).toMatchObject([{ status: 204 }]);
   });
