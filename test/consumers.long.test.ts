@@ -78,7 +78,12 @@ describe("the tarballs, installed", { timeout: 300_000 }, () => {
       { resolutions: tarballs },
       ["npx", ...berry, "install"],
       ["npx", ...berry, "node"],
-      { "yarn.lock": "", ".yarnrc.yml": "nodeLinker: pnp\nenableTelemetry: false\nenableGlobalCache: false\nenableScripts: false\n" },
+      {
+        "yarn.lock": "",
+        // Yarn loads ES modules by itself only if a package.json says "type": "module". None of our packages does.
+        ".yarnrc.yml":
+          "nodeLinker: pnp\npnpEnableEsmLoader: true\nenableTelemetry: false\nenableGlobalCache: false\nenableScripts: false\n",
+      },
     ],
     [
       "Yarn 4 with node_modules",
