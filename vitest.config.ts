@@ -45,11 +45,11 @@ const inBrowsers = [
 ];
 
 /** For `npm run test:long`: faults, soaks, the suites on older versions, the tarballs, and what takes a browser or servers for long. */
-const inLongRuns = process.env["FLOODGATE_ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
+const inLongRuns = process.env["ALL_RUNS"] === "1" ? [] : ["tools/faults/test/**/*.test.ts", "**/*.long.test.ts"];
 
 /** `npm run test:quick` leaves these out: they take a third of its time. */
 const thorough =
-  process.env["FLOODGATE_QUICK"] === "1" ? ["hand-over", "eviction-model", "constant-time"].map((name) => `**/${name}.test.ts`) : [];
+  process.env["QUICK_RUN"] === "1" ? ["hand-over", "eviction-model", "constant-time"].map((name) => `**/${name}.test.ts`) : [];
 
 /** Failures and a summary. `npm run test:watch` shows more. */
 const reporters = process.env["CI"] === undefined ? ["minimal"] : ["minimal", "github-actions"];

@@ -11,7 +11,7 @@ let stores = 0;
  * All do all runs in `npm run test:long`, where older libraries, Valkey and a second Cluster run too.
  */
 const effortOf = (library: LibraryName, isNewest: boolean): number =>
-  process.env["FLOODGATE_ALL_RUNS"] === "1" ? 1 : isNewest && library === "ioredis 6" ? 0.3 : 0.1;
+  process.env["ALL_RUNS"] === "1" ? 1 : isNewest && library === "ioredis 6" ? 0.3 : 0.1;
 
 /** The servers of a test file. */
 interface Servers {

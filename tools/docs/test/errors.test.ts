@@ -4,7 +4,7 @@ import { documents, repository } from "@floodgate/docs";
 import { expect, it } from "vitest";
 
 /** Environment variables of the command line and of the tests, which begin in the same way. */
-const variables = ["FLOODGATE_ALL_RUNS", "FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
+const variables = ["ALL_RUNS", "FLOODGATE_CONFIG", "FLOODGATE_KEY_SECRET", "FLOODGATE_REDIS"];
 
 const all = documents();
 const page = all.find(({ file }) => file === "docs/errors.md");

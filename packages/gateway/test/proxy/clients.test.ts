@@ -71,7 +71,7 @@ describe("clients", () => {
     expect(asked).toBe(37);
   });
 
-  const many = process.env["FLOODGATE_ALL_RUNS"] === "1" ? 10_000 : 500;
+  const many = process.env["ALL_RUNS"] === "1" ? 10_000 : 500;
 
   it(`may keep ${many} idle connections open while others are served`, async () => {
     const gateway = await startGateway((await startUpstream()).port);

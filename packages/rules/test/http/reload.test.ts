@@ -6,7 +6,7 @@ import { App } from "./app.js";
 
 const steadyLimit = 1_000_000_000;
 /** `npm run test:long` does them all. */
-const versions = process.env["FLOODGATE_ALL_RUNS"] === "1" ? 100 : 40;
+const versions = process.env["ALL_RUNS"] === "1" ? 100 : 40;
 
 /** Two rules that change together, and one that never changes. */
 const version = (n: number): string => `
