@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inTurn } from "./lib/child.mjs";
+import { steadyAllocation } from "./lib/inject.mjs";
 import { median, progress, spread, table } from "./lib/report.mjs";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
@@ -25,8 +26,9 @@ const requests = ["express", "koa"].flatMap((framework) =>
     label: `${framework} request, ${kind}`,
     script: "cpu-child.mjs",
     args: [framework, kind, "127.0.0.1"],
-    warm: 6000,
-    ask: 1000,
+    execArgv: steadyAllocation,
+    warm: 20_000,
+    ask: 5000,
     unit: "µs",
   })),
 );
@@ -90,8 +92,8 @@ function git(args) {
 }
 
 /** @param sides the folders of the earlier and of this working tree. */
-async function compare({ label, script, args, warm, ask, unit }, sides, { rounds, processes }) {
-  const children = sides.map((root) => [script, args, [], root]);
+async function compare({ label, script, args, execArgv = [], warm, ask, unit }, sides, { rounds, processes }) {
+  const children = sides.map((root) => [script, args, execArgv, root]);
   const turns = { processes, rounds, warmUp: warm, ask };
   const [before, now] = Object.values(await inTurn(`release: ${label}`, children, turns));
   const ratios = now.map((time, round) => time / before[round]);
