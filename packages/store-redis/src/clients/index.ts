@@ -1,10 +1,15 @@
 import { FloodgateError } from "@floodgate/core";
 import type { RedisClient } from "./client.js";
+import { type Glide, GlideClientOf } from "./glide.js";
 import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
 import { type NodeRedis, NodeRedisClient, type NodeRedisCluster, NodeRedisClusterClient, type NodeRedisSentinel } from "./node-redis.js";
+import { type Upstash, UpstashClient, upstashConnection } from "./upstash.js";
 
-/** The user's client: `Redis` or `Cluster` of ioredis 5 or 6, or the result of `createClient`, `createCluster` or `createSentinel` of redis (node-redis) 5 or 6. */
-export type AnyRedis = Ioredis | IoredisCluster | NodeRedis | NodeRedisCluster | NodeRedisSentinel;
+/**
+ * The user's client: `Redis` or `Cluster` of ioredis 5 or 6 or of iovalkey, the result of `createClient`, `createCluster` or `createSentinel`
+ * of redis (node-redis) 5 or 6, `Redis` of @upstash/redis, or `GlideClient` or `GlideClusterClient` of Valkey GLIDE 2.
+ */
+export type AnyRedis = Ioredis | IoredisCluster | NodeRedis | NodeRedisCluster | NodeRedisSentinel | Upstash | Glide;
 
 /**
  * Wraps the user's client. Detects its library by members that only that library has: constructor names change with bundlers and
@@ -16,9 +21,12 @@ export function clientOf(where: string, client: AnyRedis): RedisClient {
   if (has<Ioredis>(client, "evalsha", "connect") && typeof client.status === "string") return new IoredisClient(client);
   if (has<NodeRedisCluster>(client, "sendCommand", "nodeClient")) return new NodeRedisClusterClient(client);
   if (has<NodeRedis | NodeRedisSentinel>(client, "sendCommand") && typeof client.isReady === "boolean") return new NodeRedisClient(client);
+  if (has<Glide>(client, "customCommand")) return new GlideClientOf(client, has(client, "pubsubShardChannels"));
+  const connection = upstashConnection(client);
+  if (connection !== undefined) return new UpstashClient(connection);
   throw new FloodgateError(
     "FLOODGATE_INVALID_OPTION",
-    `${where} takes a client of ioredis (new Redis(), new Cluster([...])) or of redis (createClient(), createCluster(), createSentinel()), but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
+    `${where} takes a client of ioredis (new Redis(), new Cluster([...])) of redis (createClient(), createCluster(), createSentinel()), of iovalkey, of Valkey GLIDE or of @upstash/redis, but was given ${described(client)}. Write redisStore(new Redis("redis://127.0.0.1:6379")).`,
   );
 }
 

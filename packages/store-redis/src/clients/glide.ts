@@ -1,0 +1,47 @@
+import calculateSlot from "cluster-key-slot";
+import type { RedisClient, Run } from "./client.js";
+
+/** The used part of a `GlideClient` or `GlideClusterClient` of Valkey GLIDE 2. */
+export interface Glide {
+  // biome-ignore lint/suspicious/noExplicitAny: the two clients have other options
+  customCommand(args: string[], options?: any): Promise<unknown>;
+}
+
+/** GLIDE connects before it hands out a client, and sends to whichever server has the slot. */
+export class GlideClientOf implements RedisClient {
+  readonly isCluster: boolean;
+  readonly isReady = true;
+  readonly #glide: Glide;
+
+  constructor(glide: Glide, isCluster: boolean) {
+    this.#glide = glide;
+    this.isCluster = isCluster;
+  }
+
+  get place(): RedisClient["place"] {
+    const { config } = this.#glide as { readonly config?: { readonly databaseId?: number } };
+    return { database: config?.databaseId ?? 0, keyPrefix: "" };
+  }
+
+  wake(): undefined {
+    return undefined;
+  }
+
+  send(runs: readonly Run[]): Promise<unknown>[] {
+    return runs.map(({ command, args, firstKey }) => {
+      const route = this.isCluster ? { route: { type: "primarySlotKey", key: firstKey } } : undefined;
+      return this.#glide.customCommand([command, ...args], route).catch((error: Error) => {
+        // It has words of its own for the server's codes.
+        throw new Error(error.message.replace(/^.*\bNoScriptError\b/, "NOSCRIPT"), { cause: error });
+      });
+    });
+  }
+
+  slotOf(key: string): number {
+    return this.isCluster ? calculateSlot(key) : 0;
+  }
+
+  serverOf(): string {
+    return "";
+  }
+}

@@ -1,0 +1,71 @@
+import type { RedisClient, Run } from "./client.js";
+
+/** The used part of a client of `@upstash/redis`: where its server is, and the headers with its token. */
+export interface Upstash {
+  evalsha(...args: never[]): Promise<unknown>;
+}
+
+interface Connection {
+  readonly baseUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A request that is not answered by then has been given up by every caller. It is ended, so that it holds no connection. */
+const longestMs = 30_000;
+
+/** The connection of an Upstash client; undefined for any other. */
+export function upstashConnection(client: unknown): Connection | undefined {
+  const connection = (client as { readonly client?: Partial<Connection> } | null)?.client;
+  return typeof connection?.baseUrl === "string" && typeof connection.headers === "object" ? (connection as Connection) : undefined;
+}
+
+/**
+ * Redis behind Upstash's REST API. The requests are sent here and not by the library: that sends a request again if its connection breaks, and
+ * a decision that may have been made must not be made twice.
+ */
+export class UpstashClient implements RedisClient {
+  readonly isCluster = false;
+  readonly isReady = true;
+  readonly place = { database: 0, keyPrefix: "" };
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  wake(): undefined {
+    return undefined;
+  }
+
+  send(runs: readonly Run[]): Promise<unknown>[] {
+    return runs.map(({ command, args }) => this.#post([command, ...args]));
+  }
+
+  async #post(command: readonly string[]): Promise<unknown> {
+    const { baseUrl, headers } = this.#connection;
+    const { authorization, Authorization = authorization } = headers as Record<string, string>;
+    const response = await fetch(baseUrl, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: Authorization as string },
+      body: JSON.stringify(command),
+      signal: AbortSignal.timeout(longestMs),
+    });
+    const body = await response.text();
+    let answer: { readonly result?: unknown; readonly error?: string };
+    try {
+      answer = JSON.parse(body);
+    } catch {
+      throw new Error(`the server answered ${response.status} with a body that is not JSON`);
+    }
+    if (answer.error !== undefined) throw new Error(answer.error);
+    return answer.result;
+  }
+
+  slotOf(): number {
+    return 0;
+  }
+
+  serverOf(): string {
+    return "";
+  }
+}

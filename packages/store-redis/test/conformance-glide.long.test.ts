@@ -1,0 +1,4 @@
+import { conformsOnCluster, conformsOnRedis } from "./conformance.js";
+
+conformsOnRedis("Valkey GLIDE");
+conformsOnCluster("Valkey GLIDE");

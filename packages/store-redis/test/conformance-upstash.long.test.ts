@@ -1,0 +1,3 @@
+import { conformsOnRedis } from "./conformance.js";
+
+conformsOnRedis("@upstash/redis");
