@@ -44,7 +44,7 @@ posts
   let at most 1 through in any 1m for one client, and 1 in a second
   longest lock-out 58s
   at most 2 keys at once: about 248 bytes in memory, 240 bytes in Redis
-  Limited most:
+  Limited most, without the requests that only other rules rejected:
     client  requests  limited   share  most in 1m  longest lock-out
     ann            2        1  50.0 %           2               58s
 

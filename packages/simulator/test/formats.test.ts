@@ -213,3 +213,16 @@ it("logs of several servers and rotated logs are replayed in the order of their 
   const alone = await simulate([logOf(lines)], set);
   expect(together).toMatchObject({ lines: 400, late: 0, rules: alone.rules });
 });
+
+it.each([
+  ["$uri", ["/a", "/a"]],
+  ["uri", ["/a", "/a"]],
+  ["$request_uri", ["/a?page=1", "/a?page=2"]],
+  ["$args", ["page=1", "page=2"]],
+  ["$request_method", ["GET", "GET"]],
+])("a log that has only the request line has %s too", async (field, keys) => {
+  const lines = [lineAt("192.0.2.1", 0, "GET /a?page=1 HTTP/1.1"), lineAt("192.0.2.1", 1, "GET /a?page=2 HTTP/1.1")];
+  const set = rules("rules: [{ name: paths, key: path, limit: 1, window: 1m }]");
+  const [rule] = (await simulate([logOf(lines)], set, { keys: { path: field } })).rules;
+  expect(rule?.heaviest.map(({ key }) => key).sort()).toEqual([...new Set(keys)]);
+});

@@ -1,6 +1,6 @@
 import { FloodgateError } from "@floodgate/core";
 import type { FieldReader, LogFormat, LogRequest, Skip } from "./log-format.js";
-import { lastAddress, methodOf, parseRequestLine, unescaped } from "./request-line.js";
+import { lastAddress, methodOf, parseRequestLine, type RequestLine, unescaped } from "./request-line.js";
 import { parseClfTime, parseEpoch, parseIsoTime, remembered } from "./time.js";
 
 /** A variable of a pattern, and the text that ends its value. */
@@ -15,6 +15,13 @@ const timeParsers: Readonly<Record<string, (text: string) => number | undefined>
   time_local: parseClfTime,
   time_iso8601: parseIsoTime,
   msec: (text) => (/^\d+(?:\.\d+)?$/.test(text) ? parseEpoch(Number(text)) : undefined),
+};
+
+const requestParts: Readonly<Record<string, (request: RequestLine | undefined) => string | undefined>> = {
+  request_method: (request) => request?.method,
+  request_uri: (request) => request?.target,
+  uri: (request) => request?.target.split("?", 1)[0],
+  args: (request) => request?.target.split("?").slice(1).join("?"),
 };
 
 /**
@@ -80,13 +87,21 @@ export class PatternFormat implements LogFormat {
   }
 
   field(name: string): FieldReader | undefined {
-    const at = this.#parts.findIndex((part) => part.name === name.replace(/^\$/, ""));
-    if (at < 0) return undefined;
+    const variable = name.replace(/^\$/, "");
+    const at = this.#parts.findIndex((part) => part.name === variable);
+    if (at < 0) return this.#partOfRequest(variable);
     return (line) => {
       if (this.#split(line as string, at + 1) <= at) return undefined;
       const value = this.#value(line as string, at);
       return value === "-" || value === "" ? undefined : unescaped(value);
     };
+  }
+
+  /** nginx's variables for parts of the request line, where the log has only the whole line. */
+  #partOfRequest(variable: string): FieldReader | undefined {
+    const part = requestParts[variable];
+    const request = part && this.field("request");
+    return request && ((line) => part(parseRequestLine(request(line) ?? "")));
   }
 
   header(lowerCaseName: string): FieldReader | undefined {

@@ -8,7 +8,7 @@ export function simulationText(simulation: Simulation, paint: Paint): string {
   const { rules, requests } = simulation;
   const parts = [logText(simulation, paint), rulesText(rules, paint)];
   if (requests > 0) parts.push(verdictText(simulation, paint));
-  for (const rule of rules) parts.push(ruleText(rule, paint));
+  for (const rule of rules) parts.push(ruleText(rule, rules.length > 1, paint));
   return parts.join("\n");
 }
 
@@ -54,7 +54,8 @@ function verdictText({ requests, rejected, failed }: Simulation, paint: Paint): 
   return `${verdict}${failures === 0 ? "" : ` ${count(failures, "request")} would have failed.`}\n`;
 }
 
-function ruleText(rule: SimulatedRule, paint: Paint): string {
+/** @param isOneOfMany whether other rules may reject requests that this one then does not count. */
+function ruleText(rule: SimulatedRule, isOneOfMany: boolean, paint: Paint): string {
   if (rule.requests === 0) return `${paint("bold", sanitize(rule.name))}\n  No request of the log matches this rule.\n`;
   const { worstWindow, burst, memory } = rule;
   const facts = [
@@ -67,7 +68,10 @@ function ruleText(rule: SimulatedRule, paint: Paint): string {
     notCounted(rule),
     `at most ${count(rule.keysAtOnce, "key")} at once: about ${bytes(memory.inMemory)} in memory, ${bytes(memory.inRedis)} in Redis`,
   ].filter((fact) => fact !== "");
-  const top = rule.topLimited.length === 0 ? "" : `  Limited most:\n${clientsText(rule.topLimited, rule.windowMs, paint)}`;
+  const top =
+    rule.topLimited.length === 0
+      ? ""
+      : `  Limited most${isOneOfMany ? ", without the requests that only other rules rejected" : ""}:\n${clientsText(rule.topLimited, rule.windowMs, paint)}`;
   return `${paint("bold", sanitize(rule.name))}\n${facts.map((fact) => `  ${fact}\n`).join("")}${top}`;
 }
 

@@ -1,4 +1,6 @@
-import type { RuleSet } from "@floodgate/core/rules";
+import { FloodgateError } from "@floodgate/core";
+import { formatDuration, type RuleSet } from "@floodgate/core/rules";
+import { count, number } from "../print/numbers.js";
 import { readLogs } from "../read/merge.js";
 import type { Kept } from "../read/reorder.js";
 import type { ReadOptions } from "../read/requests.js";
@@ -21,6 +23,9 @@ export interface ReplayOptions extends AppFields {
 
 export const defaultMaxClients = 1_000_000;
 const defaultReorder = 10_000;
+/** Requests out of order are told in a note up to this many, or up to this share of all. Above both, the numbers would be wrong. */
+const mostLate = 100;
+const mostLateShare = 0.01;
 
 /**
  * Replays logs.
@@ -37,15 +42,29 @@ export async function replayLogs(
 ): Promise<Replay> {
   const maxClients = options.maxClients ?? defaultMaxClients;
   const replay = new Replay(set, options, maxClients, tally, keysPerClient);
+  const reading = readingOf(set, options);
   begin(replay);
   try {
-    for await (const batch of readLogs(sources, readingOf(set, options), tally)) {
+    for await (const batch of readLogs(sources, reading, tally)) {
       for (const request of batch) replay.decide(request);
+      // A log with the newest line first need not be read to its end.
+      if (tally.late > 10_000) checkOrder(sources, tally, reading.reorder);
     }
+    checkOrder(sources, tally, reading.reorder);
   } finally {
     replay.close();
   }
   return replay;
+}
+
+/** @throws FloodgateError if too many requests came after later ones. */
+function checkOrder(sources: readonly LogSource[], { late, latestMs, requests }: Tally, reorder: number): void {
+  if (late <= mostLate || late <= mostLateShare * requests) return;
+  const names = sources.map(({ name }) => name).join(", ");
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${names}: ${count(late, "request")} of ${number(requests)} came after later ones, by up to ${formatDuration(latestMs)}, so a replay would count wrong. Sort the log by time first. If its newest line is the first, write: tac ${sources.length === 1 ? names : "<log>"} | floodgate simulate - (and your options). Or raise --reorder above ${number(reorder)}, if its lines are only mixed up.`,
+  );
 }
 
 /** How logs are read for these rules. */

@@ -15,7 +15,11 @@ export function clientsSection(choice: Choice): HTMLElement {
   const whole = section(
     "clients",
     "Heaviest clients",
-    h("p", { class: "lead quiet" }, "Those with the most requests, and those that the rule as it is limited most."),
+    h(
+      "p",
+      { class: "lead quiet" },
+      "Those with the most requests, and those that the rule as it is limited most. A request that only other rules rejected does not count here.",
+    ),
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of clients" },

@@ -37,11 +37,16 @@ export function summary(data: ReportData): HTMLElement {
   return h(
     "header",
     { class: "summary" },
-    h("p", { class: "brand" }, "Floodgate", h("span", {}, firstMs === undefined ? "" : `a replay of ${dayOf(firstMs)}`)),
+    h("p", { class: "brand" }, "Floodgate", h("span", {}, firstMs === undefined ? "" : `a replay of ${daysOf(firstMs, lastMs)}`)),
     h("h1", {}, sentence(data)),
     h("p", { class: "quiet" }, period),
     h("dl", { class: "figures" }, ...figures),
   );
+}
+
+function daysOf(firstMs: number, lastMs: number = firstMs): string {
+  const [first, last] = [dayOf(firstMs), dayOf(lastMs)];
+  return first === last ? first : `${first} to ${last}`;
 }
 
 function sentence({ task, requests, rejected = 0, rules, touch = 0 }: ReportData): string {
