@@ -41,9 +41,9 @@ export interface SeenKey {
   readonly key: string;
   /**
    * `limited`: the next request is rejected, under every plan. `some plans`: only under some of the rule's plans. `unknown`: of a limit in
-   * code, whose policy is not known.
+   * code, whose policy is not known. `would be limited`: of a rule in shadow mode, which rejects nobody.
    */
-  readonly state: "blocked" | "limited" | "some plans" | "unknown" | "open";
+  readonly state: "blocked" | "limited" | "some plans" | "unknown" | "would be limited" | "open";
   /** Under the rule's own policy. Undefined for a limit in code. */
   readonly count: { readonly used: number; readonly limit: number } | undefined;
   /** The wait until the next request of cost 1 passes, under the plan that has to wait longest. 0 if it is not known. */
@@ -92,10 +92,12 @@ async function lookAtRule(store: Store, rule: CompiledRule<CliRequest>, key: str
   const waits = plans.map(({ decision }) => decision.retryAfterMs);
   const limited = plans.filter(({ decision }) => !decision.allowed).length;
   const [own] = plans;
+  const count = own && { used: own.used, limit: own.decision.limit };
+  if (rule.shadow) return { ...common, state: blockedMs > 0 || limited > 0 ? "would be limited" : "open", count, retryAfterMs: 0 };
   return {
     ...common,
     state: blockedMs > 0 ? "blocked" : limited === 0 ? "open" : limited === plans.length ? "limited" : "some plans",
-    count: own && { used: own.used, limit: own.decision.limit },
+    count,
     retryAfterMs: Math.max(blockedMs, ...waits),
   };
 }
@@ -110,7 +112,14 @@ async function lookAtLimitInCode(store: Store, name: string, key: string): Promi
 /** The policy of a limit in code is not known here. Its blocks are the same under every policy. */
 const anyPolicy = fixedWindow({ limit: 1, window: "1m" });
 
-const severity: Readonly<Record<SeenKey["state"], number>> = { blocked: 4, limited: 3, "some plans": 2, unknown: 1, open: 0 };
+const severity: Readonly<Record<SeenKey["state"], number>> = {
+  blocked: 5,
+  limited: 4,
+  "some plans": 3,
+  unknown: 2,
+  "would be limited": 1,
+  open: 0,
+};
 
 function bySeverity(one: SeenKey, other: SeenKey): number {
   const share = ({ count }: SeenKey): number => (count === undefined ? 0 : count.used / count.limit);

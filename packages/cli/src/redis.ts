@@ -77,7 +77,8 @@ function place({ host, port }: RedisAddress): string {
 
 function unreachable(address: RedisAddress, cause: Error): Failure {
   const [errorCode] = /^[A-Z]+(?= )/.exec(cause.message) ?? [];
-  const what = errorCode === undefined ? "does not answer" : "refuses";
+  const isRefused = (cause as NodeJS.ErrnoException).code === "ECONNREFUSED";
+  const what = isRefused ? "refuses the connection. Nothing listens there" : errorCode === undefined ? "does not answer" : "refuses";
   const why = errorCode === "NOAUTH" ? "it needs a password. Write redis://:password@host or redis://user:password@host" : cause.message;
   return new Failure("unreachable", `Redis at ${place(address)} ${what}: ${why}`, { cause });
 }

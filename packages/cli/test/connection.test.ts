@@ -85,7 +85,10 @@ describe("a process with an output", () => {
 describe("an unusable Redis", () => {
   it("that refuses connections exits with 2", async () => {
     const { code, err } = await floodgate(["pull", "--redis", "redis://127.0.0.1:1"]);
-    expect({ code, err }).toEqual({ code: 2, err: "floodgate: Redis at 127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n" });
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: "floodgate: Redis at 127.0.0.1:1 refuses the connection. Nothing listens there: connect ECONNREFUSED 127.0.0.1:1\n",
+    });
   });
 
   it("that never answers is given up after `connectMs`", async () => {

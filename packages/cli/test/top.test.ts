@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow } from "@floodgate/core";
+import { createLimiter, fixedWindow, slidingWindowCounter } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { Cluster, Redis } from "ioredis";
@@ -113,6 +113,20 @@ describe("top", () => {
       ],
       more: false,
     });
+  });
+
+  it("shows a key that a shadow rule would limit as one whose requests pass, and says how many keys are not shown", async () => {
+    const login = createLimiter({
+      name: "login",
+      policy: slidingWindowCounter({ limit: 5, window: "15m" }),
+      store: redisStore(redis),
+      timeoutMs: 10_000,
+    });
+    for (const key of ["ann", "eve"]) await login.consume(key, { cost: 5 });
+    const { out } = await command("top", "--once", "--rows", "1", "--file", file);
+    expect(out).toMatch(/\n {2}login +2 +0 +0\n/);
+    expect(out).toMatch(/\n {2}login +ann +would be limited +5 of 5 +now\n {2}and 1 more: --rows 2 shows all\n$/);
+    expect(JSON.parse((await command("top", "--once", "--json", "--rows", "1", "--file", file)).out)).toMatchObject({ keysLeftOut: 1 });
   });
 
   it("sees a limited key, and one under another prefix", async () => {

@@ -19,7 +19,9 @@ export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: numbe
   const heading = paint(io, "bold", `${localTime(atMs)}, ${counted}`);
   if (limits.length === 0) return `${heading}\n`;
   const first = table(io, ["limit", "keys", "limited", "blocked"], summaries);
-  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${table(io, ["limit", "key", "state", "used", "next allowed"], shown)}`}`;
+  const hidden = keys.length - shown.length;
+  const rest = hidden === 0 ? "" : `  and ${hidden.toLocaleString("en")} more: --rows ${keys.length} shows all\n`;
+  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${table(io, ["limit", "key", "state", "used", "next allowed"], shown)}`}${rest}`;
 }
 
 function nameText(name: string, inCode: boolean): string {
@@ -32,7 +34,7 @@ function countText({ count }: SeenKey): string {
 
 function waitUntilText({ retryAfterMs, state }: SeenKey): string {
   if (state === "unknown") return "?";
-  if (state === "open") return "now";
+  if (state === "open" || state === "would be limited") return "now";
   return retryAfterMs === Number.POSITIVE_INFINITY ? "never" : `in ${waitText(retryAfterMs)}`;
 }
 
@@ -42,6 +44,8 @@ export function lookJson({ atMs, limits, keys, more }: Look, rows: number): obje
     atMs,
     limits,
     keys: keys.slice(0, rows).map(({ count, ...key }) => ({ ...key, used: count?.used ?? null, limit: count?.limit ?? null })),
+    /** How many keys were seen and are not in `keys`. */
+    keysLeftOut: Math.max(0, keys.length - rows),
     more,
   };
 }
