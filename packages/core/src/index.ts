@@ -18,6 +18,7 @@ export type { Limiter } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";
+export { headersOf, type HeadersOption } from "./responses/headers.js";
 export type { StateView } from "./algorithms/state-view.js";
 
 // Stores
@@ -33,7 +34,9 @@ export type { CostFunction } from "./requests/functions.js";
 export type { PlanOptions } from "./rules/plans.js";
 export type { Exempt } from "./rules/exempt.js";
 export type { BanOptions } from "./rules/bans.js";
-export type { HeadersOption } from "./responses/headers.js";
+
+// Limits of anything that is no HTTP request
+export { type LimitFor, limitFor, type LimitForOptions, LimitedError } from "./middleware/limit-for.js";
 
 // Errors and events
 export { type ErrorCode, FloodgateError } from "./support/errors.js";

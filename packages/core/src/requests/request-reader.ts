@@ -29,6 +29,8 @@ export interface RequestReader<Req> {
   route(request: Req): string | undefined;
   /** For requests to Envoy's rate limit service. Only the gateway has it. */
   readonly descriptors?: DescriptorReader<Req>;
+  /** Throws if a rule needs something that these requests do not have. Gets its options before they are checked. */
+  checkRule?(where: string, rule: object): void;
   /** Whether decisions are events. Default true. With `false` nobody hears of them but who reads the outcomes, such as a simulator. */
   readonly decisionEvents?: boolean;
 }

@@ -80,7 +80,8 @@ export function reducedCapacity(violated: readonly string[], retryAfter: number 
   return { text, contentType: problemType };
 }
 
-function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
+/** What a rejected caller can do. */
+export function detail(decision: Decision | undefined, retryAfter: number | undefined): string {
   if (decision === undefined) return "The request has no key to count it by.";
   if (retryAfter === undefined) return `The request costs ${decision.cost}, more than the limit of ${decision.limit} ever allows.`;
   return `Try again in ${retryAfter} second${retryAfter === 1 ? "" : "s"}.`;

@@ -1,4 +1,4 @@
-import { type Decision, moreRestrictive } from "../decide/decision.js";
+import { type Decision, moreRestrictive, mostRestrictive } from "../decide/decision.js";
 import type { RequestContext } from "../requests/request-context.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
@@ -146,6 +146,36 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
 export function retryAfterSeconds(decision: Decision): number | undefined {
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return undefined;
   return Math.max(1, Math.ceil(decision.retryAfterMs / 1000));
+}
+
+/** A rejection is no answer to keep. */
+export const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
+
+/** The headers that a rejection has beside those of its limits. */
+export function rejectionHeaders(decision: Decision): Header[] {
+  const retryAfter = retryAfterSeconds(decision);
+  return retryAfter === undefined ? [noStore] : [{ name: "Retry-After", value: `${retryAfter}`, list: false }, noStore];
+}
+
+/**
+ * The response headers of a decision, as middlewares set them, for an app that answers requests itself. With `Retry-After` if it rejects.
+ *
+ *     return new Response("Slow down", { status: 429, headers: headersOf(decision) });
+ *
+ * @param decisions one decision, or those of several limits: `all` of `consumeAll`. None gives no headers.
+ * @param format as the option `headers` of a middleware. Default `"standard"`.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if there is no such format.
+ */
+export function headersOf(decisions: Decision | readonly Decision[], format?: HeadersOption): Record<string, string> {
+  const write = headerWriter("headersOf", format);
+  const all = [decisions].flat();
+  if (all.length === 0) return {};
+  const reported = mostRestrictive(all);
+  const rejected = !reported.allowed;
+  // The numbers of a degraded decision are unknown.
+  const known = reported.degraded ? undefined : write?.({ decisions: all, reported, context: { previous: undefined }, rejected });
+  const headers = [...(known ?? []), ...(rejected ? rejectionHeaders(reported) : [])];
+  return Object.fromEntries(headers.map(({ name, value }) => [name, value]));
 }
 
 /** The function that writes the headers in the chosen formats; undefined for `false`. */

@@ -5,7 +5,7 @@ import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { type Afterwards, afterwards, type RefundWhen } from "./afterwards.js";
 import { type Body, quotaExceeded, reducedCapacity, staticBody } from "./body.js";
-import { type Header, type HeadersOption, headerWriter, retryAfterSeconds } from "./headers.js";
+import { type Header, type HeadersOption, headerWriter, noStore, rejectionHeaders, retryAfterSeconds } from "./headers.js";
 
 /** What a rule asked of the store: which limit, for which key (as text), at which cost. */
 export interface CheckedRule extends Check {
@@ -36,9 +36,6 @@ const undecided = { decision: undefined, delayMs: 0, checks: nothing, decisions:
 
 /** Of a request that no limit applies to. */
 export const unlimited: Outcome = { action: "pass", headers: nothing, status: 200, body: noBody, ...undecided };
-
-/** A rejection is no answer to keep. */
-const noStore: Header = { name: "Cache-Control", value: "no-store", list: false };
 
 /** Which of the enforced decisions a response shows. */
 export type Shown = (decisions: readonly Decision[]) => readonly Decision[];
@@ -103,8 +100,7 @@ export class Responder<Req> {
     { decision, all }: CombinedDecision,
   ): Outcome {
     const retryAfter = retryAfterSeconds(decision);
-    if (retryAfter !== undefined) headers.push({ name: "Retry-After", value: `${retryAfter}`, list: false });
-    headers.push(noStore);
+    headers.push(...rejectionHeaders(decision));
     const unavailable = decision.degraded && this.#failsClosed;
     let body = unavailable ? undefined : this.#body;
     if (body === undefined) {

@@ -103,6 +103,7 @@ export class CompiledRule<Req> implements Counted {
 
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
+    context.checkRule?.(where, rule);
     this.#where = where;
     this.options = rule;
     this.#digests = context.digests;

@@ -20,6 +20,7 @@ export interface RuleContext<Req> extends KeyNames<Req> {
   readonly exempt: readonly Exempted[];
   /** For rules that count descriptors of Envoy's rate limit service. Undefined if only HTTP requests are limited. */
   readonly descriptors: DescriptorRules | undefined;
+  readonly checkRule: RequestReader<Req>["checkRule"];
   readonly warn: Warn;
 }
 
@@ -30,7 +31,7 @@ export type Warn = (code: WarningCode, message: string, name: string) => void;
 export function ruleContext<Req>(
   where: string,
   options: RulesOptions<Req, string>,
-  { descriptors }: Pick<RequestReader<Req>, "descriptors">,
+  { descriptors, checkRule }: Pick<RequestReader<Req>, "descriptors" | "checkRule">,
   onEvent: EventListener | undefined,
 ): RuleContext<Req> {
   const keys = options.keys ?? {};
@@ -54,6 +55,7 @@ export function ruleContext<Req>(
     digests: keyDigests(where, options),
     exempt: options.rules === undefined ? [] : compileExempt(where, options.exempt),
     descriptors,
+    checkRule,
     warn: (code, message, name) => emitWarning(listener, code, message, `${code} ${name}`),
   };
 }

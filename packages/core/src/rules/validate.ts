@@ -42,6 +42,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     digests: new KeyDigests(),
     exempt: [],
     descriptors: descriptorRules,
+    checkRule: undefined,
     warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];

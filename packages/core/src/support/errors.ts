@@ -16,6 +16,7 @@ export type ErrorCode =
   | "FLOODGATE_INVALID_OPTION"
   | "FLOODGATE_INVALID_RECEIPT"
   | "FLOODGATE_INVALID_RULES"
+  | "FLOODGATE_LIMITED"
   | "FLOODGATE_MISSING_KEY"
   | "FLOODGATE_MISSING_LIMIT"
   | "FLOODGATE_MISSING_PLAN"
@@ -37,7 +38,7 @@ export type ErrorCode =
   | "FLOODGATE_UNKNOWN_RULE";
 
 /**
- * An error of configuration, input or a store; never a rejected request, which is a decision. `code` is stable. The message says what is
+ * An error of configuration, input or a store. A rejected request is a decision, and an error only where the app asks for one (`enforce`). `code` is stable. The message says what is
  * wrong, what was given and what to write instead.
  */
 export class FloodgateError extends Error {

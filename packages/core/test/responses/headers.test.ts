@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { parseList } from "structured-headers";
 import { expect, test } from "vitest";
-import { type Decision, fixedWindow, gcra, tokenBucket } from "../../src/index.js";
+import { memoryStore } from "../../../store-memory/src/index.js";
+import { RateLimit } from "../../src/adapter.js";
+import { type Decision, fixedWindow, gcra, headersOf, tokenBucket } from "../../src/index.js";
 import { type HeadersOption, headerWriter } from "../../src/responses/headers.js";
 import { createLimit } from "../../src/store.js";
+import { reader } from "../reader.js";
 
 const anyName = fc.stringMatching(/^[\x20-\x7e]{1,40}$/);
 const ms = (n: number) => `${BigInt(n)}ms` as const;
@@ -53,6 +56,32 @@ test("a structured-field parser reads back every name and number of the standard
       });
     }),
   );
+});
+
+test("headersOf makes the headers that a middleware sets for the same decisions, in every format", async () => {
+  const formats: HeadersOption[] = ["standard", "draft-7", "draft-6", "legacy", ["standard", "legacy"], ["draft-7", "legacy"], false];
+  const anyLimits = fc.uniqueArray(fc.record({ name: anyName, policy: anyPolicy, cost: fc.integer({ min: 1, max: 2e6 }) }), {
+    selector: ({ name }) => name,
+    minLength: 1,
+    maxLength: 3,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...formats), anyLimits, async (headers, limits) => {
+      const rules = limits.map((limit) => ({ ...limit, cost: () => limit.cost, key: "global" as const }));
+      const middleware = new RateLimit("rateLimit", { rules, headers }, [], reader, () => memoryStore({ clock: () => 1e12, maxKeys: 10 }));
+      const { decisions, ...outcome } = await middleware.decide({});
+      const one = decisions.length === 1 ? decisions[0] : undefined;
+      expect(headersOf(one ?? decisions, headers)).toEqual(Object.fromEntries(outcome.headers.map(({ name, value }) => [name, value])));
+    }),
+  );
+});
+
+test("headersOf shows nothing of a store that failed but when to come back, and nothing of no decision", () => {
+  const failed = { ...decide("api", fixedWindow({ limit: 5, window: "1m" }), 1), degraded: true };
+  expect(headersOf(failed)).toEqual({});
+  expect(headersOf({ ...failed, allowed: false, retryAfterMs: 500 })).toEqual({ "Retry-After": "1", "Cache-Control": "no-store" });
+  expect(headersOf([])).toEqual({});
+  expect(() => headersOf(failed, "draft-8" as never)).toThrow("headersOf: `headers` has no format");
 });
 
 const decision = decide("api", fixedWindow({ limit: 5, window: "1m" }), 2); // 60 s - 0.123 s to the window's end
