@@ -13,7 +13,7 @@ const budgets: readonly (readonly [folder: string, used: string, kilobytes: numb
   ["express", "rateLimit", 55.2],
   ["koa", "rateLimit", 56],
   ["hono", "rateLimit", 55.4],
-  ["store-redis", "redisStore", 52],
+  ["store-redis", "redisStore", 40],
   ["rules", "fileRules", 79.4],
   ["core", "createLimiter", 26.4],
   ["core", "fixedWindow", 4.4],

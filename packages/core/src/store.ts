@@ -52,6 +52,8 @@ export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js
 export { unblockedMs } from "./failure/running-clock.js";
 
 // Failures and events
+// Also in `index.ts`. A store that takes it from here is bundled without the rest of that.
+export { FloodgateError } from "./support/errors.js";
 export { failedIn } from "./failure/breakers.js";
 export type { BreakerState } from "./events/events.js";
 export type { FailureOptions } from "./failure/failure-options.js";

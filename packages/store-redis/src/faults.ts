@@ -1,4 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core/store";
 
 export function timeout(timeoutMs: number): FloodgateError {
   return new FloodgateError(

@@ -1,4 +1,4 @@
-import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import type { Decision, Store } from "@floodgate/core";
 import {
   activeListener,
   type Blocked,
@@ -8,6 +8,7 @@ import {
   type Clock,
   checkOptions,
   type Decided,
+  FloodgateError,
   type Inspection,
   type Limit,
   passesAll,

@@ -1,4 +1,4 @@
-import { FloodgateError } from "@floodgate/core";
+import { FloodgateError } from "@floodgate/core/store";
 import type { RedisClient } from "./client.js";
 import { type Glide, GlideClientOf } from "./glide.js";
 import { type Ioredis, IoredisClient, type IoredisCluster, IoredisClusterClient } from "./ioredis.js";
