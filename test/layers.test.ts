@@ -26,6 +26,7 @@ const mayKnow: Record<string, readonly string[]> = {
     ...["core", "core/store", "core/adapter", "core/rules", "store-memory", "store-redis", "rules"],
     ...["metrics", "metrics/prometheus", "dashboard", "dashboard/hono"],
   ],
+  testing: ["core", "core/store"],
   migrate: [],
   cli: [
     "core",

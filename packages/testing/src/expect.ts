@@ -1,0 +1,143 @@
+import { AssertionError } from "node:assert";
+
+/** A response of `fetch`, supertest, Fastify's `inject`, or another client that names its parts in the same way. */
+export interface TestedResponse {
+  readonly status?: number | undefined;
+  readonly statusCode?: number | undefined;
+  readonly headers: { get(name: string): unknown } | { readonly [name: string]: unknown };
+  readonly body?: unknown;
+  readonly text?: unknown;
+}
+
+/** What a response says of limits. */
+interface Seen {
+  readonly status: number | undefined;
+  /** In seconds. */
+  readonly retryAfter: number | undefined;
+  /** The fewest units that a limit has left. */
+  readonly remaining: number | undefined;
+  /** The names of the limits that rejected. Undefined if the response does not say so. */
+  readonly by: readonly string[] | undefined;
+  readonly text: string | undefined;
+  /** The response for an error message, a part a line. */
+  readonly shown: string;
+}
+
+/**
+ * Asserts that a limit has rejected a request: its response is a 429.
+ *
+ *     expectLimited(response, { by: "login", retryAfter: 61 });
+ *
+ * @param expected `by`: the name of a limit that rejected. `retryAfter`: the seconds in `Retry-After`.
+ * @throws AssertionError that says what was seen.
+ */
+export function expectLimited(response: TestedResponse, expected: { readonly by?: string; readonly retryAfter?: number } = {}): void {
+  const seen = see(response);
+  const { by, retryAfter } = expected;
+  const fail = (message: string): never => failWith(expectLimited, message, seen);
+  if (seen.status !== 429) fail(`The request should be limited, but the status of its response is ${seen.status}${hint(seen)}.`);
+  if (by !== undefined && seen.by?.includes(by) !== true) {
+    const actual = seen.by === undefined ? "the response does not say which limit rejected it" : `it was limited by ${names(seen.by)}`;
+    fail(`The request should be limited by ${names([by])}, but ${actual}.`);
+  }
+  if (retryAfter !== undefined && seen.retryAfter !== retryAfter) {
+    fail(`The request should be limited with Retry-After: ${retryAfter}, but ${saw("Retry-After", seen.retryAfter)}.`);
+  }
+}
+
+/**
+ * Asserts that no limit has rejected a request: the status of its response is neither 429 nor 5xx. A 5xx answers before a limit could, or
+ * because the store failed.
+ *
+ *     expectNotLimited(response, { remaining: 2 });
+ *
+ * @param expected `remaining`: the units that the limit has left; with several limits, the fewest.
+ * @throws AssertionError that says what was seen.
+ */
+export function expectNotLimited(response: TestedResponse, expected: { readonly remaining?: number } = {}): void {
+  const seen = see(response);
+  const { remaining } = expected;
+  const fail = (message: string): never => failWith(expectNotLimited, message, seen);
+  const { status = 500 } = seen;
+  if (status === 429) fail(`The request should pass, but ${seen.by === undefined ? "a limit" : names(seen.by)} rejected it.`);
+  if (status >= 500) fail(`The request should pass, but the status of its response is ${seen.status}${hint(seen)}.`);
+  if (remaining !== undefined && seen.remaining !== remaining) {
+    fail(`The request should leave ${remaining} units, but ${saw("remaining units", seen.remaining)}.`);
+  }
+}
+
+function failWith(by: (...args: never) => unknown, message: string, { shown }: Seen): never {
+  throw new AssertionError({ message: `${message}\n\n${shown}\n`, stackStartFn: by });
+}
+
+/** Why the status may not be the expected one. */
+function hint({ status = 0, remaining, text }: Seen): string {
+  if (status === 503 && text?.includes("temporary-reduced-capacity")) return ": the store failed, and the limit denies then";
+  if (status >= 500) return ": the app failed";
+  return remaining === undefined ? ", and it has no RateLimit header: no limit counted it, or the option `headers` is false" : "";
+}
+
+function names(limits: readonly string[]): string {
+  return limits.map((name) => JSON.stringify(name)).join(" and ");
+}
+
+function saw(what: string, value: number | undefined): string {
+  return value === undefined ? `the response has no ${what}` : `the response says ${value}`;
+}
+
+function see(response: TestedResponse): Seen {
+  const header = headersOf(response);
+  const status = response.status ?? response.statusCode;
+  const text = [response.text, response.body].find((part) => typeof part === "string" && part !== "") as string | undefined;
+  const retryAfter = numberIn(header("retry-after"), /^(\d+)$/);
+  const items = [...(header("ratelimit") ?? "").matchAll(/"((?:[^"\\]|\\.)*)";r=(\d+)(?:;t=(\d+))?/g)].map(([, name = "", left, wait]) => ({
+    name: name.replace(/\\(.)/g, "$1"),
+    remaining: Number(left),
+    wait: wait === undefined ? undefined : Number(wait),
+  }));
+  const remaining =
+    items.length > 0
+      ? Math.min(...items.map((item) => item.remaining))
+      : (numberIn(header("ratelimit"), /remaining=(\d+)/) ??
+        numberIn(header("ratelimit-remaining") ?? header("x-ratelimit-remaining"), /^(\d+)$/));
+  const said = violated(response.body) ?? violated(text);
+  // The wait of the limit that rejected is the longest, and is in Retry-After.
+  const by = said ?? (items.length === 0 ? undefined : items.filter(({ wait }) => wait === retryAfter).map(({ name }) => name));
+  const shown = ["RateLimit-Policy", "RateLimit", "RateLimit-Remaining", "X-RateLimit-Remaining", "Retry-After", "Content-Type"].flatMap(
+    (name) => (header(name.toLowerCase()) === undefined ? [] : [`  ${name}: ${header(name.toLowerCase())}`]),
+  );
+  return {
+    status,
+    retryAfter,
+    remaining,
+    by,
+    text,
+    shown: [`  status ${status}`, ...shown, ...(text ? [`  ${text.slice(0, 300)}`] : [])].join("\n"),
+  };
+}
+
+/** Reads a header of the response by its name in lower case. */
+function headersOf({ headers }: TestedResponse): (lowerCaseName: string) => string | undefined {
+  return (name) => {
+    const value = typeof headers.get === "function" ? headers.get(name) : (headers as Record<string, unknown>)[name];
+    return value === undefined || value === null ? undefined : String(value);
+  };
+}
+
+function numberIn(text: string | undefined, pattern: RegExp): number | undefined {
+  const [, digits] = pattern.exec(text ?? "") ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** The limits that a problem+json body names, parsed or as text. */
+function violated(body: unknown): readonly string[] | undefined {
+  if (typeof body === "string") {
+    try {
+      return violated(JSON.parse(body));
+    } catch {
+      return undefined;
+    }
+  }
+  const policies = (body as { readonly "violated-policies"?: unknown } | null | undefined)?.["violated-policies"];
+  return Array.isArray(policies) ? policies : undefined;
+}
