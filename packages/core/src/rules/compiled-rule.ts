@@ -91,6 +91,8 @@ export class CompiledRule<Req> implements Counted {
   readonly #digests: KeyDigests;
   readonly #ipv6Prefix: number;
   readonly #onMissingKey: OnMissingKey;
+  /** Whether it counts HTTP requests, which have addresses. */
+  readonly #isHttp: boolean;
   readonly #cost: number | CostFunction<Req>;
   readonly #byIp: boolean;
   readonly #exempt: Exemptions | undefined;
@@ -104,6 +106,7 @@ export class CompiledRule<Req> implements Counted {
   /** @throws FloodgateError where an option is wrong. */
   constructor(where: string, rule: Rule<Req, string>, context: RuleContext<Req>) {
     context.checkRule?.(where, rule);
+    this.#isHttp = context.checkRule === undefined;
     this.#where = where;
     this.options = rule;
     this.#digests = context.digests;
@@ -277,7 +280,7 @@ export class CompiledRule<Req> implements Counted {
         if (this.#byIp) throw noClientIp();
         throw new FloodgateError(
           "FLOODGATE_MISSING_KEY",
-          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: "ip", "skip" or "reject".`,
+          `${this.#where}: the request has no key for ${shown(this.name)}, and a request that counts for nobody would be unlimited. Say with \`onMissingKey\` what then: ${this.#isHttp ? '"ip", ' : ""}"skip" or "reject".`,
         );
     }
   }

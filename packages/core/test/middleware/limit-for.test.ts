@@ -129,6 +129,7 @@ describe("a limit of contexts", () => {
     const keyless: Job = { tenant: undefined };
     const limitOf = (onMissingKey?: "skip" | "reject") => limitFor({ ...perTenant, store: store(), ...(onMissingKey && { onMissingKey }) });
     expect(await codeOf(() => limitOf().check(keyless))).toBe("FLOODGATE_MISSING_KEY");
+    await expect(limitOf().check(keyless)).rejects.toThrow('what then: "skip" or "reject".');
     expect(await limitOf("skip").check(keyless)).toMatchObject({ allowed: true, decision: undefined });
     expect(await limitOf("reject").check(keyless)).toMatchObject({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY });
     await expect(limitOf("reject").enforce(keyless)).rejects.toMatchObject({
