@@ -11,7 +11,40 @@ export interface Preset {
   readonly lines: readonly string[];
   /** The key that the app must define, if there is one. */
   readonly appKey?: string;
+  /** Whether it also fits what is no HTTP request, which has no address, path or header. */
+  readonly fitsCalls?: true;
 }
+
+/** What an app is built with. */
+export interface Framework {
+  readonly name: string;
+  readonly title: string;
+  /** The packages to install beside `@floodgate/rules`. */
+  readonly packages: string;
+  /** The line that takes the options. */
+  use(options: string): string;
+  /** The function that reads a key of the app. */
+  key(name: string): string;
+  /** Whether it limits something else than HTTP requests. */
+  readonly isForCalls?: true;
+}
+
+const middleware = (options: string): string => `app.use(rateLimit({ ${options} }))`;
+
+/** In the order in which `init` offers them. */
+export const frameworks: readonly Framework[] = [
+  { name: "express", title: "Express", packages: "@floodgate/express", use: middleware, key: (name) => `(req) => req.${name}?.id` },
+  { name: "koa", title: "Koa", packages: "@floodgate/koa", use: middleware, key: (name) => `(ctx) => ctx.state.${name}?.id` },
+  { name: "hono", title: "Hono", packages: "@floodgate/hono", use: middleware, key: (name) => `(c) => c.get("${name}")?.id` },
+  {
+    name: "calls",
+    title: "No HTTP: calls, jobs, messages, tools of an agent",
+    packages: "@floodgate/core @floodgate/store-memory",
+    use: (options) => `const limit = limitFor({ ${options}, store: memoryStore() })`,
+    key: (name) => `(call) => call.${name}`,
+    isForCalls: true,
+  },
+];
 
 /** In the order in which `init` offers them. The first is chosen unless something else is. */
 export const presets: readonly Preset[] = [
@@ -32,6 +65,7 @@ export const presets: readonly Preset[] = [
     window: "1h",
     lines: ["key: user", "onMissingKey: skip # anonymous requests are not counted by this rule"],
     appKey: "user",
+    fitsCalls: true,
   },
   {
     name: "api-key",
@@ -47,8 +81,20 @@ export const presets: readonly Preset[] = [
     window: "1m",
     lines: ["match: { method: [POST, PUT, PATCH, DELETE] }", "key: ip"],
   },
-  { name: "everyone", purpose: "The whole app together: protects what is behind it", limit: 1000, window: "1s", lines: ["key: global"] },
+  {
+    name: "everyone",
+    purpose: "The whole app together: protects what is behind it",
+    limit: 1000,
+    window: "1s",
+    lines: ["key: global"],
+    fitsCalls: true,
+  },
 ];
+
+/** The presets that an app with this framework can use. */
+export function presetsFor(framework: Framework | undefined): readonly Preset[] {
+  return framework?.isForCalls === true ? presets.filter(({ fitsCalls }) => fitsCalls) : presets;
+}
 
 /** A preset with the numbers that were chosen. */
 export interface ChosenRule {
@@ -58,13 +104,19 @@ export interface ChosenRule {
 }
 
 /** A rules file of this name, with comments that say what to do next. */
-export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: boolean): string {
+export function rulesFile(file: string, rules: readonly ChosenRule[], isShadow: boolean, framework: Framework | undefined): string {
+  const load = `rules: await fileRules(${JSON.stringify(file)})`;
+  const { key, use }: Pick<Framework, "key" | "use"> = framework ?? {
+    key: (name) => `(req) => req.${name}?.id`,
+    use: (options) => `rateLimit({ ${options} })`,
+  };
   const appKeys = [...new Set(rules.flatMap(({ preset }) => preset.appKey ?? []))];
   const heading = [
     `# The limits of this app. Check them with: floodgate check ${file}`,
     `# Try them on an access log with: floodgate simulate access.log --rules ${file}`,
-    `# Load them with: rateLimit({ rules: await fileRules(${JSON.stringify(file)}) })`,
-    ...appKeys.map((key) => `# The app must say what the key \`${key}\` is: keys: { ${key}: (req) => req.${key}?.id }`),
+    ...(framework === undefined ? [] : [`# Install: npm install ${framework.packages} @floodgate/rules`]),
+    `# Load them with: ${use(load)}`,
+    ...appKeys.map((name) => `# The app must say what the key \`${name}\` is: keys: { ${name}: ${key(name)} }`),
   ];
   const bodies = rules.map(({ preset, limit, window }) => {
     const { algorithm } = preset;

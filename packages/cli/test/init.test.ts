@@ -1,10 +1,13 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { parseRules } from "@floodgate/rules";
+import { limitFor } from "@floodgate/core";
+import { fileRules, parseRules } from "@floodgate/rules";
 import { describe, expect, it } from "vitest";
+import { memoryStore } from "../../store-memory/src/index.js";
 import { run } from "../src/index.js";
-import { presets } from "../src/presets.js";
+import { frameworks, presets } from "../src/presets.js";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
@@ -47,6 +50,7 @@ describe("init", () => {
   it("asks what to limit, and writes the rules that were chosen with the numbers that were given", async () => {
     const file = path("asked.yaml");
     const { code } = await answered(file, [
+      ["What is your app built with?", `${down}${enter}`],
       ["What do you want to limit?", `${down} ${enter}`],
       ["per-ip: how many requests", enter],
       ["login: how many requests", `3/0m${enter}`],
@@ -54,6 +58,9 @@ describe("init", () => {
       ["shadow mode", `n`],
     ]);
     expect(code).toBe(0);
+    expect(readFileSync(file, "utf8")).toContain(
+      `# Install: npm install @floodgate/koa @floodgate/rules\n# Load them with: app.use(rateLimit({ rules: await fileRules("${file}") }))\n`,
+    );
     expect(rulesOf(file)).toEqual([
       { name: "per-ip", key: "ip", limit: 100, window: "1m" },
       {
@@ -67,7 +74,10 @@ describe("init", () => {
 
   it("writes nothing if it is cancelled", async () => {
     const file = path("cancelled.yaml");
-    expect(await answered(file, [["What do you want to limit?", "\u0003"]])).toEqual({ code: 1, err: "floodgate: nothing was written.\n" });
+    expect(await answered(file, [["What is your app built with?", "\u0003"]])).toEqual({
+      code: 1,
+      err: "floodgate: nothing was written.\n",
+    });
     expect(() => readFileSync(file)).toThrow("ENOENT");
   });
 
@@ -86,6 +96,29 @@ describe("init", () => {
     expect((await floodgate(["check", file])).out).toBe(`${file}: 1 rule, no problems\n`);
   });
 
+  it("writes rules that limitFor takes, for what is no HTTP request", async () => {
+    const file = path("calls.yaml");
+    const { code } = await answered(file, [
+      ["What is your app built with?", `${down}${down}${down}${enter}`],
+      ["What do you want to limit?", `${down} ${enter}`],
+      ["per-user: how many requests", `1/1h${enter}`],
+      ["everyone: how many requests", enter],
+      ["shadow mode", `n`],
+    ]);
+    expect(code).toBe(0);
+    expect(readFileSync(file, "utf8")).toContain("what the key `user` is: keys: { user: (call) => call.user }");
+    const rules = await fileRules(file);
+    const limit = limitFor<{ user: string }>({ rules, keys: { user: ({ user }) => user }, store: memoryStore() });
+    expect([await limit.check({ user: "a" }), await limit.check({ user: "a" })]).toMatchObject([{ allowed: true }, { allowed: false }]);
+    limit.close();
+    rules.close();
+  });
+
+  it.each(frameworks.map((framework) => [framework.name, framework.packages] as const))("knows the packages for %s", (_, packages) => {
+    const names = packages.split(" ").map((name) => name.replace("@floodgate/", ""));
+    expect(readdirSync(join(__dirname, "../.."))).toEqual(expect.arrayContaining(names));
+  });
+
   it("overwrites a file only with --force", async () => {
     const file = write("there.yaml", "mine");
     expect(await floodgate(["init", file, "--yes"])).toMatchObject({
@@ -100,6 +133,8 @@ describe("init", () => {
   it.each([
     [["init", path("a.yaml")], "this is not a terminal. Write --yes, or --preset per-ip,login."],
     [["init", path("a.yaml"), "--preset", "per-ipp"], 'There is no preset "per-ipp". The presets are per-ip, login'],
+    [["init", path("a.yaml"), "--framework", "rails", "--yes"], 'There is no framework "rails" here. The frameworks are express, koa'],
+    [["init", path("a.yaml"), "--framework", "calls", "--preset", "login"], "With --framework calls write --preset per-user,everyone."],
     [["init", "-", "--yes"], "init writes a file. Name it: floodgate init limits.yaml."],
     [["init", "a\nb.yaml", "--yes"], "the file's name has control characters."],
     [["init", path("a.yaml"), "--shadow"], "--shadow is for --preset or --yes"],

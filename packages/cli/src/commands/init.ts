@@ -9,10 +9,11 @@ import type { Io } from "../io.js";
 import { examples } from "../options.js";
 import { validRulesText } from "../output/format.js";
 import { json, sanitize } from "../output/terminal.js";
-import { type ChosenRule, type Preset, presets, rulesFile } from "../presets.js";
+import { type ChosenRule, type Framework, frameworks, type Preset, presets, presetsFor, rulesFile } from "../presets.js";
 
 interface InitOptions {
   readonly preset?: readonly Preset[];
+  readonly framework?: Framework;
   readonly shadow?: true;
   readonly yes?: true;
   readonly force?: true;
@@ -23,6 +24,7 @@ interface InitOptions {
 interface Wanted {
   readonly rules: readonly ChosenRule[];
   readonly isShadow: boolean;
+  readonly framework: Framework | undefined;
 }
 
 export function addInit(program: Command, io: Io): void {
@@ -31,16 +33,15 @@ export function addInit(program: Command, io: Io): void {
     .description("Ask what to limit, and write a rules file to begin with.")
     .argument("[file]", "the file to write", "limits.yaml")
     .option("--preset <names>", `do not ask, and write these rules: ${presets.map(({ name }) => name).join(", ")}`, presetNames)
-    .option("--yes", `do not ask, and write the rule ${firstPreset.name}`)
+    .option("--framework <name>", `what the app is built with: ${frameworks.map(({ name }) => name).join(", ")}`, frameworkNamed)
+    .option("--yes", `do not ask, and write the rule ${(presets[0] as Preset).name}`)
     .option("--shadow", "with --preset or --yes: all rules only count and report, and reject nothing")
     .option("--force", "overwrite the file")
     .option("--json", "print JSON");
-  examples(command, "init", "init --preset per-ip,login --shadow", "init rules/limits.yaml --yes").action(
+  examples(command, "init", "init --preset per-ip,login --shadow", "init rules/limits.yaml --framework hono --yes").action(
     (file: string, options: InitOptions) => init(io, file, options),
   );
 }
-
-const firstPreset = presets[0] as Preset;
 
 async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (file === "-" || file === "") throw new Failure("usage", "init writes a file. Name it: floodgate init limits.yaml.");
@@ -49,19 +50,29 @@ async function init(io: Io, file: string, options: InitOptions): Promise<void> {
   if (options.force !== true && existsSync(file)) {
     throw new Failure("refused", `${file} exists. Write --force to overwrite it, or name another file: floodgate init other.yaml.`);
   }
-  const chosen = options.preset ?? (options.yes === true ? [firstPreset] : undefined);
+  const { framework } = options;
+  const offered = presetsFor(framework);
+  const chosen = options.preset ?? (options.yes === true ? offered.slice(0, 1) : undefined);
+  const unfit = chosen?.find((preset) => !offered.includes(preset));
+  if (unfit !== undefined) {
+    const names = offered.map(({ name }) => name).join(",");
+    throw new Failure("usage", `the preset ${unfit.name} is about HTTP requests. With --framework calls write --preset ${names}.`);
+  }
   if (chosen === undefined && options.shadow === true)
     throw new Failure("usage", "--shadow is for --preset or --yes. Leave it out: init asks.");
-  const wanted = chosen === undefined ? await ask(io) : { rules: chosen.map(asOffered), isShadow: options.shadow === true };
-  const text = rulesFile(file, wanted.rules, wanted.isShadow);
+  const wanted =
+    chosen === undefined ? await ask(io, framework) : { rules: chosen.map(asOffered), isShadow: options.shadow === true, framework };
+  const text = rulesFile(file, wanted.rules, wanted.isShadow, wanted.framework);
   const { rules } = parseRules(text, file);
   try {
     await writeFile(file, text, { flag: options.force === true ? "w" : "wx" });
   } catch (cause) {
     throw unwritable(file, cause);
   }
-  if (options.json === true) io.out(json({ file, rules }));
-  else io.out(`${validRulesText(file, rules)}Next: floodgate check ${file} --request "POST /login" --ip 203.0.113.9\n`);
+  if (options.json === true) return io.out(json({ file, rules }));
+  const isForCalls = wanted.framework?.isForCalls === true;
+  const next = isForCalls ? "load it in your app, as it says" : `floodgate check ${file} --request "POST /login" --ip 203.0.113.9`;
+  io.out(`${validRulesText(file, rules)}Next: ${next}\n`);
 }
 
 function asOffered(preset: Preset): ChosenRule {
@@ -69,33 +80,43 @@ function asOffered(preset: Preset): ChosenRule {
 }
 
 /** Asks on the terminal. The questions go to standard error, because standard output is for results. */
-async function ask(io: Io): Promise<Wanted> {
+async function ask(io: Io, given: Framework | undefined): Promise<Wanted> {
   if (io.errTerminal === undefined) {
     throw new Failure("usage", "init asks questions, and this is not a terminal. Write --yes, or --preset per-ip,login.");
   }
-  const { confirm, isCancel, multiselect, text } = await import("@clack/prompts");
+  const { confirm, isCancel, multiselect, select, text } = await import("@clack/prompts");
   const streams = { input: io.input as Readable, output: io.errTerminal as Writable };
   const answered = <T>(answer: T): Exclude<T, symbol> => {
     if (isCancel(answer)) throw new Failure("refused", "nothing was written.");
     return answer as Exclude<T, symbol>;
   };
+  const framework =
+    given ??
+    answered(
+      await select({
+        ...streams,
+        message: "What is your app built with?",
+        options: frameworks.map((framework) => ({ value: framework, label: framework.title, hint: framework.packages })),
+      }),
+    );
+  const offered = presetsFor(framework);
   const names = answered(
     await multiselect({
       ...streams,
       message: "What do you want to limit?",
-      options: presets.map(({ name, purpose }) => ({ value: name, label: purpose, hint: name })),
-      initialValues: [firstPreset.name],
+      options: offered.map(({ name, purpose }) => ({ value: name, label: purpose, hint: name })),
+      initialValues: offered.slice(0, 1).map(({ name }) => name),
       required: true,
     }),
   );
   const rules: ChosenRule[] = [];
-  for (const preset of presets.filter(({ name }) => names.includes(name))) {
-    const offered = `${preset.limit}/${preset.window}`;
+  for (const preset of offered.filter(({ name }) => names.includes(name))) {
+    const usual = `${preset.limit}/${preset.window}`;
     const answer = await text({
       ...streams,
       message: `${preset.name}: how many requests in which time?`,
-      placeholder: offered,
-      defaultValue: offered,
+      placeholder: usual,
+      defaultValue: usual,
       validate: (value = "") => (value === "" ? undefined : problemOf(value)),
     });
     rules.push({ preset, ...(rateOf(answered(answer)) as Rate) });
@@ -103,7 +124,7 @@ async function ask(io: Io): Promise<Wanted> {
   const isShadow = answered(
     await confirm({ ...streams, message: "Only count and report at first (shadow mode)? Nothing is rejected then.", initialValue: true }),
   );
-  return { rules, isShadow };
+  return { rules, isShadow, framework };
 }
 
 type Rate = Pick<ChosenRule, "limit" | "window">;
@@ -124,6 +145,14 @@ function problemOf(text: string): string | undefined {
   } catch {
     return "No limit can be that. Write a duration above zero, such as 100/1m";
   }
+}
+
+function frameworkNamed(given: string): Framework {
+  const framework = frameworks.find(({ name }) => name === given);
+  if (framework !== undefined) return framework;
+  throw new InvalidArgumentError(
+    `There is no framework ${JSON.stringify(given)} here. The frameworks are ${frameworks.map(({ name }) => name).join(", ")}.`,
+  );
 }
 
 function presetNames(list: string): readonly Preset[] {
