@@ -1,5 +1,3 @@
-import { AssertionError } from "node:assert";
-
 /** A response of `fetch`, supertest, Fastify's `inject`, or another client that names its parts in the same way. */
 export interface TestedResponse {
   readonly status?: number | undefined;
@@ -29,7 +27,7 @@ interface Seen {
  *     expectLimited(response, { by: "login", retryAfter: 61 });
  *
  * @param expected `by`: the name of a limit that rejected. `retryAfter`: the seconds in `Retry-After`.
- * @throws AssertionError that says what was seen.
+ * @throws Error that says what was seen.
  */
 export function expectLimited(response: TestedResponse, expected: { readonly by?: string; readonly retryAfter?: number } = {}): void {
   const seen = see(response);
@@ -52,7 +50,7 @@ export function expectLimited(response: TestedResponse, expected: { readonly by?
  *     expectNotLimited(response, { remaining: 2 });
  *
  * @param expected `remaining`: the units that the limit has left; with several limits, the fewest.
- * @throws AssertionError that says what was seen.
+ * @throws Error that says what was seen.
  */
 export function expectNotLimited(response: TestedResponse, expected: { readonly remaining?: number } = {}): void {
   const seen = see(response);
@@ -67,7 +65,11 @@ export function expectNotLimited(response: TestedResponse, expected: { readonly 
 }
 
 function failWith(by: (...args: never) => unknown, message: string, { shown }: Seen): never {
-  throw new AssertionError({ message: `${message}\n\n${shown}\n`, stackStartFn: by });
+  // No AssertionError: Jest would add that the compared values do not differ.
+  const error = new Error(`${message}\n\n${shown}\n`);
+  // The stack begins in the test.
+  Error.captureStackTrace(error, by);
+  throw error;
 }
 
 /** Why the status may not be the expected one. */
