@@ -92,11 +92,12 @@ describe("the code of the page", () => {
     const [ann, bob] = [`${name}-ann`, `${name}-bob`];
     const posts = (first: number) => `{ posts(first: ${first}) }`;
     expect((await send(ann, posts(600)))["data"].posts).toHaveLength(600);
-    expect((await send(ann, posts(600)))["errors"]).toEqual(rejectedQuery(expect.any(Number)));
+    expect(await send(ann, posts(600))).toMatchObject({ status: 429, errors: rejectedQuery(expect.any(Number)) });
     expect((await send(ann, posts(400)))["data"].posts).toHaveLength(400);
     expect((await send(bob, posts(2000)))["errors"]).toMatchObject([{ message: expect.stringContaining("more than the limit of 1000") }]);
     for (let i = 0; i < 10; i++) expect((await send(bob, "{ search }"))["data"].search).toBe("found");
     const partial = await send(bob, `{ search ${"posts(first: 1)"} }`);
+    expect(partial["status"]).toBe(200);
     expect(partial["data"]).toEqual({ search: null, posts: ["post 0"] });
     expect(partial["errors"]).toEqual(rejectedQuery(expect.any(Number)));
     expect(partial["errors"]).toMatchObject([{ path: ["search"] }]);
@@ -105,8 +106,8 @@ describe("the code of the page", () => {
   it("Apollo Server: counts queries by their cost, and a field by its calls", async () => {
     const { apollo } = await load("apollo.ts");
     await graphLimits(async (user, query) => {
-      const { body } = await apollo.executeOperation({ query }, { contextValue: { user } });
-      return JSON.parse(JSON.stringify(body.singleResult));
+      const { body, http } = await apollo.executeOperation({ query }, { contextValue: { user } });
+      return { status: http.status ?? 200, ...JSON.parse(JSON.stringify(body.singleResult)) };
     }, "apollo");
     await apollo.stop();
   });
@@ -117,7 +118,8 @@ describe("the code of the page", () => {
     const url = `http://${await listen(server)}/graphql`;
     await graphLimits(async (user, query) => {
       const headers = { "content-type": "application/json", "x-user": user };
-      return (await (await fetch(url, { method: "POST", headers, body: JSON.stringify({ query }) })).json()) as Exports;
+      const response = await fetch(url, { method: "POST", headers, body: JSON.stringify({ query }) });
+      return { status: response.status, ...((await response.json()) as object) };
     }, "yoga");
     server.close();
   });
