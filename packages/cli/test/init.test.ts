@@ -99,7 +99,7 @@ describe("init", () => {
   it("writes rules that limitFor takes, for what is no HTTP request", async () => {
     const file = path("calls.yaml");
     const { code } = await answered(file, [
-      ["What is your app built with?", `${down}${down}${down}${enter}`],
+      ["What is your app built with?", down.repeat(frameworks.findIndex(({ name }) => name === "calls")) + enter],
       ["What do you want to limit?", `${down} ${enter}`],
       ["per-user: how many requests", `1/1h${enter}`],
       ["everyone: how many requests", enter],
