@@ -3,6 +3,7 @@
 
 // The limit
 export { RateLimit } from "./middleware/rate-limit.js";
+export { type AppLimitOptions, type RouteLimit, RouteLimits } from "./middleware/route-limits.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";

@@ -12,7 +12,8 @@ const kinds: readonly Kind[] = [
   [({ req }) => has(req, "raw"), "a context of Hono", adapter("hono")],
   [({ app, req }) => has(app, "context") && req, "a context of Koa", adapter("koa")],
   [({ app, res }) => has(app, "get") && res, "a request of Express", adapter("express")],
-  [({ raw, server }) => raw && server, "a request of Fastify", `Register @fastify/express and call app.use, or ${limiter} in a hook.`],
+  [({ raw, server }) => raw && server, "a request of Fastify", adapter("fastify")],
+  [({ addHook, register }) => addHook && register, "an instance of Fastify", "Write app.register(rateLimit({ ... }))."],
   [
     ({ headers, socket }) => headers && socket,
     "a request of Node, as @fastify/middie, NestJS on Fastify and connect pass it",

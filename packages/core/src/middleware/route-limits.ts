@@ -1,0 +1,96 @@
+import type { Store } from "../decide/store.js";
+import type { EventListener } from "../events/events.js";
+import type { Limiter } from "../limits/limiter.js";
+import type { RequestReader } from "../requests/request-reader.js";
+import { HeldRequests } from "../responses/held-requests.js";
+import { limitWords } from "../rules/rule.js";
+import { yesOrNo } from "../support/options.js";
+import type { RateLimitControls } from "./controls.js";
+import { RateLimit } from "./rate-limit.js";
+import { checkRateLimitOptions, type RateLimitOptions } from "./rate-limit-options.js";
+
+/** The options of an app whose routes may have options of their own. */
+export interface AppLimitOptions<Req, Own extends string = never> extends RateLimitOptions<Req, Own> {
+  /** Whether routes without options of their own are limited too. With `false`, the options are only defaults for routes. Default true. */
+  global?: boolean;
+}
+
+/** A limit, and the options that it was made of. */
+export interface RouteLimit<Req, Options> {
+  readonly limit: RateLimit<Req>;
+  readonly options: Options;
+}
+
+/** The options that say how much a limit allows. */
+const amounts = ["limit", "window", "policy", "plans", "rules"] as const;
+
+/** The limit of an app, and those of its routes that have options of their own. All share a store, unless a route's options name another. */
+export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> implements RateLimitControls {
+  readonly waiting: HeldRequests = new HeldRequests();
+  /** The limit of routes without options of their own. Undefined with `global: false`. */
+  readonly app: RouteLimit<Req, Options> | undefined;
+  readonly #where: string;
+  readonly #options: Options;
+  readonly #words: readonly string[];
+  readonly #reader: RequestReader<Req>;
+  readonly #store: (onEvent: EventListener | undefined) => Store;
+  readonly #all = new Set<RateLimit<Req>>();
+
+  /**
+   * @param own the adapter's own options, which the adapter checks.
+   * @throws FloodgateError if an option is wrong.
+   */
+  constructor(
+    where: string,
+    options: Options,
+    own: readonly string[],
+    reader: RequestReader<Req>,
+    defaultStore: (onEvent: EventListener | undefined) => Store,
+  ) {
+    this.#where = where;
+    this.#options = options;
+    this.#words = [...own, "global"];
+    this.#reader = reader;
+    let store: Store | undefined;
+    this.#store = (onEvent) => (store ??= defaultStore(onEvent));
+    checkRateLimitOptions(where, options, this.#words);
+    if (options.global === undefined || yesOrNo(where, "global", options.global, "false")) this.app = this.#add(where, options);
+  }
+
+  /** The limiter of the app; with `global: false`, the first one of a route. */
+  get limiter(): Limiter {
+    return this.limiters.values().next().value as Limiter;
+  }
+
+  /** The limiters of the app and of its routes, by name. */
+  get limiters(): ReadonlyMap<string, Limiter> {
+    return new Map([...this.#all].flatMap((limit) => [...limit.version.limiters]));
+  }
+
+  /**
+   * Makes the limit of a route. What its options leave out is as in the app's. If they say how much is allowed (`limit`, `policy`, `rules`),
+   * nothing of what the app's say about that applies.
+   * @param route the limit's name, if the options have none. Characters that names cannot have are percent-encoded.
+   * @throws FloodgateError if an option is wrong.
+   */
+  of(own: Partial<Options>, route: string): RouteLimit<Req, Options> {
+    const where = `${this.#where} (${route})`;
+    checkRateLimitOptions(where, own, this.#words);
+    const base: Partial<Options> = { ...this.#options };
+    const replaced = own.rules !== undefined ? ["name", ...limitWords] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
+    for (const word of replaced) delete base[word as keyof Options];
+    const name = base.rules === undefined && own.rules === undefined ? { name: encodeURI(route).slice(0, 128) } : {};
+    return this.#add(where, { ...base, ...name, ...own } as Options);
+  }
+
+  close(): void {
+    this.waiting.release();
+    for (const limit of this.#all) limit.close();
+  }
+
+  #add(where: string, options: Options): RouteLimit<Req, Options> {
+    const limit = new RateLimit(where, options, this.#words, this.#reader, this.#store);
+    this.#all.add(limit);
+    return { limit, options };
+  }
+}
