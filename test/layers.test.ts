@@ -15,6 +15,7 @@ const mayKnow: Record<string, readonly string[]> = {
   "store-redis": ["core", "core/store"],
   "store-cluster": ["core", "core/store", "core/rules", "store-memory"],
   express: ["core", "core/adapter", "store-memory"],
+  fastify: ["core", "core/adapter", "store-memory"],
   koa: ["core", "core/adapter", "store-memory"],
   hono: ["core", "core/adapter", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],

@@ -42,6 +42,6 @@ export { HeldRequests } from "./responses/held-requests.js";
 export { ignoresAllowed } from "./events/listeners.js";
 
 // Support
-export { functionOrNothing } from "./support/options.js";
+export { functionOrNothing, oneOf } from "./support/options.js";
 export { isPromise } from "./support/promises.js";
 export { warnOnce } from "./support/warn.js";

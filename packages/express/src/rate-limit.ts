@@ -11,7 +11,6 @@ import {
   type RateLimitControls,
   type RateLimitOptions,
   setHeaders,
-  warnOnce,
   whenEnded,
   withControls,
   withFaults,
@@ -119,9 +118,6 @@ function answer(handler: () => unknown, next: (error?: unknown) => void, done: (
   }
 }
 
-/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
-const answerMs = 5000;
-
 /** Makes sure that a rejected request is answered, whatever `onLimited` did. */
 function finish(response: ExpressResponse, outcome: Outcome, takesResponse: boolean, waiting: HeldRequests): void {
   if (response.headersSent || response.writableEnded) return;
@@ -129,13 +125,5 @@ function finish(response: ExpressResponse, outcome: Outcome, takesResponse: bool
     sendBody(response, outcome);
     return;
   }
-  const answerNow = (): void => {
-    if (response.headersSent || response.writableEnded) return;
-    warnOnce(
-      "FLOODGATE_UNANSWERED",
-      `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.send("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
-    );
-    sendBody(response, outcome);
-  };
-  whenEnded(response, waiting.hold(answerMs, answerNow));
+  waiting.answerInTime(response, () => sendBody(response, outcome));
 }

@@ -75,11 +75,12 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
    */
   of(own: Partial<Options>, route: string): RouteLimit<Req, Options> {
     const where = `${this.#where} (${route})`;
-    checkRateLimitOptions(where, own, this.#words);
+    checkRateLimitOptions(where, own as Options, this.#words);
     const base: Partial<Options> = { ...this.#options };
     const replaced = own.rules !== undefined ? ["name", ...limitWords] : amounts.some((word) => own[word] !== undefined) ? amounts : [];
     for (const word of replaced) delete base[word as keyof Options];
-    const name = base.rules === undefined && own.rules === undefined ? { name: encodeURI(route).slice(0, 128) } : {};
+    const name =
+      base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};
     return this.#add(where, { ...base, ...name, ...own } as Options);
   }
 

@@ -1,4 +1,9 @@
 import { startTimer, stopTimer } from "../support/runtime.js";
+import { warnOnce } from "../support/warn.js";
+import { type NodeResponse, whenEnded } from "./response-end.js";
+
+/** How long `onLimited` may take to answer after it returned: it may render a template or open a file. */
+const answerMs = 5000;
 
 /** Requests that are held until their turn. */
 export class HeldRequests {
@@ -23,6 +28,19 @@ export class HeldRequests {
       stopTimer(timer);
       this.#held.delete(timer);
     };
+  }
+
+  /** Sends the usual answer of a rejected request, unless `onLimited`, which has returned, answers it within five seconds. */
+  answerInTime(response: NodeResponse & { readonly headersSent: boolean }, send: () => void): void {
+    const answerNow = (): void => {
+      if (response.headersSent || response.writableEnded) return;
+      warnOnce(
+        "FLOODGATE_UNANSWERED",
+        `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.send("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
+      );
+      send();
+    };
+    whenEnded(response, this.hold(answerMs, answerNow));
   }
 
   /** Releases all held requests at once. */

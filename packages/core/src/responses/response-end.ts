@@ -25,7 +25,9 @@ export interface NodeResponse {
   readonly req?: { readonly socket?: NodeSocket | null };
   /** HTTP/2 only. */
   readonly stream?: NodeStream;
-  once(event: "close", listener: () => void): unknown;
+  /** True for a response that Fastify's `inject` has made. It never closes, and is not marked as finished when it finishes. */
+  readonly isLightMyRequest?: boolean;
+  once(event: "close" | "finish", listener: () => void): unknown;
 }
 
 /** The end of one response, and its listeners. */
@@ -58,6 +60,7 @@ export function whenEnded(response: NodeResponse, ended: (status: number) => voi
       const close = watch(response, end, socket ?? undefined);
       // HTTP/2: the response of a HEAD request that was cancelled emits nothing; its stream does.
       (stream ?? response).once("close", close);
+      if (response.isLightMyRequest) response.once("finish", close);
     }
     ends.set(response, end);
   }
@@ -82,7 +85,7 @@ function watch(response: NodeResponse, end: End, socket: NodeSocket | undefined)
 
 /** Both flags are needed: HTTP/2 marks a cancelled response as finished, HTTP/1 marks one as ended before it is written. */
 function isSent(response: NodeResponse): boolean {
-  return response.writableEnded && response.writableFinished;
+  return response.writableEnded && (response.writableFinished || response.isLightMyRequest === true);
 }
 
 function queueOf(socket: NodeSocket): Queue {
