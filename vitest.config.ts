@@ -63,6 +63,8 @@ const setupFiles = [join(import.meta.dirname, "test/edge.ts")];
 export default defineConfig({
   ssr: { resolve: { conditions: ["@floodgate/source"] } },
   resolve: { conditions: ["@floodgate/source"] },
+  // Those of Nest.
+  oxc: { decorator: { legacy: true } },
   test: {
     reporters,
     // More than there are cores: many tests wait for servers.

@@ -18,6 +18,7 @@ const mayKnow: Record<string, readonly string[]> = {
   fastify: ["core", "core/adapter", "store-memory"],
   koa: ["core", "core/adapter", "store-memory"],
   hono: ["core", "core/adapter", "store-memory"],
+  nestjs: ["core", "core/adapter", "express", "fastify", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],

@@ -3,6 +3,8 @@
 
 export { type ExpressRateLimitOptions, type ExpressResponse, type RateLimitMiddleware, rateLimit } from "./rate-limit.js";
 export type { ExpressMessage, ExpressRequest } from "./request.js";
+// For adapters of frameworks that stand on Express
+export { expressReader } from "./request.js";
 
 // Policies, limiters, decisions, errors and events
 export * from "@floodgate/core";

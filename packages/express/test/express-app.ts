@@ -32,7 +32,7 @@ const view = (request: Request): RequestView => ({
   decision: (name) => (request as unknown as Record<string, Decision | undefined>)[name],
 });
 
-function send(response: Response, { status, body, chunks, raw }: Reply): void {
+export function send(response: Response, { status, body, chunks, raw }: Reply): void {
   if (raw === true) {
     response.writeHead(status ?? response.statusCode, { "content-type": "application/json" }).end(JSON.stringify(body));
     return;

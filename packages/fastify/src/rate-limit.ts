@@ -200,8 +200,7 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
 }
 
 function send(reply: FastifyReply, { body }: Outcome): void {
-  // To the media type of a string Fastify adds a charset, which JSON does not have.
-  reply.header("content-type", body.contentType).send(Buffer.from(body.text));
+  reply.header("content-type", body.contentType).send(body.text);
 }
 
 function errorOf({ decision, status: statusCode }: Outcome): Error {

@@ -23,7 +23,7 @@ const view = (request: FastifyRequest): RequestView => ({
   decision: (name) => (request as unknown as Record<string, ReturnType<RequestView["decision"]>>)[name],
 });
 
-function send(reply: FastifyReply, { status, body, chunks, raw }: Reply): FastifyReply {
+export function send(reply: FastifyReply, { status, body, chunks, raw }: Reply): FastifyReply {
   if (raw === true) {
     reply.hijack();
     reply.raw.writeHead(status ?? reply.statusCode, { "content-type": "application/json" }).end(JSON.stringify(body));

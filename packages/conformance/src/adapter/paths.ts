@@ -101,7 +101,7 @@ export function pathCases({ it }: AdapterSuite): void {
       const app = await web.start({ limits: [limits[i] as (typeof limits)[0]], steps: [{ limit: 0 }, route("/:id")] });
       const ambiguous = await app.get("/a%5Cb");
       assert.equal(ambiguous.status, status);
-      if (status === 400) assert.deepEqual(ambiguous.lines("content-type"), ["application/problem+json"]);
+      if (status === 400) assert.match(ambiguous.lines("content-type").join(), /^application\/problem\+json(; ?charset=utf-8)?$/i);
       assert.equal((await app.get("/a%2Fb")).status, 200);
     }
   });

@@ -1,0 +1,69 @@
+import { type HeaderTarget, type NodeResponse, nodeHeader, type RequestReader } from "@floodgate/core/adapter";
+import { expressReader } from "@floodgate/express";
+import { fastifyReader } from "@floodgate/fastify";
+import type { ExecutionContext } from "@nestjs/common";
+
+// biome-ignore lint/suspicious/noExplicitAny: of any platform and transport
+type Any = any;
+
+const addressOf = (request: Any): string | undefined => (request?.socket ?? request?._socket)?.remoteAddress;
+
+/** Reads requests of Node, such as that of a WebSocket, and contexts without a request. */
+const nodeReader: RequestReader<Any> = {
+  identity: (request) => request,
+  method: () => "GET",
+  path: () => "/",
+  header: (request, name) => (request?.headers === undefined ? undefined : nodeHeader(request, name)),
+  remoteAddress: addressOf,
+  clientIp: addressOf,
+  trustsProxy: () => false,
+  route: () => undefined,
+};
+
+/** The request of the platform: of HTTP, of a GraphQL operation, or of the connection that a message came by. */
+function requestOf(context: ExecutionContext): Any {
+  const args: Any[] = context.getArgs();
+  switch (context.getType<string>()) {
+    case "http":
+      return args[0];
+    case "graphql":
+      return args[2]?.req ?? args[2]?.request ?? args[2]?.reply?.request ?? args[2]?.extra?.request;
+    case "ws":
+      // Socket.IO keeps the request of a connection.
+      return args[0]?.request ?? args[0];
+    default:
+      return undefined;
+  }
+}
+
+/** Node's response, if the context has one. */
+export function responseOf(context: ExecutionContext): (NodeResponse & HeaderTarget) | undefined {
+  const args: Any[] = context.getArgs();
+  const type = context.getType<string>();
+  const response = type === "http" ? args[1] : type === "graphql" ? (args[2]?.res ?? args[2]?.reply ?? requestOf(context)?.res) : undefined;
+  return response?.raw ?? response;
+}
+
+/** Which reader knows a request: that of Express, of Fastify, or of Node. */
+function read<T>(context: ExecutionContext, ask: (reader: RequestReader<Any>, request: Any) => T): T {
+  const request = requestOf(context);
+  if (request?.raw !== undefined && request.server !== undefined) return ask(fastifyReader, request);
+  if (typeof request?.app?.get === "function") return ask(expressReader, request);
+  return ask(nodeReader, request);
+}
+
+/** Reads the contexts in which Nest calls a handler. */
+export const nestReader: RequestReader<ExecutionContext> = {
+  // Each message and each field of a GraphQL operation is counted, so it is its arguments, which are the same for all guards.
+  identity: (context) => (context.getType() === "http" ? requestOf(context) : context.getArgs()),
+  app: (context) => read(context, (reader, request) => reader.app?.(request)),
+  method: (context) => read(context, (reader, request) => reader.method(request)),
+  path: (context) => read(context, (reader, request) => reader.path(request)),
+  header: (context, name) => read(context, (reader, request) => reader.header(request, name)),
+  remoteAddress: (context) => read(context, (reader, request) => reader.remoteAddress(request)),
+  clientIp: (context) => read(context, (reader, request) => reader.clientIp(request)),
+  trustsProxy: (context) => read(context, (reader, request) => reader.trustsProxy(request)),
+  route: (context) =>
+    (context.getType() === "http" ? read(context, (reader, request) => reader.route(request)) : undefined) ??
+    `${context.getClass().name}.${context.getHandler().name}`,
+};

@@ -1,0 +1,44 @@
+import { type Decision, LimitedError } from "@floodgate/core";
+import type { Outcome } from "@floodgate/core/adapter";
+import { type ExecutionContext, HttpException, StreamableFile } from "@nestjs/common";
+
+/** A rejected request, with the status 429. Its response is the problem+json body. The headers of the limit are set already. */
+export class RateLimitException extends HttpException {
+  /** The most restrictive decision; undefined if the request has no key to count it by. */
+  readonly decision: Decision | undefined;
+  /** The time until the same request would pass, in milliseconds; Infinity if no wait helps. */
+  readonly retryAfterMs: number;
+  /** What clients of GraphQL see of the error. */
+  readonly extensions: { readonly code: string; readonly retryAfterMs: number };
+
+  /** @param answered what `onLimited` has answered in place of the usual body. */
+  constructor({ status, body, decision }: Outcome, answered: string | object | undefined) {
+    const retryAfterMs = decision?.retryAfterMs ?? Number.POSITIVE_INFINITY;
+    const cause = new LimitedError({ decision, retryAfterMs });
+    // Nest would wrap a text into JSON.
+    const usual = (): object => (body.contentType.startsWith("text/") ? new StreamableFile(Buffer.from(body.text)) : JSON.parse(body.text));
+    super(answered ?? usual(), status, { cause });
+    this.message = cause.message;
+    this.decision = decision;
+    this.retryAfterMs = retryAfterMs;
+    this.extensions = { code: "TOO_MANY_REQUESTS", retryAfterMs };
+  }
+}
+
+/** The exception of a context, which the filters of its transport know. */
+export async function exceptionFor(context: ExecutionContext, exception: RateLimitException): Promise<Error> {
+  const error = { status: "error", ...exception.extensions, message: exception.message };
+  const options = { cause: exception };
+  switch (context.getType<string>()) {
+    case "ws": {
+      const { WsException } = await import("@nestjs/websockets");
+      return Object.assign(new WsException(error), options);
+    }
+    case "rpc": {
+      const { RpcException } = await import("@nestjs/microservices");
+      return Object.assign(new RpcException(error), options);
+    }
+    default:
+      return exception;
+  }
+}

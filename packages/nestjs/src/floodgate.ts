@@ -1,0 +1,107 @@
+import type { Decision } from "@floodgate/core";
+import { type AppLimitOptions, functionOrNothing, type RouteLimit, RouteLimits, warnOnce } from "@floodgate/core/adapter";
+import { memoryStore } from "@floodgate/store-memory";
+import { type CustomDecorator, type ExecutionContext, SetMetadata, type Type } from "@nestjs/common";
+import { type DiscoveryService, type MetadataScanner, Reflector } from "@nestjs/core";
+import { nestReader } from "./context.js";
+
+export interface FloodgateModuleOptions<Own extends string = string> extends AppLimitOptions<ExecutionContext, Own> {
+  /**
+   * Answers a rejected request in place of the problem+json body: throws an exception of the app, or returns the response of the
+   * `RateLimitException`, a text or an object. The headers are set already. Undefined keeps the usual body.
+   */
+  onLimited?: (context: ExecutionContext, decision: Decision | undefined) => unknown;
+}
+
+/** The options of a handler or a controller. What they leave out is as in the module's. */
+export type RouteRateLimitOptions = Omit<FloodgateModuleOptions, "global" | "decisionName">;
+
+/** What a decorator says. */
+type Said = RouteRateLimitOptions | "skip" | "app";
+
+const metadata = "floodgate:rate-limit";
+const reflector = new Reflector();
+
+/**
+ * Limits a handler by its own options, which are over those of the module, with a count of its own. On a class, its handlers share that count.
+ *
+ *     @RateLimit({ limit: 5, window: "15m" })
+ */
+export const RateLimit = (options: RouteRateLimitOptions = {}): CustomDecorator => SetMetadata(metadata, options);
+
+/** Turns the limit off for a handler or a class. `false` turns the module's limit on again, for a handler of such a class. */
+export const SkipRateLimit = (skip: boolean = true): CustomDecorator => SetMetadata(metadata, skip ? "skip" : "app");
+
+type Limit = RouteLimit<ExecutionContext, FloodgateModuleOptions>;
+type Handler = ReturnType<ExecutionContext["getHandler"]>;
+
+/**
+ * The limits of an app. Inject it to see, reset or block a key: `floodgate.limiters.get("AuthController.login")?.reset(ip)`. The limit of a
+ * handler has its name, unless its options say another; that of a class has the class's.
+ */
+export class Floodgate extends RouteLimits<ExecutionContext, FloodgateModuleOptions> {
+  /** Whether a guard asks for limits. */
+  isGuarded = false;
+  readonly #discovery: DiscoveryService;
+  readonly #scanner: MetadataScanner;
+  readonly #limits = new WeakMap<Type, Map<Handler | Type, Limit | undefined>>();
+
+  /** @throws FloodgateError if an option is wrong. */
+  constructor(options: FloodgateModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) {
+    super("FloodgateModule", options, ["onLimited"], nestReader, (onEvent) => memoryStore(onEvent && { onEvent }));
+    checkOnLimited(options);
+    this.#discovery = discovery;
+    this.#scanner = scanner;
+  }
+
+  /** The limit of a handler; undefined if it has none. */
+  limitOf(handler: Handler, type: Type): Limit | undefined {
+    let limits = this.#limits.get(type);
+    if (limits === undefined) {
+      limits = new Map();
+      this.#limits.set(type, limits);
+    }
+    if (!limits.has(handler)) limits.set(handler, this.#make(handler, type, limits));
+    return limits.get(handler);
+  }
+
+  #make(handler: Handler, type: Type, limits: Map<Handler | Type, Limit | undefined>): Limit | undefined {
+    const own = reflector.get<Said>(metadata, handler);
+    const said = own ?? reflector.get<Said>(metadata, type) ?? "app";
+    if (said === "app") return this.app;
+    if (said === "skip") return undefined;
+    checkOnLimited(said);
+    if (own !== undefined) return this.of(said, `${type.name}.${handler.name}`);
+    // All handlers of a class share its limit.
+    const shared = limits.get(type) ?? this.of(said, type.name);
+    limits.set(type, shared);
+    return shared;
+  }
+
+  /** Makes all limits, so that a wrong option stops the app when it starts. */
+  onModuleInit(): void {
+    for (const { metatype } of [...this.#discovery.getControllers(), ...this.#discovery.getProviders()]) {
+      const prototype: unknown = metatype?.prototype;
+      if (typeof prototype !== "object" || prototype === null) continue;
+      for (const name of this.#scanner.getAllMethodNames(prototype)) {
+        this.limitOf((prototype as Record<string, Handler>)[name] as Handler, metatype as Type);
+      }
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.isGuarded) return;
+    warnOnce(
+      "FLOODGATE_NO_GUARD",
+      "FloodgateModule is imported, but no FloodgateGuard is, so nothing is limited. Add it to the providers of your module: { provide: APP_GUARD, useClass: FloodgateGuard }.",
+    );
+  }
+
+  onModuleDestroy(): void {
+    this.close();
+  }
+}
+
+function checkOnLimited({ onLimited }: RouteRateLimitOptions): void {
+  functionOrNothing("FloodgateModule", "onLimited", onLimited, '() => { throw new ServiceUnavailableException("Slow down"); }');
+}

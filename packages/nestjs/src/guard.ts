@@ -1,0 +1,62 @@
+import type { Decision } from "@floodgate/core";
+import { decisionOf, type Outcome, setHeaders, whenEnded, withFaults } from "@floodgate/core/adapter";
+import { type CanActivate, createParamDecorator, type ExecutionContext, Inject } from "@nestjs/common";
+import { nestReader, responseOf } from "./context.js";
+import { exceptionFor, RateLimitException } from "./exception.js";
+import { Floodgate, type FloodgateModuleOptions } from "./floodgate.js";
+
+/**
+ * Limits the handlers that it guards: all of an app, as `{ provide: APP_GUARD, useClass: FloodgateGuard }`, or those with
+ * `@UseGuards(FloodgateGuard)`. A rejected request is a `RateLimitException`, in a gateway a `WsException`, and in a microservice an
+ * `RpcException`. A request that two of these guards see is counted once.
+ */
+export class FloodgateGuard implements CanActivate {
+  readonly #floodgate: Floodgate;
+
+  constructor(floodgate: Floodgate) {
+    floodgate.isGuarded = true;
+    this.#floodgate = floodgate;
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const found = this.#floodgate.limitOf(context.getHandler(), context.getClass());
+    if (found === undefined) return true;
+    const { limit, options } = found;
+    const outcome = limit.decide(context);
+    return "then" in outcome
+      ? Promise.resolve(outcome).then((later) => this.#apply(context, options, later))
+      : this.#apply(context, options, outcome);
+  }
+
+  #apply(context: ExecutionContext, { onLimited }: FloodgateModuleOptions, outcome: Outcome): boolean | Promise<boolean> {
+    const response = responseOf(context);
+    if (response !== undefined) setHeaders(response, headersFor(context, outcome));
+    if (outcome.action === "reject") return reject(context, outcome, onLimited);
+    const { delayMs, afterResponse } = outcome;
+    if (response !== undefined && afterResponse !== undefined) whenEnded(response, afterResponse);
+    if (delayMs === 0) return true;
+    return new Promise((resolve) => {
+      const cancel = this.#floodgate.waiting.hold(delayMs, () => resolve(true));
+      if (response !== undefined) whenEnded(response, cancel);
+    });
+  }
+}
+
+Inject(Floodgate)(FloodgateGuard, undefined, 0);
+
+/** The decision of the handler's limit, as a parameter of the handler; undefined if none applied. */
+export const RateLimitDecision: (name?: string) => ParameterDecorator = createParamDecorator(
+  (name: string | undefined, context: ExecutionContext): Decision | undefined => decisionOf(nestReader.identity(context), name),
+);
+
+/** The fields of one GraphQL operation share a response, which shows the newest numbers. */
+function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["headers"] {
+  return context.getType<string>() === "graphql" ? headers.map((header) => ({ ...header, list: false })) : headers;
+}
+
+async function reject(context: ExecutionContext, outcome: Outcome, onLimited: FloodgateModuleOptions["onLimited"]): Promise<never> {
+  const answered = onLimited === undefined ? undefined : await withFaults(() => onLimited(context, outcome.decision));
+  const response = context.getType() === "http" ? responseOf(context) : undefined;
+  if (answered === undefined && response?.headersSent === false) response.setHeader("Content-Type", outcome.body.contentType);
+  throw await exceptionFor(context, new RateLimitException(outcome, answered as string | object | undefined));
+}
