@@ -1,5 +1,13 @@
 import type { Server } from "node:http";
-import { type Adapter, andThen, forRequests, type Handler, type LimitSetup, type RequestView, type Step } from "@floodgate/conformance/adapter";
+import {
+  type Adapter,
+  andThen,
+  forRequests,
+  type Handler,
+  type LimitSetup,
+  type RequestView,
+  type Step,
+} from "@floodgate/conformance/adapter";
 import { decisionOf } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import {
@@ -61,7 +69,13 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
   };
 
   /** The global guards, and a controller for each route. Limits in a router guard its routes. */
-  function build(steps: readonly Step[], guards: readonly CanActivate[], fallback: Handler, prefix = "", outer: readonly CanActivate[] = []): { global: CanActivate[]; controllers: Type[] } {
+  function build(
+    steps: readonly Step[],
+    guards: readonly CanActivate[],
+    fallback: Handler,
+    prefix = "",
+    outer: readonly CanActivate[] = [],
+  ): { global: CanActivate[]; controllers: Type[] } {
     const global: CanActivate[] = [];
     const controllers: Type[] = [];
     const inner = [...outer];
@@ -107,7 +121,8 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
       const guards = setups.map((_, i): CanActivate => ({ canActivate: (context) => guardOf(i).canActivate(context) }));
       let app: INestApplication;
       const made = new Map<number, FloodgateGuard>();
-      const floodgateOf = (setup: LimitSetup): Floodgate => new Floodgate(optionsOf(setup), app.get(DiscoveryService), app.get(MetadataScanner));
+      const floodgateOf = (setup: LimitSetup): Floodgate =>
+        new Floodgate(optionsOf(setup), app.get(DiscoveryService), app.get(MetadataScanner));
       const guardOf = (i: number): FloodgateGuard => {
         const guard = made.get(i);
         return guard !== undefined && anew !== true ? guard : new FloodgateGuard(floodgateOf(setups[i] as LimitSetup));
