@@ -52,7 +52,10 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
         const limit = limits[step.limit] as RateLimitPlugin;
         const { path } = step;
         if (path === undefined) app.register(limit);
-        else app.addHook(hook, (request, reply, done) => (isUnder(request.url, path) ? limit.hook(request, reply, done) : done()));
+        else
+          app.addHook(hook as "preHandler", (request, reply, done) =>
+            isUnder(request.url, path) ? limit.hook(request, reply, done) : done(),
+          );
       } else if ("router" in step) {
         app.register(async (inner) => build(inner, step.steps, limits, fallback), { prefix: step.router });
       } else if ("route" in step) {
@@ -95,7 +98,8 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
         const limit = limitOf(setup);
         if (anew !== true) return limit;
         return Object.assign(
-          async (app: FastifyInstance) => void app.addHook(hook, (request, reply, done) => limitOf(setup).hook(request, reply, done)),
+          async (app: FastifyInstance) =>
+            void app.addHook(hook as "preHandler", (request, reply, done) => limitOf(setup).hook(request, reply, done)),
           { [Symbol.for("skip-override")]: true, limiter: limit.limiter, limiters: limit.limiters, close: limit.close },
         ) as unknown as RateLimitPlugin;
       });

@@ -90,12 +90,12 @@ export function nestAdapter(name: string, platform: "express" | "fastify"): Adap
         const below = build(step.steps, guards, fallback, prefix + step.router, inner);
         controllers.push(...below.controllers);
       } else if ("route" in step) {
-        const { handler = fallback } = step;
+        const { handler = fallback, method, route } = step;
         const own = (step.limits ?? []).map((limit) => guards[limit] as CanActivate);
 
         @Controller()
         class Routes {
-          @(step.method === "post" ? Post(prefix + step.route) : Get(prefix + step.route))
+          @(method === "post" ? Post(prefix + route) : Get(prefix + route))
           @HttpCode(200)
           @UseGuards(...inner, ...own)
           async handle(@Req() request: Any, @Res() response: Any): Promise<void> {

@@ -4,6 +4,7 @@ import type { Limiter } from "../limits/limiter.js";
 import type { RequestReader } from "../requests/request-reader.js";
 import { HeldRequests } from "../responses/held-requests.js";
 import { limitWords } from "../rules/rule.js";
+import { FloodgateError } from "../support/errors.js";
 import { yesOrNo } from "../support/options.js";
 import type { RateLimitControls } from "./controls.js";
 import { RateLimit } from "./rate-limit.js";
@@ -81,7 +82,13 @@ export class RouteLimits<Req, Options extends AppLimitOptions<Req, string>> impl
     for (const word of replaced) delete base[word as keyof Options];
     const name =
       base.rules === undefined && own.rules === undefined ? { name: route.replace(/[^ -~]+/g, encodeURIComponent).slice(0, 128) } : {};
-    return this.#add(where, { ...base, ...name, ...own } as Options);
+    try {
+      return this.#add(where, { ...base, ...name, ...own } as Options);
+    } catch (error) {
+      // Policies do not know whose they are.
+      if (error instanceof FloodgateError && !error.message.startsWith(where)) error.message = `${where}: ${error.message}`;
+      throw error;
+    }
   }
 
   close(): void {
