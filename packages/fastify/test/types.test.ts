@@ -1,5 +1,5 @@
 import Fastify from "fastify";
-import { expectTypeOf, it } from "vitest";
+import { expect, expectTypeOf, it } from "vitest";
 import { type Decision, fixedWindow, type RateLimitPlugin, rateLimit } from "../src/index.js";
 
 const policy = fixedWindow({ limit: 1, window: "1m" });
@@ -20,8 +20,8 @@ it("routes are typed: their options, the decision, and hooks", () => {
   });
   app.get("/b", { config: { rateLimit: false }, onRequest: limit.hook, preHandler: [limit.hook] }, async () => "b");
   app.setNotFoundHandler({ preHandler: limit.hook }, (_request, reply) => reply.send());
-  // @ts-expect-error a misspelt option
-  app.get("/c", { config: { rateLimit: { limits: 5 } } }, async () => "c");
+  // @ts-expect-error a window that is no duration
+  app.get("/c", { config: { rateLimit: { limit: 5, window: "1x" } } }, async () => "c");
 });
 
 it("options are typed: functions get Fastify's request, and rules know the names of keys", () => {
@@ -34,7 +34,7 @@ it("options are typed: functions get Fastify's request, and rules know the names
   rateLimit({ policy, onLimited: "throw", hook: "preHandler", global: false });
   rateLimit({ rules: [{ name: "a", policy, key: "user" }], keys: { user: ({ headers }) => headers["x-user"]?.toString() } });
   // @ts-expect-error a misspelt name
-  rateLimit({ rules: [{ name: "a", policy, key: "usr" }], keys: { user: () => "ann" } });
+  expect(() => rateLimit({ rules: [{ name: "a", policy, key: "usr" }], keys: { user: () => "ann" } })).toThrow();
   // @ts-expect-error a hook that is too late
-  rateLimit({ policy, hook: "onSend" });
+  expect(() => rateLimit({ policy, hook: "onSend" })).toThrow();
 });

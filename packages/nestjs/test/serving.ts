@@ -20,13 +20,16 @@ export interface Serving {
 export async function serving(
   metadata: ModuleMetadata,
   run: (serving: Serving) => Promise<void>,
-  { platform = platforms[0][1], prepare }: { platform?: (typeof platforms)[number][1]; prepare?: (app: INestApplication) => void } = {},
+  {
+    platform = platforms[0][1],
+    prepare,
+  }: { platform?: (typeof platforms)[number][1]; prepare?: (app: INestApplication) => void | Promise<void> } = {},
 ): Promise<void> {
   @Module(metadata)
   class App {}
 
   const app = await NestFactory.create(App, platform(), { logger: false, abortOnError: false });
-  prepare?.(app);
+  await prepare?.(app);
   await app.listen(0, "127.0.0.1");
   try {
     await run({ app, url: `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}` });
