@@ -5,7 +5,7 @@ import { injector } from "./lib/inject.mjs";
 const [framework, kind, remoteAddress] = process.argv.slice(2);
 
 const { listener } = await import(`./http/${framework}.mjs`);
-const inject = injector(listener(kind), { remoteAddress, headers: { host: "bench" } });
+const inject = injector(await listener(kind), { remoteAddress, headers: { host: "bench" } });
 const expected = kind.includes("denied") ? 429 : 200;
 
 /** Measures the CPU time of one request, in microseconds. */

@@ -5,6 +5,8 @@ import { measureServers, serverOf, serverTable } from "./lib/servers.mjs";
 export const frameworks = {
   express: { label: "Express 5", peer: "express-rate-limit" },
   koa: { label: "Koa 3", peer: "koa-ratelimit" },
+  fastify: { label: "Fastify 5", peer: "@fastify/rate-limit" },
+  nestjs: { label: "NestJS 12 on Express", peer: "@nestjs/throttler" },
   hono: { label: "Hono 4", peer: "hono-rate-limiter" },
 };
 

@@ -76,7 +76,7 @@ Options:
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
-  --framework <name> express, koa or hono alone, of cpu and http; may stand several times
+  --framework <name> express, koa, fastify, nestjs or hono alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
   --beside <folder>  an earlier checkout, built, of redis: its decisions are measured in the same rounds
   --log <file>       an access log (combined format) of accuracy

@@ -33,7 +33,7 @@ const kinds = {
   /** An app with a limit, a no-op or another library in front of its route. */
   async framework(framework, limit, host) {
     const { listener } = await import(`./http/${framework}.mjs`);
-    return listen(createServer(listener(limit)), host);
+    return listen(createServer(await listener(limit)), host);
   },
 
   /** What the proxies pass requests on to. */

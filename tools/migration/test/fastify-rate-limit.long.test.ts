@@ -11,9 +11,9 @@ pageTest(
   new Page("fastify-rate-limit"),
   undefined,
   [
-    { heading: "With Express middleware", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
+    { heading: "The whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
     {
-      heading: "In a hook",
+      heading: "A route",
       requests: [...times(3, login), { ...login, headers: { "x-user": "bob" } }, {}],
       statuses: [401, 401, 429, 401, 200],
       isByHand: true,

@@ -12,7 +12,7 @@ pageTest(
   undefined,
   [
     { heading: "For the whole app", requests: times(5), statuses: [200, 200, 200, 429, 429], isByHand: true },
-    { heading: "A guard", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200], isByHand: true },
+    { heading: "A handler", requests: [...times(3, login), {}], statuses: [201, 201, 429, 200], isByHand: true },
   ],
   async ({ app }: { app: INestApplication }) => {
     await app.init();

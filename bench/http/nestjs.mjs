@@ -1,0 +1,50 @@
+import "reflect-metadata";
+import { FloodgateGuard, FloodgateModule } from "@floodgate/nestjs";
+import { Controller, Get, HttpException, Module } from "@nestjs/common";
+import { APP_GUARD, NestFactory } from "@nestjs/core";
+import { ThrottlerGuard, ThrottlerModule } from "@nestjs/throttler";
+import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+
+class Hello {
+  hello() {
+    return answer;
+  }
+}
+Controller()(Hello);
+Get()(Hello.prototype, "hello", Object.getOwnPropertyDescriptor(Hello.prototype, "hello"));
+
+/** The module and the guard that stand in front of the route. */
+const guarded = (useClass, ...imports) => ({ imports, providers: [{ provide: APP_GUARD, useClass }] });
+
+class NoopGuard {
+  canActivate(context) {
+    const response = context.switchToHttp().getResponse();
+    for (const name in twoHeaders) response.setHeader(name, twoHeaders[name]);
+    return true;
+  }
+}
+
+const body = JSON.parse(rejection.body);
+
+class RejectingGuard {
+  canActivate(context) {
+    const response = context.switchToHttp().getResponse();
+    for (const name in rejection.headers) response.setHeader(name, rejection.headers[name]);
+    throw new HttpException(body, 429);
+  }
+}
+
+const middlewares = middlewaresOf({
+  noop: guarded(NoopGuard),
+  rejectingNoop: guarded(RejectingGuard),
+  rateLimit: (options) => guarded(FloodgateGuard, FloodgateModule.forRoot(options)),
+  peer: (limit) => guarded(ThrottlerGuard, ThrottlerModule.forRoot([{ ttl: windowMs, limit }])),
+});
+
+export async function listener(kind) {
+  class App {}
+  Module({ controllers: [Hello], ...middlewares[kind]() })(App);
+  const app = await NestFactory.create(App, { logger: false });
+  await app.init();
+  return app.getHttpAdapter().getInstance();
+}
