@@ -56,7 +56,11 @@ function headersFor(context: ExecutionContext, { headers }: Outcome): Outcome["h
 
 async function reject(context: ExecutionContext, outcome: Outcome, onLimited: FloodgateModuleOptions["onLimited"]): Promise<never> {
   const answered = onLimited === undefined ? undefined : await withFaults(() => onLimited(context, outcome.decision));
+  const exception = new RateLimitException(outcome, answered as string | object | undefined);
   const response = context.getType() === "http" ? responseOf(context) : undefined;
-  if (answered === undefined && response?.headersSent === false) response.setHeader("Content-Type", outcome.body.contentType);
-  throw await exceptionFor(context, new RateLimitException(outcome, answered as string | object | undefined));
+  const { contentType } = outcome.body;
+  // Nest 11, whose exceptions have no `errorCode`, takes problem+json for a mistake, and would warn at each rejection.
+  const isKnown = "errorCode" in exception || !contentType.startsWith("application/problem");
+  if (isKnown && answered === undefined && response?.headersSent === false) response.setHeader("Content-Type", contentType);
+  throw await exceptionFor(context, exception);
 }
