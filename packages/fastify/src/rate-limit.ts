@@ -10,7 +10,6 @@ import {
   type RateLimitControls,
   type RouteLimit,
   RouteLimits,
-  setHeaders,
   whenEnded,
   withFaults,
 } from "@floodgate/core/adapter";
@@ -116,7 +115,10 @@ export function rateLimit<const Own extends string = never>(options: FastifyRate
 
   const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, { limit, options: { onLimited } }: Limit): void => {
     const apply = (outcome: Outcome): void => {
-      setHeaders(reply.raw, outcome.headers);
+      for (const { name, value, list } of outcome.headers) {
+        const before = list ? reply.getHeader(name) : undefined;
+        reply.header(name, before === undefined ? value : `${before}, ${value}`);
+      }
       if (outcome.action === "reject") {
         // Somebody, such as a timeout, may have answered while functions of the request were pending.
         if (reply.sent) return;

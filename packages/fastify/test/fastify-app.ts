@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import {
   type Adapter,
@@ -26,7 +27,9 @@ const view = (request: FastifyRequest): RequestView => ({
 export function send(reply: FastifyReply, { status, body, chunks, raw }: Reply): FastifyReply {
   if (raw === true) {
     reply.hijack();
-    reply.raw.writeHead(status ?? reply.statusCode, { "content-type": "application/json" }).end(JSON.stringify(body));
+    reply.raw
+      .writeHead(status ?? reply.statusCode, { ...(reply.getHeaders() as OutgoingHttpHeaders), "content-type": "application/json" })
+      .end(JSON.stringify(body));
     return reply;
   }
   if (status !== undefined) reply.code(status);
