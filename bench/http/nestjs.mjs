@@ -1,9 +1,13 @@
-import "reflect-metadata";
+import { createRequire } from "node:module";
 import { FloodgateGuard, FloodgateModule } from "@floodgate/nestjs";
-import { Controller, Get, HttpException, Module } from "@nestjs/common";
-import { APP_GUARD, NestFactory } from "@nestjs/core";
-import { ThrottlerGuard, ThrottlerModule } from "@nestjs/throttler";
 import { answer, middlewaresOf, rejection, twoHeaders, windowMs } from "./common.mjs";
+
+// The copy of Nest that @floodgate/nestjs uses here: a workspace has one for each set of optional peers.
+const load = createRequire(import.meta.resolve("@floodgate/nestjs/package.json"));
+load("reflect-metadata");
+const { Controller, Get, HttpException, Module } = load("@nestjs/common");
+const { APP_GUARD, NestFactory } = load("@nestjs/core");
+const { ThrottlerGuard, ThrottlerModule } = load("@nestjs/throttler");
 
 class Hello {
   hello() {
@@ -44,7 +48,7 @@ const middlewares = middlewaresOf({
 export async function listener(kind) {
   class App {}
   Module({ controllers: [Hello], ...middlewares[kind]() })(App);
-  const app = await NestFactory.create(App, { logger: false });
+  const app = await NestFactory.create(App, { logger: false, abortOnError: false });
   await app.init();
   return app.getHttpAdapter().getInstance();
 }
