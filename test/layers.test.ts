@@ -17,6 +17,8 @@ const mayKnow: Record<string, readonly string[]> = {
   express: ["core", "core/adapter", "store-memory"],
   koa: ["core", "core/adapter", "store-memory"],
   hono: ["core", "core/adapter", "store-memory"],
+  node: ["core", "core/adapter", "store-memory"],
+  fetch: ["core", "core/adapter", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],

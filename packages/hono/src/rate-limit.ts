@@ -6,7 +6,9 @@ import {
   type Header,
   HeldRequests,
   isPromise,
+  missingHeaders,
   type Outcome,
+  outgoingOf,
   type Promised,
   RateLimit,
   type RateLimitControls,
@@ -18,7 +20,6 @@ import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { whenAnswered, whenGone } from "./ending.js";
-import { addHeaders, setHeaders } from "./headers.js";
 import { honoReader } from "./request.js";
 
 /** The context variable of a limit, for the `Variables` of an app. */
@@ -91,6 +92,25 @@ export function rateLimit<
     return isPromise(outcome) ? Promise.resolve(outcome).then((later) => apply(c, next, later)) : apply(c, next, outcome);
   };
   return withControls(middleware as MiddlewareHandler, limit, waiting);
+}
+
+const append = { append: true };
+
+/** Sets headers on the context, so that responses of `c.json()` and the like have them from the start. */
+function setHeaders(c: Context, headers: readonly Header[]): void {
+  for (const { name, value, list } of headers) c.header(name, value, list ? append : undefined);
+}
+
+/**
+ * Adds missing headers to a response. A response that Hono did not make has none of the prepared headers: a `new Response()`, a result of
+ * `fetch()`, or a response of a mounted app.
+ */
+function addHeaders(c: Context, headers: readonly Header[]): void {
+  const [first, ...rest] = missingHeaders(c.res, headers);
+  if (first === undefined || outgoingOf(c.req.raw, c.env)?.headersSent === true) return;
+  // Hono copies the response first, because it may be immutable, or shared by several requests.
+  c.header(...first);
+  for (const [name, value] of rest) c.res.headers.set(name, value);
 }
 
 function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void> {

@@ -13,12 +13,8 @@ const kinds: readonly Kind[] = [
   [({ app, req }) => has(app, "context") && req, "a context of Koa", adapter("koa")],
   [({ app, res }) => has(app, "get") && res, "a request of Express", adapter("express")],
   [({ raw, server }) => raw && server, "a request of Fastify", `Register @fastify/express and call app.use, or ${limiter} in a hook.`],
-  [
-    ({ headers, socket }) => headers && socket,
-    "a request of Node, as @fastify/middie, NestJS on Fastify and connect pass it",
-    `Without Express, ${limiter} in a hook, guard or handler. In Fastify, @fastify/express in place of @fastify/middie works too.`,
-  ],
-  [({ arrayBuffer, headers }) => arrayBuffer && headers, "a Request of the Fetch API", `In its handler ${limiter}.`],
+  [({ headers, socket }) => headers && socket, "a request of Node, as connect, polka and @fastify/middie pass it", adapter("node")],
+  [({ arrayBuffer, headers }) => arrayBuffer && headers, "a Request of the Fetch API", adapter("fetch")],
 ];
 
 function has(value: unknown, property: string): boolean {
