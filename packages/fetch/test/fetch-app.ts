@@ -92,7 +92,8 @@ function build(
       const { handler = fallback } = step;
       const serve = async (request: Request, context: Context) => send(await handler(view({ request, context }), decisionOf(request)));
       const limited = (step.limits ?? []).reduceRight((next, index) => (limits[index] as RateLimitWrapper<Context>)(next), serve);
-      const routed = (request: Request & { route: string }, context: Context) => limited(request, Object.assign(context, { route: request.route }));
+      const routed = (request: Request & { route: string }, context: Context) =>
+        limited(request, Object.assign(context, { route: request.route }));
       router[step.method ?? "get"](step.route, routed);
       if (step.method === undefined) router.head(step.route, routed);
     }

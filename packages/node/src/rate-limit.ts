@@ -22,6 +22,8 @@ export interface NodeRequest {
   url?: string | undefined;
   /** The URL that the client sent, in servers that remove the paths of mounts from `url`. */
   originalUrl?: string | undefined;
+  /** What `router` has removed from it. */
+  baseUrl?: string | undefined;
   headers: { [name: string]: string | string[] | undefined };
   socket: { remoteAddress?: string | undefined };
   // biome-ignore lint/suspicious/noExplicitAny: only the app knows what routers and body parsers put there
@@ -52,16 +54,15 @@ const reader: RequestReader<NodeRequest> = {
   remoteAddress: ({ socket }) => socket.remoteAddress,
   clientIp: ({ socket }) => socket.remoteAddress,
   trustsProxy: () => false,
-  route: () => undefined,
+  // `router` has it.
+  route: ({ route }) => (typeof route?.path === "string" ? route.path : undefined),
 };
 
-/** The path with the prefixes that servers have removed from it. If `url` is no end of what was sent, the app has rewritten it. */
-function fullPath({ url = "/", originalUrl = url }: NodeRequest): RequestPath {
-  // connect adds a slash if nothing but a query is left.
-  const rest = originalUrl.endsWith(url) || !originalUrl.endsWith(url.slice(1)) ? url : url.slice(1);
-  if (originalUrl.endsWith(rest))
-    return parsedPath(originalUrl.slice(0, originalUrl.length - rest.length), sentPath(rest), rest, originalUrl);
-  return [{ path: sentPath(originalUrl) }, { path: sentPath(url), unknown: "before" }];
+/** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
+function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
+  const path = sentPath(url);
+  if (typeof baseUrl === "string" || url === originalUrl) return parsedPath(baseUrl ?? "", path, url, originalUrl);
+  return [{ path: sentPath(originalUrl) }, path === "/" ? { path } : { path, unknown: "before" }];
 }
 
 /**
