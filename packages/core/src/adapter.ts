@@ -24,7 +24,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
-export { edgeAddress, type Outgoing, outgoingOf, socketAddress, type WebRequest, type WebSignal } from "./requests/web-runtime.js";
+export { edgeAddress, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
 export { mostHops, trustsEveryAddress } from "./requests/every-address.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
@@ -36,7 +36,7 @@ export { decisionOf, type RequestContext } from "./requests/request-context.js";
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
-export { missingHeaders, type WebResponse, whenAborted, whenRead } from "./responses/web-response.js";
+export { answeredBy, missingHeaders, turnOf, type WebResponse, whenRead } from "./responses/web-response.js";
 export { HeldRequests } from "./responses/held-requests.js";
 
 // Events

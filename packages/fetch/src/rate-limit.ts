@@ -1,18 +1,17 @@
-import { type Decision, FloodgateError } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import {
+  answeredBy,
   clientClosedRequest,
   foreignRequest,
   functionOrNothing,
   HeldRequests,
   isPromise,
   type Outcome,
-  outgoingOf,
   type Promised,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
-  whenAborted,
-  whenEnded,
+  turnOf,
   withControls,
   withFaults,
 } from "@floodgate/core/adapter";
@@ -79,7 +78,7 @@ export function rateLimit<
       return Promise.resolve(withFaults(() => onLimited(call, outcome.decision))).then((given) => checked(answer(outcome, given)));
     }
     if (outcome.delayMs === 0) return checked();
-    return turn(call, outcome.delayMs, waiting).then((isServed) =>
+    return turnOf(call.request, call.context, outcome.delayMs, waiting).then((isServed) =>
       checked(isServed ? undefined : new Response(null, { status: clientClosedRequest })),
     );
   };
@@ -110,29 +109,9 @@ export function rateLimit<
   return withControls(Object.assign(wrap, { check }), limit, waiting) as unknown as RateLimitWrapper<Context>;
 }
 
-/** Waits until a held request's turn. False if its client disconnected before. */
-function turn({ request, context }: FetchRequest, delayMs: number, waiting: HeldRequests): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = waiting.hold(delayMs, () => resolve(true));
-    const gone = (): void => {
-      cancel();
-      resolve(false);
-    };
-    const outgoing = outgoingOf(request, context);
-    if (outgoing === undefined) whenAborted(request.signal, gone);
-    else whenEnded(outgoing, gone);
-  });
-}
-
 /** The response to a rejected request. @param given what `onLimited` has answered. */
-function answer({ status, body }: Outcome, given?: unknown): Response {
-  if (given === undefined || given === null) return new Response(body.text, { status, headers: { "Content-Type": body.contentType } });
-  const { headers, status: own } = given as Response;
-  if (typeof headers !== "object") {
-    throw new FloodgateError(
-      "FLOODGATE_INVALID_ANSWER",
-      `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${typeof given === "string" ? JSON.stringify(given.slice(0, 60)) : `a value of type ${typeof given}`}. Write onLimited: () => new Response("Slow down", { status: 429 }).`,
-    );
-  }
-  return own === 200 ? new Response((given as Response).body, { status, headers }) : (given as Response);
+function answer({ status, body }: Outcome, given?: Response): Response {
+  const own = answeredBy(given, '() => new Response("Slow down", { status: 429 })');
+  if (own === undefined) return new Response(body.text, { status, headers: { "Content-Type": body.contentType } });
+  return own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own;
 }

@@ -1,12 +1,5 @@
-import { type Afterwards, outgoingOf, whenAborted, whenEnded, whenRead } from "@floodgate/core/adapter";
+import { type Afterwards, outgoingOf, whenEnded, whenRead } from "@floodgate/core/adapter";
 import type { Context } from "hono";
-
-/** Calls `gone` when the client disconnects. It may also be called when the response was sent. */
-export function whenGone(c: Context, gone: () => void): void {
-  const outgoing = outgoingOf(c.req.raw, c.env);
-  if (outgoing === undefined) whenAborted(c.req.raw.signal, gone);
-  else whenEnded(outgoing, gone);
-}
 
 /**
  * Calls `sent` with the status of a response once it was sent, or with 499 if the client disconnected before. On Node that is when its

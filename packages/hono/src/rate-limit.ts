@@ -1,5 +1,6 @@
-import { type Decision, FloodgateError } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import {
+  answeredBy,
   clientClosedRequest,
   foreignRequest,
   functionOrNothing,
@@ -13,13 +14,14 @@ import {
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
+  turnOf,
   withControls,
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { whenAnswered, whenGone } from "./ending.js";
+import { whenAnswered } from "./ending.js";
 import { honoReader } from "./request.js";
 
 /** The context variable of a limit, for the `Variables` of an app. */
@@ -120,13 +122,7 @@ function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void>
 
 /** Lets a request pass at its turn, unless its client disconnects before. */
 async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: HeldRequests): ReturnType<MiddlewareHandler> {
-  const served = await new Promise<boolean>((resolve) => {
-    const cancel = waiting.hold(delayMs, () => resolve(true));
-    whenGone(c, () => {
-      cancel();
-      resolve(false);
-    });
-  });
+  const served = await turnOf(c.req.raw, c.env, delayMs, waiting);
   if (!served) return new Response(null, { status: clientClosedRequest });
   await pass(c, next, headers);
 }
@@ -138,15 +134,8 @@ function answer(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    const answered: unknown = await withFaults(() => onLimited(c, outcome.decision));
-    if (typeof (answered as Response | undefined)?.headers === "object") c.res = answered as Response;
-    else if (answered === undefined || answered === null) c.res = answer(c, outcome);
-    else {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_ANSWER",
-        `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${typeof answered === "string" ? JSON.stringify(answered.slice(0, 60)) : `a value of type ${typeof answered}`}. Write onLimited: (c) => c.text("Slow down").`,
-      );
-    }
+    const answered = await withFaults(() => onLimited(c, outcome.decision));
+    c.res = answeredBy(answered, '(c) => c.text("Slow down")') ?? answer(c, outcome);
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

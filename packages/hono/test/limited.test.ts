@@ -148,8 +148,8 @@ it("the 429 has the headers that earlier middlewares prepared, and they see it",
 
 it.each<[unknown, string]>([
   ["Slow down", '"Slow down"'],
-  [{ error: "Slow down" }, "a value of type object"],
-  [429, "a value of type number"],
+  [{ error: "Slow down" }, "an object"],
+  [429, "429"],
 ])("onLimited that answers %j is an error that says what to write, and the limit holds", async (answered, shown) => {
   const errors: unknown[] = [];
   const response = await limitedBy((() => answered) as never, (app) =>

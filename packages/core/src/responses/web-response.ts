@@ -1,6 +1,8 @@
-import type { WebRequest, WebSignal } from "../requests/web-runtime.js";
+import { outgoingOf, type WebRequest, type WebSignal } from "../requests/web-runtime.js";
+import { FloodgateError, shown } from "../support/errors.js";
 import type { Header } from "./headers.js";
-import { clientClosedRequest } from "./response-end.js";
+import type { HeldRequests } from "./held-requests.js";
+import { clientClosedRequest, whenEnded } from "./response-end.js";
 
 /** The used part of a `Response` of the Fetch API. */
 export interface WebResponse {
@@ -18,8 +20,8 @@ declare const TransformStream: new (
 
 const aborts = new WeakMap<WebSignal, (() => void)[]>();
 
-/** Calls `gone` when the client disconnects. Adds one listener per signal, because Node warns of more than ten. */
-export function whenAborted(signal: WebSignal, gone: () => void): void {
+/** Adds one listener per signal, because Node warns of more than ten. */
+function whenAborted(signal: WebSignal, gone: () => void): void {
   const waiting = aborts.get(signal);
   if (signal.aborted) gone();
   else if (waiting !== undefined) waiting.push(gone);
@@ -31,6 +33,37 @@ export function whenAborted(signal: WebSignal, gone: () => void): void {
     };
     signal.addEventListener("abort", aborted, { once: true });
   }
+}
+
+/**
+ * Holds a request until its turn. Answers false if its client disconnects before.
+ * @param passed what the runtime passes beside the request.
+ */
+export function turnOf(request: WebRequest, passed: unknown, delayMs: number, waiting: HeldRequests): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = waiting.hold(delayMs, () => resolve(true));
+    const gone = (): void => {
+      cancel();
+      resolve(false);
+    };
+    const outgoing = outgoingOf(request, passed);
+    if (outgoing === undefined) whenAborted(request.signal, gone);
+    else whenEnded(outgoing, gone);
+  });
+}
+
+/**
+ * What `onLimited` has answered, if that is a response; undefined for the usual one.
+ * @param example what to write, for an error.
+ * @throws FloodgateError `FLOODGATE_INVALID_ANSWER` if it is something else.
+ */
+export function answeredBy<R extends WebResponse>(given: R | null | undefined, example: string): R | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given.headers === "object") return given;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_ANSWER",
+    `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${shown(given)}. Write onLimited: ${example}.`,
+  );
 }
 
 /**
