@@ -70,6 +70,9 @@ export const fetchReader: RequestReader<FetchRequest> = {
   route: ({ context: { route } }) => (typeof route === "string" ? route : undefined),
 };
 
+/** The client's address on Vercel, whose proxy replaces this header: `clientIp: vercelIp`. Anywhere else, clients can forge it. */
+export const vercelIp = ({ request }: FetchRequest): string | undefined => request.headers.get("x-real-ip") ?? undefined;
+
 function address({ request, context }: FetchRequest): string | undefined {
   return context.ip ?? socketAddress(request, context) ?? edgeAddress(request, context);
 }

@@ -1,7 +1,7 @@
 // Everything an app calls, so that it installs one package.
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
-export type { Checked, FetchContext, FetchRequest } from "./check.js";
+export { type Checked, type FetchContext, type FetchRequest, vercelIp } from "./check.js";
 export { type FetchRateLimitOptions, type RateLimitWrapper, rateLimit } from "./rate-limit.js";
 export { decisionOf } from "@floodgate/core/adapter";
 

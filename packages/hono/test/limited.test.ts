@@ -148,7 +148,7 @@ it("the 429 has the headers that earlier middlewares prepared, and they see it",
 
 it.each<[unknown, string]>([
   ["Slow down", '"Slow down"'],
-  [{ error: "Slow down" }, "an object"],
+  [{ error: "Slow down" }, "an object with error"],
   [429, "429"],
 ])("onLimited that answers %j is an error that says what to write, and the limit holds", async (answered, shown) => {
   const errors: unknown[] = [];
