@@ -13,6 +13,8 @@ const budgets: readonly (readonly [folder: string, used: string, kilobytes: numb
   ["express", "rateLimit", 55.2],
   ["koa", "rateLimit", 56],
   ["hono", "rateLimit", 55.4],
+  ["node", "rateLimit", 54.8],
+  ["fetch", "rateLimit", 55.2],
   ["store-redis", "redisStore", 52],
   ["rules", "fileRules", 79.4],
   ["core", "createLimiter", 26.4],
