@@ -6,6 +6,8 @@ export const frameworks = {
   express: { label: "Express 5", peer: "express-rate-limit" },
   koa: { label: "Koa 3", peer: "koa-ratelimit" },
   hono: { label: "Hono 4", peer: "hono-rate-limiter" },
+  node: { label: "node:http" },
+  fetch: { label: "Request and Response on srvx" },
 };
 
 const sliceSeconds = 0.25;
@@ -19,7 +21,7 @@ export async function http({ rounds, seconds, connections, host, framework }) {
       noop: "no-op that sets two headers",
       allowed: "floodgate, allowed",
       denied: "floodgate, denied",
-      "peer allowed": `${peer}, allowed`,
+      ...(peer && { "peer allowed": `${peer}, allowed` }),
     };
     const kinds = Object.keys(labels).map((kind) => {
       const load = { path: "/", connections, status: kind === "denied" ? 429 : 200 };
