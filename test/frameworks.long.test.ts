@@ -24,7 +24,7 @@ beforeAll(async () => {
     const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     tarballs[`@floodgate/${name}`] = `file:${join(temp, `floodgate-${name}-${version}.tgz`)}`;
   }
-}, 60_000);
+}, 180_000);
 afterAll(() => rm(temp, { recursive: true, force: true }));
 
 interface App {
