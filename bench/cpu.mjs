@@ -14,7 +14,8 @@ const subjects = {
   "peer denied": { label: "denied", base: "noop denied" },
 };
 
-const kinds = Object.keys(subjects);
+/** Some frameworks have no other library to compare with. */
+const kindsOf = (framework) => Object.keys(subjects).filter((kind) => frameworks[framework].peer !== undefined || !kind.startsWith("peer"));
 const sliceRequests = 5_000;
 
 /** CPU time of a request that is injected into the framework in process: without sockets, the network of a busy machine adds no noise. */
@@ -22,7 +23,7 @@ export async function cpu({ rounds, slices, addresses, framework }) {
   const tables = [];
   for (const name of framework ?? Object.keys(frameworks)) {
     for (const address of addresses) {
-      const children = Object.fromEntries(kinds.map((kind) => [kind, ["cpu-child.mjs", [name, kind, address], steadyAllocation]]));
+      const children = Object.fromEntries(kindsOf(name).map((kind) => [kind, ["cpu-child.mjs", [name, kind, address], steadyAllocation]]));
       const turns = { processes: rounds, rounds: slices, warmUp: 20_000, ask: sliceRequests };
       const results = await inTurn(`cpu: ${frameworks[name].label} from ${address}`, children, turns);
       tables.push(tableOf(name, address, results, `${rounds} rounds of ${slices} slices of ${sliceRequests} requests`));
@@ -35,7 +36,7 @@ export async function cpu({ rounds, slices, addresses, framework }) {
 function tableOf(name, address, results, heading) {
   const { label, peer } = frameworks[name];
   const added = (kind, base) => results[kind].map((us, slice) => us - results[base][slice]);
-  const rows = kinds.map((kind) => {
+  const rows = kindsOf(name).map((kind) => {
     const { label: subject, base } = subjects[kind];
     const over = (other) => (other === undefined || other === kind ? "" : median(added(kind, other)).toFixed(1));
     return [

@@ -8,6 +8,8 @@ export const frameworks = {
   fastify: { label: "Fastify 5", peer: "@fastify/rate-limit" },
   nestjs: { label: "NestJS 12 on Express", peer: "@nestjs/throttler" },
   hono: { label: "Hono 4", peer: "hono-rate-limiter" },
+  node: { label: "node:http" },
+  fetch: { label: "Request and Response on srvx" },
 };
 
 const sliceSeconds = 0.25;
@@ -21,7 +23,7 @@ export async function http({ rounds, seconds, connections, host, framework }) {
       noop: "no-op that sets two headers",
       allowed: "floodgate, allowed",
       denied: "floodgate, denied",
-      "peer allowed": `${peer}, allowed`,
+      ...(peer && { "peer allowed": `${peer}, allowed` }),
     };
     const kinds = Object.keys(labels).map((kind) => {
       const load = { path: "/", connections, status: kind === "denied" ? 429 : 200 };

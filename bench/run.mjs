@@ -30,7 +30,7 @@ const parts = {
     ({ rounds = 2, framework }) => cpu({ rounds, slices: 40, addresses: ["127.0.0.1", "::1"], framework }),
   ],
   http: [
-    "requests per second of Express 5, Koa 3 and Hono 4 on Node, with a no-op, with ours and with the peer of each",
+    "requests per second of Express 5, Koa 3, Hono 4, node:http and fetch on Node, with a no-op, with ours and with the peer of each",
     ({ rounds = 5, seconds = 2, connections, host, framework }) => http({ rounds, seconds, connections, host, framework }),
   ],
   gateway: [
@@ -76,7 +76,7 @@ Options:
   --seconds <s>      how long a round lasts, of http (default 2), gateway (default 4) and of redis (default 1, for each subject)
   --connections <n>  connections of http and gateway (default 32)
   --host <address>   what http listens on (default 127.0.0.1; Node's own default is ::)
-  --framework <name> express, koa, fastify, nestjs or hono alone, of cpu and http; may stand several times
+  --framework <name> express, koa, fastify, nestjs, hono, node or fetch alone, of cpu and http; may stand several times
   --in-flight <list> how many decisions of redis wait at the same time (default 1,64,512)
   --beside <folder>  an earlier checkout, built, of redis: its decisions are measured in the same rounds
   --log <file>       an access log (combined format) of accuracy

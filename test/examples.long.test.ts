@@ -40,7 +40,7 @@ async function copied(example: string): Promise<string> {
 }
 
 describe("an example that is copied out of the repository", { timeout: 120_000 }, () => {
-  it.each(["express", "koa", "hono"])("%s limits its clients, and answers bad input with 400", async (example) => {
+  it.each(["express", "koa", "hono", "fetch"])("%s limits its clients, and answers bad input with 400", async (example) => {
     const folder = await copied(example);
     const child = spawn("npm", ["start", "--silent"], { cwd: folder, env: { ...process.env, PORT: "0" }, detached: true });
     try {

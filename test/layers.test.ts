@@ -19,6 +19,8 @@ const mayKnow: Record<string, readonly string[]> = {
   koa: ["core", "core/adapter", "store-memory"],
   hono: ["core", "core/adapter", "store-memory"],
   nestjs: ["core", "core/adapter", "express", "fastify", "store-memory"],
+  node: ["core", "core/adapter", "store-memory"],
+  fetch: ["core", "core/adapter", "store-memory"],
   conformance: ["core", "core/store", "core/adapter", "core/rules"],
   rules: ["core", "core/rules"],
   metrics: ["core", "core/rules"],

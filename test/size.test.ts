@@ -15,6 +15,8 @@ const budgets: readonly (readonly [folder: string, used: string, kilobytes: numb
   ["koa", "rateLimit", 56],
   ["hono", "rateLimit", 55.4],
   ["store-redis", "redisStore", 40],
+  ["node", "rateLimit", 54.8],
+  ["fetch", "rateLimit", 55.2],
   ["rules", "fileRules", 79.4],
   ["core", "createLimiter", 26.4],
   ["core", "fixedWindow", 4.4],

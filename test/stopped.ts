@@ -9,7 +9,8 @@ export async function expectAllStopped(printed: string, servers: number): Promis
   for (const port of ports) await expect.poll(() => takesConnections(port), { timeout: 10_000 }).toBe(false);
 }
 
-async function takesConnections(port: number): Promise<boolean> {
+/** Whether something listens on a port of 127.0.0.1. */
+export async function takesConnections(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
   try {
     await once(socket, "connect");

@@ -8,6 +8,7 @@ export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.j
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
 export type { LimitAnswer } from "./middleware/limit-for.js";
+export { type NodeAnswer, type NodeFramework, nodeMiddleware } from "./middleware/node-middleware.js";
 export { withFaults } from "./support/faults.js";
 
 // Its options
@@ -25,6 +26,7 @@ export type { Promised } from "./support/promises.js";
 // Requests
 export { foreignRequest } from "./requests/foreign-request.js";
 export { nodeHeader, type RequestReader } from "./requests/request-reader.js";
+export { edgeAddress, type Outgoing, outgoingOf, socketAddress, type WebRequest } from "./requests/web-runtime.js";
 export { mostHops, trustsEveryAddress } from "./requests/every-address.js";
 export { singleAddress, TrustedProxies } from "./requests/trusted-proxies.js";
 export { parsedPath, sentPath } from "./requests/parsed-target.js";
@@ -36,6 +38,7 @@ export { decisionOf, type RequestContext } from "./requests/request-context.js";
 export { type Header, type HeaderTarget, setHeaders } from "./responses/headers.js";
 export { type Body, reducedCapacity } from "./responses/body.js";
 export { clientClosedRequest, type NodeResponse, whenEnded } from "./responses/response-end.js";
+export { answeredBy, missingHeaders, turnOf, type WebResponse, whenRead } from "./responses/web-response.js";
 export { HeldRequests } from "./responses/held-requests.js";
 
 // Events

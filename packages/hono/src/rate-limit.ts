@@ -1,24 +1,27 @@
-import { type Decision, FloodgateError } from "@floodgate/core";
+import type { Decision } from "@floodgate/core";
 import {
+  answeredBy,
   clientClosedRequest,
   foreignRequest,
   functionOrNothing,
   type Header,
   HeldRequests,
   isPromise,
+  missingHeaders,
   type Outcome,
+  outgoingOf,
   type Promised,
   RateLimit,
   type RateLimitControls,
   type RateLimitOptions,
+  turnOf,
   withControls,
   withFaults,
 } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { whenAnswered, whenGone } from "./ending.js";
-import { addHeaders, setHeaders } from "./headers.js";
+import { whenAnswered } from "./ending.js";
 import { honoReader } from "./request.js";
 
 /** The context variable of a limit, for the `Variables` of an app. */
@@ -93,6 +96,25 @@ export function rateLimit<
   return withControls(middleware as MiddlewareHandler, limit, waiting);
 }
 
+const append = { append: true };
+
+/** Sets headers on the context, so that responses of `c.json()` and the like have them from the start. */
+function setHeaders(c: Context, headers: readonly Header[]): void {
+  for (const { name, value, list } of headers) c.header(name, value, list ? append : undefined);
+}
+
+/**
+ * Adds missing headers to a response. A response that Hono did not make has none of the prepared headers: a `new Response()`, a result of
+ * `fetch()`, or a response of a mounted app.
+ */
+function addHeaders(c: Context, headers: readonly Header[]): void {
+  const [first, ...rest] = missingHeaders(c.res, headers);
+  if (first === undefined || outgoingOf(c.req.raw, c.env)?.headersSent === true) return;
+  // Hono copies the response first, because it may be immutable, or shared by several requests.
+  c.header(...first);
+  for (const [name, value] of rest) c.res.headers.set(name, value);
+}
+
 function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void> {
   if (headers.length === 0) return next();
   return next().then(() => addHeaders(c, headers));
@@ -100,13 +122,7 @@ function pass(c: Context, next: Next, headers: readonly Header[]): Promise<void>
 
 /** Lets a request pass at its turn, unless its client disconnects before. */
 async function passInTurn(c: Context, next: Next, { delayMs, headers }: Outcome, waiting: HeldRequests): ReturnType<MiddlewareHandler> {
-  const served = await new Promise<boolean>((resolve) => {
-    const cancel = waiting.hold(delayMs, () => resolve(true));
-    whenGone(c, () => {
-      cancel();
-      resolve(false);
-    });
-  });
+  const served = await turnOf(c.req.raw, c.env, delayMs, waiting);
   if (!served) return new Response(null, { status: clientClosedRequest });
   await pass(c, next, headers);
 }
@@ -118,15 +134,8 @@ function answer(c: Context, { body, status }: Outcome): Response {
 async function limited<E extends Env>(c: Context, outcome: Outcome, onLimited: OnLimited<E>): Promise<Response> {
   c.status(outcome.status as ContentfulStatusCode);
   try {
-    const answered: unknown = await withFaults(() => onLimited(c, outcome.decision));
-    if (typeof (answered as Response | undefined)?.headers === "object") c.res = answered as Response;
-    else if (answered === undefined || answered === null) c.res = answer(c, outcome);
-    else {
-      throw new FloodgateError(
-        "FLOODGATE_INVALID_ANSWER",
-        `rateLimit: \`onLimited\` must answer a response, or undefined for the usual one, but answered ${typeof answered === "string" ? JSON.stringify(answered.slice(0, 60)) : `a value of type ${typeof answered}`}. Write onLimited: (c) => c.text("Slow down").`,
-      );
-    }
+    const answered = await withFaults(() => onLimited(c, outcome.decision));
+    c.res = answeredBy(answered, '(c) => c.text("Slow down")') ?? answer(c, outcome);
   } catch (error) {
     // Error handling copies the headers of the current response, so there must be one.
     void c.res;

@@ -1,6 +1,5 @@
-import type { RequestReader } from "@floodgate/core/adapter";
+import { edgeAddress, type RequestReader, socketAddress } from "@floodgate/core/adapter";
 import type { Context } from "hono";
-import { edgeAddress, socketAddress } from "./connection.js";
 
 export const honoReader: RequestReader<Context> = {
   // Not Node's message: requests that the app sends to itself with the same environment would share it.
@@ -12,12 +11,12 @@ export const honoReader: RequestReader<Context> = {
   header: (c, name) => c.req.header(name),
   remoteAddress,
   clientIp: remoteAddress,
-  trustsProxy: (c) => edgeAddress(c) !== undefined,
+  trustsProxy: (c) => edgeAddress(c.req.raw, c.env) !== undefined,
   route: mostExactPattern,
 };
 
 function remoteAddress(c: Context): string | undefined {
-  return socketAddress(c) ?? edgeAddress(c);
+  return socketAddress(c.req.raw, c.env) ?? edgeAddress(c.req.raw, c.env);
 }
 
 /**

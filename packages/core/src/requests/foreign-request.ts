@@ -5,7 +5,6 @@ type Shape = Readonly<Record<string, unknown>>;
 type Kind = readonly [is: (value: Shape) => unknown, name: string, advice: string];
 
 const adapter = (name: string): string => `Write ${importOf("rateLimit", `@floodgate/${name}`)}.`;
-const limiter = "call consume(clientKey(address)) of a limiter of createLimiter";
 
 /** What frameworks pass to a middleware, each told by a property that no other has. */
 const kinds: readonly Kind[] = [
@@ -14,12 +13,8 @@ const kinds: readonly Kind[] = [
   [({ app, res }) => has(app, "get") && res, "a request of Express", adapter("express")],
   [({ raw, server }) => raw && server, "a request of Fastify", adapter("fastify")],
   [({ addHook, register }) => addHook && register, "an instance of Fastify", "Write app.register(rateLimit({ ... }))."],
-  [
-    ({ headers, socket }) => headers && socket,
-    "a request of Node, as @fastify/middie, NestJS on Fastify and connect pass it",
-    `Without Express, ${limiter} in a hook, guard or handler. In Fastify, @fastify/express in place of @fastify/middie works too.`,
-  ],
-  [({ arrayBuffer, headers }) => arrayBuffer && headers, "a Request of the Fetch API", `In its handler ${limiter}.`],
+  [({ headers, socket }) => headers && socket, "a request of Node, as connect, polka and @fastify/middie pass it", adapter("node")],
+  [({ arrayBuffer, headers }) => arrayBuffer && headers, "a Request of the Fetch API", adapter("fetch")],
 ];
 
 function has(value: unknown, property: string): boolean {

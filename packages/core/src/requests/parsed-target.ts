@@ -5,14 +5,14 @@ import type { PossiblePath, RequestPath } from "./path.js";
  * escapes some characters if a target has a `#`, white space or a host. Then an inner router may see another path, because it removes
  * its parsed mount path from the target as sent.
  * @param base the prefix that routers have removed so far.
- * @param path the rest of the path, as parsed.
+ * @param path the rest of the path, as parsed or as sent.
  * @param target the rest of the request target, with its query.
  * @param sentTarget the request target that the client sent.
  */
 export function parsedPath(base: string, path: string, target: string, sentTarget: string): RequestPath {
   const routed = base + path;
   const isAsSent = sentTarget.length === base.length + target.length && sentTarget.startsWith(base) && sentTarget.endsWith(target);
-  if (isAsSent && target.startsWith(path) && !path.includes("//")) return routed;
+  if (isAsSent && target.startsWith(path) && !path.includes("//") && !parsedAnew.test(target)) return routed;
   const possible: PossiblePath[] = [{ path: routed }];
   // If the app rewrites paths, a rule may use the rewritten path or the sent one.
   const sent = sentPath(sentTarget);
@@ -24,6 +24,9 @@ export function parsedPath(base: string, path: string, target: string, sentTarge
   return possible.length === 1 ? routed : possible;
 }
 
+/** A target with one of these is left to `url.parse`. */
+const parsedAnew = /[\t\n\f\r #\xa0\ufeff]/;
+
 /** The path of a request target, as written. */
 export function sentPath(target: string): string {
   return /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(target)?.[1] || "/";
@@ -33,7 +36,7 @@ export function sentPath(target: string): string {
 function certainStart(target: string): string | undefined {
   let from = 0;
   if (target.startsWith("/")) {
-    if (!/[\t\n\f\r #\xa0\ufeff]/.test(target)) return undefined;
+    if (!parsedAnew.test(target)) return undefined;
   } else {
     const host = /^[a-z][a-z\d+.-]*:\/\/[\w.:@[\]-]*(?=[/?#]|$)/i.exec(target);
     if (host === null) return "";

@@ -36,7 +36,7 @@ export class HeldRequests {
       if (response.headersSent || response.writableEnded) return;
       warnOnce(
         "FLOODGATE_UNANSWERED",
-        `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.send("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
+        `\`onLimited\` has not answered within ${answerMs / 1000} seconds after it returned, so the limit has answered 429. Write onLimited: (req, res) => res.end("Slow down"). If it takes longer, return a promise that lasts until it has answered. To log only, use \`onEvent\`.`,
       );
       send();
     };

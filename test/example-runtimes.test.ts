@@ -7,18 +7,20 @@ import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "vitest";
 
-// One app on every runtime of Hono: started as users start it, and tested with the same requests.
+// One app of Hono and one of Request and Response on every runtime: started as users start them, and tested with the same requests.
 
-const example = join(import.meta.dirname, "../examples/hono");
+const examples = join(import.meta.dirname, "../examples");
+/** The binaries come from its dependencies. */
+const hono = join(examples, "hono");
 const temp = mkdtempSync(join(tmpdir(), "floodgate-example-"));
 afterAll(() => rmSync(temp, { recursive: true, force: true }));
 
-/** The command of each runtime. The binaries come from the example's dependencies. */
+/** The command of each runtime. */
 const runtimes: Record<string, [string, ...string[]]> = {
   Node: [process.execPath, "node.mjs"],
-  Bun: [join(example, "node_modules/.bin/bun"), "bun.mjs"],
+  Bun: [join(hono, "node_modules/.bin/bun"), "bun.mjs"],
   Deno: [
-    join(example, "node_modules/deno/deno"),
+    join(hono, "node_modules/deno/deno"),
     "run",
     "--node-modules-dir=manual",
     "--allow-read=../..",
@@ -28,13 +30,18 @@ const runtimes: Record<string, [string, ...string[]]> = {
   ],
   workerd: [process.execPath, "workerd.mjs"],
 };
+const elysia: Record<string, [string, ...string[]]> = { "Elysia on Bun": [join(hono, "node_modules/.bin/bun"), "elysia.mjs"] };
+const apps = [
+  ...Object.entries(runtimes).map(([runtime, command]) => ["hono", runtime, command] as const),
+  ...Object.entries({ ...runtimes, ...elysia }).map(([runtime, command]) => ["fetch", runtime, command] as const),
+];
 
 /** Writes only below `temp`, and turns off update checks. */
 const env = { ...process.env, PORT: "0", DENO_DIR: temp, DENO_NO_UPDATE_CHECK: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" };
 
 /** Starts the example on a free port, passes its address, and stops it. */
-async function withExample([command, ...args]: [string, ...string[]], use: (url: string) => Promise<void>): Promise<void> {
-  const child = spawn(command, args, { cwd: example, env, stdio: ["ignore", "pipe", "pipe"] });
+async function withExample(example: string, [command, ...args]: [string, ...string[]], use: (url: string) => Promise<void>): Promise<void> {
+  const child = spawn(command, args, { cwd: join(examples, example), env, stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "exit");
   let said = "";
   child.stderr.on("data", (chunk) => {
@@ -92,9 +99,9 @@ async function inOneWindow(visit: (from: string) => Promise<void>): Promise<void
   }
 }
 
-describe.each(Object.entries(runtimes))("the Hono example on %s", (_, command) => {
+describe.each(apps)("the example %s on %s", (example, _, command) => {
   it("gives the answers that it gives everywhere", { timeout: 60_000 }, async () => {
-    await withExample(command, async (url) => {
+    await withExample(example, command, async (url) => {
       await inOneWindow(async (from) => {
         for (const remaining of [4, 3, 2, 1, 0]) {
           const { status, headers, body } = await ask(url, { from });

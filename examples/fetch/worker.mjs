@@ -1,0 +1,3 @@
+import { createApp } from "./app.mjs";
+
+export default createApp();

@@ -1,0 +1,117 @@
+import type { Decision } from "@floodgate/core";
+import {
+  answeredBy,
+  clientClosedRequest,
+  foreignRequest,
+  functionOrNothing,
+  HeldRequests,
+  isPromise,
+  type Outcome,
+  type Promised,
+  RateLimit,
+  type RateLimitControls,
+  type RateLimitOptions,
+  turnOf,
+  withControls,
+  withFaults,
+} from "@floodgate/core/adapter";
+import { memoryStore } from "@floodgate/store-memory";
+import { Check, type Checked, type FetchContext, type FetchRequest, fetchReader } from "./check.js";
+
+export interface FetchRateLimitOptions<Context extends FetchContext, Own extends string = never>
+  extends RateLimitOptions<FetchRequest<Context>, Own> {
+  /**
+   * Answers a rejected request in place of the problem+json body; if it returns undefined, the usual body is sent. A response with the status
+   * 200 gets that of the rejection (429). The headers are added.
+   */
+  onLimited?: (request: FetchRequest<Context>, decision: Decision | undefined) => Promised<Response | undefined>;
+  /** Keeps the runtime alive until refunds and settlements are done, if neither the context nor the request has `waitUntil`. */
+  waitUntil?: (work: Promise<unknown>) => void;
+}
+
+/** A limit with its controls. Called with a handler, it returns the handler behind the limit. */
+export interface RateLimitWrapper<Context extends FetchContext = FetchContext> extends RateLimitControls {
+  <Req extends Request, Args extends readonly unknown[]>(
+    handler: (request: Req, ...args: Args) => Promised<Response>,
+  ): (request: Req, ...args: Args) => Promise<Response>;
+  /**
+   * Checks a request, once its turn has come (`leakyBucket`).
+   * @throws FloodgateError `FLOODGATE_NO_CLIENT_IP` if a limit counts by address and neither the context nor the runtime tells one, and what
+   * functions of the app throw.
+   */
+  check(request: Request, context?: Context): Promise<Checked>;
+}
+
+/**
+ * Makes a limit for handlers of `Request` and `Response`: by default per client IP, in memory.
+ *
+ *     const limit = rateLimit({ limit: 100, window: "1m" });
+ *     export default { fetch: limit((request) => new Response("hello")) };     // Bun, Deno, Workers, srvx
+ *     const { response, headers } = await limit.check(request, { ip });        // anywhere else
+ *
+ * @throws FloodgateError if an option is invalid: when called, not at a request.
+ */
+export function rateLimit<
+  Context extends FetchContext = FetchContext,
+  // TypeScript infers no names if a call gives the context's type, so any name is accepted there.
+  const Own extends string = [FetchContext] extends [Context] ? never : string,
+>(options: FetchRateLimitOptions<Context, Own>): RateLimitWrapper<Context> {
+  const { onLimited, waitUntil } = options ?? {};
+  const limit = new RateLimit<FetchRequest<Context>>("rateLimit", options, ["onLimited", "waitUntil"], fetchReader, (onEvent) =>
+    memoryStore(onEvent && { onEvent }),
+  );
+  functionOrNothing("rateLimit", "onLimited", onLimited, '() => new Response("Slow down", { status: 429 })');
+  functionOrNothing("rateLimit", "waitUntil", waitUntil, "(work) => after(work)");
+  const waiting = new HeldRequests();
+
+  const apply = (call: FetchRequest<Context>, more: readonly unknown[], outcome: Outcome): Promised<Check> => {
+    const keepAlive = (work: Promise<unknown>): void => {
+      const runtime = [call.context, ...more, call.request].find(
+        (passed) => typeof (passed as FetchContext | undefined)?.waitUntil === "function",
+      );
+      if (waitUntil === undefined) (runtime as FetchContext | undefined)?.waitUntil?.(work);
+      else waitUntil(work);
+    };
+    const checked = (response?: Response): Check => new Check(call, outcome, response, keepAlive);
+    if (outcome.action === "reject") {
+      if (onLimited === undefined) return checked(answer(outcome));
+      return Promise.resolve(withFaults(() => onLimited(call, outcome.decision))).then((given) => checked(answer(outcome, given)));
+    }
+    if (outcome.delayMs === 0) return checked();
+    return turnOf(call.request, call.context, outcome.delayMs, waiting).then((isServed) =>
+      checked(isServed ? undefined : new Response(null, { status: clientClosedRequest })),
+    );
+  };
+
+  const decide = (request: Request, context: unknown, more: readonly unknown[]): Promised<Check> => {
+    if (typeof request?.headers?.get !== "function") throw foreignRequest("a Request of the Fetch API", request);
+    const call = { request, context: (context ?? {}) as Context };
+    const outcome = limit.decide(call);
+    return isPromise(outcome) ? outcome.then((later) => apply(call, more, later)) : apply(call, more, outcome);
+  };
+
+  const wrap =
+    (handler: (request: Request, ...args: readonly unknown[]) => Promised<Response>) =>
+    async (request: Request, context: unknown, ...more: readonly unknown[]): Promise<Response> => {
+      const checking = decide(request, context, more);
+      const checked = isPromise(checking) ? await checking : checking;
+      if (checked.response !== undefined) return checked.response;
+      try {
+        return checked.finish(await handler(request, context, ...more));
+      } catch (error) {
+        // React Router and others throw responses too.
+        if (error instanceof Response) throw checked.finish(error);
+        checked.finish(undefined);
+        throw error;
+      }
+    };
+  const check = async (request: Request, context?: Context): Promise<Checked> => decide(request, context, []);
+  return withControls(Object.assign(wrap, { check }), limit, waiting) as unknown as RateLimitWrapper<Context>;
+}
+
+/** The response to a rejected request. @param given what `onLimited` has answered. */
+function answer({ status, body }: Outcome, given?: Response): Response {
+  const own = answeredBy(given, '() => new Response("Slow down", { status: 429 })');
+  if (own === undefined) return new Response(body.text, { status, headers: { "Content-Type": body.contentType } });
+  return own.status === 200 ? new Response(own.body, { status, headers: own.headers }) : own;
+}

@@ -1,0 +1,185 @@
+import { expect, it } from "vitest";
+import { type Checked, decisionOf, type FetchContext, fixedWindow, leakyBucket, rateLimit, vercelIp } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 2, window: "365d" });
+const ip = "192.0.2.1";
+const request = (headers: Record<string, string> = {}, init?: RequestInit) => new Request("http://localhost/a", { headers, ...init });
+/** A handler that takes any arguments and ignores them. */
+const any =
+  (handler: () => Response | Promise<Response>) =>
+  (_request: Request, ..._args: unknown[]): Response | Promise<Response> =>
+    handler();
+const shown = ({ decision }: Checked) => decision?.remaining;
+const forged = Object.fromEntries(
+  ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip"].map((name) => [name, "198.51.100.1"]),
+);
+
+it("check answers a response only to a rejected request, and headers and the decision to each", async () => {
+  const limit = rateLimit({ policy, headers: "legacy" });
+  const seen = [];
+  for (let i = 0; i < 3; i++) {
+    const { response, headers, decision } = await limit.check(request(), { ip });
+    seen.push([response?.status, headers.get("x-ratelimit-remaining"), decision?.allowed, response?.headers.get("x-ratelimit-remaining")]);
+  }
+  expect(seen).toEqual([
+    [undefined, "1", true, undefined],
+    [undefined, "0", true, undefined],
+    [429, "0", false, "0"],
+  ]);
+});
+
+it("a request without an address is an error that says what to write, whatever its headers say", async () => {
+  const limit = rateLimit({ policy });
+  await expect(limit.check(request(forged))).rejects.toMatchObject({
+    code: "FLOODGATE_NO_CLIENT_IP",
+    message: expect.stringContaining("write limit.check(request, { ip })"),
+  });
+  await expect(limit(() => new Response())(request(forged))).rejects.toMatchObject({ code: "FLOODGATE_NO_CLIENT_IP" });
+  expect(shown(await rateLimit({ policy, onMissingKey: "skip", key: () => undefined }).check(request()))).toBeUndefined();
+});
+
+it.each<[string, object, FetchContext]>([
+  ["the context", {}, { ip }],
+  ["Bun's server", {}, { requestIP: () => ({ address: ip }) }],
+  ["Bun's server in the context", {}, { server: { requestIP: () => ({ address: ip }) } }],
+  ["Deno", {}, { remoteAddr: { hostname: ip } }],
+  ["Workers", { cf: { colo: "AMS" }, headers: { "cf-connecting-ip": ip } }, { requestIP: "a binding", DB: {} }],
+  ["workerd by itself", { cf: { clientIp: ip } }, {}],
+  ["@hono/node-server", {}, { incoming: { socket: { remoteAddress: ip } } }],
+  ["srvx on Node", { runtime: { name: "node", node: { req: { socket: { remoteAddress: ip } } } }, ip: "198.51.100.1" }, {}],
+  ["srvx on Bun", { runtime: { name: "bun", bun: { server: { requestIP: () => ({ address: ip }) } } } }, {}],
+  ["srvx on Deno", { runtime: { name: "deno", deno: { info: { remoteAddr: { hostname: ip } } } } }, {}],
+])("the address comes from %s, not from headers", async (_, { headers, ...own }: { headers?: Record<string, string> }, context) => {
+  const limit = rateLimit({ policy });
+  await limit.check(Object.assign(request({ ...forged, ...headers }), own), context);
+  expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
+});
+
+it("clientIp says which header counts: X-Forwarded-For behind a proxy, X-Real-IP on Vercel", async () => {
+  for (const [clientIp, headers] of [
+    [{ trustedHops: 1 }, { "x-forwarded-for": `198.51.100.1, ${ip}` }],
+    [vercelIp, { "x-real-ip": ip }],
+  ] as const) {
+    const limit = rateLimit({ policy, clientIp });
+    await limit.check(request({ ...forged, ...headers }));
+    expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
+  }
+});
+
+it("a handler behind a limit gets all arguments, and finds the decision", async () => {
+  const limit = rateLimit({ policy });
+  const handler = limit((asked, context: { ip: string }, third: number) =>
+    Response.json([decisionOf(asked)?.remaining, context.ip, third]),
+  );
+  const response = await handler(request(), { ip }, 3);
+  expect([await response.json(), response.headers.get("ratelimit")]).toEqual([[1, ip, 3], expect.stringMatching(/^"default";r=1;/)]);
+});
+
+it("responses whose headers cannot change, and those that requests share, get the headers in a copy", async () => {
+  const shared = new Response(null, { status: 204 });
+  const limit = rateLimit({ policy: fixedWindow({ limit: 100, window: "365d" }) });
+  for (const [i, handler] of [
+    () => shared,
+    () => shared,
+    () => Response.redirect("http://localhost/b", 302),
+    () => fetch("data:,hello"),
+  ].entries()) {
+    const response = await limit(any(handler))(request(), { ip });
+    expect(response.headers.get("ratelimit")).toMatch(new RegExp(`^"default";r=${99 - i};t=\\d+$`));
+  }
+  expect(shared.headers.has("ratelimit")).toBe(false);
+  // A network error cannot be copied.
+  expect((await limit(any(() => Response.error()))(request(), { ip })).type).toBe("error");
+});
+
+it("a limit around another one shows its items first, also on the inner one's rejection", async () => {
+  const outer = rateLimit({ name: "outer", policy });
+  const inner = rateLimit({ name: "inner", policy: fixedWindow({ limit: 1, window: "365d" }) });
+  const handler = outer(inner(any(() => new Response("ok"))));
+  for (const status of [200, 429]) {
+    const response = await handler(request(), { ip });
+    expect([response.status, response.headers.get("ratelimit")?.replace(/;r=\d+;t=\d+/g, "")]).toEqual([status, '"outer", "inner"']);
+  }
+});
+
+it("a response that a handler throws gets the headers; an error is passed on as it is", async () => {
+  const limit = rateLimit({ policy });
+  const thrown = await limit(
+    any(() => {
+      throw Response.json({}, { status: 404 });
+    }),
+  )(request(), { ip }).catch((error: Response) => error);
+  expect([thrown.status, thrown.headers.has("ratelimit")]).toEqual([404, true]);
+  const fault = new Error("handler");
+  const failing = limit(any(() => Promise.reject(fault)));
+  await expect(failing(request(), { ip })).rejects.toBe(fault);
+});
+
+it("onLimited answers with 429 unless it sets another status, and anything but a response is an error", async () => {
+  const answers = [() => new Response("slow"), () => new Response("slow", { status: 503 }), () => undefined, () => "slow" as never];
+  const statuses = [];
+  for (const onLimited of answers) {
+    const limit = rateLimit({ policy: fixedWindow({ limit: 0, window: "1m" }), onLimited });
+    statuses.push(
+      await limit.check(request(), { ip }).then(
+        ({ response }) => response?.status,
+        ({ code }) => code,
+      ),
+    );
+  }
+  expect(statuses).toEqual([429, 503, 429, "FLOODGATE_INVALID_ANSWER"]);
+});
+
+it.each<
+  [string, (waitUntil: (work: Promise<unknown>) => void) => { option?: (work: Promise<unknown>) => void; args: unknown[]; own?: object }]
+>([
+  ["the option", (waitUntil) => ({ option: waitUntil, args: [{ ip }] })],
+  ["the context", (waitUntil) => ({ args: [{ ip, waitUntil }] })],
+  ["the third argument, as on Workers", (waitUntil) => ({ args: [{ ip }, { waitUntil }] })],
+  ["the request, as in srvx", (waitUntil) => ({ args: [{ ip }], own: { waitUntil } })],
+])("refunds wait for the end of the body, kept alive by waitUntil of %s", async (_, of) => {
+  const work: Promise<unknown>[] = [];
+  const { option, args, own } = of((promise) => work.push(promise));
+  const limit = rateLimit({ policy, refundWhen: (status) => status === 404, ...(option && { waitUntil: option }) });
+  const handler = limit((_request: Request, ..._args: unknown[]) => new Response("no", { status: 404 }));
+  const response = await handler(Object.assign(request(), own), ...args);
+  expect(work).toHaveLength(1);
+  expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 1 });
+  await response.text();
+  await work[0];
+  expect(limit.limiter.peek(ip)).toMatchObject({ remaining: 2 });
+});
+
+it("a failed handler counts as status 500, and a client that leaves as 499", async () => {
+  const statuses: number[] = [];
+  const limit = rateLimit({ policy, refundWhen: (status) => statuses.push(status) < 0 });
+  await limit(any(() => Promise.reject(new Error("handler"))))(request(), { ip }).catch(() => undefined);
+  const gone = new AbortController();
+  await limit(
+    any(() => {
+      gone.abort();
+      return new Response("late");
+    }),
+  )(request({}, { signal: gone.signal }), { ip });
+  expect(statuses).toEqual([500, 499]);
+});
+
+it("a held request passes at its turn, and one whose client leaves gets 499 and is not served", async () => {
+  const limit = rateLimit({ policy: leakyBucket({ capacity: 5, leak: 1, every: "1h" }), key: "global" });
+  const served: number[] = [];
+  const handler = (i: number) => limit(() => new Response(`${served.push(i)}`));
+  await handler(0)(request());
+  const gone = new AbortController();
+  const [left, kept] = [handler(1)(request({}, { signal: gone.signal })), handler(2)(request())];
+  gone.abort();
+  expect((await left).status).toBe(499);
+  limit.close();
+  expect([(await kept).status, served]).toEqual([200, [0, 2]]);
+});
+
+it("anything but a Request is an error that names the right package", async () => {
+  const express = { app: { get: () => false }, res: {}, headers: {}, socket: {} } as never;
+  await expect(rateLimit({ policy }).check(express)).rejects.toThrow(
+    /takes a Request of the Fetch API, but was given a request of Express\. Write import .*@floodgate\/express/,
+  );
+});

@@ -1,0 +1,10 @@
+// Everything an app calls, so that it installs one package.
+// biome-ignore-all assist/source/organizeImports: grouped by subject
+
+export { type NodeRateLimitOptions, type NodeRequest, type RateLimitMiddleware, rateLimit } from "./rate-limit.js";
+export { decisionOf } from "@floodgate/core/adapter";
+
+// Policies, limiters, decisions, errors and events
+export * from "@floodgate/core";
+// The default store
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from "@floodgate/store-memory";

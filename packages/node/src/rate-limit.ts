@@ -1,0 +1,87 @@
+import type { Decision } from "@floodgate/core";
+import {
+  type NodeAnswer,
+  nodeHeader,
+  nodeMiddleware,
+  parsedPath,
+  RateLimit,
+  type RateLimitControls,
+  type RateLimitOptions,
+  type RequestPath,
+  type RequestReader,
+  sentPath,
+} from "@floodgate/core/adapter";
+import { memoryStore } from "@floodgate/store-memory";
+
+/**
+ * A request of `node:http` or `node:http2`, as functions of the app get it, unless they name their own type: `key: (req: IncomingMessage) =>
+ * ...`. Typed by structure, so that it fits each version of Node's types. Properties that servers and the app add are untyped.
+ */
+export interface NodeRequest {
+  method?: string | undefined;
+  url?: string | undefined;
+  /** The URL that the client sent, in servers that remove the paths of mounts from `url`. */
+  originalUrl?: string | undefined;
+  /** What `router` has removed from it. */
+  baseUrl?: string | undefined;
+  headers: { [name: string]: string | string[] | undefined };
+  socket: { remoteAddress?: string | undefined };
+  // biome-ignore lint/suspicious/noExplicitAny: only the app knows what routers and body parsers put there
+  [name: string]: any;
+}
+
+export interface NodeRateLimitOptions<Req extends NodeRequest, Res extends NodeAnswer, Own extends string = never>
+  extends RateLimitOptions<Req, Own> {
+  /**
+   * Answers a rejected request in place of the problem+json body. The headers and the status (429) are set already. A function without the
+   * parameter `response` only observes, and the usual body is sent. A function with it must answer within five seconds after it returns
+   * (or its promise settles); else the usual body is sent.
+   */
+  onLimited?: (request: Req, response: Res, decision: Decision | undefined) => unknown;
+}
+
+/** A middleware in the style of Connect, with its controls. In a plain server, `next` is a function of yours that serves the request. */
+export interface RateLimitMiddleware extends RateLimitControls {
+  (request: NodeRequest, response: NodeAnswer, next: (error?: unknown) => void): void;
+}
+
+const reader: RequestReader<NodeRequest> = {
+  identity: (request) => request,
+  app: ({ socket }) => (socket as { readonly server?: object }).server,
+  method: ({ method }) => method ?? "GET",
+  path: fullPath,
+  header: nodeHeader,
+  remoteAddress: ({ socket }) => socket.remoteAddress,
+  clientIp: ({ socket }) => socket.remoteAddress,
+  trustsProxy: () => false,
+  // `router` has it.
+  route: ({ route }) => (typeof route?.path === "string" ? route.path : undefined),
+};
+
+/** `router` tells the paths of mounts in `baseUrl`. Of other servers, nobody knows whether a mount or a rewrite of the app's changed `url`. */
+function fullPath({ url = "/", originalUrl = url, baseUrl }: NodeRequest): RequestPath {
+  const path = sentPath(url);
+  if (typeof baseUrl === "string" || url === originalUrl) return parsedPath(baseUrl ?? "", path, url, originalUrl);
+  return [{ path: sentPath(originalUrl) }, path === "/" ? { path } : { path, unknown: "before" }];
+}
+
+/**
+ * Makes a middleware for `node:http`, `node:http2` and servers in the style of Connect. It limits requests: by default per client IP, in memory.
+ *
+ *     const limit = rateLimit({ limit: 100, window: "1m" });
+ *     app.use(limit);                                                         // connect, polka, restana
+ *     createServer((req, res) => limit(req, res, (error) => serve(req, res, error)));
+ *
+ * @throws FloodgateError if an option is invalid: when called, not at a request.
+ */
+export function rateLimit<
+  Req extends NodeRequest = NodeRequest,
+  // biome-ignore lint/suspicious/noExplicitAny: the response type of the app's server
+  Res extends NodeAnswer = any,
+  // TypeScript infers no names if a call gives the request's type, so any name is accepted there.
+  const Own extends string = [NodeRequest] extends [Req] ? never : string,
+>(options: NodeRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
+  const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], reader, (onEvent) => memoryStore(onEvent && { onEvent }));
+  const isRequest = (request: Req): boolean => request.headers !== undefined && request.socket !== undefined;
+  return nodeMiddleware<Req, Res>(limit, { takes: "a request of Node", isRequest, onLimited: options.onLimited }) as RateLimitMiddleware;
+}

@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import middie from "@fastify/middie";
+import connect from "connect";
+import fastify from "fastify";
+import polka from "polka";
+import restana from "restana";
+import { describe, expect, it } from "vitest";
+import { decisionOf, fixedWindow, type NodeRequest, type RateLimitMiddleware, rateLimit } from "../src/index.js";
+
+const policy = fixedWindow({ limit: 2, window: "365d" });
+type Next = (error?: unknown) => void;
+const hello = (request: IncomingMessage, response: ServerResponse) => response.end(`${decisionOf(request)?.remaining} left`);
+
+/** An app with a limit on all requests, and one below `/v1`, before the handler of `/v1/login`. */
+type AppOf = (all: RateLimitMiddleware, below: RateLimitMiddleware) => RequestListener | Promise<RequestListener>;
+
+const servers: Record<string, AppOf> = {
+  connect(all, below) {
+    const app = connect();
+    app.use(all).use("/v1", below);
+    app.use("/v1/login", hello as never);
+    return app;
+  },
+  polka(all, below) {
+    const inner = polka();
+    inner.use(below as never).get("/login", hello as never);
+    return polka()
+      .use(all as never)
+      .use("/v1", inner as never).handler as unknown as RequestListener;
+  },
+  restana(all, below) {
+    const app = restana();
+    const inner = app.newRouter();
+    inner.use(below as never).get("/login", hello as never);
+    return app
+      .use(all as never)
+      .use("/v1", inner as never)
+      .callback() as unknown as RequestListener;
+  },
+  async "@fastify/middie"(all, below) {
+    const app = fastify();
+    await app.register(middie);
+    app.use(all);
+    app.use("/v1", below);
+    app.get("/v1/login", (request, reply) => reply.send(`${decisionOf(request.raw)?.remaining} left`));
+    await app.ready();
+    return app.routing;
+  },
+  "node:http alone": (all, below) => (request, response) => {
+    all(request, response, (error) => {
+      if (error !== undefined) response.writeHead(500).end();
+      else below(request, response, () => hello(request, response));
+    });
+  },
+};
+
+async function serving(listener: RequestListener, run: (url: string) => Promise<void>): Promise<void> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+describe.each(Object.entries(servers))("a limit in %s", (_, appOf) => {
+  const free = () => rateLimit({ name: "free", limit: 1000, window: "365d", headers: false });
+
+  it("passes, then answers 429, and its handler finds the decision", async () => {
+    await serving(await appOf(rateLimit({ policy }), free()), async (url) => {
+      const seen: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const response = await fetch(`${url}/v1/login?x`);
+        seen.push([response.status, response.headers.get("retry-after") !== null, response.status === 200 && (await response.text())]);
+      }
+      // The decision of the limit that the request passed last.
+      expect(seen).toEqual([
+        [200, false, "999 left"],
+        [200, false, "998 left"],
+        [429, true, false],
+      ]);
+    });
+  });
+
+  it("matches rules by the path that the client sent, below a mount too", async () => {
+    const below = rateLimit({ rules: [{ name: "login", policy, match: { path: "/v1/login" } }] });
+    await serving(await appOf(free(), below), async (url) => {
+      const statuses: number[] = [];
+      for (const path of ["/v1/login", "/v1/login?x", "/v1/login"]) statuses.push((await fetch(url + path)).status);
+      expect(statuses).toEqual([200, 200, 429]);
+    });
+  });
+
+  it("passes an error of a key function to the server, which answers 500", async () => {
+    const failing = rateLimit({
+      policy,
+      key: () => {
+        throw Object.assign(new Error("key"), { status: 500 });
+      },
+    });
+    await serving(await appOf(failing, free()), async (url) => expect((await fetch(`${url}/v1/login`)).status).toBe(500));
+  });
+});
+
+it("a rewrite before a limit evades no rule for the rewritten path, in a mount or not", async () => {
+  for (const mount of ["/", "/api"]) {
+    const app = connect();
+    const limit = rateLimit({ rules: [{ name: "login", policy, match: { path: "/api/login" } }] });
+    app.use((request: NodeRequest, _: unknown, next: Next) => {
+      request.url = request.url?.replace(/^\/en/, "");
+      next();
+    });
+    app.use(mount, limit);
+    app.use("/api/login", hello as never);
+    await serving(app, async (url) => {
+      const statuses: number[] = [];
+      for (const path of ["/en/api/login", "/api/login", "/en/api/login?x"]) statuses.push((await fetch(url + path)).status);
+      expect(statuses).toEqual([200, 200, 429]);
+    });
+  }
+});
+
+describe("mistakes", () => {
+  it("a request of another framework is an error that says what to import", () => {
+    const hono = { req: { raw: {} } } as never;
+    expect(() => rateLimit({ policy })(hono, {} as never, undefined as never)).toThrow(
+      /takes a request of Node, but was given a context of Hono\. Write import .*@floodgate\/hono/,
+    );
+  });
+
+  it("a `decisionName` that requests have already is an error of the request", async () => {
+    for (const [decisionName, status] of [
+      ["quota", 200],
+      ["socket", 500],
+      ["rawHeaders", 500],
+    ] as const) {
+      const listener = await (servers["node:http alone"] as AppOf)(
+        rateLimit({ policy, decisionName }),
+        rateLimit({ policy, headers: false }),
+      );
+      await serving(listener, async (url) => expect((await fetch(url)).status).toBe(status));
+    }
+  });
+});

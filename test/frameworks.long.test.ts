@@ -1,0 +1,95 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { takesConnections } from "./stopped.js";
+
+// Apps of frameworks with @floodgate/fetch, installed, built and started as their users do: the newest versions that run on Node 20.
+
+const root = join(import.meta.dirname, "..");
+const temp = mkdtempSync(join(tmpdir(), "floodgate-frameworks-"));
+const run = promisify(execFile);
+const ours = ["core", "store-memory", "fetch"];
+const tarballs: Record<string, string> = {};
+
+beforeAll(async () => {
+  for (const name of ours) {
+    const folder = join(root, "packages", name);
+    await run("npx", ["--yes", "pnpm@12", "pack", "--pack-destination", temp], { cwd: folder });
+    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    tarballs[`@floodgate/${name}`] = `file:${join(temp, `floodgate-${name}-${version}.tgz`)}`;
+  }
+}, 180_000);
+afterAll(() => rm(temp, { recursive: true, force: true }));
+
+interface App {
+  /** The modules that build and start it, with their arguments. */
+  readonly build: readonly string[];
+  readonly start: readonly string[];
+  /** Below the address. */
+  readonly path?: string;
+}
+
+const apps: Record<string, App> = {
+  next: {
+    build: ["node_modules/next/dist/bin/next", "build"],
+    start: ["node_modules/next/dist/bin/next", "start", "--hostname", "127.0.0.1"],
+    path: "/api/hello",
+  },
+  sveltekit: { build: ["node_modules/vite/bin/vite.js", "build"], start: ["build/index.js"] },
+  astro: { build: ["node_modules/astro/astro.js", "build"], start: ["dist/server/entry.mjs"] },
+  nitro: { build: ["node_modules/nitro/dist/cli/index.mjs", "build"], start: [".output/server/index.mjs"] },
+  "react-router": {
+    build: ["node_modules/@react-router/dev/bin.js", "build"],
+    start: ["node_modules/@react-router/serve/bin.js", "build/server/index.js"],
+  },
+};
+
+const env = { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1", ASTRO_TELEMETRY_DISABLED: "1" };
+
+describe.each(Object.entries(apps))("an app of %s", (name, { build, start, path = "/" }) => {
+  it("limits each client, and its handler finds the decision", { timeout: 600_000 }, async () => {
+    const cwd = join(temp, name);
+    cpSync(join(root, "test/frameworks", name), cwd, { recursive: true });
+    const manifest = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
+    const dependencies = { ...manifest.dependencies, "@floodgate/fetch": tarballs["@floodgate/fetch"] };
+    writeFileSync(join(cwd, "package.json"), JSON.stringify({ ...manifest, dependencies, overrides: tarballs }));
+    await run("npm", ["install", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], { cwd });
+    await run(process.execPath, [...build], { cwd, env, maxBuffer: 1e8 });
+    const PORT = `${await freePort()}`;
+    const child = spawn(process.execPath, [...start], { cwd, env: { ...env, HOST: "127.0.0.1", PORT }, stdio: "ignore" });
+    try {
+      await expect.poll(() => takesConnections(Number(PORT)), { timeout: 60_000, interval: 200 }).toBe(true);
+      const seen: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        // A client may forge all but what the proxy in front appends. Apps without one count the socket's address.
+        const headers = { "x-forwarded-for": `203.0.113.${i}, 198.51.100.1` };
+        const response = await fetch(`http://127.0.0.1:${PORT}${path}`, { headers });
+        const { remaining } = (await response.json()) as { remaining?: number };
+        seen.push([response.status, response.headers.has("ratelimit"), response.headers.has("retry-after"), remaining]);
+      }
+      expect(seen).toEqual([
+        [200, true, false, 1],
+        [200, true, false, 0],
+        [429, true, true, undefined],
+      ]);
+    } finally {
+      child.kill();
+      await once(child, "exit");
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}

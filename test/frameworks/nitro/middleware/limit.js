@@ -1,0 +1,10 @@
+import { rateLimit } from "@floodgate/fetch";
+import { defineMiddleware } from "nitro/deps/h3";
+
+const limit = rateLimit({ limit: 2, window: "365d" });
+
+export default defineMiddleware(async (event, next) => {
+  const { response, headers } = await limit.check(event.req);
+  for (const [name, value] of headers) event.res.headers.append(name, value);
+  return response ?? next();
+});
