@@ -27,7 +27,10 @@ export class Script {
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
     const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
-    for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
+    // This process's clock may be wrong.
+    const aboutMs = clockMs ?? Number(((await this.#server.command("TIME")) as string[])[0]) * 1000;
+    for (const { number, parameters, edgesAt } of policies.map(argumentsOf))
+      head.push(number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
     const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));

@@ -1,8 +1,8 @@
 import * as assert from "node:assert/strict";
-import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
+import { consumeAll, type Decision, fixedWindow, tokenBucket } from "@floodgate/core";
 import { asCharge, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn, policies, variants } from "./algorithms.js";
+import { isWindow, mostIn, policies, variants } from "./algorithms.js";
 import { verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
@@ -145,10 +145,6 @@ export function settlingCases(suite: Suite): void {
 
 /** A plan large enough to see everything that the others have charged. */
 const wideQuota = 100_000;
-
-function isWindow(policy: Policy): boolean {
-  return "windowMs" in policy && policy.algorithm !== "gcra";
-}
 
 /** A request or settlement under one of the key's plans, `byMs` after the previous one. */
 type Act = { readonly byMs: number; readonly plan: number } & (
