@@ -14,7 +14,7 @@ import { allOf, andThen, isPromise, type Promised } from "../support/promises.js
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { Receipts } from "./receipt.js";
-import { checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -189,12 +189,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   charge(key: Key, cost: number): Answer<number, M> {
     const text = this.keyText(checkConsumedKey(key, "charge"));
-    const charging = checkRealCost(cost) === 0 ? 0 : this.guard.charge(this.limit, text, cost);
-    const told = andThen<number, number>(charging, (units) => {
-      if (units > 0) activeListener(this.onEvent)?.({ type: "charged", name: this.name, key: text, cost, units });
-      return units;
-    });
-    return promisedBy<number, M>(this.guard.mode, told);
+    return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
   }
 
   #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
