@@ -10,12 +10,12 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 55.2],
-  ["koa", "rateLimit", 56],
-  ["hono", "rateLimit", 55.4],
-  ["store-redis", "redisStore", 52],
-  ["rules", "fileRules", 79.4],
-  ["core", "createLimiter", 26.4],
+  ["express", "rateLimit", 57.6],
+  ["koa", "rateLimit", 57.8],
+  ["hono", "rateLimit", 57.1],
+  ["store-redis", "redisStore", 54.9],
+  ["rules", "fileRules", 81.4],
+  ["core", "createLimiter", 28.8],
   ["core", "fixedWindow", 4.4],
 ];
 

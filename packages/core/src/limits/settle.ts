@@ -7,7 +7,6 @@ import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise, type Promised } from "../support/promises.js";
-import type { StoreClient } from "./limiter.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
 
@@ -46,7 +45,7 @@ export function tellSettlement(
 
 /** Records usage that has happened, and emits its event. Returns the units that were charged. */
 export function recordUsage(
-  { guard, onEvent }: Pick<StoreClient, "guard" | "onEvent">,
+  { guard, onEvent }: { readonly guard: Guard; readonly onEvent: EventListener | undefined },
   limit: Limit,
   key: string,
   cost: number,
