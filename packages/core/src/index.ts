@@ -8,6 +8,7 @@ export { slidingWindowCounter, type SlidingWindowCounterPolicy } from "./algorit
 export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.js";
 export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
 export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
+export { calendarWindow, type CalendarWindowPolicy } from "./algorithms/calendar-window.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
 export { type Duration, parseDuration } from "./support/duration.js";
 

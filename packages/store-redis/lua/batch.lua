@@ -4,7 +4,8 @@
 -- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
 --          several keys fails while their slot moves
 -- ARGV[3]  '1' to return the state with each rejection
--- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names
+-- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names; of a calendar window, then
+--          its edges
 -- ARGV...  the steps
 --
 -- A step is one of
@@ -23,7 +24,8 @@
 --                         under that id
 --   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
---                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
+--                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged. If nothing was
+--                         reserved (0), the cost is charged now, and may begin a state
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
@@ -53,6 +55,8 @@ local policies, policy_args = {}, {}
 local arg = 5
 for i = 1, tonumber(ARGV[4]) do
   local decide, parameters = decide_at(arg)
+  -- The edges of a calendar window are too far from this server's time.
+  if not parameters then return decide end
   policies[i], policy_args[i] = decide, arg
   arg = arg + 1 + parameters
 end

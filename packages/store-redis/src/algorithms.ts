@@ -6,6 +6,8 @@ export interface Twin {
   readonly name: string;
   /** The fields of a policy that it computes with, in the order in which they are sent. */
   readonly parameters: readonly string[];
+  /** Whether the edges of windows follow the parameters. */
+  readonly edges?: unknown;
   /** Core's cells, in the order in which the twin returns a state. */
   readonly cells: readonly string[];
 }
@@ -26,15 +28,22 @@ export const twins: readonly Twin[] = [...general, twoCounters];
 export interface AlgorithmArguments {
   readonly number: number;
   readonly parameters: readonly string[];
+  /** The edges of a calendar window around a time, which follow the parameters. Undefined for other policies. */
+  readonly edgesAt: ((nowMs: number) => readonly string[]) | undefined;
 }
 
 /** Converts a policy to script arguments. */
 export function argumentsOf(policy: Policy): AlgorithmArguments {
   const isTwoCounters = policy.algorithm === "sliding-window-counter" && policy.buckets === 1;
-  const { name } = isTwoCounters ? twoCounters : algorithmOf(policy);
+  const algorithm = algorithmOf(policy);
+  const { name } = isTwoCounters ? twoCounters : algorithm;
   const index = twins.findIndex((twin) => twin.name === name);
   const fields = policy as unknown as Readonly<Record<string, number | boolean>>;
-  return { number: index + 1, parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])) };
+  return {
+    number: index + 1,
+    parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])),
+    edgesAt: algorithm.edges && ((nowMs) => algorithm.edges?.(policy, nowMs).map(String) ?? []),
+  };
 }
 
 /** A parameter as an argument: 1 and 0 for true and false, -1 for Infinity. */

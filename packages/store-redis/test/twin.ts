@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import type { Decision, Policy } from "@floodgate/core";
-import { type Cells, createLimit, type Limit } from "@floodgate/core/store";
+import { type Cells, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import type { RedisServer, Reply } from "@floodgate/test-servers";
 import { argumentsOf } from "../src/algorithms.js";
 import { general } from "../src/script.js";
@@ -14,20 +14,26 @@ export const whicheverState: number = Number.MAX_SAFE_INTEGER;
 /** Runs the script directly on a server. */
 export class Script {
   readonly #server: RedisServer;
+  /** How far the server's clock is ahead of this process's, which may be wrong. */
+  readonly #aheadMs: number;
 
-  private constructor(server: RedisServer) {
+  private constructor(server: RedisServer, aheadMs: number) {
     this.#server = server;
+    this.#aheadMs = aheadMs;
   }
 
   static async load(server: RedisServer): Promise<Script> {
     await server.command("SCRIPT", "LOAD", general.source);
-    return new Script(server);
+    const [seconds] = (await server.command("TIME")) as string[];
+    return new Script(server, Number(seconds) * 1000 - Date.now());
   }
 
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
     const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
-    for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
+    const aboutMs = clockMs ?? Date.now() + this.#aheadMs;
+    for (const { number, parameters, edgesAt } of policies.map(argumentsOf))
+      head.push(number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
     const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));
@@ -92,6 +98,7 @@ export type Act = { readonly plan: number } & (
   | { readonly consume: number }
   | { readonly peek: 1 }
   | { readonly settle: number; readonly cost: number }
+  | { readonly charge: number }
 );
 
 /** Keeps a key in Redis and the same state in core's cells, and asserts that they always agree. */
@@ -112,13 +119,14 @@ export class Twin {
 
   /** Plays acts at one time in one run of the script and on the cells, and compares all answers and the resulting states. */
   async play(clockMs: number | undefined, acts: readonly Act[]): Promise<void> {
-    const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : undefined));
+    const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : "charge" in act ? nothingReserved : undefined));
+    const costOf = (act: Act): number => ("charge" in act ? act.charge : "cost" in act ? act.cost : 0);
     const steps = acts.map((act, i): Step => {
       const plan = act.plan % this.#limits.length;
       const charge = charges[i];
       if ("consume" in act) return [this.#key, "c", plan, act.consume];
-      if (charge === undefined || !("settle" in act)) return [this.#key, "p", plan];
-      return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, act.cost];
+      if (charge === undefined) return [this.#key, "p", plan];
+      return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, costOf(act)];
     });
     const plans = this.#limits.map(({ policy }) => policy);
     const [answer, expiry, time] = await Promise.all([
@@ -131,13 +139,14 @@ export class Twin {
     for (const [i, act] of acts.entries()) {
       const limit = this.#limits[act.plan % this.#limits.length] as Limit;
       const charge = charges[i];
-      if (charge === undefined || !("settle" in act)) {
+      if (charge === undefined) {
         const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
         this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
         wrote ||= decision.allowed && "consume" in act;
       } else {
-        const change = limit.algorithm.settle(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost, act.cost);
-        assert.equal(answer.number() / answer.number(), change, `${charge.cost} at ${charge.atMs} settled to ${act.cost}`);
+        this.#makeRoom(limit);
+        const change = limit.algorithm.settle(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost, costOf(act));
+        assert.equal(answer.number() / answer.number(), change, `${charge.cost} at ${charge.atMs} settled to ${costOf(act)}`);
         wrote ||= change !== 0;
       }
     }
@@ -151,15 +160,18 @@ export class Twin {
   }
 
   #decide(limit: Limit, nowMs: number, cost: number, commit: boolean): Decision {
-    const size = limit.algorithm.size(limit.policy, this.#cells, 0);
-    if (size > this.#cells.length) {
-      const larger = new Float64Array(2 * size);
-      larger.set(this.#cells);
-      this.#cells = larger;
-    }
+    this.#makeRoom(limit);
     const decision = limit.algorithm.decide(limit, this.#cells, 0, nowMs, cost, commit);
     if (commit && decision.allowed) this.#charges.push(decision);
     return decision;
+  }
+
+  #makeRoom(limit: Limit): void {
+    const size = limit.algorithm.size(limit.policy, this.#cells, 0);
+    if (size <= this.#cells.length) return;
+    const larger = new Float64Array(2 * size);
+    larger.set(this.#cells);
+    this.#cells = larger;
   }
 
   #compare(limit: Limit, nowMs: number, decision: Decision, [told, state]: readonly [Told, Cells]): void {

@@ -1,4 +1,11 @@
-import type { LeakyBucketPolicy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, StateView, TokenBucketPolicy } from "@floodgate/core";
+import type {
+  CalendarWindowPolicy,
+  LeakyBucketPolicy,
+  SlidingWindowCounterPolicy,
+  SlidingWindowLogPolicy,
+  StateView,
+  TokenBucketPolicy,
+} from "@floodgate/core";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {
@@ -37,7 +44,8 @@ export interface Rules<S> {
     of: { readonly quota: number; readonly amount: number },
   ): [next: S, units: number];
   /**
-   * The state after a charge was raised by `more` units; undefined if the charge no longer counts.
+   * The state after a charge was raised by `more` units; undefined if the charge no longer counts. A charge of 0 units is a new one, at
+   * `atMs`.
    * @param quota of the state's plan, for buckets.
    */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
@@ -45,28 +53,80 @@ export interface Rules<S> {
   view(state: S, atMs: number): StateView;
 }
 
-export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
-  const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
+/** @param windowOf the start and the end of the window at a time. */
+function windowRules(limit: number, spanMs: number, windowOf: (atMs: number) => [startMs: number, endMs: number]): Rules<WindowState> {
+  const startOf = (atMs: number) => windowOf(atMs)[0];
   return {
     quota: limit,
-    spanMs: windowMs,
+    spanMs,
     ownMs: (state) => state.windowAtMs,
-    counts: (state, atMs) => state.units > 0 && windowOf(atMs) === state.windowAtMs,
+    counts: (state, atMs) => state.units > 0 && startOf(atMs) === state.windowAtMs,
     fits: (state, _atMs, cost) => (state?.units ?? 0) + cost <= limit,
-    take: (state, atMs, cost) => ({ windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + cost }),
+    take: (state, atMs, cost) => ({ windowAtMs: startOf(atMs), units: (state?.units ?? 0) + cost }),
     give(state, _atMs, charge, cost) {
-      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
+      const units = startOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
       return [{ ...state, units: state.units - units }, units];
     },
-    owe(state, _atMs, charge, more) {
-      if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
+    owe(state, atMs, charge, more) {
+      if (charge.cost === 0) return { windowAtMs: startOf(atMs), units: (state?.units ?? 0) + more };
+      if (state === undefined || startOf(charge.atMs) !== state.windowAtMs) return undefined;
       return { ...state, units: state.units + more };
     },
     view({ units, windowAtMs }) {
-      const window = { startMs: windowAtMs, endMs: windowAtMs + windowMs, count: units, weight: 1 };
-      return { kind: "windows", windowMs, limit, windows: [window] };
+      const [startMs, endMs] = windowOf(windowAtMs);
+      return { kind: "windows", windowMs: endMs - startMs, limit, windows: [{ startMs, endMs, count: units, weight: 1 }] };
     },
   };
+}
+
+interface WindowState {
+  readonly units: number;
+  readonly windowAtMs: number;
+}
+
+export function fixedWindowRules(limit: number, windowMs: number): Rules<WindowState> {
+  return windowRules(limit, windowMs, (atMs) => {
+    const startMs = Math.floor(atMs / windowMs) * windowMs;
+    return [startMs, startMs + windowMs];
+  });
+}
+
+/** The number of the calendar window that holds a time, and the start of the window with a number, in a zone without clock changes. */
+export function calendarOf({ per, startsOn, timeZone }: CalendarWindowPolicy): { of(atMs: number): number; startOf(n: number): number } {
+  // `Etc/GMT-5` is five hours ahead of UTC.
+  const aheadMs = timeZone === "UTC" ? 0 : -Number(timeZone.slice("Etc/GMT".length)) * 3_600_000;
+  const lengths = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
+  if (per === "hour" || per === "day" || per === "week") {
+    // The first Monday of the epoch was its fifth day.
+    const firstMs = per === "week" ? (4 + days.indexOf(String(startsOn))) * 86_400_000 : 0;
+    return {
+      of: (atMs) => Math.floor((atMs + aheadMs - firstMs) / lengths[per]),
+      startOf: (n) => n * lengths[per] + firstMs - aheadMs,
+    };
+  }
+  const monthsOf = per === "year" ? 12 : 1;
+  const startOf = (n: number) => {
+    const lastDay = new Date(Date.UTC(0, n * monthsOf + 1, 0)).getUTCDate();
+    return Date.UTC(0, n * monthsOf, Math.min(per === "year" ? 1 : Number(startsOn), lastDay)) - aheadMs;
+  };
+  return {
+    of(atMs) {
+      const date = new Date(atMs + aheadMs);
+      const n = Math.floor(((date.getUTCFullYear() - 1900) * 12 + date.getUTCMonth()) / monthsOf);
+      return atMs < startOf(n) ? n - 1 : n;
+    },
+    startOf,
+  };
+}
+
+const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+export function calendarWindowRules(policy: CalendarWindowPolicy): Rules<WindowState> {
+  const calendar = calendarOf(policy);
+  return windowRules(policy.limit, policy.spanMs, (atMs) => {
+    const n = calendar.of(atMs);
+    return [calendar.startOf(n), calendar.startOf(n + 1)];
+  });
 }
 
 /** The state holds one time per unit. Debts, or an earlier plan with a higher limit, can make it longer than the limit. */
@@ -87,6 +147,7 @@ export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPol
       return [times.filter((_, i) => i < first || i >= first + units), units];
     },
     owe(times, atMs, charge, more) {
+      if (charge.cost === 0) return [...inWindow(times, atMs), ...several(atMs, more)];
       // If logged rejections have pushed the charge out, its debt counts from the first rejection.
       const countsFromMs = charge.atMs > atMs - windowMs ? times?.find((time) => time >= charge.atMs) : undefined;
       return countsFromMs === undefined ? undefined : [...(times ?? []), ...several(countsFromMs, more)].sort((a, b) => a - b);
@@ -152,9 +213,9 @@ export function counterRules({ limit, windowMs, buckets, strict }: SlidingWindow
     owe(counts, atMs, charge, more) {
       const startMs = startOf(charge.atMs);
       const before = overlaps(startMs, atMs) ? counts?.get(startMs) : undefined;
-      if (before === undefined || before.units === 0) return undefined;
-      const units = before.units + more;
-      return new Map(counts).set(startMs, { units, debt: before.debt || units > limit });
+      if (charge.cost > 0 && (before === undefined || before.units === 0)) return undefined;
+      const units = (before?.units ?? 0) + more;
+      return new Map(counts).set(startMs, { units, debt: before?.debt || units > limit });
     },
     view(counts, atMs) {
       const windows = [...counts]

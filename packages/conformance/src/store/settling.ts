@@ -1,8 +1,8 @@
 import * as assert from "node:assert/strict";
-import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
-import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
+import { consumeAll, type Decision, fixedWindow, tokenBucket } from "@floodgate/core";
+import { asCharge, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn, policies, variants } from "./algorithms.js";
+import { isWindow, mostIn, policies, variants } from "./algorithms.js";
 import { verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
@@ -81,6 +81,24 @@ export function settlingCases(suite: Suite): void {
     assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
   });
 
+  for (const kind of variants) {
+    suite.it(`${kind.name}: records usage that nothing was reserved for, into debt, as one charge of its own`, async (world) => {
+      const limiter = world.limiter(kind.of(10, 1, "1h"));
+      assert.equal(await limiter.charge("fresh", 4), 4);
+      assert.equal((await limiter.peek("fresh")).remaining, 6);
+      const earlier = await limiter.consume("fresh", { cost: 2 });
+      assert.equal(await limiter.charge("fresh", 10_000), 10_000);
+      const { allowed, remaining } = await limiter.peek("fresh");
+      assert.deepEqual([allowed, remaining], [false, 0]);
+      // The charge of the decision is apart from the usage.
+      if (kind.name !== "leaky bucket") assert.equal(await limiter.refund("fresh", earlier), 2);
+      await limiter.block("blocked", "1h");
+      assert.equal(await limiter.charge("blocked", 4), 4);
+      await limiter.unblock("blocked");
+      assert.equal((await limiter.peek("blocked")).remaining, 6);
+    });
+  }
+
   suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {
     const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
     const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
@@ -146,14 +164,11 @@ export function settlingCases(suite: Suite): void {
 /** A plan large enough to see everything that the others have charged. */
 const wideQuota = 100_000;
 
-function isWindow(policy: Policy): boolean {
-  return "windowMs" in policy && policy.algorithm !== "gcra";
-}
-
 /** A request or settlement under one of the key's plans, `byMs` after the previous one. */
 type Act = { readonly byMs: number; readonly plan: number } & (
   | { readonly cost: number }
   | { readonly settle: number; readonly realCost: number }
+  | { readonly charge: number }
 );
 
 const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
@@ -169,6 +184,7 @@ const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
     const act: fc.Arbitrary<Act> = fc.oneof(
       { weight: 3, arbitrary: fc.record({ byMs, plan: fc.nat(2), cost: fc.integer({ min: 1, max: 15 }) }) },
       { weight: 2, arbitrary: fc.record({ byMs, plan: fc.nat(2), settle: fc.nat(3), realCost: fc.oneof(fc.nat(15), fc.nat(100)) }) },
+      { weight: 1, arbitrary: fc.record({ byMs, plan: fc.nat(2), charge: fc.integer({ min: 1, max: 60 }) }) },
     );
     return fc.tuple(fc.constant(limits), fc.array(act, { minLength: 2, maxLength: 25, size: "max" }));
   });
@@ -186,6 +202,9 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
       const decision = await world.store.consume(limit, key, act.cost);
       assert.deepEqual(verdictOf(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
       if (decision.allowed) charged.push([decision, model.life]);
+    } else if ("charge" in act) {
+      const units = await world.store.settle(limit, key, nothingReserved, act.charge);
+      assert.equal(units, model.charge(world.nowMs, act.charge), `act ${index}`);
     } else {
       const [charge] = charged.splice(-1 - act.settle, 1);
       if (charge === undefined) continue;

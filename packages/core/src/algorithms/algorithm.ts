@@ -81,6 +81,11 @@ export interface Algorithm<P> {
   readonly name: string;
   /** The fields of the policy that the algorithm computes with. A twin gets these. */
   readonly parameters: readonly (keyof P & string)[];
+  /**
+   * For windows with edges that no number of the policy gives: the start of the window before the one that holds a time, the start and the
+   * end of that one, and the end of the next. A twin gets these after the parameters, because it may read another clock.
+   */
+  readonly edges?: (policy: P, nowMs: number) => readonly [before: number, start: number, end: number, after: number];
   /** The names of the cells, in order. The last one may begin a list. A twin returns states in this order. */
   readonly cells: readonly string[];
   /** Whether an allowed request may have a delay. Default: it never has. */
@@ -98,7 +103,7 @@ export interface Algorithm<P> {
 
   /** Whether `size` depends on the state: a log grows with each request. Default: it depends on the policy's `stateKind` only. */
   readonly grows?: true;
-  /** The number of cells that the state may need after one more request. */
+  /** The number of cells that the state may need after one more request, or one more charge without a reservation. */
   size(policy: P, cells: Cells, at: number): number;
 
   /**
@@ -120,6 +125,8 @@ export interface Algorithm<P> {
    * - A lower cost gives back the difference, as far as it still counts.
    * - A higher cost charges the difference, even into debt. A window does so only while the charge still counts. A bucket always does,
    *   even if it has no state.
+   * - If nothing was reserved (0), there is no earlier charge: `cost` is charged now, whatever `chargedAtMs` is, and begins a state if there
+   *   is none.
    *
    * The state changes by the returned units and is not clamped, whatever other policies have charged since. One call changes at most 2^52
    * units of a window, or parts of a bucket. Debts are capped where arithmetic would stop being exact. A state without usage becomes zeros.

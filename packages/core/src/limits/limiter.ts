@@ -14,7 +14,7 @@ import { allOf, andThen, isPromise, type Promised } from "../support/promises.js
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { Receipts } from "./receipt.js";
-import { checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -57,6 +57,15 @@ export interface Limiter<M extends Mode = Mode> {
    * @throws FloodgateError `FLOODGATE_INVALID_COST` if the cost is invalid; the others as with a refund.
    */
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M>;
+  /**
+   * Records usage that has happened: units that nobody asked for before. It is never refused: beyond the limit it goes into debt, which
+   * later requests wait for. A block makes no difference. If the store fails, a fallback store counts it; without one it is lost, and
+   * there is an event `store-error`.
+   * @param cost a whole number of at least 0.
+   * @returns the units charged: less than `cost` only if the store failed, or at the largest debt (in buckets ten years, else 2^52 units).
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
+   */
+  charge(key: Key, cost: number): Answer<number, M>;
   /**
    * Signs a receipt for a decision's charge: a URL-safe string that `refund` and `settle` accept instead of the decision, in any process
    * with the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid
@@ -178,6 +187,11 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     return tellSettlement(change, { name: this.name, key: text, decision: decisionIn(charged), cost }, this.onEvent) as Answer<number, M>;
   }
 
+  charge(key: Key, cost: number): Answer<number, M> {
+    const text = this.keyText(checkConsumedKey(key, "charge"));
+    return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
+  }
+
   #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
     if (typeof charged !== "string") return settleDecision(this.guard, this.#counted.settled, key, charged, cost);
     const receipts =
@@ -250,11 +264,11 @@ function checkedCost(options: { cost?: number }): number {
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
-export function checkConsumedKey(key: Key): Key {
+export function checkConsumedKey(key: Key, method: "consume" | "charge" = "consume"): Key {
   if (!isMissingKeyIp(key)) return key;
   throw new FloodgateError(
     "FLOODGATE_INVALID_KEY",
-    "`consume` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.consume(String(value)).",
+    `\`${method}\` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.${method}(String(value)).`,
   );
 }
 

@@ -1,12 +1,13 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
-export type AlgorithmName = Policy["algorithm"];
+/** The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota. */
+export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window">;
 
 type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
 
 /** How an algorithm is described to users: its options and their words. */
-export function definitionOf(algorithm: AlgorithmName): Definition {
+export function definitionOf(algorithm: Policy["algorithm"]): Definition {
   return algorithms[algorithm] as unknown as Definition;
 }
 
@@ -22,7 +23,7 @@ export const algorithmNames: readonly AlgorithmName[] = [
 ];
 
 /** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
-export function isWindow(algorithm: AlgorithmName): boolean {
+export function isWindow(algorithm: Policy["algorithm"]): boolean {
   return /window/.test(algorithm);
 }
 
