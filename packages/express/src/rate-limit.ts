@@ -1,6 +1,7 @@
 import type { Decision } from "@floodgate/core";
 import { type NodeAnswer, nodeMiddleware, RateLimit, type RateLimitControls, type RateLimitOptions } from "@floodgate/core/adapter";
 import { memoryStore } from "@floodgate/store-memory";
+import { showDecision } from "./prototype.js";
 import { type ExpressMessage, type ExpressRequest, expressReader } from "./request.js";
 
 /** The used part of a response. */
@@ -38,5 +39,10 @@ export function rateLimit<
 >(options: ExpressRateLimitOptions<Req, Res, Own>): RateLimitMiddleware {
   const limit = new RateLimit<Req>("rateLimit", options, ["onLimited"], expressReader, (onEvent) => memoryStore(onEvent && { onEvent }));
   const isRequest = (request: Req): boolean => typeof request.app?.get === "function";
-  return nodeMiddleware<Req, Res>(limit, { takes: "a request of Express", isRequest, onLimited: options.onLimited }) as RateLimitMiddleware;
+  return nodeMiddleware<Req, Res>(limit, {
+    takes: "a request of Express",
+    isRequest,
+    showDecision,
+    onLimited: options.onLimited,
+  }) as RateLimitMiddleware;
 }

@@ -1,5 +1,6 @@
 import { type Decision, FloodgateError } from "@floodgate/core";
 import { nodeHeader, parsedPath, type RequestReader, trustsEveryAddress } from "@floodgate/core/adapter";
+import { prototypeOf } from "./prototype.js";
 
 declare global {
   namespace Express {
@@ -76,26 +77,9 @@ export const expressReader: RequestReader<ExpressRequest> = {
   },
 };
 
-/** By the prototypes of requests, whether `ip` is Express's own there. An app may replace it. */
-const ownIps = new WeakMap<object, boolean>();
-/** The last prototype with Express's own `ip`, because most processes have one app. */
-let lastOwn: object | undefined;
-
 /** Whether `req.ip` is Express's own. */
 function isOwnIp(request: ExpressRequest): boolean {
-  const prototype: object = Object.getPrototypeOf(request);
-  if (prototype !== lastOwn) {
-    let isOwn = ownIps.get(prototype);
-    if (isOwn === undefined) {
-      let owner: object | null = prototype;
-      while (owner !== null && !Object.hasOwn(owner, "ip")) owner = Object.getPrototypeOf(owner);
-      isOwn = owner !== null && Object.hasOwn(owner, "ips") && Object.getOwnPropertyDescriptor(owner, "ip")?.get?.name === "ip";
-      ownIps.set(prototype, isOwn);
-    }
-    if (!isOwn) return false;
-    lastOwn = prototype;
-  }
-  return !Object.hasOwn(request, "ip");
+  return prototypeOf(request).hasOwnIp && !Object.hasOwn(request, "ip");
 }
 
 /** Whether @fastify/express has replaced `req.ip` and `req.ips`. Express's own setting has no effect then. */

@@ -26,6 +26,11 @@ export interface NodeFramework<Req, Res> {
   readonly takes: string;
   /** Whether a value is a request of this framework. Asked until the first one that is. */
   isRequest(value: Req): boolean;
+  /**
+   * Makes requests show their decision by a getter of their prototype, which it returns; undefined if only this request has it. Default: the
+   * decision is set on each request, which costs more where requests have many properties.
+   */
+  readonly showDecision?: (request: Req, name: string) => object | undefined;
   /** The adapter's option. The status and the headers are set before it runs. */
   readonly onLimited: ((request: Req, response: Res, decision: Decision | undefined) => unknown) | undefined;
 }
@@ -36,13 +41,14 @@ export interface NodeFramework<Req, Res> {
  */
 export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   limit: RateLimit<Req>,
-  { takes, isRequest, onLimited }: NodeFramework<Req, Res>,
+  { takes, isRequest, showDecision, onLimited }: NodeFramework<Req, Res>,
 ): ((request: Req, response: Res, next: Next) => void) & RateLimitControls {
   functionOrNothing("rateLimit", "onLimited", onLimited, '(req, res) => res.end("Slow down")');
   const waiting = new HeldRequests();
 
   const apply = (request: Req, response: Res, next: Next, outcome: Outcome): void => {
-    if (outcome.decision !== undefined) (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
+    if (showDecision === undefined && outcome.decision !== undefined)
+      (request as { [name: string]: unknown })[limit.decisionName] = outcome.decision;
     setHeaders(response, outcome.headers);
     if (outcome.action === "reject") {
       // Somebody, such as a timeout, answered while functions of the request were pending.
@@ -62,14 +68,18 @@ export function nodeMiddleware<Req extends object, Res extends NodeAnswer>(
   };
 
   let isAccepted = false;
+  /** Requests with this prototype show their decision. */
+  let known: object | undefined;
   const middleware = (request: Req, response: Res, next: Next): void => {
     let outcome: ReturnType<typeof limit.decide>;
     try {
       if (!isAccepted) {
         if (!isRequest(request)) throw foreignRequest(takes, request);
-        checkDecisionName(request, limit.decisionName);
+        if (showDecision === undefined) checkDecisionName(request, limit.decisionName);
         isAccepted = true;
       }
+      if (showDecision !== undefined && (known === undefined || Object.getPrototypeOf(request) !== known))
+        known = showDecision(request, limit.decisionName);
       outcome = limit.decide(request);
     } catch (error) {
       // Koa passes none, and Hono's and Koa's is the second parameter.
