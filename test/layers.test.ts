@@ -12,6 +12,7 @@ const pages = ["chart", "dom", "drawing", "figures-table", "format"].map((name) 
 const mayKnow: Record<string, readonly string[]> = {
   core: [],
   "store-memory": ["core", "core/store"],
+  "store-database": ["core", "core/store"],
   "store-redis": ["core", "core/store"],
   "store-cluster": ["core", "core/store", "core/rules", "store-memory"],
   express: ["core", "core/adapter", "store-memory"],
