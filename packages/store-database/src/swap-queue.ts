@@ -222,11 +222,12 @@ export class SwapQueue implements Answered {
     if (swapped.done) {
       for (const step of open) if (!step.settled) this.#settle(step, () => step.finish());
       this.#sweep();
-    } else if (overtaken) {
-      const overtakes = Math.max(...open.map((step) => ++step.overtaken));
-      const pauseMs = overtakes > 1 ? Math.random() * Math.min(2 ** overtakes, longestPauseMs) : 0;
-      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      return;
     }
+    const overtakes = Math.max(...open.map((step) => (step.overtaken += overtaken ? 1 : 0)));
+    // The first time, what is there now is tried at once. If nothing has changed, the database's clock was not where it was expected.
+    if (overtaken && overtakes === 1) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** overtakes, longestPauseMs)));
   }
 
   /** Remembers a row. Returns whether it is another than before. */

@@ -7,7 +7,7 @@ export class MapDriver implements DatabaseDriver {
   #writings = 0;
 
   async load(keys: readonly string[]) {
-    return { nowMs: this.nowMs(), rows: keys.map((key) => this.rows.get(key)) };
+    return this.#rowsOf(keys);
   }
 
   async swap(changes: readonly Change[], { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
@@ -17,7 +17,11 @@ export class MapDriver implements DatabaseDriver {
     for (const { key, value, lifeMs } of done ? changes : []) {
       if (value !== undefined) this.rows.set(key, { value, version: ++this.#writings, endsMs: nowMs + lifeMs });
     }
-    return { ...(await this.load(changes.map(({ key }) => key))), done };
+    return { ...this.#rowsOf(changes.map(({ key }) => key)), done };
+  }
+
+  #rowsOf(keys: readonly string[]) {
+    return { nowMs: this.nowMs(), rows: keys.map((key) => this.rows.get(key)) };
   }
 
   async sweep(most: number): Promise<void> {
