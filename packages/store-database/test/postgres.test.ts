@@ -1,45 +1,25 @@
 import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
-import { afterAll, beforeAll, describe, it } from "vitest";
-import { allRuns } from "../../../test/runs.js";
+import { afterAll, beforeAll } from "vitest";
 import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/src/index.js";
-import { storeConformance } from "../../conformance/src/store.js";
-import { databaseStore } from "../src/index.js";
 import { postgres, postgresMigration } from "../src/postgres.js";
+import { suiteOf } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
-let prefixes = 0;
-const prefix = (): string => `run-${prefixes++}`;
+let lite: PGlite;
 
 beforeAll(async () => {
   server = await startPostgres();
   pool = new Pool({ host: server.host, port: server.port, user: "postgres" });
-  await pool.query(postgresMigration());
+  lite = await PGlite.create();
+  for (const text of postgresMigration().split("\n\n")) await Promise.all([pool.query(text), lite.exec(text)]);
 });
 afterAll(async () => {
   await pool?.end();
+  await lite?.close();
   await server?.stop();
 });
 
-storeConformance(
-  { describe, it },
-  {
-    name: "a store in Postgres",
-    makeStore: (clock) => databaseStore(postgres(pool), { clock, denyCache: false, prefix: prefix() }),
-    effort: allRuns ? 1 : 0.02,
-  },
-);
-
-describe("a store in PGlite", async () => {
-  const lite = await PGlite.create();
-  await lite.exec(postgresMigration());
-  storeConformance(
-    { describe, it },
-    {
-      name: "passes the suite",
-      makeStore: (clock) => databaseStore(postgres(lite), { clock, denyCache: false, prefix: prefix() }),
-      effort: allRuns ? 0.3 : 0.01,
-    },
-  );
-});
+suiteOf("a store in Postgres", () => postgres(pool));
+suiteOf("a store in PGlite", () => postgres(lite));
