@@ -1,6 +1,7 @@
 import { PGlite } from "@electric-sql/pglite";
 import { Pool } from "pg";
 import { afterAll, beforeAll } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { type DatabaseServer, startPostgres } from "../../../tools/test-servers/src/index.js";
 import { postgres, postgresMigration } from "../src/postgres.js";
 import { suiteOf } from "./suite.js";
@@ -22,4 +23,4 @@ afterAll(async () => {
 });
 
 suiteOf("a store in Postgres", () => postgres(pool));
-suiteOf("a store in PGlite", () => postgres(lite));
+if (allRuns) suiteOf("a store in PGlite", () => postgres(lite));
