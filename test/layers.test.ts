@@ -40,6 +40,8 @@ const mayKnow: Record<string, readonly string[]> = {
     "gateway/settings",
     "store-memory",
     "store-redis",
+    ...["mysql", "postgres", "sqlite"].map((driver) => `store-database/${driver}`),
+    "store-database",
   ],
 };
 

@@ -55,7 +55,7 @@ export function databaseStore(driver: DatabaseDriver, options: DatabaseStoreOpti
   if (typeof driver?.load !== "function" || typeof driver.swap !== "function") {
     throw new FloodgateError(
       "FLOODGATE_INVALID_OPTION",
-      `${where}: a driver was expected, with \`load\` and \`swap\`. Write databaseStore(postgres(pool)), with import { postgres } from "@floodgate/store-database/postgres".`,
+      `${where}: a driver was expected, with \`load\` and \`swap\`. Write databaseStore(postgres(pool)). The drivers are entry points of the package: @floodgate/store-database/postgres, say.`,
     );
   }
   checkOptions(where, options, ["prefix", "clock", "denyCache"], 'databaseStore(driver, { prefix: "my-app" })');
