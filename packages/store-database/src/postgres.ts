@@ -68,16 +68,16 @@ SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN h
 ))`,
   };
 
-  async function ask(name: keyof typeof sql, values: unknown[]): Promise<Answer[]> {
+  async function ask(name: keyof typeof sql, values: unknown[], prepared = prepare): Promise<Answer[]> {
     const text = sql[name];
     try {
-      const prepared = { name: `floodgate-1-${name}-${table}`, text, values };
-      const answer = await (prepare ? (client as unknown as Preparing).query(prepared) : client.query(text, values));
+      const statement = { name: `floodgate-1-${name}-${table}`, text, values };
+      const answer = await (prepared ? (client as unknown as Preparing).query(statement) : client.query(text, values));
       return (Array.isArray(answer) ? answer : answer.rows) as Answer[];
     } catch (error) {
       const code = codeOf(error);
       if (code === noTable) throw missingTable(table, postgresMigration(options), error);
-      if (!prepare || !unprepared.has(code)) throw error;
+      if (!prepared || !unprepared.has(code)) throw error;
       prepare = false;
       return ask(name, values);
     }
