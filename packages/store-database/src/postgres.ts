@@ -46,6 +46,10 @@ export function postgres(client: PostgresClient, options: PostgresOptions = {}):
   const sql = {
     load: `SELECT ${nowMs}::float8 AS now, f.key, f.version::text, f.value
 FROM (SELECT) one LEFT JOIN ${table} f ON f.key = ANY ($1::text[])`,
+    update: `UPDATE ${table} SET version = $2, value = $3, ends_ms = ${nowMs} + $4
+WHERE key = $1 AND version = $5 AND ${nowMs} BETWEEN $6 AND $7 RETURNING ${nowMs}::float8 AS now`,
+    insert: `INSERT INTO ${table} (key, version, value, ends_ms) SELECT $1, $2, $3, ${nowMs} + $4
+WHERE ${nowMs} BETWEEN $5 AND $6 ON CONFLICT DO NOTHING RETURNING ${nowMs}::float8 AS now`,
     // Rows are locked in one order, so that no two changes wait for each other. The clock is read after that.
     swap: `WITH change AS (
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[]) AS c (key, was, version, value, life)
@@ -91,6 +95,14 @@ SELECT v.now, v.done, h.key, h.version::text, h.value FROM verdict v LEFT JOIN h
     scope: client,
     load,
     async swap(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+      const [{ key, was, value = "", lifeMs }] = changes as [Change];
+      if (changes.length === 1) {
+        const version = newVersion();
+        const values = [key, version, value, lifeMs, ...(was === undefined ? [] : [was]), fromMs, untilMs];
+        const [written] = await ask(was === undefined ? "insert" : "update", values).catch(nothingIfOvertaken);
+        if (written === undefined) return { ...(await load([key])), done: false };
+        return { done: true, nowMs: written.now, rows: [{ version, value }] };
+      }
       const keys = changes.map(({ key }) => key);
       const written = changes.map(({ was, value }) => (value === undefined ? (was as string) : newVersion()));
       const column = (name: "was" | "value" | "lifeMs") => changes.map((change) => change[name] ?? null);
@@ -125,6 +137,11 @@ interface Preparing {
 function loadedOf(keys: readonly string[], answers: readonly Answer[]): Loaded {
   const rows = new Map<string | null, Row>(answers.map(({ key, version, value }) => [key, { version, value }]));
   return { nowMs: (answers[0] as Answer).now, rows: keys.map((key) => rows.get(key)) };
+}
+
+function nothingIfOvertaken(error: unknown): [] {
+  if (overtaken.has(codeOf(error))) return [];
+  throw error;
 }
 
 function codeOf(error: unknown): unknown {
