@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { accuracy } from "./accuracy.mjs";
 import { cpu } from "./cpu.mjs";
+import { databases } from "./databases.mjs";
 import { decision } from "./decision.mjs";
 import { gateway } from "./gateway.mjs";
 import { frameworks, http } from "./http.mjs";
@@ -46,6 +47,10 @@ const parts = {
   redis: [
     "one decision in Redis, on a redis-server of its own, against INCR, a minimal EVALSHA and other libraries",
     ({ rounds = 5, seconds = 1, inFlight, only, beside }) => redis({ rounds, seconds, inFlight, only, beside }),
+  ],
+  databases: [
+    "one decision in Postgres and MariaDB, on servers of their own, against SELECT 1 and another library",
+    ({ rounds = 3, seconds = 1, inFlight = [1, 64, 512], only }) => databases({ rounds, seconds, inFlight, only }),
   ],
   "redis-script": [
     "the server's time of one decision alone, of each algorithm, against a script of TIME, GET and SET",

@@ -1,6 +1,6 @@
 // What `npm test` says before it does anything. It runs before the packages are installed, so it needs only Node.
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Programs that tests start, and the Debian packages that have them. */
@@ -13,9 +13,13 @@ const programs = {
   haproxy: ["haproxy"],
   "apache2-bin": ["apache2"],
   chromium: ["chromium", "chromium-browser", "google-chrome"],
+  postgresql: ["postgres"],
+  ...(process.argv[2] === "long" ? { pgbouncer: ["pgbouncer"], "mariadb-server": ["mariadbd"] } : {}),
 };
 
-const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"];
+const postgres = "/usr/lib/postgresql";
+const versions = existsSync(postgres) ? readdirSync(postgres).map((version) => join(postgres, version, "bin")) : [];
+const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin", ...versions];
 const isThere = (name) => folders.some((folder) => existsSync(join(folder, name)));
 const missing = Object.keys(programs).filter((debian) => !programs[debian].some(isThere));
 const installs = existsSync("/usr/bin/apt-get") && (process.getuid?.() === 0 || process.env.CI !== undefined);

@@ -12,6 +12,7 @@ const pages = ["chart", "dom", "drawing", "figures-table", "format"].map((name) 
 const mayKnow: Record<string, readonly string[]> = {
   core: [],
   "store-memory": ["core", "core/store"],
+  "store-database": ["core", "core/store"],
   "store-redis": ["core", "core/store"],
   "store-cluster": ["core", "core/store", "core/rules", "store-memory"],
   express: ["core", "core/adapter", "store-memory"],
@@ -44,6 +45,8 @@ const mayKnow: Record<string, readonly string[]> = {
     "gateway/settings",
     "store-memory",
     "store-redis",
+    ...["mysql", "postgres", "sqlite"].map((driver) => `store-database/${driver}`),
+    "store-database",
   ],
 };
 

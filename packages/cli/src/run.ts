@@ -7,6 +7,7 @@ import { addCheck } from "./commands/check.js";
 import { addCompletion } from "./commands/completion.js";
 import { addGateways, addMigrate } from "./commands/gateway.js";
 import { addInit } from "./commands/init.js";
+import { addMigration } from "./commands/migration.js";
 import { addPull } from "./commands/pull.js";
 import { addPush } from "./commands/push.js";
 import { addReset } from "./commands/reset.js";
@@ -40,7 +41,20 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 }
 
 /** In the order of the help. */
-const commands = [addInit, addCheck, addSimulate, addPush, addPull, addRules, addTop, addStatus, addReset, addBlock, addUnblock];
+const commands = [
+  addInit,
+  addCheck,
+  addSimulate,
+  addPush,
+  addPull,
+  addRules,
+  addTop,
+  addStatus,
+  addReset,
+  addBlock,
+  addUnblock,
+  addMigration,
+];
 
 /** Throws a CommanderError where commander would exit the process. */
 function createProgram(io: Io): Command {

@@ -49,6 +49,7 @@ export { beganByCharge, beganState, nothingReserved, settleIn } from "./decide/c
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";
 export { Deadlines, latestMs, msLeft, type Waiter } from "./failure/deadlines.js";
+export { ServerClock } from "./failure/server-clock.js";
 export { unblockedMs } from "./failure/running-clock.js";
 
 // Failures and events

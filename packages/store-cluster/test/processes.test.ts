@@ -22,7 +22,10 @@ async function start({ timeoutMs = patienceMs, isServed = true } = {}): Promise<
   const child = fork(join(__dirname, "child.mjs"), { env: { ...process.env, TIMEOUT_MS: `${timeoutMs}` }, execArgv: [] });
   children.push(child);
   await once(child, "message");
-  if (isServed) (served ??= serveClusterStore()).connect(child);
+  if (isServed) {
+    served ??= serveClusterStore();
+    served.connect(child);
+  }
   return child;
 }
 

@@ -1,10 +1,9 @@
-import { activeListener, type Clock, Deadlines, msLeft, unblockedMs } from "@floodgate/core/store";
+import { activeListener, type Clock, Deadlines, msLeft, ServerClock, unblockedMs } from "@floodgate/core/store";
 import { type Batch, batchOf } from "./batch.js";
 import type { RedisClient } from "./clients/client.js";
 import { fault, forbidden, isNameless, stepFault } from "./faults.js";
 import { Reply } from "./reply.js";
 import { commands, permissions } from "./script.js";
-import { ServerClock } from "./server-clock.js";
 import type { Queue, Step } from "./steps.js";
 
 export interface QueueOptions {

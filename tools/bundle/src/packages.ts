@@ -28,7 +28,11 @@ interface Manifest {
 /** Run by a package itself, so that no `package.json` names them. */
 const workers: Readonly<Record<string, readonly string[]>> = { rules: ["parse-worker"] };
 
-const inlined: Readonly<Record<string, readonly string[]>> = { rules: ["zod"], "store-redis": ["lru-cache"] };
+const inlined: Readonly<Record<string, readonly string[]>> = {
+  rules: ["zod"],
+  "store-database": ["lru-cache"],
+  "store-redis": ["lru-cache"],
+};
 
 /** What is bundled, as each `package.json` says it. */
 export function publishedPackages(): readonly Package[] {

@@ -24,6 +24,9 @@ export {
   startPrometheus,
 } from "./prometheus-server.js";
 
+// Databases
+export { type DatabaseServer, startMariadb, startPgBouncer, startPostgres } from "./database-server.js";
+
 // Web servers
 export { type ApacheOptions, startApache, startCaddy, startHaproxy, startNginx } from "./web-servers.js";
 export type { WebServer, WebServerOptions, WebServerPlace } from "./web-server.js";

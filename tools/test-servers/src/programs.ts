@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** The names of each program, and the Debian package that has it. `npm test` installs these packages, see `test/announce.mjs`. */
@@ -14,10 +14,21 @@ const programs = {
   haproxy: { names: ["haproxy"], apt: "haproxy" },
   apache2: { names: ["apache2"], apt: "apache2-bin" },
   chromium: { names: ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"], apt: "chromium" },
+  postgres: { names: ["postgres"], apt: "postgresql" },
+  initdb: { names: ["initdb"], apt: "postgresql" },
+  pgbouncer: { names: ["pgbouncer"], apt: "pgbouncer" },
+  mariadbd: { names: ["mariadbd"], apt: "mariadb-server" },
+  "mariadb-install-db": { names: ["mariadb-install-db"], apt: "mariadb-server" },
 } as const;
 
 /** Servers are there, and a user's PATH may lack it. */
-const serverFolders: readonly string[] = ["/usr/local/sbin", "/usr/sbin"];
+const serverFolders: readonly string[] = ["/usr/local/sbin", "/usr/sbin", ...versionsOfPostgres()];
+
+/** Debian keeps each version of Postgres in a folder of its own. */
+function versionsOfPostgres(): string[] {
+  const folder = "/usr/lib/postgresql";
+  return existsSync(folder) ? readdirSync(folder).map((version) => join(folder, version, "bin")) : [];
+}
 
 function find(names: readonly string[]): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...serverFolders];

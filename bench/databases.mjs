@@ -1,0 +1,44 @@
+import { startMariadb, startPostgres } from "@floodgate/test-servers";
+import { Child, withChildren } from "./lib/child.mjs";
+import { median, medianRatio, progress, table } from "./lib/report.mjs";
+
+const starts = { Postgres: startPostgres, MariaDB: startMariadb };
+const [floor, ours, peer] = ["SELECT 1", "Floodgate", "rate-limiter-flexible"];
+const names = [floor, ours, peer];
+
+/** Decisions in Postgres and MariaDB, each subject in a process of its own, in turn. */
+export async function databases({ rounds, seconds, inFlight, only }) {
+  const tables = [];
+  for (const [database, start] of Object.entries(starts)) {
+    if (only !== undefined && database !== only) continue;
+    const server = await start();
+    try {
+      const children = names.map((name) => new Child("databases-child.mjs", [database, name, server.port]));
+      await withChildren(children, async () => {
+        for (const keys of [1, 1000]) {
+          const rows = [];
+          for (const level of inFlight) {
+            const results = Object.fromEntries(names.map((name) => [name, []]));
+            for (const child of children) await child.ask({ inFlight: level, seconds: 0.5, keys });
+            for (let round = 1; round <= rounds; round++) {
+              progress(`databases: ${database}, ${keys} keys, ${level} in flight, round ${round} of ${rounds}`);
+              for (const [i, child] of children.entries()) results[names[i]].push(await child.ask({ inFlight: level, seconds, keys }));
+            }
+            const speeds = (name) => results[name].map(({ perSecond }) => perSecond);
+            for (const name of names) {
+              const cpu = median(results[name].map(({ cpuUs }) => cpuUs));
+              const ratio = (other) => `${medianRatio(speeds(ours), speeds(other)).toFixed(2)}x`;
+              rows.push([name, level, Math.round(median(speeds(name))), cpu.toFixed(0), name === ours ? "" : ratio(name)]);
+            }
+          }
+          const heading = `${database}, ${keys === 1 ? "one key" : "1,000 keys"}, ${rounds} rounds of ${seconds} s, medians; the last column is Floodgate's speed over this one's`;
+          tables.push(table(heading, ["", "in flight", "decisions/s", "CPU µs", "Floodgate"], rows));
+        }
+      });
+    } finally {
+      await server.stop();
+    }
+  }
+  progress("");
+  return tables.join("\n");
+}

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { floodgate } from "./command.js";
+
+test.each(["postgres", "mysql", "mariadb", "sqlite"])(
+  "migration %s prints the SQL of the table, under the name that is asked for",
+  async (database) => {
+    const { code, out } = await floodgate(["migration", database, "--table", "limits"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^CREATE TABLE IF NOT EXISTS limits \(/);
+  },
+);
+
+test("migration postgres --unlogged makes a table that writes no log", async () => {
+  expect(await floodgate(["migration", "postgres", "--unlogged"])).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^CREATE UNLOGGED TABLE/),
+  });
+});
+
+test.each([
+  ["oracle", "Allowed choices"],
+  ["postgres --table a;b", "--table"],
+])("migration %s is refused", async (words, why) => {
+  const { code, err } = await floodgate(["migration", ...words.split(" ")]);
+  expect([code, err]).toEqual([expect.any(Number), expect.stringContaining(why.replace("--table", "`table`"))]);
+  expect(code).not.toBe(0);
+});

@@ -1,0 +1,171 @@
+import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import {
+  activeListener,
+  type Blocked,
+  type BlockKind,
+  type Charge,
+  type Check,
+  type Clock,
+  checkOptions,
+  type Decided,
+  decideAll,
+  encodeKey,
+  type Inspection,
+  inspectIn,
+  type Limit,
+  passesAll,
+  wholeMsClock,
+} from "@floodgate/core/store";
+import type { DatabaseDriver } from "./driver.js";
+import type { Entry } from "./entry.js";
+import { SwapQueue } from "./swap-queue.js";
+
+export interface DatabaseStoreOptions {
+  /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a database but not their limits. */
+  prefix?: string;
+  /** Returns milliseconds since the epoch. Default: the database's time, so that the clocks of app servers do not matter. */
+  clock?: Clock;
+  /**
+   * Whether this process rejects a key without asking for up to a second after the database has shown that it must wait, while that is
+   * certain. Default true. A reset, unblock or refund by another process is noticed after at most this second.
+   */
+  denyCache?: boolean;
+}
+
+/** Default timeout for direct calls. Limiters pass their own. */
+const defaultTimeoutMs = 100;
+
+/** How long a rejection is repeated without asking. */
+const denyMs = 1000;
+
+const scopes = new WeakMap<object, Map<string, object>>();
+
+/**
+ * A store in a database, shared by all processes that use it. Each decision is one compare-and-swap.
+ *
+ *     const store = databaseStore(postgres(pool), { prefix: "my-app" });
+ *     app.use(rateLimit({ limit: 100, window: "1m", store }));
+ *
+ * The database client stays yours: the store never closes or reconfigures it, and sends nothing before the first decision. Limits with the
+ * same name and prefix share one count.
+ * @throws FloodgateError if the driver or an option is invalid.
+ */
+export function databaseStore(driver: DatabaseDriver, options: DatabaseStoreOptions = {}): Store<"async"> {
+  const where = "databaseStore";
+  if (typeof driver?.load !== "function" || typeof driver.swap !== "function") {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: a driver was expected, with \`load\` and \`swap\`. Write databaseStore(postgres(pool)). The drivers are entry points of the package: @floodgate/store-database/postgres, say.`,
+    );
+  }
+  checkOptions(where, options, ["prefix", "clock", "denyCache"], 'databaseStore(driver, { prefix: "my-app" })');
+  const { prefix = "floodgate", clock, denyCache = true } = options;
+  if (typeof prefix !== "string" || !/^[\x21-\x7e]{1,64}$/.test(prefix)) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`prefix\` must be 1 to 64 printable ASCII characters without spaces, but was ${JSON.stringify(prefix)}. Write prefix: "my-app".`,
+    );
+  }
+  if (typeof denyCache !== "boolean") {
+    throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`denyCache\` must be true or false. Write denyCache: false.`);
+  }
+  return new DatabaseStore(driver, prefix, clock === undefined ? undefined : wholeMsClock(where, clock), denyCache);
+}
+
+class DatabaseStore implements Store<"async"> {
+  readonly mode = "async";
+  readonly keepsDeadlines = true;
+  readonly answersFromCache = true;
+  readonly scope: object;
+  readonly dataId: string;
+  readonly #prefix: string;
+  readonly #queue: SwapQueue;
+  readonly #denyMs: number;
+
+  constructor(driver: DatabaseDriver, prefix: string, clock: Clock | undefined, denyCache: boolean) {
+    const data = driver.scope ?? driver;
+    const known = scopes.get(data) ?? new Map<string, object>();
+    scopes.set(data, known);
+    this.scope = known.get(prefix) ?? {};
+    known.set(prefix, this.scope);
+    this.dataId = `database ${prefix}`;
+    this.#prefix = `${prefix}:`;
+    this.#queue = new SwapQueue(driver, clock);
+    this.#denyMs = denyCache ? denyMs : Number.NEGATIVE_INFINITY;
+  }
+
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Decided<Decision, "async"> {
+    const rowKey = this.#keyOf(limit.name, key);
+    const [rejection] = this.#knownRejection([{ limit, key: rowKey, cost }]) ?? [];
+    return rejection ?? this.#queue.ask([rowKey], ([entry], nowMs) => (entry as Entry).decide(limit, cost, nowMs, true), timeoutMs);
+  }
+
+  consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Decided<Decision[], "async"> {
+    const keyed = checks.map((check) => ({ ...check, key: this.#keyOf(check.limit.name, check.key) }));
+    const keys = [...new Set(keyed.map(({ key }) => key))];
+    const work = (entries: readonly Entry[], nowMs: number): Decision[] => {
+      const byKey = new Map(keys.map((key, i) => [key, entries[i] as Entry]));
+      return decideAll(keyed, nowMs, (limit, key, cost, atMs, commit) => (byKey.get(key) as Entry).decide(limit, cost, atMs, commit));
+    };
+    return this.#knownRejection(keyed) ?? this.#queue.ask(keys, work, timeoutMs);
+  }
+
+  peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => entry.decide(limit, 1, nowMs, false));
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
+    const { receipt } = charge;
+    const keys = [this.#keyOf(limit.name, key), ...(receipt === undefined ? [] : [this.#keyOf(limit.name, key, receipt.id)])];
+    const work = ([entry, mark]: readonly Entry[], nowMs: number): number => {
+      if (receipt !== undefined && mark?.redeem(receipt.untilMs) === false) return 0;
+      return (entry as Entry).settle(limit, charge, cost, nowMs);
+    };
+    return this.#queue.ask(keys, work, timeoutMs);
+  }
+
+  reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => entry.reset(limit, nowMs));
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
+    return this.#ask(name, key, timeoutMs, (entry, nowMs) => entry.block(nowMs, forMs, kind));
+  }
+
+  unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    return this.#ask(name, key, timeoutMs, (entry) => entry.unblock());
+  }
+
+  keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
+    return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => inspectIn(limit, entry.stateFor(limit).cells, 0, nowMs, entry.blocks));
+  }
+
+  #ask<T>(name: string, key: string, timeoutMs: number, work: (entry: Entry, nowMs: number) => T): Promise<T> {
+    return this.#queue.ask([this.#keyOf(name, key)], ([entry], nowMs) => work(entry as Entry, nowMs), timeoutMs);
+  }
+
+  /** The key of a row. JSON escapes what databases cannot hold in a text: NUL and lone surrogates. Long keys are hashed. */
+  #keyOf(...parts: string[]): string {
+    return this.#prefix + encodeKey(JSON.stringify(parts));
+  }
+
+  /**
+   * The decisions if the database is certain to reject: usage only grows, unless a key is reset or refunded. A log that counts rejected
+   * requests must be told of each.
+   */
+  #knownRejection(checks: readonly Check[]): Decision[] | undefined {
+    const known = this.#queue.recent(
+      checks.map(({ key }) => key),
+      this.#denyMs,
+    );
+    if (known === undefined || checks.some(({ limit }) => limit.algorithm.countsRejected?.(limit.policy))) return undefined;
+    const { entries, nowMs, slackMs } = known;
+    const decisions = checks.map(({ limit, cost }, i) => (entries[i] as Entry).decide(limit, cost, nowMs, false));
+    // A rejection that ends before a question would arrive is not certain.
+    if (passesAll(checks, decisions) || decisions.some(({ allowed, retryAfterMs }) => !allowed && retryAfterMs <= slackMs))
+      return undefined;
+    const listener = activeListener();
+    for (const { allowed, name } of decisions) if (!allowed) listener?.({ type: "deny-cache-hit", name });
+    return decisions;
+  }
+}

@@ -1,0 +1,62 @@
+/** A value, or a promise of it: a driver may answer at once. */
+export type Promised<T> = T | PromiseLike<T>;
+
+/** Tells one writing of a row from every other, also from those of an earlier row of the same key. Only the driver reads it. */
+export type Version = string | number | bigint;
+
+/** A row of the database. */
+export interface Row {
+  /** ASCII text. */
+  readonly value: string;
+  readonly version: Version;
+}
+
+/** A change of one row. */
+export interface Change {
+  /** At most 400 characters, none of them a control character. */
+  readonly key: string;
+  /** The version that the row must have; undefined if there must be no row. */
+  readonly was: Version | undefined;
+  /** The new value; undefined if the row stays as it is, and only its version is compared. */
+  readonly value: string | undefined;
+  /** When the row ends, in milliseconds from now. The database may delete it then, and not before. */
+  readonly lifeMs: number;
+}
+
+/** The time in which a change is valid, by the database's clock in milliseconds since the epoch. */
+export interface ValidTime {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** What the database holds now. */
+export interface Loaded {
+  /** The database's clock, in whole milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** The row of each key, in the order of the keys. */
+  readonly rows: readonly (Row | undefined)[];
+}
+
+/** What became of a change. */
+export interface Swapped extends Loaded {
+  /** Whether all changes were written. If not, none was. */
+  readonly done: boolean;
+}
+
+/**
+ * What `databaseStore` needs of a database: rows of text by key, and compare-and-swap over several of them. A driver never retries what may
+ * have been written: it rejects, and the store decides nothing.
+ */
+export interface DatabaseDriver {
+  /** Reads rows. Rows that have ended may be among them. */
+  load(keys: readonly string[]): Promised<Loaded>;
+  /**
+   * Writes all changes if every row still has its version and the database's clock is in `valid`; else none. Answers the rows as they are
+   * now, with their new versions. No two changes have the same key.
+   */
+  swap(changes: readonly Change[], valid: ValidTime): Promised<Swapped>;
+  /** Deletes at most `most` rows that have ended. Default: the database does it by itself. */
+  sweep?(most: number): Promised<unknown>;
+  /** Identity of the data in this process, such as the client. Stores of one scope and prefix count as one store. Default: the driver. */
+  readonly scope?: object;
+}

@@ -1,0 +1,205 @@
+import {
+  type Blocked,
+  type BlockKind,
+  beganState,
+  blockCells,
+  blockedDecision,
+  blockedMs,
+  blockIn,
+  type Cells,
+  type Charge,
+  type Decision,
+  inState,
+  type Limit,
+  liftBanIn,
+  settleIn,
+} from "@floodgate/core/store";
+
+/** What one key has under a limit's kind of state. */
+interface State {
+  /** No other state has it: a random number below 2^53. 0 before the first charge. */
+  number: number;
+  /** When it is the same as no state, by the store's clock. */
+  endsMs: number;
+  cells: Cells;
+}
+
+/** The first part of each value. Values of other formats count as no state. */
+const format = "1";
+/** The kind under which the block and the ban of a key are stored. */
+const blocks = "blocks";
+/** The kind of the mark that a receipt was redeemed. */
+const mark = "receipt";
+/** Rows live this much longer, so that a clock that steps back by less loses no state. */
+const keptMs = 60_000;
+/** From this cell on, each is written as its difference from the one two before it: the times of a log are close together. */
+const firstDelta = 5;
+
+/**
+ * All that is known of a limit's name and key: states by their kind, and the block. As text:
+ *
+ *     1|<kind>|<number>.<end>.<cell>.<cell>...|<kind>|...
+ *
+ * Numbers are in base 32. From the sixth cell on, they are differences, unless they begin with "=".
+ */
+export class Entry {
+  readonly #states: Map<string, State>;
+  /** Whether it was changed since it was read or copied. */
+  changed = false;
+
+  private constructor(states: Map<string, State>) {
+    this.#states = states;
+  }
+
+  static read(text: string | undefined): Entry {
+    const states = new Map<string, State>();
+    const [version, ...parts] = text?.split("|") ?? [];
+    if (version === format) {
+      for (let i = 0; i + 1 < parts.length; i += 2) {
+        const state = stateOf(parts[i + 1] as string);
+        if (state !== undefined) states.set(parts[i] as string, state);
+      }
+    }
+    return new Entry(states);
+  }
+
+  copy(): Entry {
+    const states = new Map<string, State>();
+    for (const [kind, { number, endsMs, cells }] of this.#states) states.set(kind, { number, endsMs, cells: cells.slice() });
+    return new Entry(states);
+  }
+
+  /** The number of cells, for the bound of a cache. */
+  get size(): number {
+    let size = 20;
+    for (const { cells } of this.#states.values()) size += cells.length + 10;
+    return size;
+  }
+
+  /** Its text, and how long it must be kept; an empty text if nothing is left to remember. */
+  write(nowMs: number): { value: string; lifeMs: number } {
+    let value = format;
+    let lastMs = nowMs;
+    for (const [kind, state] of this.#states) {
+      if (state.endsMs + keptMs <= nowMs || state.cells.every((cell) => cell === 0)) continue;
+      value += `|${kind}|${textOf(state)}`;
+      lastMs = Math.max(lastMs, state.endsMs);
+    }
+    return { value, lifeMs: lastMs - nowMs + keptMs };
+  }
+
+  decide(limit: Limit, cost: number, nowMs: number, commit: boolean): Decision {
+    const leftMs = this.#blockedMs(nowMs);
+    return leftMs > 0
+      ? blockedDecision(this.#decideUnblocked(limit, cost, nowMs, false), leftMs)
+      : this.#decideUnblocked(limit, cost, nowMs, commit);
+  }
+
+  #decideUnblocked(limit: Limit, cost: number, nowMs: number, commit: boolean): Decision {
+    const { algorithm, policy } = limit;
+    const state = this.stateFor(limit);
+    const made = algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
+    if (commit && (made.allowed || algorithm.countsRejected?.(policy) === true)) {
+      const began = state.number === 0 || beganState(limit, state.cells, 0, nowMs, made);
+      this.#keep(limit, state, nowMs + made.resetAfterMs, began);
+    }
+    return inState(made, state.number);
+  }
+
+  settle(limit: Limit, charge: Charge, cost: number, nowMs: number): number {
+    const state = this.stateFor(limit);
+    const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, state.number === 0 ? undefined : state.number);
+    if (units === 0) return 0;
+    const { resetAfterMs } = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
+    this.#keep(limit, state, nowMs + resetAfterMs, state.number === 0);
+    // A state without usage is no state: a later charge is not to have its number.
+    if (state.cells.every((cell) => cell === 0)) this.#states.delete(limit.policy.stateKind);
+    return units;
+  }
+
+  /** The state of a limit, with room for one more request; a new one if there is none, which `#keep` adds. */
+  stateFor({ algorithm, policy }: Limit): State {
+    const state = this.#states.get(policy.stateKind) ?? { number: 0, endsMs: 0, cells: new Float64Array(3) };
+    const size = algorithm.size(policy, state.cells, 0);
+    if (size <= state.cells.length) return state;
+    const cells = new Float64Array(algorithm.grows ? 2 * size : size);
+    cells.set(state.cells);
+    state.cells = cells;
+    return state;
+  }
+
+  /** Notes that a state was charged or settled. */
+  #keep({ policy }: Limit, state: State, endsMs: number, began: boolean): void {
+    if (began) state.number = 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1));
+    state.endsMs = Math.min(began ? endsMs : Math.max(state.endsMs, endsMs), Number.MAX_SAFE_INTEGER);
+    this.#states.set(policy.stateKind, state);
+    this.changed = true;
+  }
+
+  /** The cells of the block and the ban; undefined if there never was one. */
+  get blocks(): Cells | undefined {
+    return this.#states.get(blocks)?.cells;
+  }
+
+  #blockedMs(nowMs: number): number {
+    const cells = this.blocks;
+    return cells === undefined ? 0 : blockedMs(cells, 0, nowMs);
+  }
+
+  block(nowMs: number, forMs: number, kind: BlockKind): Blocked {
+    const cells = this.blocks ?? new Float64Array(blockCells);
+    const blocked = blockIn(cells, 0, nowMs, forMs, kind);
+    if (blocked.begun) this.#keepBlocks(cells, nowMs);
+    return blocked;
+  }
+
+  unblock(): void {
+    if (this.#states.delete(blocks)) this.changed = true;
+  }
+
+  /** Deletes the state of a limit, and lifts the ban. */
+  reset({ policy }: Limit, nowMs: number): void {
+    if (this.#states.delete(policy.stateKind)) this.changed = true;
+    const cells = this.blocks;
+    if (cells === undefined) return;
+    liftBanIn(cells, 0);
+    this.#keepBlocks(cells, nowMs);
+  }
+
+  #keepBlocks(cells: Cells, nowMs: number): void {
+    this.#states.set(blocks, { number: 0, endsMs: nowMs + blockedMs(cells, 0, nowMs), cells });
+    this.changed = true;
+  }
+
+  /** Marks a receipt as redeemed. Returns false if it was marked before. */
+  redeem(untilMs: number): boolean {
+    if (this.#states.has(mark)) return false;
+    this.#states.set(mark, { number: 0, endsMs: untilMs, cells: Float64Array.of(1) });
+    this.changed = true;
+    return true;
+  }
+}
+
+function textOf({ number, endsMs, cells }: State): string {
+  let length = cells.length;
+  while (cells[length - 1] === 0) length--;
+  let text = `${number.toString(32)}.${endsMs.toString(32)}`;
+  for (let i = 0; i < length; i++) {
+    const cell = cells[i] as number;
+    const delta = i < firstDelta ? cell : cell - (cells[i - 2] as number);
+    text += Number.isSafeInteger(delta) ? `.${delta.toString(32)}` : `.=${cell.toString(32)}`;
+  }
+  return text;
+}
+
+/** Undefined if it is no text of a state. */
+function stateOf(text: string): State | undefined {
+  const [number = "", ends = "", ...words] = text.split(".");
+  const cells = new Float64Array(Math.max(words.length, blockCells));
+  for (const [i, word] of words.entries()) {
+    const isWhole = i < firstDelta || word.startsWith("=");
+    cells[i] = Number.parseInt(word.replace("=", ""), 32) + (isWhole ? 0 : (cells[i - 2] as number));
+  }
+  const state = { number: Number.parseInt(number, 32), endsMs: Number.parseInt(ends, 32), cells };
+  return [state.number, state.endsMs, ...cells].every(Number.isSafeInteger) ? state : undefined;
+}

@@ -1,0 +1,25 @@
+import { FloodgateError } from "@floodgate/core";
+
+/** The database has not answered since the request was made. */
+export function timeout(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_STORE_TIMEOUT",
+    `The database did not answer within ${Math.round(timeoutMs)} ms. It may or may not have written the decision; if not, it will not. Check its latency and connections, or raise \`timeoutMs\`.`,
+  );
+}
+
+/** The database answers, but others wrote the same key first each time, or this process has too much to do. */
+export function queueTimeout(timeoutMs: number): FloodgateError {
+  return new FloodgateError(
+    "FLOODGATE_QUEUE_TIMEOUT",
+    `The request waited ${Math.round(timeoutMs)} ms behind others that the database answered. Nothing was charged. Too many processes write this key at once, or this process has more requests than it can handle: raise \`timeoutMs\`, or spread the load.`,
+  );
+}
+
+/** A call of the driver failed. */
+export function fault(cause: unknown): FloodgateError {
+  if (cause instanceof FloodgateError) return cause;
+  const text = cause instanceof Error ? cause.message : String(cause);
+  const short = text.length > 300 ? `${text.slice(0, 297)}...` : text;
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `The database could not decide: ${short.replace(/\s+/g, " ")}`, { cause });
+}

@@ -1,0 +1,137 @@
+import type { Change, DatabaseDriver, Loaded, Row, Swapped, ValidTime } from "./driver.js";
+import { missingTable, newVersion, type TableOptions, tableOf } from "./table.js";
+
+/** What runs a prepared statement: a pool of mysql2, or a connection. */
+export interface MysqlExecutor {
+  // biome-ignore lint/suspicious/noExplicitAny: the type of mysql2 is narrower than what it takes
+  execute(sql: string, values?: any): PromiseLike<unknown>;
+}
+
+/** A pool of `mysql2/promise`. */
+export interface MysqlPool extends MysqlExecutor {
+  getConnection(): PromiseLike<MysqlExecutor & { release(): void; destroy(): void }>;
+}
+
+const noTable = "ER_NO_SUCH_TABLE";
+/** Another transaction came first, and this one did nothing. ER_CHECKREAD is MariaDB's, for a row that has changed since its snapshot. */
+const overtaken: ReadonlySet<unknown> = new Set(["ER_DUP_ENTRY", "ER_LOCK_DEADLOCK", "ER_CHECKREAD"]);
+
+/** The SQL that makes the table, for MySQL 8 and MariaDB 10.6 and later. */
+export function mysqlMigration(options: TableOptions = {}): string {
+  return `CREATE TABLE IF NOT EXISTS ${tableOf("mysqlMigration", options)} (
+  id varbinary(700) NOT NULL PRIMARY KEY,
+  version bigint NOT NULL,
+  value longtext CHARACTER SET ascii NOT NULL,
+  ends_ms bigint NOT NULL,
+  KEY ends (ends_ms)
+) ENGINE = InnoDB;
+`;
+}
+
+/**
+ * A driver for MySQL 8 and MariaDB 10.6 and later: `databaseStore(mysql(createPool(url)))`, with `mysql2/promise`. One row is one statement;
+ * several rows are one transaction of five. It works with each isolation level. `mysqlMigration()` has the SQL of its table.
+ * @throws FloodgateError if an option is invalid.
+ */
+export function mysql(pool: MysqlPool, options: TableOptions = {}): DatabaseDriver {
+  const table = tableOf("mysql", options);
+  const nowMs = "CAST(FLOOR(UNIX_TIMESTAMP(SYSDATE(6)) * 1000) AS UNSIGNED)";
+  // An UPDATE answers no row. But it answers the number that was last given to LAST_INSERT_ID.
+  const noted = `LAST_INSERT_ID(${nowMs})`;
+  const update = `UPDATE ${table} SET version = ?, value = ?, ends_ms = ${noted} + ? WHERE id = ? AND version = ? AND ${nowMs} BETWEEN ? AND ?`;
+  const insert = `INSERT INTO ${table} (version, value, ends_ms, id) SELECT ?, ?, ${noted} + ?, ? FROM DUAL WHERE ${nowMs} BETWEEN ? AND ?`;
+  const insertAll = `INSERT INTO ${table} (id, version, value, ends_ms) SELECT id, version, value, life + ? FROM JSON_TABLE(?, '$[*]' COLUMNS (
+  id varchar(700) CHARACTER SET utf8mb4 PATH '$[0]', version bigint PATH '$[1]', value longtext CHARACTER SET utf8mb4 PATH '$[2]', life bigint PATH '$[3]'
+)) rows_given`;
+  const replaceAll = `${insertAll} ON DUPLICATE KEY UPDATE version = VALUES(version), value = VALUES(value), ends_ms = VALUES(ends_ms)`;
+
+  async function ask(where: MysqlExecutor, sql: string, values?: unknown[]): Promise<unknown> {
+    try {
+      return ((await where.execute(sql, values)) as [unknown])[0];
+    } catch (error) {
+      if (codeOf(error) === noTable) throw missingTable(table, mysqlMigration(options), error);
+      throw error;
+    }
+  }
+
+  async function read(where: MysqlExecutor, keys: readonly string[], lock = ""): Promise<Loaded> {
+    // The number of placeholders is a power of two, so that few statements are prepared.
+    const filled = [...keys];
+    while (filled.length < 2 ** Math.ceil(Math.log2(keys.length))) filled.push(keys[0] as string);
+    const found = `SELECT id, version, value FROM ${table} WHERE id IN (${filled.map(() => "?").join()}) ORDER BY id${lock}`;
+    const sql = `SELECT ${nowMs} AS now, CONVERT(f.id USING utf8mb4) AS id, CAST(f.version AS char) AS version, f.value FROM (SELECT 1) one LEFT JOIN (${found}) f ON TRUE`;
+    const answers = (await ask(where, sql, filled)) as ({ now: number; id: string } & Row)[];
+    const rows = new Map<string, Row>(answers.map(({ id, version, value }) => [id, { version, value }]));
+    return { nowMs: (answers[0] as { now: number }).now, rows: keys.map((key) => rows.get(key)) };
+  }
+
+  async function swapOne({ key, was, value, lifeMs }: Change, { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+    const version = newVersion();
+    const values = [version, value, lifeMs, key, ...(was === undefined ? [] : [was]), fromMs, untilMs];
+    const { affectedRows, insertId } = (await ask(pool, was === undefined ? insert : update, values)) as Record<string, number>;
+    if (affectedRows !== 1) return { ...(await read(pool, [key])), done: false };
+    return { done: true, nowMs: insertId as number, rows: [{ version, value: value as string }] };
+  }
+
+  async function swapAll(changes: readonly Change[], { fromMs, untilMs }: ValidTime): Promise<Swapped> {
+    const connection = await pool.getConnection();
+    try {
+      await ask(connection, "START TRANSACTION");
+      let { nowMs, rows } = await read(
+        connection,
+        changes.map(({ key }) => key),
+        " FOR UPDATE",
+      );
+      const done = nowMs >= fromMs && nowMs <= untilMs && changes.every(({ was }, i) => rows[i]?.version === was);
+      if (done) {
+        const writing = changes.map((change) => ({
+          ...change,
+          version: change.value === undefined ? (change.was as string) : newVersion(),
+        }));
+        const written = writing.filter(({ value }) => value !== undefined);
+        for (const [sql, isNew] of [
+          [insertAll, true],
+          [replaceAll, false],
+        ] as const) {
+          const some = written
+            .filter(({ was }) => (was === undefined) === isNew)
+            .map(({ key, version, value, lifeMs }) => [key, version, value, lifeMs]);
+          if (some.length > 0) await ask(connection, sql, [nowMs, JSON.stringify(some)]);
+        }
+        rows = writing.map(({ version, value = "" }) => ({ version, value }));
+      }
+      await ask(connection, "COMMIT");
+      connection.release();
+      return { done, nowMs, rows };
+    } catch (error) {
+      // The server rolls back what a closed connection has not committed.
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  return {
+    scope: pool,
+    load: (keys) => read(pool, keys),
+    async swap(changes, valid) {
+      try {
+        return await (changes.length === 1 ? swapOne(changes[0] as Change, valid) : swapAll(changes, valid));
+      } catch (error) {
+        if (overtaken.has(codeOf(error)))
+          return {
+            ...(await read(
+              pool,
+              changes.map(({ key }) => key),
+            )),
+            done: false,
+          };
+        throw error;
+      }
+    },
+    sweep: (most) => ask(pool, `DELETE FROM ${table} WHERE ends_ms < ${nowMs} ORDER BY ends_ms LIMIT ${most}`),
+  };
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | undefined)?.code;
+}

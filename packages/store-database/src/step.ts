@@ -1,0 +1,66 @@
+import { latestMs, unblockedMs, type Waiter } from "@floodgate/core/store";
+import type { Entry } from "./entry.js";
+import { queueTimeout, timeout } from "./faults.js";
+
+/** Reads and changes the entries of a step's keys, in their order. */
+export type Work<T> = (entries: readonly Entry[], nowMs: number) => T;
+
+/** What the database has answered last, by this process's monotonic clock. */
+export interface Answered {
+  answeredMs: number;
+}
+
+/** One call of the store, with its promise. It settles once, by its deadline. */
+export class Step<T = unknown> implements Waiter {
+  readonly keys: readonly string[];
+  readonly answer: Promise<T>;
+  /** By this process's monotonic clock. */
+  readonly askedMs: number = performance.now();
+  readonly deadlineMs: number;
+  readonly latestMs: number;
+  place = -1;
+  settled = false;
+  /** Whether a change with it has been sent and not answered. */
+  inFlight = false;
+  /** How often another process has changed one of its rows first. */
+  overtaken = 0;
+  readonly #work: Work<T>;
+  readonly #timeoutMs: number;
+  readonly #answered: Answered;
+  #result: T | undefined;
+  #resolve!: (value: T) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(keys: readonly string[], work: Work<T>, timeoutMs: number, answered: Answered) {
+    this.keys = keys;
+    this.#work = work;
+    this.#timeoutMs = timeoutMs;
+    this.#answered = answered;
+    this.deadlineMs = unblockedMs(this.askedMs) + timeoutMs;
+    this.latestMs = latestMs(timeoutMs, this.askedMs);
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  run(entries: readonly Entry[], nowMs: number): void {
+    this.#result = this.#work(entries, nowMs);
+  }
+
+  /** Settles the promise with the result of the last run. */
+  finish(): void {
+    this.settled = true;
+    this.#resolve(this.#result as T);
+  }
+
+  fail(error: unknown): void {
+    this.settled = true;
+    this.#reject(error);
+  }
+
+  expire(): void {
+    const isAlive = !this.inFlight && this.#answered.answeredMs > this.askedMs;
+    this.fail(isAlive ? queueTimeout(this.#timeoutMs) : timeout(this.#timeoutMs));
+  }
+}

@@ -1,0 +1,274 @@
+import { activeListener, type Clock, Deadlines, msLeft, ServerClock } from "@floodgate/core/store";
+import { LRUCache } from "lru-cache";
+import type { Change, DatabaseDriver, Loaded, Promised, Row, Version } from "./driver.js";
+import { Entry } from "./entry.js";
+import { fault } from "./faults.js";
+import { type Answered, Step, type Work } from "./step.js";
+
+/** A row as this process saw it last. */
+interface Seen {
+  readonly version: Version | undefined;
+  readonly entry: Entry;
+  /** When the question was sent that this answers, by this process's monotonic clock. */
+  readonly sentMs: number;
+}
+
+/** Steps that share keys, and all their keys. They are decided together, in order, and written in one change. */
+interface Batch {
+  readonly steps: Step[];
+  readonly keys: Set<string>;
+}
+
+/** The most steps that are decided together. */
+const mostSteps = 256;
+/** The most cells that are remembered: 32 MB. */
+const mostCells = 4_000_000;
+/** How often a process deletes rows that have ended, and how many at once. */
+const sweepEveryMs = 1000;
+const sweptAtOnce = 500;
+/** The longest pause after a change that another process has made first. */
+const longestPauseMs = 16;
+
+/**
+ * Decides steps on what this process remembers of the rows, and writes the result if the rows are still so. Otherwise the database answers
+ * what it has, and the same steps are decided on that. Only one change of a key is in flight at a time; steps on it wait, and go together.
+ */
+export class SwapQueue implements Answered {
+  answeredMs: number = Number.NEGATIVE_INFINITY;
+  readonly #driver: DatabaseDriver;
+  readonly #clock: Clock | undefined;
+  readonly #serverClock = new ServerClock();
+  readonly #deadlines = new Deadlines();
+  readonly #seen = new LRUCache<string, Seen>({ maxSize: mostCells, sizeCalculation: ({ entry }) => entry.size });
+  #waiting: Step[] = [];
+  /** The keys of the batches at work. */
+  readonly #busy = new Set<string>();
+  #scheduled = false;
+  #sweptMs: number = performance.now();
+  #roundTripMs = 0;
+
+  constructor(driver: DatabaseDriver, clock: Clock | undefined) {
+    this.#driver = driver;
+    this.#clock = clock;
+  }
+
+  ask<T>(keys: readonly string[], work: Work<T>, timeoutMs: number): Promise<T> {
+    const step = new Step(keys, work, timeoutMs, this);
+    this.#waiting.push(step as Step);
+    this.#deadlines.add(step);
+    this.#schedule();
+    return step.answer;
+  }
+
+  /**
+   * What this process knows of keys without asking, if it has seen all of them in the last `maxAgeMs`.
+   * `slackMs`: how much later it may be when a question that is sent now arrives.
+   */
+  recent(keys: readonly string[], maxAgeMs: number): { entries: readonly Entry[]; nowMs: number; slackMs: number } | undefined {
+    const steadyMs = performance.now();
+    const entries: Entry[] = [];
+    for (const key of keys) {
+      const seen = this.#seen.peek(key);
+      if (seen === undefined || steadyMs - seen.sentMs > maxAgeMs) return undefined;
+      entries.push(seen.entry);
+    }
+    // The server's clock may be up to a round trip ahead of its estimate, and a question takes one more.
+    const slackMs = this.#clock === undefined ? Math.ceil(2 * this.#roundTripMs) + 2 : 0;
+    return { entries, nowMs: this.#nowMs(steadyMs), slackMs };
+  }
+
+  /** A time that the server's clock has reached: decisions of several processes then agree on it. */
+  #nowMs(steadyMs: number): number {
+    return this.#clock === undefined ? this.#serverClock.notAfterMs(steadyMs) : this.#clock();
+  }
+
+  /** Starts after the current turn, so that all steps of one turn go together. */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      for (const batch of this.#nextBatches()) void this.#work(batch);
+    });
+  }
+
+  /** The steps whose keys are free, in order. A step also waits if an earlier one waits for one of its keys. */
+  #nextBatches(): Set<Batch> {
+    const waiting: Step[] = [];
+    const batches = new Set<Batch>();
+    /** The batch of each key; undefined if a step waits for it. */
+    const taken = new Map<string, Batch | undefined>();
+    for (const step of this.#waiting) {
+      if (step.settled) continue;
+      const others = new Set<Batch | undefined>();
+      for (const key of step.keys) if (taken.has(key) || this.#busy.has(key)) others.add(taken.get(key));
+      const [other] = others;
+      if (others.size > 1 || (others.size === 1 && (other === undefined || other.steps.length >= mostSteps))) {
+        waiting.push(step);
+        for (const key of step.keys) taken.set(key, undefined);
+        continue;
+      }
+      const batch = other ?? { steps: [], keys: new Set() };
+      batches.add(batch);
+      batch.steps.push(step);
+      for (const key of step.keys) {
+        batch.keys.add(key);
+        taken.set(key, batch);
+      }
+    }
+    this.#waiting = waiting;
+    for (const { keys } of batches) for (const key of keys) this.#busy.add(key);
+    return batches;
+  }
+
+  async #work(batch: Batch): Promise<void> {
+    try {
+      // A client may never answer, after it has lost its connection. Then the next steps are not to wait for it.
+      await Promise.race([this.#attempt(batch), Promise.allSettled(batch.steps.map(({ answer }) => answer))]);
+    } catch (error) {
+      // Whether it was written is unknown.
+      for (const key of batch.keys) this.#seen.delete(key);
+      const reason = fault(error);
+      for (const step of batch.steps) if (!step.settled) this.#settle(step, () => step.fail(reason));
+    }
+    for (const key of batch.keys) this.#busy.delete(key);
+    this.#waiting = [...batch.steps.filter((step) => !step.settled), ...this.#waiting];
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  #settle(step: Step, how: () => void): void {
+    how();
+    this.#deadlines.delete(step);
+  }
+
+  /** Decides and writes once. Steps that are not settled then were overtaken by another process, and are tried again. */
+  async #attempt({ steps, keys }: Batch): Promise<void> {
+    const unknown = [...keys].filter((key) => !this.#seen.has(key));
+    let rows = new Map([...keys].map((key) => [key, this.#seen.get(key) as Seen]));
+    let loadedMs = 0;
+    if (unknown.length > 0 || !this.#serverClock.isKnown) {
+      const loading = unknown.length > 0 ? unknown : [...keys];
+      loadedMs = await this.#load(loading, rows);
+    }
+    let plan = this.#decide(steps, rows, loadedMs);
+    if (!plan.changed) {
+      this.#finishFresh(steps, rows);
+      if (steps.every(({ settled }) => settled)) return;
+      rows = new Map();
+      loadedMs = await this.#load([...keys], rows);
+      plan = this.#decide(steps, rows, loadedMs);
+      if (!plan.changed) {
+        this.#finishFresh(steps, rows);
+        return;
+      }
+    }
+    await this.#swap(steps, rows, plan);
+  }
+
+  /** Settles the steps that were made before all their rows were read. Others must not be decided on rows that may be older. */
+  #finishFresh(steps: readonly Step[], rows: ReadonlyMap<string, Seen>): void {
+    for (const step of steps) {
+      const isFresh = step.keys.every((key) => (rows.get(key) as Seen).sentMs >= step.askedMs);
+      if (isFresh && !step.settled) this.#settle(step, () => step.finish());
+    }
+  }
+
+  /** Decides the steps on copies of the rows. */
+  #decide(steps: readonly Step[], rows: ReadonlyMap<string, Seen>, loadedMs: number): Plan {
+    const entries = new Map([...rows].map(([key, { entry }]) => [key, entry.copy()]));
+    const nowMs = this.#clock === undefined ? Math.max(loadedMs, this.#nowMs(performance.now())) : this.#clock();
+    for (const step of steps) {
+      if (!step.settled)
+        step.run(
+          step.keys.map((key) => entries.get(key) as Entry),
+          nowMs,
+        );
+    }
+    return { nowMs, entries, changed: [...entries.values()].some(({ changed }) => changed) };
+  }
+
+  /** Reads rows into `rows`, and returns the server's time. */
+  async #load(keys: readonly string[], rows: Map<string, Seen>): Promise<number> {
+    const sentMs = performance.now();
+    const loaded = await this.#tell(sentMs, keys.length, () => this.#driver.load(keys));
+    for (const [i, key] of keys.entries()) this.#see(rows, key, loaded.rows[i], sentMs);
+    return loaded.nowMs;
+  }
+
+  async #swap(steps: readonly Step[], rows: Map<string, Seen>, { nowMs, entries }: Plan): Promise<void> {
+    const sentMs = performance.now();
+    const open = steps.filter(({ settled }) => !settled);
+    const keys = [...entries.keys()];
+    const changes = keys.map((key): Change => {
+      const entry = entries.get(key) as Entry;
+      const was = (rows.get(key) as Seen).version;
+      // A row that is not there yet is written even if it stays empty, so that its absence is compared too.
+      return entry.changed || was === undefined ? { key, was, ...entry.write(nowMs) } : { key, was, value: undefined, lifeMs: 0 };
+    });
+    const leftMs = Math.min(...open.map((step) => msLeft(step, sentMs)));
+    const valid = { fromMs: this.#clock === undefined ? nowMs : 0, untilMs: this.#serverClock.notAfterMs(sentMs + leftMs) };
+    for (const step of open) step.inFlight = true;
+    const swapped = await this.#tell(sentMs, open.length, () => this.#driver.swap(changes, valid));
+    for (const step of open) step.inFlight = false;
+    let overtaken = false;
+    for (const [i, key] of keys.entries()) {
+      const row = swapped.rows[i];
+      if (swapped.done) {
+        const entry = entries.get(key) as Entry;
+        entry.changed = false;
+        this.#seen.set(key, { version: row?.version, entry, sentMs });
+      } else if (this.#see(rows, key, row, sentMs)) overtaken = true;
+    }
+    if (swapped.done) {
+      for (const step of open) if (!step.settled) this.#settle(step, () => step.finish());
+      this.#sweep();
+      return;
+    }
+    const overtakes = Math.max(...open.map((step) => (step.overtaken += overtaken ? 1 : 0)));
+    // The first time, what is there now is tried at once. If nothing has changed, the database's clock was not where it was expected.
+    if (overtaken && overtakes === 1) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(2 ** overtakes, longestPauseMs)));
+  }
+
+  /** Remembers a row. Returns whether it is another than before. */
+  #see(rows: Map<string, Seen>, key: string, row: Row | undefined, sentMs: number): boolean {
+    const known = rows.get(key);
+    const isSame = known !== undefined && known.version === row?.version;
+    const seen = { version: row?.version, entry: isSame ? known.entry : Entry.read(row?.value), sentMs };
+    rows.set(key, seen);
+    this.#seen.set(key, seen);
+    return !isSame;
+  }
+
+  /** Asks the driver, learns from the answer, and tells observers of the round trip. */
+  async #tell<T extends Loaded>(sentMs: number, steps: number, ask: () => Promised<T>): Promise<T> {
+    let ok = false;
+    try {
+      const answer = await ask();
+      ok = true;
+      const receivedMs = performance.now();
+      this.answeredMs = receivedMs;
+      this.#roundTripMs = receivedMs - sentMs;
+      this.#serverClock.learn(answer.nowMs, sentMs, receivedMs);
+      return answer;
+    } finally {
+      activeListener()?.({ type: "round-trip", steps, ms: performance.now() - sentMs, ok });
+    }
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now();
+    if (this.#driver.sweep === undefined || nowMs - this.#sweptMs < sweepEveryMs) return;
+    this.#sweptMs = nowMs;
+    // Rows that have ended decide nothing, so a failure needs no handling: the next change tells of it.
+    Promise.resolve(this.#driver.sweep(sweptAtOnce)).then(undefined, () => undefined);
+  }
+}
+
+/** What a batch decided. */
+interface Plan {
+  readonly nowMs: number;
+  /** The rows after it, by key. */
+  readonly entries: ReadonlyMap<string, Entry>;
+  readonly changed: boolean;
+}

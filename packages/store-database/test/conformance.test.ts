@@ -1,0 +1,9 @@
+import { describe, it } from "vitest";
+import { storeConformance } from "../../conformance/src/store.js";
+import { databaseStore } from "../src/index.js";
+import { MapDriver } from "./map-driver.js";
+
+storeConformance(
+  { describe, it },
+  { name: "a store in a database", makeStore: (clock) => databaseStore(new MapDriver(), { clock, denyCache: false }) },
+);

@@ -1,0 +1,31 @@
+import type { Change, DatabaseDriver, Row } from "../src/index.js";
+
+/** A database in memory: rows by key, each with the number of its writing. */
+export class MapDriver implements DatabaseDriver {
+  readonly rows = new Map<string, Row & { readonly endsMs: number }>();
+  /** Its own clock does not drift from the one that measures round trips. */
+  nowMs = (): number => Math.floor(performance.timeOrigin + performance.now());
+  #writings = 0;
+
+  async load(keys: readonly string[]) {
+    return this.#rowsOf(keys);
+  }
+
+  async swap(changes: readonly Change[], { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
+    const nowMs = this.nowMs();
+    const isSame = changes.every(({ key, was }) => this.rows.get(key)?.version === was);
+    const done = isSame && nowMs >= fromMs && nowMs <= untilMs;
+    for (const { key, value, lifeMs } of done ? changes : []) {
+      if (value !== undefined) this.rows.set(key, { value, version: ++this.#writings, endsMs: nowMs + lifeMs });
+    }
+    return { ...this.#rowsOf(changes.map(({ key }) => key)), done };
+  }
+
+  #rowsOf(keys: readonly string[]) {
+    return { nowMs: this.nowMs(), rows: keys.map((key) => this.rows.get(key)) };
+  }
+
+  async sweep(most: number): Promise<void> {
+    for (const [key, { endsMs }] of this.rows) if (endsMs < this.nowMs() && most-- > 0) this.rows.delete(key);
+  }
+}

@@ -1,0 +1,63 @@
+// A worker of races: receives a race, prepares, and on "go" sends its requests as fast as it can.
+import { on } from "node:events";
+import { createRequire } from "node:module";
+import { createLimiter } from "@floodgate/core";
+import { databaseStore } from "@floodgate/store-database";
+import { mysql } from "@floodgate/store-database/mysql";
+import { postgres } from "@floodgate/store-database/postgres";
+import { sqlite } from "@floodgate/store-database/sqlite";
+
+const require = createRequire(import.meta.url);
+
+const drivers = {
+  postgres({ port }) {
+    const pool = new (require("pg").Pool)({ host: "127.0.0.1", port, user: "postgres", max: 4 });
+    // The server is killed in some races.
+    pool.on("error", () => undefined);
+    return postgres(pool);
+  },
+  mysql: ({ port }) => mysql(require("mysql2/promise").createPool({ host: "127.0.0.1", port, user: "root", database: "test" })),
+  sqlite({ file }) {
+    const database = new (require("node-sqlite3-wasm").Database)(file);
+    database.exec("PRAGMA busy_timeout = 60000");
+    return sqlite({
+      exec: (sql) => database.exec(sql),
+      prepare(sql) {
+        const statement = database.prepare(sql);
+        return { all: (...values) => statement.all(values), run: (...values) => statement.run(values) };
+      },
+    });
+  },
+};
+
+const messages = on(process, "message");
+process.once("disconnect", () => process.exit());
+process.send("started");
+
+let store;
+for (;;) {
+  const [race] = (await messages.next()).value;
+  store ??= databaseStore(drivers[race.database](race), { denyCache: race.denyCache });
+  const limiter = createLimiter({ ...race.limit, store, timeoutMs: 60_000, onStoreError: "deny" });
+  process.send("ready");
+  await messages.next();
+  process.send(await run(limiter, race));
+}
+
+/** Returns the number of allowed requests, and tells of each if that is asked for. */
+async function run(limiter, { requests, inFlight, tell }) {
+  let left = requests;
+  let allowed = 0;
+  let degraded = 0;
+  const askInTurn = async () => {
+    while (left-- > 0) {
+      const decision = await limiter.consume("one");
+      if (decision.degraded) degraded++;
+      if (!decision.allowed) continue;
+      allowed++;
+      if (tell) process.send({ allowed });
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, askInTurn));
+  return { allowed, degraded };
+}

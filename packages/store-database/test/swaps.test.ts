@@ -1,0 +1,274 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Decision, fixedWindow, gcra, type Policy, type Store, slidingWindowLog } from "@floodgate/core";
+import { asCharge, createLimit } from "@floodgate/core/store";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
+import { type Change, databaseStore, type ValidTime } from "../src/index.js";
+import { MapDriver } from "./map-driver.js";
+
+const patienceMs = 30_000;
+let names = 0;
+const limitOf = (policy: Policy) => createLimit(`limit-${names++}`, policy);
+const yearly = (limit: number) => limitOf(fixedWindow({ limit, window: "365d" }));
+
+/** A database that tells its calls, takes a while for each, and fails. */
+class RemoteDriver extends MapDriver {
+  readonly calls: string[] = [];
+  /** Turns of the event loop that a call takes on each way. */
+  turns = (): number => 0;
+  /** What goes wrong with a call: before or after the database has done it. */
+  fault = (): "before" | "after" | undefined => undefined;
+
+  override load(keys: readonly string[]) {
+    return this.#call("load", () => super.load(keys));
+  }
+
+  override swap(changes: readonly Change[], valid: ValidTime) {
+    return this.#call("swap", () => super.swap(changes, valid));
+  }
+
+  async #call<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.calls.push(name);
+    const fault = this.fault();
+    await this.#travel();
+    if (fault === "before") throw new Error("connection lost");
+    const answer = await work();
+    await this.#travel();
+    if (fault === "after") throw new Error("connection lost");
+    return answer;
+  }
+
+  async #travel(): Promise<void> {
+    for (let left = this.turns(); left > 0; left--) await sleep(0);
+  }
+
+  async during(work: () => unknown): Promise<string[]> {
+    this.calls.length = 0;
+    await work();
+    return [...this.calls];
+  }
+}
+
+async function passed(decisions: readonly (Decision | Promise<Decision>)[]): Promise<number> {
+  return (await Promise.all(decisions)).filter(({ allowed }) => allowed).length;
+}
+
+describe("the round trips of a decision", () => {
+  it("are two for a new key, and one for a key that this process saw last", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(10);
+    expect(await driver.during(() => store.consume(limit, "a", 1, patienceMs))).toEqual(["load", "swap"]);
+    expect(await driver.during(() => store.consume(limit, "a", 1, patienceMs))).toEqual(["swap"]);
+  });
+
+  it("are two after another process has changed the key: the first answers what is there now", async () => {
+    const driver = new RemoteDriver();
+    const [one, other] = [databaseStore(driver), databaseStore(driver)];
+    const limit = yearly(10);
+    await one.consume(limit, "a", 1, patienceMs);
+    await other.consume(limit, "a", 1, patienceMs);
+    expect(await driver.during(() => one.consume(limit, "a", 1, patienceMs))).toEqual(["swap", "swap"]);
+    expect((await one.peek(limit, "a", patienceMs)).remaining).toBe(7);
+  });
+
+  it("are shared by decisions that wait at the same moment, in their order", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(150);
+    let decisions: (Decision | Promise<Decision>)[] = [];
+    const calls = await driver.during(async () => {
+      decisions = Array.from({ length: 200 }, () => store.consume(limit, "hot", 1, patienceMs));
+      await Promise.all(decisions);
+    });
+    expect(calls).toEqual(["load", "swap"]);
+    const expected = Array.from({ length: 200 }, (_, i) => Math.max(149 - i, 0));
+    expect((await Promise.all(decisions)).map(({ remaining }) => remaining)).toEqual(expected);
+  });
+
+  it("are one for a rejection, which writes nothing, and none for a rejection of a key that was seen a moment ago", async () => {
+    const driver = new RemoteDriver();
+    const limit = yearly(1);
+    const [store, uncached] = [databaseStore(driver), databaseStore(driver, { denyCache: false })];
+    await store.consume(limit, "a", 1, patienceMs);
+    expect(await driver.during(() => uncached.consume(limit, "a", 1, patienceMs))).toEqual(["load"]);
+    expect(await driver.during(() => uncached.consume(limit, "a", 1, patienceMs))).toEqual(["load"]);
+    expect(await driver.during(() => expect(store.consume(limit, "a", 1)).toMatchObject({ allowed: false }))).toEqual([]);
+  });
+
+  it("are one more for each rejection of a log that counts rejected requests", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = limitOf(slidingWindowLog({ limit: 1, window: "365d", countRejected: true }));
+    await store.consume(limit, "a", 1, patienceMs);
+    expect(await driver.during(() => store.consume(limit, "a", 1, patienceMs))).toEqual(["swap"]);
+  });
+
+  it("end a cached rejection in this process with its own reset and refund", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(1);
+    const decision = await store.consume(limit, "a", 1, patienceMs);
+    expect(store.consume(limit, "a", 1)).toMatchObject({ allowed: false });
+    expect(await store.settle(limit, "a", asCharge(decision), 0, patienceMs)).toBe(-1);
+    expect(await store.consume(limit, "a", 1, patienceMs)).toMatchObject({ allowed: true });
+    expect(store.consume(limit, "a", 1)).toMatchObject({ allowed: false });
+    await store.reset(limit, "a", patienceMs);
+    expect(await store.consume(limit, "a", 1, patienceMs)).toMatchObject({ allowed: true });
+  });
+});
+
+describe("several processes at once", () => {
+  it("together let pass exactly what the limit allows, whatever overtakes what", { timeout: 120_000 }, async () => {
+    const requests = fc.array(fc.record({ process: fc.nat(3), key: fc.nat(2), all: fc.boolean(), turns: fc.nat(2) }), { maxLength: 60 });
+    const burst = fc.integer({ min: 1, max: 20 });
+    await fc.assert(
+      fc.asyncProperty(requests, burst, fc.infiniteStream(fc.nat(3)), async (asked, limit, turns) => {
+        const driver = new RemoteDriver();
+        driver.turns = () => turns.next().value as number;
+        const stores = Array.from({ length: 4 }, (_, i) => databaseStore(driver, { denyCache: i % 2 === 0 }));
+        const limits = [limitOf(gcra({ limit: 1, window: "365d", burst: limit })), yearly(limit)] as const;
+        const used = [0, 1, 2].map(() => [0, 0]);
+        const keyOf = (number: number): string => `key-${number}`;
+        const ask = async ({ process, key, all, turns }: (typeof asked)[0]): Promise<void> => {
+          for (let left = turns; left > 0; left--) await sleep(0);
+          const store = stores[process] as Store;
+          const counts = used[key] as number[];
+          if (!all) {
+            if ((await store.consume(limits[0], keyOf(key), 1, patienceMs)).allowed) (counts[0] as number)++;
+            return;
+          }
+          const checks = limits.map((each) => ({ limit: each, key: keyOf(key), cost: 1 }));
+          const decisions = await store.consumeAll(checks, patienceMs);
+          if (decisions.every(({ allowed }) => allowed)) for (const i of [0, 1]) (counts[i] as number)++;
+        };
+        await Promise.all(asked.map(ask));
+        for (const [key, counts] of used.entries()) {
+          const left = await Promise.all(limits.map((each) => (stores[1] as Store).peek(each, keyOf(key), patienceMs)));
+          expect(left.map(({ used }) => used)).toEqual(counts);
+          const wanted = asked.filter((each) => each.key === key).length;
+          expect(counts[0]).toBe(Math.min(limit, wanted));
+        }
+      }),
+      { ...runs(120), endOnFailure: true },
+    );
+  });
+
+  it("charge a hundred keys of one request, or none of them", async () => {
+    const driver = new RemoteDriver();
+    driver.turns = () => 1;
+    const stores = [databaseStore(driver), databaseStore(driver), databaseStore(driver)];
+    const limit = yearly(7);
+    const checks = Array.from({ length: 100 }, (_, i) => ({ limit, key: `key-${i}`, cost: 1 }));
+    const answers = await Promise.all(stores.flatMap((store) => [1, 2, 3, 4].map(() => store.consumeAll(checks, patienceMs))));
+    expect(answers.filter((decisions) => decisions.every(({ allowed }) => allowed))).toHaveLength(7);
+    for (const { key } of checks) expect((await (stores[0] as Store).peek(limit, key, patienceMs)).remaining).toBe(0);
+  });
+
+  it("never let pass more than the limit while calls fail, and count each request that passed", { timeout: 120_000 }, async () => {
+    const faults = fc.infiniteStream(fc.constantFrom("before" as const, "after" as const, undefined, undefined, undefined));
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 20 }), faults, async (most, fault) => {
+        const driver = new RemoteDriver();
+        driver.fault = () => fault.next().value as undefined;
+        const stores = [databaseStore(driver), databaseStore(driver)];
+        const limit = yearly(most);
+        let allowed = 0;
+        for (let round = 0; round < 20; round++) {
+          const asked = stores.map(async (store) => (await store.consume(limit, "a", 1, patienceMs)).allowed);
+          for (const answer of await Promise.allSettled(asked)) {
+            if (answer.status === "fulfilled") allowed += answer.value ? 1 : 0;
+            else expect(answer.reason).toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
+          }
+        }
+        driver.fault = () => undefined;
+        const { used } = await (stores[0] as Store).peek(limit, "a", patienceMs);
+        expect(allowed).toBeLessThanOrEqual(used);
+      }),
+      { ...runs(100), endOnFailure: true },
+    );
+  });
+});
+
+describe("the deadline of a decision", () => {
+  it("fails it while the database is silent, and the next decision does not wait for the silent call", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(10);
+    await store.consume(limit, "a", 1, patienceMs);
+    const { swap } = driver;
+    driver.swap = () => new Promise(() => undefined);
+    await expect(store.consume(limit, "a", 1, 20)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    driver.swap = swap;
+    expect(await store.consume(limit, "a", 1, patienceMs)).toMatchObject({ allowed: true, remaining: 8 });
+  });
+
+  it("fails it if others always write first, and says that nothing was charged", async () => {
+    const driver = new MapDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(1000);
+    const { swap } = driver;
+    driver.swap = async (changes, valid) => {
+      const [{ key, was }] = changes as [Change];
+      await swap.call(driver, [{ key, was, value: "1", lifeMs: 1000 }], valid);
+      return swap.call(driver, changes, valid);
+    };
+    await expect(store.consume(limit, "a", 1, 40)).rejects.toMatchObject({ code: "FLOODGATE_QUEUE_TIMEOUT" });
+    driver.swap = swap;
+    expect(await store.peek(limit, "a", patienceMs)).toMatchObject({ used: 0 });
+  });
+
+  it("is told to the database, so that a change that arrives later writes nothing", async () => {
+    const driver = new RemoteDriver();
+    const store = databaseStore(driver);
+    const limit = yearly(10);
+    await store.consume(limit, "a", 1, patienceMs);
+    let delayed: Promise<unknown> | undefined;
+    const { swap } = driver;
+    driver.swap = (changes, valid) => {
+      delayed = sleep(100).then(() => swap.call(driver, changes, valid));
+      return delayed as ReturnType<typeof swap>;
+    };
+    await expect(store.consume(limit, "a", 1, 30)).rejects.toMatchObject({ code: "FLOODGATE_STORE_TIMEOUT" });
+    await delayed;
+    driver.swap = swap;
+    expect(await store.peek(limit, "a", patienceMs)).toMatchObject({ used: 1 });
+  });
+});
+
+describe("the database's clock", () => {
+  it("decides, whatever the clock of the app server says, also after it was set", async () => {
+    const driver = new MapDriver();
+    let nowMs = 1_000_000_000_000;
+    driver.nowMs = () => nowMs;
+    const store = databaseStore(driver, { denyCache: false });
+    const limit = limitOf(fixedWindow({ limit: 2, window: "1h" }));
+    const ask = () => store.consume(limit, "a", 1, patienceMs);
+    expect(await passed([await ask(), await ask(), await ask()])).toBe(2);
+    nowMs += 3_600_000;
+    expect(await ask()).toMatchObject({ allowed: true, remaining: 1 });
+    expect((await ask()).atMs).toBeGreaterThanOrEqual(nowMs - 10);
+    // Back within the window before: a time before the state's own counts as the state's own.
+    nowMs -= 1_800_000;
+    expect(await ask()).toMatchObject({ allowed: false });
+  });
+});
+
+describe("rows that have ended", () => {
+  it("are swept by whoever decides, at most once a second, and count for nothing before", async () => {
+    const driver = new MapDriver();
+    let nowMs = Date.now();
+    driver.nowMs = () => nowMs;
+    const store = databaseStore(driver);
+    const limit = limitOf(fixedWindow({ limit: 1, window: "1s" }));
+    for (let i = 0; i < 10; i++) await store.consume(limit, `key-${i}`, 1, patienceMs);
+    nowMs += 120_000;
+    expect(await store.consume(limit, "key-0", 1, patienceMs)).toMatchObject({ allowed: true });
+    expect(driver.rows.size).toBe(10);
+    await sleep(1100);
+    await store.consume(limit, "key-11", 1, patienceMs);
+    await sleep(0);
+    expect(driver.rows.size).toBe(2);
+  });
+});
