@@ -1,11 +1,11 @@
+import type { StateView } from "@floodgate/core";
 import type {
   CalendarWindowPolicy,
   LeakyBucketPolicy,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
-  StateView,
   TokenBucketPolicy,
-} from "@floodgate/core";
+} from "@floodgate/core/store";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {
