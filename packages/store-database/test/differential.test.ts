@@ -49,7 +49,8 @@ function play(store: Store, limits: readonly Limit[], { act, limit: i, key, cost
   if (act === "reset") return store.reset(limit, key, patienceMs);
   if (act === "unblock") return store.unblock(limit.name, key, patienceMs);
   if (act === "settle") return charge && store.settle(limit, key, charge, (cost * which) % 17, patienceMs);
-  return store.block(limit.name, key, 1 + cost * 100, act === "ban" ? "ban" : "block", patienceMs);
+  // Longer than the clock goes back in a life: a store may keep or forget a block that begins later than its own end.
+  return store.block(limit.name, key, 60_000 + cost * 100, act === "ban" ? "ban" : "block", patienceMs);
 }
 
 describe("three processes that use a database in turn, each with what it remembers", () => {

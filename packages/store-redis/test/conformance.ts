@@ -2,7 +2,7 @@ import { storeConformance } from "@floodgate/conformance/store";
 import { startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { redisStore } from "../src/index.js";
-import { type Connected, type LibraryName, libraries } from "./libraries.js";
+import { type Connected, type StoreLibraryName, storeLibraries } from "./libraries.js";
 
 let stores = 0;
 
@@ -10,7 +10,7 @@ let stores = 0;
  * One library does more of the random runs: they test the scripts, which all libraries share. The others test what they send and read.
  * All do all runs in `npm run test:long`, where older libraries, Valkey and a second Cluster run too.
  */
-const effortOf = (library: LibraryName, isNewest: boolean): number =>
+const effortOf = (library: StoreLibraryName, isNewest: boolean): number =>
   process.env["ALL_RUNS"] === "1" ? 1 : isNewest && library === "ioredis 6" ? 0.3 : 0.1;
 
 /** The servers of a test file. */
@@ -44,21 +44,21 @@ function conforms<S extends Servers>(
 }
 
 /** Tests a client library on its own server. */
-export function conformsOnRedis(library: LibraryName, binary?: string): void {
+export function conformsOnRedis(library: StoreLibraryName, binary?: string): void {
   conforms(
     `${library} on ${binary ?? "Redis"}`,
     effortOf(library, binary === undefined),
     () => startRedis(binary === undefined ? {} : { binary }),
-    ({ port }) => libraries[library].connect(port),
+    ({ port }) => storeLibraries[library].connect(port),
   );
 }
 
 /** Tests a client library on its own Cluster. */
-export function conformsOnCluster(library: LibraryName): void {
+export function conformsOnCluster(library: StoreLibraryName): void {
   conforms(
     `${library} on a Cluster`,
     effortOf(library, false),
     () => startCluster({ replicasPerMaster: 0 }),
-    ({ nodes }) => libraries[library].connectCluster(nodes.map(({ port }) => port)),
+    ({ nodes }) => storeLibraries[library].connectCluster(nodes.map(({ port }) => port)),
   );
 }

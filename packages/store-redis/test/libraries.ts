@@ -77,14 +77,21 @@ const upstash: Library = {
   connectCluster: () => Promise.reject(new Error("A REST API is one server.")),
 };
 
-export type LibraryName = "ioredis 6" | "ioredis 5" | "redis 6" | "redis 5" | "iovalkey" | "Valkey GLIDE" | "@upstash/redis";
+export type LibraryName = "ioredis 6" | "ioredis 5" | "redis 6" | "redis 5";
 
 export const libraries: Readonly<Record<LibraryName, Library>> = {
   "ioredis 6": ioredis(Redis6, Cluster6),
   "ioredis 5": ioredis(Redis5 as unknown as typeof Redis6, Cluster5 as unknown as typeof Cluster6),
-  iovalkey: ioredis(Iovalkey as unknown as typeof Redis6, IovalkeyCluster as unknown as typeof Cluster6),
-  "Valkey GLIDE": glide,
-  "@upstash/redis": upstash,
   "redis 6": nodeRedis(createClient6, createCluster6),
   "redis 5": nodeRedis(createClient5 as unknown as typeof createClient6, createCluster5 as unknown as typeof createCluster6),
 };
+
+/** More of them, which only the store takes. */
+export const storeLibraries = {
+  ...libraries,
+  iovalkey: ioredis(Iovalkey as unknown as typeof Redis6, IovalkeyCluster as unknown as typeof Cluster6),
+  "Valkey GLIDE": glide,
+  "@upstash/redis": upstash,
+} satisfies Readonly<Record<string, Library>>;
+
+export type StoreLibraryName = keyof typeof storeLibraries;

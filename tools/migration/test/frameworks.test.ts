@@ -135,7 +135,9 @@ it("with @fastify/middie, requests are Node's, and the error says what to use", 
   const { app, codes } = await fastifyApp(false, middie, { key: "global", headers: false });
   expect(await viaFastify(app, codes)).toEqual(Array(5).fill("FLOODGATE_FOREIGN_REQUEST"));
   const [{ body = "" } = {}] = await exchange(app.routing, [{}]);
-  expect(JSON.parse(body).message).toMatch(/given a request of Node, as @fastify\/middie.* pass it\. .*createLimiter.*@fastify\/express/);
+  expect(JSON.parse(body).message).toMatch(
+    /given a request of Node, as connect, polka and @fastify\/middie pass it\. Write .*@floodgate\/node/,
+  );
 });
 
 it("as a hook of Fastify, the error names Fastify's request", async () => {
@@ -182,6 +184,6 @@ describe("NestJS", () => {
     const fastify = app.getHttpAdapter().getInstance();
     await fastify.ready();
     expect((await exchange(fastify.routing, [{}])).map(({ status }) => status)).toEqual([500]);
-    expect(logged.join("\n")).toMatch(/a request of Node, as @fastify\/middie, NestJS on Fastify and connect pass it/);
+    expect(logged.join("\n")).toMatch(/a request of Node, .* In NestJS use @floodgate\/nestjs\./);
   });
 });

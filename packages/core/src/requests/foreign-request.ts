@@ -13,7 +13,11 @@ const kinds: readonly Kind[] = [
   [({ app, res }) => has(app, "get") && res, "a request of Express", adapter("express")],
   [({ raw, server }) => raw && server, "a request of Fastify", adapter("fastify")],
   [({ addHook, register }) => addHook && register, "an instance of Fastify", "Write app.register(rateLimit({ ... }))."],
-  [({ headers, socket }) => headers && socket, "a request of Node, as connect, polka and @fastify/middie pass it", adapter("node")],
+  [
+    ({ headers, socket }) => headers && socket,
+    "a request of Node, as connect, polka and @fastify/middie pass it",
+    `${adapter("node")} In NestJS use @floodgate/nestjs.`,
+  ],
   [({ arrayBuffer, headers }) => arrayBuffer && headers, "a Request of the Fetch API", adapter("fetch")],
 ];
 
