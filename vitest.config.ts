@@ -15,10 +15,10 @@ const startsProcesses = /test-servers|node:child_process|memoryUsage/;
 
 /**
  * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their
- * modules with the files before them in the same thread, because loading modules takes as long as many tests.
+ * modules with the files before them in the same thread, because loading modules takes as long as many tests. `fetch` knows one app a process.
  */
 const needsOwnModules =
-  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|\bobserve\(|\binventory\(|packages\/(?:metrics|dashboard)\/test/;
+  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|\bobserve\(|\binventory\(|packages\/(?:metrics|dashboard|fetch)\/test/;
 
 /** All folders of tests. */
 const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { PolicyOptions } from "@floodgate/core";
 import { describe, expect, it, vi } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -27,7 +28,8 @@ async function race(options: object): Promise<number[]> {
 
 describe("eight workers of node:cluster with 2000 requests each on one key", () => {
   it("together admit exactly the limit of each algorithm", async () => {
-    expect(await race({ limits })).toEqual(limits.map(() => 5000));
+    const some = allRuns ? limits : limits.slice(0, 3);
+    expect(await race({ limits: some })).toEqual(some.map(() => 5000));
   });
 
   it("do so with the serialization `advanced` too", async () => {
