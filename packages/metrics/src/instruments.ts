@@ -88,7 +88,12 @@ export const instruments: Readonly<Record<InstrumentId, Instrument>> = {
     ["rule", "result"],
     "Units that requests asked for: their costs, by result of the request.",
   ),
-  unitsCharged: counter("units.charged", "{unit}", ["rule"], "Units that allowed requests were charged when they were decided."),
+  unitsCharged: counter(
+    "units.charged",
+    "{unit}",
+    ["rule"],
+    "Units that allowed requests were charged when they were decided, and usage that limiter.charge recorded.",
+  ),
   unitsRefunded: counter("units.refunded", "{unit}", ["rule"], "Units that refunds gave back."),
   unitsSettled: counter(
     "units.settled",

@@ -96,6 +96,9 @@ export class Measurements {
         counters.unitsRefunded.with(rule).value += event.units;
         break;
       }
+      case "charged":
+        this.#rules.get(event.name).unitsCharged.value += event.units;
+        break;
       case "settled": {
         const rule = this.ruleOf(event.name);
         counters.settlements.with(rule, "succeeded").value++;

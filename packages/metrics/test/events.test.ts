@@ -51,6 +51,7 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   exempt: [{ type: "exempt", name: "api" }, ["requests api exempt 1"]],
   "missing-key": [{ type: "missing-key", name: "api", rejected: true }, ["requests api missing-key 1"]],
   refunded: [{ type: "refunded", ...who, units: 2, decision }, ["refunds api succeeded 1", "unitsRefunded api 2"]],
+  charged: [{ type: "charged", ...who, cost: 9, units: 9 }, ["unitsCharged api 9"]],
   settled: [{ type: "settled", ...who, cost: 1, units: -2, decision }, ["settlements api succeeded 1", "unitsSettled api refunded 2"]],
   "refund-failed": [{ type: "refund-failed", ...who, error }, ["refunds api failed 1"]],
   "settle-failed": [{ type: "settle-failed", error }, ["settlements unknown failed 1"]],

@@ -3,6 +3,7 @@ import {
   activeListener,
   type Blocked,
   type BlockKind,
+  beganByCharge,
   beganState,
   blockedDecision,
   blockedMs,
@@ -181,7 +182,7 @@ export class TableStore implements MemoryStore {
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     const nowMs = this.#clock();
     const keyspace = this.#keyspace(limit);
-    const slot = keyspace.slots.of(key).get(key);
+    let slot = keyspace.slots.of(key).get(key);
     let units: number;
     if (slot === undefined) {
       const zeros = this.#zeros(keyspace.size);
@@ -189,9 +190,12 @@ export class TableStore implements MemoryStore {
       if (units > 0) this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, zeros, 0, nowMs, 1, false));
       this.#tell();
     } else {
+      const isNew = charge.cost === 0;
+      if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
+      if (isNew && beganByCharge(limit, page.cells, at, nowMs, cost)) this.#slots.beginState(page, slot);
       if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
       else if (units !== 0) this.#table.look(slot, nowMs, true);
     }

@@ -23,7 +23,8 @@
 --                         under that id
 --   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
---                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged
+--                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged. If nothing was
+--                         reserved (0), the cost is charged now, and may begin a state
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force

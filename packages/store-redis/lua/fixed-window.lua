@@ -44,7 +44,7 @@ end
 local function settle(key, charged_at, reserved, cost)
   local start, count = load(key)
   local change = 0
-  if count ~= 0 and charged_at >= start and charged_at - start < windowMs then
+  if reserved == 0 or count ~= 0 and charged_at >= start and charged_at - start < windowMs then
     change = window_change_of(reserved, cost)
     change = max(-count, min(change, largest - count))
   end

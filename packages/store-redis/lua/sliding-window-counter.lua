@@ -66,6 +66,13 @@ local function retry_of(cells, newer, cost)
   return retry
 end
 
+-- Writes the state with another count of the current sub-window. The other counts are shifted by the sub-windows that have passed.
+local function write_newest(key, cells, value, past, reset)
+  local older = rep(zero, past - 1)
+  if value then older = older .. sub(value, first + (past == 0 and 15 or 8), first + 7 + 7 * (buckets + 1 - past)) end
+  write(key, pack('>Bi7i7', layout, cells[START], cells[COUNTS]) .. older, reset)
+end
+
 local function decide(key, cost, commit)
   local cells, value, past = load(key)
   local start, newest = cells[START], cells[COUNTS]
@@ -89,10 +96,7 @@ local function decide(key, cost, commit)
     if newest ~= 0 and steady then
       call('SETRANGE', key, '15', pack(count_fields, cells[COUNTS]))
     else
-      -- Shift the counts by the sub-windows that have passed.
-      local older = rep(zero, past - 1)
-      if value then older = older .. sub(value, first + (past == 0 and 15 or 8), first + 7 + 7 * (buckets + 1 - past)) end
-      write(key, pack('>Bi7i7', layout, start, cells[COUNTS]) .. older, reset)
+      write_newest(key, cells, value, past, reset)
     end
   else
     reset = reset_of(cells)
@@ -110,10 +114,10 @@ end
 
 local function settle(key, charged_at, reserved, cost)
   local cells, value, past = load(key)
-  local age = ceil((cells[START] - charged_at) / width)
+  local age = reserved == 0 and 0 or ceil((cells[START] - charged_at) / width)
   local change, count = 0, 0
-  if age >= past and age <= buckets then count = cells[COUNTS + age] end
-  if count ~= 0 then
+  if age == 0 or age >= past and age <= buckets then count = cells[COUNTS + age] end
+  if count ~= 0 or reserved == 0 then
     -- The sum of all counts times the width must stay below 2^53.
     local room = floor(largest / width)
     for i = COUNTS, COUNTS + buckets do room = room - abs(cells[i]) end
@@ -123,13 +127,15 @@ local function settle(key, charged_at, reserved, cost)
   if change ~= 0 then
     count = settled(count, change, limit)
     cells[COUNTS + age] = count
-    local before = first + 7 + 7 * (age - past)
-    value = sub(value, first, before) .. pack(count_fields, count) .. sub(value, before + 8)
     -- Sub-windows outside the window do not count as state either.
     local reset = reset_of(cells)
     if reset == 0 then
       call('DEL', key)
+    elseif age == 0 then
+      write_newest(key, cells, value, past, reset)
     else
+      local before = first + 7 + 7 * (age - past)
+      value = sub(value, first, before) .. pack(count_fields, count) .. sub(value, before + 8)
       write(key, value, reset)
     end
   end

@@ -127,9 +127,10 @@ local function cells_of(key, from, to, base, waited)
   return cells
 end
 
-local function decide(key, cost, commit)
-  local to, oldest, stored, newest, total = open(key)
-  local at, from, dropped = now, to, 0
+-- Of an opened log: the time at which a request counts, the index of the first entry that counts then, the units before it, and the
+-- units up to the last entry.
+local function window_of(key, to, oldest, stored, newest, logged)
+  local at, from, dropped, total = now, to, 0, logged
   if to > 0 and newest - now <= windowMs then
     if newest > now then at = newest end
     if newest > at - windowMs then
@@ -148,6 +149,33 @@ local function decide(key, cost, commit)
   if from == to then
     total, origin = 0, nil
   end
+  return at, from, dropped, total
+end
+
+-- Writes the entry of the units that are taken now. The log counts from the index `from` on, where `base` units no longer count; `stored`
+-- is that number as stored.
+local function log_units(key, to, stored, newest, at, from, base, total, reset)
+  local made = pack(fields, at, total)
+  local again = newest == at
+  if from * 2 >= to then
+    -- Half of the entries no longer count.
+    local counts = slice(key, from, again and to - 1 or to)
+    write(key, pack(head, layout, base, 0) .. counts .. made, reset)
+  else
+    local next_free = head_size + entry_size * to
+    call('SETRANGE', key, again and next_free - entry_size or next_free, made)
+    if not again and next_free + entry_size < length then
+      call('SETRANGE', key, length - entry_size, pack(fields, (length - next_free) / entry_size - 1, free))
+    end
+    if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
+    -- Within a millisecond the expiry does not change.
+    if not (again and steady) then call('PEXPIRE', key, max(reset, 1) + longer_ms) end
+  end
+end
+
+local function decide(key, cost, commit)
+  local to, oldest, stored, newest, logged = open(key)
+  local at, from, dropped, total = window_of(key, to, oldest, stored, newest, logged)
   local base, most = dropped, max(limit, total - dropped)
   local allowed = cost <= limit - (total - base)
   local logs = commit and (allowed or countRejected == 1)
@@ -179,25 +207,10 @@ local function decide(key, cost, commit)
       state = cells_of(key, from, to, base, waited)
     end
   else
-    -- Compact the log when half of its entries no longer count.
     if base > dropped then
       from = first_above(key, from, to, true, base)
     end
-    local made = pack(fields, at, total)
-    local again = newest == at
-    if from * 2 >= to then
-      local counting = slice(key, from, again and to - 1 or to)
-      write(key, pack(head, layout, base, 0) .. counting .. made, reset)
-    else
-      local next_free = head_size + entry_size * to
-      call('SETRANGE', key, again and next_free - entry_size or next_free, made)
-      if not again and next_free + entry_size < length then
-        call('SETRANGE', key, length - entry_size, pack(fields, (length - next_free) / entry_size - 1, free))
-      end
-      if base ~= stored then call('SETRANGE', key, birth_size + 1, pack('>I7I7', base, from)) end
-      -- Within a millisecond the expiry does not change.
-      if not (again and steady) then call('PEXPIRE', key, max(reset, 1) + longer_ms) end
-    end
+    log_units(key, to, stored, newest, at, from, base, total, reset)
   end
   return allowed, remaining, retry, reset, 0, at - now, state
 end
@@ -211,7 +224,24 @@ local function settle(key, charged_at, reserved, cost)
       place = first_above(key, from, to, false, charged_at - 1)
     end
   end
-  if place < to then
+  if reserved == 0 then
+    local at, start, dropped, before = window_of(key, to, from, base, newest, total)
+    change = window_change_of(reserved, cost)
+    change = max(min(change, deepest - (before - dropped)), 0)
+    local after, reset = before + change, at + windowMs - now
+    if change > 0 and after <= deepest then
+      log_units(key, to, base, newest, at, start, dropped, after, reset)
+    elseif change > 0 then
+      -- The running totals restart before they get too large.
+      local others = {}
+      hold(key, start, to)
+      for i = start, to - 1 do
+        local time, units = entry(key, i)
+        if time ~= at then others[#others + 1] = pack(fields, time, units - dropped) end
+      end
+      write(key, pack(head, layout, 0, 0) .. concat(others) .. pack(fields, at, after - dropped), reset)
+    end
+  elseif place < to then
     local time, units = entry(key, place)
     local before = base
     if place ~= from then

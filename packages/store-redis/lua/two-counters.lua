@@ -4,9 +4,9 @@
 -- State       layout 2: the start of the newest counted window, its count, and that of the window before it
 local layout, state_size, fields = 2, 22, '>Bi7i7i7'
 
-local function decide(key, cost, commit)
+-- Returns the state as of now: the current window's start, its count, and that of the window before it.
+local function load(key)
   local value = read(key, state_size)
-  -- The state as of now: the current window's start, its count, and that of the window before it.
   local start, newest, oldest
   if value then
     local found
@@ -26,6 +26,11 @@ local function decide(key, cost, commit)
     start, newest, oldest = floor(now / windowMs) * windowMs, 0, 0
     origin = nil
   end
+  return start, newest, oldest
+end
+
+local function decide(key, cost, commit)
+  local start, newest, oldest = load(key)
   local ahead = start - now
 
   -- The units of a count. Negative counts are debts; others are clamped to the limit.
@@ -66,29 +71,28 @@ local function decide(key, cost, commit)
 end
 
 local function settle(key, charged_at, reserved, cost)
-  local change = 0
-  local value = read(key, state_size)
-  local found, start, newest, oldest
-  if value then found, start, newest, oldest = unpack(fields, value, first) end
-  if found == layout and now - start >= -windowMs and now - start < 2 * windowMs then
-    -- Find which of the two windows was charged. When the next window begins, the older one no longer counts.
-    local away = now - start
-    local age, passed = ceil((start - charged_at) / windowMs), away >= windowMs
-    local count = age == 0 and newest or age == 1 and not passed and oldest or 0
-    if count ~= 0 then
-      local others = abs(newest) + (passed and 0 or abs(oldest))
-      change = change_of(reserved, cost)
-      change = max(-abs(count), min(change, max(floor(largest / windowMs) - others, 0)))
-    end
-    if change ~= 0 then
-      count = settled(count, change, limit)
-      if age == 0 then newest = count else oldest = count end
-      -- A window that no longer counts is not state either.
-      if newest == 0 and (oldest == 0 or passed) then
-        call('DEL', key)
-      else
-        write(key, pack(fields, layout, start, newest, oldest), (newest ~= 0 and 2 or 1) * windowMs - away)
-      end
+  local change, age, passed = 0, 0, false
+  local start, newest, oldest = load(key)
+  if reserved ~= 0 and origin then
+    -- A refund or a settlement does not change the stored start. When the next window begins, the older count no longer counts.
+    local stored = unpack('>i7', origin, first + 1)
+    passed = stored < start
+    if passed then start, newest, oldest = stored, oldest, 0 end
+    age = ceil((start - charged_at) / windowMs)
+  end
+  local count = age == 0 and newest or age == 1 and oldest or 0
+  if count ~= 0 or reserved == 0 then
+    change = change_of(reserved, cost)
+    change = max(-abs(count), min(change, max(floor(largest / windowMs) - abs(newest) - abs(oldest), 0)))
+  end
+  if change ~= 0 then
+    count = settled(count, change, limit)
+    if age == 0 then newest = count else oldest = count end
+    -- A window that no longer counts is not state either.
+    if newest == 0 and oldest == 0 then
+      call('DEL', key)
+    else
+      write(key, pack(fields, layout, start, newest, oldest), start - now + (newest ~= 0 and 2 or 1) * windowMs)
     end
   end
   return change, 1

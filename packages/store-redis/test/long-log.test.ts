@@ -31,6 +31,7 @@ function logs(limit: number, countRejected: boolean) {
 
 type Act =
   | { readonly act: "consume"; readonly cost: number; readonly afterMs: number }
+  | { readonly act: "charge"; readonly cost: number; readonly afterMs: number }
   | { readonly act: "settle"; readonly which: number; readonly cost: number; readonly afterMs: number };
 
 const afterMs = fc.oneof(
@@ -43,13 +44,14 @@ const which = fc.oneof(fc.nat(5), fc.nat(600), fc.integer({ min: 240, max: 260 }
 const realCost = fc.oneof({ weight: 6, arbitrary: fc.nat(5) }, { weight: 1, arbitrary: fc.nat(2 ** 52) });
 const consume = fc.record({ act: fc.constant("consume" as const), cost: fc.integer({ min: 1, max: 3 }), afterMs });
 const settle = fc.record({ act: fc.constant("settle" as const), which, cost: realCost, afterMs });
+const charge = fc.record({ act: fc.constant("charge" as const), cost: realCost.map((units) => Math.max(units, 1)), afterMs });
 const lives = fc.record({
   countRejected: fc.boolean(),
   before: fc.integer({ min: 240, max: 600 }),
-  acts: fc.array(fc.oneof({ weight: 1, arbitrary: consume }, { weight: 3, arbitrary: settle as fc.Arbitrary<Act> }), {
-    minLength: 20,
-    maxLength: 60,
-  }),
+  acts: fc.array(
+    fc.oneof({ weight: 2, arbitrary: consume }, { weight: 1, arbitrary: charge }, { weight: 6, arbitrary: settle as fc.Arbitrary<Act> }),
+    { minLength: 20, maxLength: 60 },
+  ),
 });
 
 test("a long log is settled in Redis as in memory, and never counts less than an exact log", { timeout: 120_000 }, async () => {
@@ -57,6 +59,8 @@ test("a long log is settled in Redis as in memory, and never counts less than an
     fc.asyncProperty(fc.noShrink(lives), async ({ countRejected, before, acts }) => {
       const [there, here] = logs(700, countRejected) as [ReturnType<typeof logs>[number], ReturnType<typeof logs>[number]];
       const charges: { readonly theirs: Decision; readonly ours: Decision; units: number; readonly index: number }[] = [];
+      const recorded: { readonly atMs: number; readonly units: number }[] = [];
+      const newestMs = () => Math.max(charges.at(-1)?.theirs.atMs ?? 0, recorded.at(-1)?.atMs ?? 0);
       let isExact = !countRejected;
       let latestMs = 0;
       const growing = Array.from(
@@ -70,6 +74,10 @@ test("a long log is settled in Redis as in memory, and never counts less than an
           const [theirs, ours] = [await there.consume("k", { cost: act.cost }), await here.consume("k", { cost: act.cost })];
           expect(theirs).toEqual(ours);
           if (theirs.allowed) charges.push({ theirs, ours, units: act.cost, index: charges.length });
+        } else if (act.act === "charge") {
+          const units = await there.charge("k", act.cost);
+          expect(units).toBe(await here.charge("k", act.cost));
+          recorded.push({ atMs: Math.max(nowMs, newestMs()), units });
         } else {
           const charge = charges.at(-1 - act.which);
           if (charge === undefined) continue;
@@ -82,8 +90,9 @@ test("a long log is settled in Redis as in memory, and never counts less than an
         const [theirs, ours] = [await there.keyState("k"), await here.keyState("k")];
         expect(theirs).toEqual(ours);
         // A settlement too far back may drop units that have left the window. A clock that steps back does not bring those back.
-        const untilMs = Math.max(nowMs, charges.at(-1)?.theirs.atMs ?? 0, isExact ? 0 : latestMs);
-        const counting = charges.filter(({ theirs: { atMs } }) => atMs > untilMs - windowMs);
+        const untilMs = Math.max(nowMs, newestMs(), isExact ? 0 : latestMs);
+        const all = [...charges.map(({ theirs: { atMs }, units }) => ({ atMs, units })), ...recorded];
+        const counting = all.filter(({ atMs }) => atMs > untilMs - windowMs);
         const exact = counting.reduce((sum, { units }) => sum + units, 0);
         if (isExact) expect(ours.decision.used).toBe(Math.min(exact, 700));
         else if (!countRejected) expect(ours.decision.used).toBeGreaterThanOrEqual(Math.min(exact, 700));

@@ -55,6 +55,7 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
     { weight: 6, arbitrary: fc.record({ plan, consume: cost }) },
     { weight: 1, arbitrary: fc.record({ plan, peek: fc.constant(1 as const) }) },
     { weight: 2, arbitrary: fc.record({ plan, settle: fc.oneof(fc.nat(2), fc.nat(20)), cost: realCost }) },
+    { weight: 1, arbitrary: fc.record({ plan, charge: realCost.map((units) => Math.max(units, 1)) }) },
   );
   const toEdge = fc.nat(4).map((n) => n === 0);
   return fc.array(fc.record({ byMs, toEdge, acts: fc.array(act, { minLength: 1, maxLength: 4 }) }), {
@@ -115,6 +116,7 @@ describe("the Lua twins", () => {
         { weight: 40, arbitrary: fc.record({ plan: fc.nat(20).map((n) => Math.max(0, n - 18)), consume: fc.integer({ min: 1, max: 4 }) }) },
         { weight: 2, arbitrary: fc.record({ plan: fc.nat(2), consume: fc.integer({ min: 1, max: 400 }) }) },
         { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), settle: fc.nat(400), cost: fc.oneof(fc.constant(0), fc.nat(100)) }) },
+        { weight: 1, arbitrary: fc.record({ plan: fc.nat(2), charge: fc.integer({ min: 1, max: 50 }) }) },
       ) as fc.Arbitrary<Act>,
     });
     await fc.assert(

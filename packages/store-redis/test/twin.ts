@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import type { Decision, Policy } from "@floodgate/core";
-import { type Cells, createLimit, type Limit } from "@floodgate/core/store";
+import { type Cells, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import type { RedisServer, Reply } from "@floodgate/test-servers";
 import { argumentsOf } from "../src/algorithms.js";
 import { general } from "../src/script.js";
@@ -92,6 +92,7 @@ export type Act = { readonly plan: number } & (
   | { readonly consume: number }
   | { readonly peek: 1 }
   | { readonly settle: number; readonly cost: number }
+  | { readonly charge: number }
 );
 
 /** Keeps a key in Redis and the same state in core's cells, and asserts that they always agree. */
@@ -112,13 +113,14 @@ export class Twin {
 
   /** Plays acts at one time in one run of the script and on the cells, and compares all answers and the resulting states. */
   async play(clockMs: number | undefined, acts: readonly Act[]): Promise<void> {
-    const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : undefined));
+    const charges = acts.map((act) => ("settle" in act ? this.#charge(act.settle) : "charge" in act ? nothingReserved : undefined));
+    const costOf = (act: Act): number => ("charge" in act ? act.charge : "cost" in act ? act.cost : 0);
     const steps = acts.map((act, i): Step => {
       const plan = act.plan % this.#limits.length;
       const charge = charges[i];
       if ("consume" in act) return [this.#key, "c", plan, act.consume];
-      if (charge === undefined || !("settle" in act)) return [this.#key, "p", plan];
-      return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, act.cost];
+      if (charge === undefined) return [this.#key, "p", plan];
+      return [this.#key, "s", plan, charge.cost, charge.atMs, whicheverState, costOf(act)];
     });
     const plans = this.#limits.map(({ policy }) => policy);
     const [answer, expiry, time] = await Promise.all([
@@ -131,13 +133,14 @@ export class Twin {
     for (const [i, act] of acts.entries()) {
       const limit = this.#limits[act.plan % this.#limits.length] as Limit;
       const charge = charges[i];
-      if (charge === undefined || !("settle" in act)) {
+      if (charge === undefined) {
         const decision = this.#decide(limit, nowMs, "consume" in act ? act.consume : 1, "consume" in act);
         this.#compare(limit, nowMs, decision, answer.told(nowMs, decision.cost));
         wrote ||= decision.allowed && "consume" in act;
       } else {
-        const change = limit.algorithm.settle(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost, act.cost);
-        assert.equal(answer.number() / answer.number(), change, `${charge.cost} at ${charge.atMs} settled to ${act.cost}`);
+        this.#makeRoom(limit);
+        const change = limit.algorithm.settle(limit.policy, this.#cells, 0, nowMs, charge.atMs, charge.cost, costOf(act));
+        assert.equal(answer.number() / answer.number(), change, `${charge.cost} at ${charge.atMs} settled to ${costOf(act)}`);
         wrote ||= change !== 0;
       }
     }
@@ -151,15 +154,18 @@ export class Twin {
   }
 
   #decide(limit: Limit, nowMs: number, cost: number, commit: boolean): Decision {
-    const size = limit.algorithm.size(limit.policy, this.#cells, 0);
-    if (size > this.#cells.length) {
-      const larger = new Float64Array(2 * size);
-      larger.set(this.#cells);
-      this.#cells = larger;
-    }
+    this.#makeRoom(limit);
     const decision = limit.algorithm.decide(limit, this.#cells, 0, nowMs, cost, commit);
     if (commit && decision.allowed) this.#charges.push(decision);
     return decision;
+  }
+
+  #makeRoom(limit: Limit): void {
+    const size = limit.algorithm.size(limit.policy, this.#cells, 0);
+    if (size <= this.#cells.length) return;
+    const larger = new Float64Array(2 * size);
+    larger.set(this.#cells);
+    this.#cells = larger;
   }
 
   #compare(limit: Limit, nowMs: number, decision: Decision, [told, state]: readonly [Told, Cells]): void {

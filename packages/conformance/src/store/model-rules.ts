@@ -37,7 +37,8 @@ export interface Rules<S> {
     of: { readonly quota: number; readonly amount: number },
   ): [next: S, units: number];
   /**
-   * The state after a charge was raised by `more` units; undefined if the charge no longer counts.
+   * The state after a charge was raised by `more` units; undefined if the charge no longer counts. A charge of 0 units is a new one, at
+   * `atMs`.
    * @param quota of the state's plan, for buckets.
    */
   owe(state: S | undefined, atMs: number, charge: Charge, more: number, quota: number): S | undefined;
@@ -58,7 +59,8 @@ export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units
       const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
       return [{ ...state, units: state.units - units }, units];
     },
-    owe(state, _atMs, charge, more) {
+    owe(state, atMs, charge, more) {
+      if (charge.cost === 0) return { windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + more };
       if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
       return { ...state, units: state.units + more };
     },
@@ -87,6 +89,7 @@ export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPol
       return [times.filter((_, i) => i < first || i >= first + units), units];
     },
     owe(times, atMs, charge, more) {
+      if (charge.cost === 0) return [...inWindow(times, atMs), ...several(atMs, more)];
       // If logged rejections have pushed the charge out, its debt counts from the first rejection.
       const countsFromMs = charge.atMs > atMs - windowMs ? times?.find((time) => time >= charge.atMs) : undefined;
       return countsFromMs === undefined ? undefined : [...(times ?? []), ...several(countsFromMs, more)].sort((a, b) => a - b);
@@ -152,9 +155,9 @@ export function counterRules({ limit, windowMs, buckets, strict }: SlidingWindow
     owe(counts, atMs, charge, more) {
       const startMs = startOf(charge.atMs);
       const before = overlaps(startMs, atMs) ? counts?.get(startMs) : undefined;
-      if (before === undefined || before.units === 0) return undefined;
-      const units = before.units + more;
-      return new Map(counts).set(startMs, { units, debt: before.debt || units > limit });
+      if (charge.cost > 0 && (before === undefined || before.units === 0)) return undefined;
+      const units = (before?.units ?? 0) + more;
+      return new Map(counts).set(startMs, { units, debt: before?.debt || units > limit });
     },
     view(counts, atMs) {
       const windows = [...counts]

@@ -97,6 +97,19 @@ export class Model {
     return 0 - units;
   }
 
+  /** Records usage that nothing was reserved for. */
+  charge(nowMs: number, units: number): number {
+    const state = this.#stored(nowMs);
+    const atMs = this.#countingFrom(state, nowMs);
+    const next = this.#rules.owe(state, atMs, { atMs, cost: 0 }, units, this.#largest.quota);
+    if (state === undefined) {
+      this.#largest = this.#policy;
+      this.#life++;
+    }
+    this.#state = next;
+    return units;
+  }
+
   #charge(nowMs: number, next: unknown): void {
     if (this.#stored(nowMs) === undefined) this.#life++;
     this.#largest = this.#stored(nowMs) === undefined ? this.#policy : largestOf([this.#largest, this.#policy]);

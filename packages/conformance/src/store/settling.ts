@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
-import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
+import { asCharge, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { mostIn, policies, variants } from "./algorithms.js";
 import { verdictOf } from "./bounds.js";
@@ -154,6 +154,7 @@ function isWindow(policy: Policy): boolean {
 type Act = { readonly byMs: number; readonly plan: number } & (
   | { readonly cost: number }
   | { readonly settle: number; readonly realCost: number }
+  | { readonly charge: number }
 );
 
 const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
@@ -169,6 +170,7 @@ const livesUnderPlans: fc.Arbitrary<[Limit[], Act[]]> = fc
     const act: fc.Arbitrary<Act> = fc.oneof(
       { weight: 3, arbitrary: fc.record({ byMs, plan: fc.nat(2), cost: fc.integer({ min: 1, max: 15 }) }) },
       { weight: 2, arbitrary: fc.record({ byMs, plan: fc.nat(2), settle: fc.nat(3), realCost: fc.oneof(fc.nat(15), fc.nat(100)) }) },
+      { weight: 1, arbitrary: fc.record({ byMs, plan: fc.nat(2), charge: fc.integer({ min: 1, max: 60 }) }) },
     );
     return fc.tuple(fc.constant(limits), fc.array(act, { minLength: 2, maxLength: 25, size: "max" }));
   });
@@ -186,6 +188,9 @@ async function agreesUnderPlans(world: World, limits: readonly Limit[], acts: re
       const decision = await world.store.consume(limit, key, act.cost);
       assert.deepEqual(verdictOf(decision), model.consume(world.nowMs, act.cost), `act ${index}`);
       if (decision.allowed) charged.push([decision, model.life]);
+    } else if ("charge" in act) {
+      const units = await world.store.settle(limit, key, nothingReserved, act.charge);
+      assert.equal(units, model.charge(world.nowMs, act.charge), `act ${index}`);
     } else {
       const [charge] = charged.splice(-1 - act.settle, 1);
       if (charge === undefined) continue;

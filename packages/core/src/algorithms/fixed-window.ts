@@ -77,11 +77,16 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
 
   settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
     const { windowMs } = policy;
-    const start = cells[at + START] as number;
-    const count = cells[at + COUNT] as number;
-    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) return 0;
-    if (chargedAtMs < start || chargedAtMs - start >= windowMs) return 0;
+    let start = cells[at + START] as number;
+    let count = cells[at + COUNT] as number;
+    if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
+      if (reserved > 0) return 0;
+      start = Math.floor(nowMs / windowMs) * windowMs;
+      count = 0;
+    }
+    if (reserved > 0 && (chargedAtMs < start || chargedAtMs - start >= windowMs)) return 0;
     const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
+    cells[at + START] = start;
     cells[at + COUNT] = count + change;
     if (count + change === 0) cells[at + START] = 0;
     return change;

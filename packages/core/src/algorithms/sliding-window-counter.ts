@@ -196,17 +196,28 @@ const algorithm: Algorithm<SlidingWindowCounterPolicy> = {
     const { limit, buckets, bucketMs } = policy;
     const counts = at + COUNTS;
     const start = cells[at + START] as number;
-    const past = passed(policy, start, nowMs);
-    if (past > buckets) return 0;
-    const age = Math.ceil((start - chargedAtMs) / bucketMs);
-    if (chargedAtMs - start >= bucketMs || age > buckets - past) return 0;
-    const cell = counts + Math.max(age, 0);
-    const count = cells[cell] as number;
-    if (count === 0) return 0;
+    let past = passed(policy, start, nowMs);
+    let cell = counts;
+    if (reserved === 0) {
+      if (isEmpty(cells, counts, buckets - past)) past = buckets + 1;
+    } else {
+      if (past > buckets) return 0;
+      const age = Math.ceil((start - chargedAtMs) / bucketMs);
+      if (chargedAtMs - start >= bucketMs || age > buckets - past) return 0;
+      cell += Math.max(age, 0);
+      if (cells[cell] === 0) return 0;
+    }
+    const count = reserved === 0 && past > 0 ? 0 : (cells[cell] as number);
     // The sum of all counts, multiplied by the width, stays below 2^53.
     let room = Math.floor(Number.MAX_SAFE_INTEGER / bucketMs);
     for (let i = counts + buckets - past; i >= counts; i--) room -= Math.abs(cells[i] as number);
     const change = Math.max(-Math.abs(count), Math.min(changeOf(reserved, cost), Math.max(room, 0)));
+    if (change === 0) return 0;
+    if (reserved === 0 && past > 0) {
+      cells[at + START] = past > buckets ? Math.floor(nowMs / bucketMs) * bucketMs : start + past * bucketMs;
+      shift(cells, counts, buckets, past);
+      past = 0;
+    }
     cells[cell] = settled(count, change, limit);
     // Sub-windows that have left the window become zeros.
     if (isEmpty(cells, counts, buckets - past)) cells.fill(0, at, counts + buckets + 1);

@@ -135,6 +135,7 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     const { windowMs } = policy;
     const entries = at + ENTRIES;
     const to = cells[at + TO] as number;
+    if (reserved === 0) return record(policy, cells, at, nowMs, cost);
     if (to === 0) return 0;
     const newest = cells[entries + 2 * to - 2] as number;
     const leftMs = Math.max(nowMs, newest) - windowMs;
@@ -186,6 +187,28 @@ const algorithm: Algorithm<SlidingWindowLogPolicy> = {
     return { kind: "log", windowMs, limit, units, total: totalBefore(to) - totalBefore(from) };
   },
 };
+
+/** Logs units that nothing was reserved for. They are one entry, however many they are. */
+function record({ windowMs }: SlidingWindowLogPolicy, cells: Cells, at: number, nowMs: number, cost: number): number {
+  const entries = at + ENTRIES;
+  const to = cells[at + TO] as number;
+  const newest = cells[entries + 2 * to - 2] as number;
+  const exists = to > 0 && newest - nowMs <= windowMs;
+  const atMs = exists && newest > nowMs ? newest : nowMs;
+  const first = cells[at + FROM] as number;
+  const from = exists ? firstAbove(cells, entries, first, to, 0, atMs - windowMs) : to;
+  const base = from === to ? 0 : ((from > first ? cells[entries + 2 * from - 1] : cells[at + BASE]) as number);
+  const total = from === to ? 0 : (cells[entries + 2 * to - 1] as number);
+  const units = Math.max(Math.min(windowChangeOf(0, cost), deepest - (total - base)), 0);
+  if (units === 0) return 0;
+  const last = append(cells, at, from, to, base, atMs, total + units);
+  // As with a settlement, the numbers restart before they get too large.
+  if (total + units > deepest) {
+    for (let i = cells[at + FROM] as number; i < last; i++) (cells[entries + 2 * i + 1] as number) -= base;
+    cells[at + BASE] = 0;
+  }
+  return units;
+}
 
 /** Counts no more the oldest units of the entries from `from` on. */
 function dropOldest(cells: Cells, at: number, from: number, units: number): void {

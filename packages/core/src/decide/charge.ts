@@ -11,9 +11,19 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   // Fast path: more than this charge is missing, so the state is older.
   if (made.remaining !== Math.max(made.limit - made.cost, 0)) return false;
   if (!made.allowed && algorithm.countsRejected?.(policy) !== true) return false;
+  return isSame(limit, cells, at, (begun) => algorithm.decide(limit, begun, 0, nowMs, made.cost, true));
+}
+
+/** For stores: the same for a cost that was just settled without a reservation. */
+export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, cost: number): boolean {
+  return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, nothingReserved, cost, undefined));
+}
+
+/** Whether a state is the same as one that begins on zeros. */
+function isSame({ algorithm, policy }: Limit, cells: Cells, at: number, begin: (begun: Cells) => void): boolean {
   const size = algorithm.size(policy, noCells, 0);
   const begun = size <= scratch.length ? scratch : new Float64Array(size);
-  algorithm.decide(limit, begun, 0, nowMs, made.cost, true);
+  begin(begun);
   let began = true;
   for (let i = 0; i < size; i++) {
     if (cells[at + i] !== begun[i]) began = false;
@@ -28,9 +38,12 @@ const scratch: Cells = new Float64Array(16);
 /** Zeros, which read as no state. */
 const noCells: Cells = new Float64Array(3);
 
+/** What `Store.settle` takes for usage that nothing was reserved for: see `Limiter.charge`. */
+export const nothingReserved: Charge = Object.freeze({ cost: 0, atMs: 0, state: undefined });
+
 /**
  * For stores: implements `Store.settle` on cells. A charge to an earlier state refunds nothing; only a bucket still charges a higher
- * cost.
+ * cost. With `nothingReserved`, every algorithm charges the cost now, and may begin a state.
  * @param state the number of the state in the cells; undefined if the key has no state.
  */
 export function settleIn(

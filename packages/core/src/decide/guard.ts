@@ -2,6 +2,7 @@ import type { Charge, Settler } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Promised } from "../support/promises.js";
+import { nothingReserved } from "./charge.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
 import type { Check, Limit } from "./limit.js";
 import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, type Store, scopeOf } from "./store.js";
@@ -22,6 +23,8 @@ export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll
   /** Decides a request under several limits in one atomic step: all that allow are charged, or none is. */
   decide(checks: readonly Check[]): Decided<CombinedDecision, M>;
   settle(limit: Limit, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
+  /** Records usage that has happened: see `Limiter.charge`. */
+  charge(limit: Limit, key: string, cost: number): Decided<number, M>;
   /** Sends the breaker's events to `onEvent` until `close`. Call it when setup has succeeded: a failed setup never calls `close`. */
   listen(): void;
   /** Stops the breaker's events. */
@@ -76,6 +79,10 @@ export class DirectGuard implements Guard<"sync"> {
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): number {
     return this.#store.settle(limit, key, charge, cost);
+  }
+
+  charge(limit: Limit, key: string, cost: number): number {
+    return this.#store.settle(limit, key, nothingReserved, cost);
   }
 
   reset(limit: Limit, key: string): void {

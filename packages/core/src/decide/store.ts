@@ -103,7 +103,8 @@ export interface Store<M extends Mode = Mode> {
   /**
    * Changes a charge to the real `cost`, a whole number of at least 0. A lower cost refunds the units that still count, if the key still
    * has the state that was charged (`charge.state`). A higher cost charges more, even into debt.
-   * The limiter settles each decision once. A charge with a receipt may arrive again from another process: the store deduplicates it.
+   * If nothing was reserved (`charge.cost` 0), the cost is charged now, even into debt and to a blocked key, and begins a state if there is
+   * none. The limiter settles each decision once. A charge with a receipt may arrive again from another process: the store deduplicates it.
    * @returns the additional units, or a negative number of refunded units.
    */
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;

@@ -71,6 +71,11 @@ export class ZeroLimits<M extends Mode> implements Guard<M> {
     return this.#guard.settle(limit, key, charge, cost);
   }
 
+  /** A limit of 0 has no state. */
+  charge(limit: Limit, key: string, cost: number): Decided<number, M> {
+    return isZero(limit) ? 0 : this.#guard.charge(limit, key, cost);
+  }
+
   reset(limit: Limit, key: string): Answer<void, M> {
     return this.#guard.reset(limit, key);
   }

@@ -57,6 +57,16 @@ export interface SettleEvent {
   readonly decision: Decision | undefined;
 }
 
+/** Usage that had happened was recorded: `limiter.charge`. */
+export interface ChargeEvent {
+  readonly type: "charged";
+  readonly name: string;
+  readonly key: string;
+  readonly cost: number;
+  /** The units that were charged. */
+  readonly units: number;
+}
+
 /** A full store evicted a key that had not expired. */
 export interface EvictionEvent {
   readonly type: "evicted";
@@ -172,6 +182,7 @@ export type FloodgateEvent =
   | MissingKeyEvent
   | RefundEvent
   | SettleEvent
+  | ChargeEvent
   | RefundFailedEvent
   | SettleFailedEvent
   | EvictionEvent

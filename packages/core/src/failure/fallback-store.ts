@@ -1,6 +1,7 @@
 import type { Settler } from "../algorithms/algorithm.js";
 import { copyWith, decision } from "../algorithms/decision.js";
 import { algorithmOf, type Policy } from "../algorithms/registry.js";
+import type { StateView } from "../algorithms/state-view.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check, Limit } from "../decide/limit.js";
 import type { Store } from "../decide/store.js";
@@ -22,6 +23,8 @@ export interface FallbackStore {
   consume(limit: Limit, key: string, cost: number, user: FallbackUser): Decision;
   decide(checks: readonly Check[], user: FallbackUser): CombinedDecision;
   peek(limit: Limit, key: string): Decision;
+  /** Records usage that has happened. Returns the units that were counted. */
+  charge(limit: Limit, key: string, cost: number): number;
   reset(limit: Limit, key: string): void;
   /** Reports the unreported usage of these keys to the store. Fails if the store fails. */
   handOver(checks: readonly Check[], store: () => DeadlineStore): void | PromiseLike<void>;
@@ -53,9 +56,32 @@ export class NoFallback implements FallbackStore {
     return this.consume(limit, key, 1);
   }
 
+  charge(): number {
+    return 0;
+  }
+
   reset(): void {}
 
   handOver(): void {}
+}
+
+/** The units by which a key is in debt, rounded up. */
+export function debtIn(state: StateView): number {
+  switch (state.kind) {
+    case "empty":
+      return 0;
+    case "bucket":
+      return Math.max(Math.ceil(-state.level), 0);
+    case "queue":
+      return Math.max(Math.ceil(state.length - state.capacity), 0);
+    case "log":
+      return Math.max(state.total - state.limit, 0);
+    case "windows":
+      return Math.max(
+        state.windows.reduce((units, { count, weight }) => units + Math.floor(count * weight), -state.limit),
+        0,
+      );
+  }
 }
 
 /** The units of a key that still count, from a peek. */

@@ -1,13 +1,14 @@
 import type { Charge, Settler } from "../algorithms/algorithm.js";
 import { charged, copyWith } from "../algorithms/decision.js";
 import { type Policy, shareOf } from "../algorithms/registry.js";
+import { nothingReserved } from "../decide/charge.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
 import { type Store, scopeOf } from "../decide/store.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
-import { type DeadlineStore, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
+import { type DeadlineStore, debtIn, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
 import { type LocalUsage, UnreportedUsage } from "./unreported-usage.js";
 
 /**
@@ -71,6 +72,14 @@ export class LocalFallback implements FallbackStore {
     return this.#degraded(limit, this.#fallback.peek(this.#shareOf(limit), key));
   }
 
+  charge(limit: Limit, key: string, cost: number): number {
+    const share = this.#changing(limit, key);
+    const units = this.#fallback.settle(share, key, nothingReserved, cost);
+    this.#unreported.open(idOf(share, key), limit);
+    this.#counts(this.#fallback.peek(share, key));
+    return units;
+  }
+
   /** Settles a charge made here. If its usage was reported, it is settled in the store. */
   #settle(usage: LocalUsage, limit: Limit, key: string, charge: Charge, cost: number, store: DeadlineStore): number | PromiseLike<number> {
     const share = this.#shareOf(limit);
@@ -108,7 +117,10 @@ export class LocalFallback implements FallbackStore {
       return;
     }
     const target = store();
-    const charging = chargeUpTo(units, (units) => target.consume(limit, key, units));
+    const charging = andThen<MaybeCharged, MaybeCharged>(
+      chargeUpTo(units, (units) => target.consume(limit, key, units)),
+      (made) => this.#owed(limit, key, made, target),
+    );
     if (!isPromise(charging)) {
       this.#reported(limit, key, used, units, charging);
       return;
@@ -126,6 +138,12 @@ export class LocalFallback implements FallbackStore {
     abandon([report]);
     this.#handingOver.set(id, report);
     return report;
+  }
+
+  /** Reports the debt of a key too, once the store has counted its other usage. */
+  #owed(limit: Limit, key: string, made: MaybeCharged, store: DeadlineStore): MaybeCharged | PromiseLike<MaybeCharged> {
+    const debt = made === undefined ? 0 : debtIn(this.#fallback.keyState(this.#shareOf(limit), key).state);
+    return debt === 0 ? made : andThen<number, MaybeCharged>(store.settle(limit, key, nothingReserved, debt), () => made);
   }
 
   /** Moves usage to the store: only what it had no room for keeps counting here. */

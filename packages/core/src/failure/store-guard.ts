@@ -1,5 +1,6 @@
 import type { Charge } from "../algorithms/algorithm.js";
 import { asOwn, charged } from "../algorithms/decision.js";
+import { nothingReserved } from "../decide/charge.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import { DirectGuard, type Fallback, type Guard } from "../decide/guard.js";
 import type { Check, Limit } from "../decide/limit.js";
@@ -136,6 +137,17 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
 
   settle(limit: Limit, key: string, charge: Charge, cost: number): Answer<number, M> {
     return this.#inTime(this.timeoutMs, (timeoutMs) => this.#store.settle(limit, key, charge, cost, timeoutMs));
+  }
+
+  /** Asks the store as a decision does: with the breaker, after a hand-over, and with the fallback if it fails. */
+  charge(limit: Limit, key: string, cost: number): Decided<number, M> {
+    return this.#call<number, number>(
+      [{ limit, key, cost }],
+      (timeoutMs) => this.#store.settle(limit, key, nothingReserved, cost, timeoutMs),
+      (answer) => typeof answer === "number",
+      (units) => units,
+      (fallback) => fallback.charge(limit, key, cost),
+    );
   }
 
   settleInTime(settle: (store: DeadlineStore) => number | PromiseLike<number>): Answer<number, M> {

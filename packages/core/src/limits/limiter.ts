@@ -58,6 +58,15 @@ export interface Limiter<M extends Mode = Mode> {
    */
   settle(key: LimiterKey, charged: Decision | string, cost: number): Answer<number, M>;
   /**
+   * Records usage that has happened: units that nobody asked for before. It is never refused: beyond the limit it goes into debt, which
+   * later requests wait for. A block makes no difference. If the store fails, a fallback store counts it; without one it is lost, and
+   * there is an event `store-error`.
+   * @param cost a whole number of at least 0.
+   * @returns the units charged: less than `cost` only if the store failed, or at the largest debt (in buckets ten years, else 2^52 units).
+   * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid.
+   */
+  charge(key: Key, cost: number): Answer<number, M>;
+  /**
    * Signs a receipt for a decision's charge: a URL-safe string that `refund` and `settle` accept instead of the decision, in any process
    * with the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid
    * for an hour, or for two spans of the policy if that is longer. For a charge in a memory store or fallback, it works only in the
@@ -178,6 +187,16 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     return tellSettlement(change, { name: this.name, key: text, decision: decisionIn(charged), cost }, this.onEvent) as Answer<number, M>;
   }
 
+  charge(key: Key, cost: number): Answer<number, M> {
+    const text = this.keyText(checkConsumedKey(key, "charge"));
+    const charging = checkRealCost(cost) === 0 ? 0 : this.guard.charge(this.limit, text, cost);
+    const told = andThen<number, number>(charging, (units) => {
+      if (units > 0) activeListener(this.onEvent)?.({ type: "charged", name: this.name, key: text, cost, units });
+      return units;
+    });
+    return promisedBy<number, M>(this.guard.mode, told);
+  }
+
   #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {
     if (typeof charged !== "string") return settleDecision(this.guard, this.#counted.settled, key, charged, cost);
     const receipts =
@@ -250,11 +269,11 @@ function checkedCost(options: { cost?: number }): number {
 }
 
 /** @throws FloodgateError `FLOODGATE_INVALID_KEY` for `{ missingKeyIp }`: unchecked JSON of a request must not choose another client. */
-export function checkConsumedKey(key: Key): Key {
+export function checkConsumedKey(key: Key, method: "consume" | "charge" = "consume"): Key {
   if (!isMissingKeyIp(key)) return key;
   throw new FloodgateError(
     "FLOODGATE_INVALID_KEY",
-    "`consume` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.consume(String(value)).",
+    `\`${method}\` takes a key, but was given { missingKeyIp }, which is for peek, reset, block and unblock. Write limiter.${method}(String(value)).`,
   );
 }
 
