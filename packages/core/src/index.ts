@@ -7,6 +7,7 @@ export { slidingWindowLog, type SlidingWindowLogPolicy } from "./algorithms/slid
 export { slidingWindowCounter, type SlidingWindowCounterPolicy } from "./algorithms/sliding-window-counter.js";
 export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.js";
 export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
+export { concurrency, type ConcurrencyPolicy } from "./algorithms/concurrency.js";
 export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
 export { type Duration, parseDuration } from "./support/duration.js";

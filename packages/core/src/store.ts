@@ -44,7 +44,7 @@ export { inspectIn } from "./decide/inspection.js";
 // Charges: what refunds and settlements need
 export type { Charge, ReceiptMark } from "./algorithms/algorithm.js";
 export { asCharge, inState, copyWith } from "./algorithms/decision.js";
-export { beganByCharge, beganState, nothingReserved, settleIn } from "./decide/charge.js";
+export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";

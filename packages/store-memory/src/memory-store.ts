@@ -22,6 +22,7 @@ import {
   type Limit,
   liftBanIn,
   listenerOf,
+  renewIn,
   settleIn,
   wholeMsClock,
   wholeNumber,
@@ -200,6 +201,22 @@ export class TableStore implements MemoryStore {
       else if (units !== 0) this.#table.look(slot, nowMs, true);
     }
     return units;
+  }
+
+  renew(limit: Limit, key: string, charge: Charge): Decision {
+    const nowMs = this.#clock();
+    const keyspace = this.#keyspace(limit);
+    const found = keyspace.slots.of(key).get(key);
+    if (found === undefined)
+      return this.#keep(keyspace, key, nowMs, renewIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, undefined));
+    const slot = this.#table.withRoom(limit, found);
+    const page = this.#slots.page(slot);
+    const at = this.#slots.at(slot);
+    const number = page.numbers[2 * (at - 1)] as number;
+    const decision = renewIn(limit, page.cells, at, nowMs, charge, number);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    this.#table.look(slot, nowMs, true);
+    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
   reset(limit: Limit, key: string): void {

@@ -26,6 +26,8 @@
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged. If nothing was
 --                         reserved (0), the cost is charged now, and may begin a state
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
+--   'n' <policy> <units> <charged at> <instant>
+--                         renew slots: take the units of a charge anew; above the limit too, if they have not come back
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
@@ -337,6 +339,11 @@ while arg <= last do
         answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = block_start, block_end, ban_start, ban_end
         size = size + 4
       end
+    elseif step == 'n' then
+      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+      local ok, change = pcall(settle, KEYS[key], policy_args[policy], units, charged_at, instant, 0)
+      if ok then append(pcall(decide, KEYS[key], units, true, change ~= 0)) else append(false, change) end
+      arg = arg + 4
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])

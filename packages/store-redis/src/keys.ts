@@ -47,7 +47,7 @@ export interface StoredKey {
 
 /** The beginnings of all kinds of state, and how they begin in a key. */
 const kinds = ["fixed-window", "sliding-window-counter", "sliding-window-log", "token-bucket smooth", "token-bucket interval"]
-  .concat("leaky-bucket", "gcra")
+  .concat("leaky-bucket", "gcra", "concurrency")
   .map((stateKind) => [stateKind, `${kindOf({ stateKind })}-`] as const);
 
 /**

@@ -77,8 +77,8 @@ export class KnownLimits {
       policy,
       suffix,
       lean: this.#leanOf(policy, suffix.slice(suffix.lastIndexOf(":") + 1)),
-      // With countRejected each rejection must reach Redis.
-      denied: limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
+      // With countRejected each rejection must reach Redis. Held units may come back at any moment.
+      denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
       deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
       lease: undefined,
     };

@@ -18,6 +18,8 @@ export class MalformedReply extends Error {}
 const mostEntries = 12;
 /** The most entries of an inspected log: its newest thousand too. */
 const mostInspected = mostEntries + 1000;
+/** The most entries of held units, which an inspection reads whole. */
+const mostHeld = 10_000;
 
 /**
  * Reads the answers of a batch one after the other. lua/batch.lua describes the layout. Every field is checked, because a faulty proxy,
@@ -168,20 +170,24 @@ export class Reply {
   }
 
   #state({ limit, denied }: KnownLimit, isInspected: boolean): Cells | undefined {
-    if (isInspected) return this.#cells(limit, mostInspected);
+    if (isInspected) return this.#cells(limit, limit.policy.holdMs === undefined ? mostInspected : mostHeld);
     if (denied !== undefined) return this.#cells(limit, mostEntries);
     this.turn("the size of a state", 0, 0);
     return undefined;
   }
 
   #cells({ policy, algorithm }: Limit, mostEntries: number): Cells {
+    // A list's own numbers, and the place of its length among them.
     const isLog = policy.algorithm === "sliding-window-log";
-    const most = isLog ? 3 + 2 * mostEntries : algorithm.size(policy, noState, 0);
-    const count = this.turn("the size of a state", isLog ? 3 : most, most);
+    const isList = isLog || policy.holdMs !== undefined;
+    const [head, place] = isLog ? [3, 2] : [2, 0];
+    const most = isList ? head + 2 * mostEntries : algorithm.size(policy, noState, 0);
+    const count = this.turn("the size of a state", isList ? head : most, most);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
-    if (isLog && (cells[1] !== 0 || count !== 3 + 2 * (cells[2] as number))) this.wrong("the entries of a log", cells[2] as number);
+    if (isList && ((isLog && cells[1] !== 0) || count !== head + 2 * (cells[place] as number)))
+      this.wrong("the entries of a list", cells[place] as number);
     return cells;
   }
 }

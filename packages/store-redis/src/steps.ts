@@ -276,6 +276,28 @@ export class Settle extends Step<number> {
   }
 }
 
+/** Renews the slots of a charge. */
+export class Renew extends Step<Decision> {
+  readonly #known: KnownLimit;
+  readonly #charge: Charge;
+
+  constructor(known: KnownLimit, redisKey: string, charge: Charge, timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.#known = known;
+    this.#charge = charge;
+  }
+
+  write(batch: GeneralBatch): void {
+    const { cost, atMs, state = 0 } = this.#charge;
+    batch.keys.push(this.redisKey);
+    batch.args.push("n", batch.policy(this.#known.policy), ...[cost, atMs, state].map(String));
+  }
+
+  protected readAnswer(reply: Reply): Decision {
+    return reply.decision(this.#known, this.#charge.cost, false, this.firstKey).decision;
+  }
+}
+
 /** Deletes a state, and lifts the ban of its key. */
 export class Reset extends Step<void> {
   write(batch: GeneralBatch): void {

@@ -1,4 +1,4 @@
-import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import { concurrency, fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
 import * as fc from "fast-check";
 import { policies as everyAlgorithm } from "../../conformance/src/store/algorithms.js";
 
@@ -28,6 +28,7 @@ export const tenAnHour: readonly Policy[] = [
   tokenBucket({ capacity: 10, refill: 1, every: "365d", style: "interval" }),
   gcra({ limit: 1, window: "365d", burst: 10 }),
   leakyBucket({ capacity: 10, leak: 1, every: "1d" }),
+  concurrency({ limit: 10, hold: "365d" }),
 ];
 
 /** One policy per storage layout. */

@@ -172,8 +172,8 @@ export class Twin {
     assert.deepEqual(told, toldOf(decision));
     if (decision.allowed) return;
     const isLog = limit.policy.algorithm === "sliding-window-log";
-    if (isLog && limit.policy.countRejected) {
-      assert.equal(state.length, 0, "a rejection that counts is told again by nobody else");
+    if ((isLog && limit.policy.countRejected) || limit.policy.holdMs !== undefined) {
+      assert.equal(state.length, 0, "a rejection that counts, or whose units may come back, is told again by nobody else");
       return;
     }
     if (!isLog) assert.equal(state.length, limit.algorithm.size(limit.policy, state, 0));

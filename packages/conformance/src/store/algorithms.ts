@@ -1,4 +1,5 @@
 import {
+  concurrency,
   type Duration,
   fixedWindow,
   gcra,
@@ -10,7 +11,7 @@ import {
 } from "@floodgate/core";
 import { algorithmOf } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { counterRules, fixedWindowRules, intervalRules, logRules, queueRules, type Rules, smoothRules } from "./model-rules.js";
+import { counterRules, fixedWindowRules, intervalRules, logRules, queueRules, type Rules, slotRules, smoothRules } from "./model-rules.js";
 
 type Name = Policy["algorithm"];
 type PolicyOf<N extends Name> = Extract<Policy, { algorithm: N }>;
@@ -195,6 +196,22 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
         every: "997ms",
         other: (limit) => gcra({ limit, window: 2000 }),
         left: kept,
+      },
+    ],
+  },
+  concurrency: {
+    rules: slotRules,
+    mostIn: ({ limit, holdMs }, _, stretchMs) => BigInt(limit) * BigInt(Math.floor(stretchMs / holdMs) + 1),
+    amountOf: ({ limit }) => limit,
+    larger: ({ holdMs }, _, limit) => concurrency({ limit, hold: ms(holdMs) }),
+    small: fc.record({ limit: quota, hold: time }).map(concurrency),
+    variants: [
+      {
+        name: "concurrency",
+        of: (limit, _, hold) => concurrency({ limit: Math.min(limit, 10_000), hold }),
+        every: 1000,
+        other: (limit) => concurrency({ limit, hold: 2000 }),
+        left: untaken,
       },
     ],
   },

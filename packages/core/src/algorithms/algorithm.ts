@@ -130,6 +130,19 @@ export interface Algorithm<P> {
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
 
   /**
+   * For slots: holds the units of a charge anew, from `nowMs` on, whatever the limit is by now. Units that came back meanwhile are taken
+   * again if there is room: then this is a decision as any other.
+   */
+  renew?<Q extends P>(
+    limit: Pick<Limit<Q>, "name" | "policy">,
+    cells: Cells,
+    at: number,
+    nowMs: number,
+    chargedAtMs: number,
+    cost: number,
+  ): DecisionUnder<Q>;
+
+  /**
    * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers
    * explain `remaining`.
    */
@@ -168,6 +181,8 @@ export interface PolicyBase {
   readonly spanMs: number;
   /** The algorithm and its times. Policies with the same kind share a state. */
   readonly stateKind: string;
+  /** How long units are held that are neither given back nor charged, in milliseconds. Undefined if units are charged at once. */
+  readonly holdMs?: number;
 }
 
 /** The largest product of a policy's numbers. A debt and an instant can be added to it, and the sum stays below 2^53. */

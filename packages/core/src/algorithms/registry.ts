@@ -1,4 +1,5 @@
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
+import { concurrencyDefinition } from "./concurrency.js";
 import { fixedWindowDefinition } from "./fixed-window.js";
 import { gcraDefinition } from "./gcra.js";
 import { leakyBucketDefinition } from "./leaky-bucket.js";
@@ -14,6 +15,7 @@ export const algorithms: {
   readonly "token-bucket": typeof tokenBucketDefinition;
   readonly "leaky-bucket": typeof leakyBucketDefinition;
   readonly gcra: typeof gcraDefinition;
+  readonly concurrency: typeof concurrencyDefinition;
 } = {
   "fixed-window": fixedWindowDefinition,
   "sliding-window-log": slidingWindowLogDefinition,
@@ -21,6 +23,7 @@ export const algorithms: {
   "token-bucket": tokenBucketDefinition,
   "leaky-bucket": leakyBucketDefinition,
   gcra: gcraDefinition,
+  concurrency: concurrencyDefinition,
 };
 
 type Algorithms = typeof algorithms;

@@ -110,6 +110,12 @@ export interface Store<M extends Mode = Mode> {
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;
 
   /**
+   * Renews the slots of a charge under `concurrency`, in one atomic step: see `renewIn`. The decision has the new charge; `allowed` is false
+   * if the slots had come back and there is no room for them. Without this method the store hosts no `concurrency`.
+   */
+  renew?(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Decided<Decision, M>;
+
+  /**
    * Turns a key away under all limits of this name for `forMs` milliseconds: `consume`, `consumeAll` and `peek` reject it (see
    * `blockedDecision`) and charge nothing. A block replaces an earlier block. A ban that is in force stays as it is. A key may have both.
    */

@@ -14,7 +14,7 @@ it("when the clock steps back within the span, usage is kept and waits include t
     fc.asyncProperty(policies, fc.double({ min: 0, max: 1, noNaN: true }), async (policy, share) => {
       const limiter = world.limiter(policy);
       // At a window's start the state's own time equals the clock's.
-      const times = "windowMs" in policy ? policy.windowMs : policy.everyMs;
+      const times = "windowMs" in policy ? policy.windowMs : "everyMs" in policy ? policy.everyMs : policy.holdMs;
       world.nowMs = Math.ceil(startMs / times) * times;
       while ((await limiter.consume("key")).allowed) {}
       const before = await limiter.peek("key");

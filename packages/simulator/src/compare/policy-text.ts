@@ -1,12 +1,13 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
-export type AlgorithmName = Policy["algorithm"];
+/** The algorithms that a log can be replayed under. It does not say when a request ended, so slots are no part of it. */
+export type AlgorithmName = Exclude<Policy["algorithm"], "concurrency">;
 
 type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
 
 /** How an algorithm is described to users: its options and their words. */
-export function definitionOf(algorithm: AlgorithmName): Definition {
+export function definitionOf(algorithm: Policy["algorithm"]): Definition {
   return algorithms[algorithm] as unknown as Definition;
 }
 
