@@ -15,7 +15,7 @@ export { type Duration, parseDuration } from "./support/duration.js";
 // Limiters and decisions
 export { createLimiter, type LimiterOptions } from "./limits/create-limiter.js";
 export { consumeAll, type LimiterCheck } from "./limits/consume-all.js";
-export type { Limiter } from "./limits/limiter.js";
+export type { Limiter, Ran } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";

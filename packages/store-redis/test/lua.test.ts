@@ -68,7 +68,13 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
 /** The widths of windows, sub-windows and refills. */
 function gridOf([policy]: Plans): number {
   if (policy === undefined) return 1;
-  return "bucketMs" in policy ? policy.bucketMs : "windowMs" in policy ? policy.windowMs : "everyMs" in policy ? policy.everyMs : policy.holdMs;
+  return "bucketMs" in policy
+    ? policy.bucketMs
+    : "windowMs" in policy
+      ? policy.windowMs
+      : "everyMs" in policy
+        ? policy.everyMs
+        : policy.holdMs;
 }
 
 const lives = (plans: fc.Arbitrary<Plans>, longest = 25): fc.Arbitrary<[Plans, Moment[]]> =>

@@ -1,4 +1,13 @@
-import { concurrency, fixedWindow, gcra, leakyBucket, type Policy, slidingWindowCounter, slidingWindowLog, tokenBucket } from "@floodgate/core";
+import {
+  concurrency,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from "@floodgate/core";
 import * as fc from "fast-check";
 import { policies as everyAlgorithm } from "../../conformance/src/store/algorithms.js";
 

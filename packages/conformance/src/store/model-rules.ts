@@ -1,4 +1,11 @@
-import type { ConcurrencyPolicy, LeakyBucketPolicy, SlidingWindowCounterPolicy, SlidingWindowLogPolicy, StateView, TokenBucketPolicy } from "@floodgate/core";
+import type {
+  ConcurrencyPolicy,
+  LeakyBucketPolicy,
+  SlidingWindowCounterPolicy,
+  SlidingWindowLogPolicy,
+  StateView,
+  TokenBucketPolicy,
+} from "@floodgate/core";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {

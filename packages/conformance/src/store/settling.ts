@@ -40,7 +40,8 @@ export function settlingCases(suite: Suite): void {
 
           const before = await left(wide);
           const units = await world.store.settle(settling, key, asCharge(decision), cost);
-          if (cost > decision.cost) assert.equal(units, (later && isWindow(settling.policy)) || isSlot(settling.policy) ? 0 : cost - decision.cost);
+          if (cost > decision.cost)
+            assert.equal(units, (later && isWindow(settling.policy)) || isSlot(settling.policy) ? 0 : cost - decision.cost);
           else assert.ok(units <= 0 && units >= cost - decision.cost, `settled by ${units}, at most ${cost - decision.cost}`);
           const after = await left(wide);
           assert.equal(after, Math.max(0, before - units));

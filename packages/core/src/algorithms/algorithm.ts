@@ -70,6 +70,8 @@ export interface Settler<P> {
   /** Identity of the data that holds the charge, for other processes. Undefined if only this process has it. */
   readonly dataId: string | undefined;
   settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
+  /** Renews the slots of a charge. Undefined if nobody can: then they come back by themselves. */
+  renew?(limit: Limit<P>, key: string, charge: Charge): DecisionUnder<P> | PromiseLike<DecisionUnder<P>>;
 }
 
 /**

@@ -19,10 +19,13 @@ type Fate = undefined | "settled" | { readonly fault: unknown };
 /** The only record of a charge. Only its own decision object leads to it, so copies of the decision have no charge. */
 export class ChargeRecord<P = unknown> implements Charge {
   readonly cost: number;
-  readonly atMs: number;
-  readonly state: number | undefined;
+  /** A renewal of slots changes the time and the state. */
+  atMs: number;
+  state: number | undefined;
   readonly limit: Limit<P>;
   readonly key: string;
+  /** Renews its slots until it is settled, if they are renewed. */
+  slot: { end(): Promise<void> | undefined } | undefined = undefined;
   /** Settles it. Undefined if a receipt led to it: then the redeeming limiter does. */
   readonly settler: Settler<P> | undefined;
   fate: Fate = undefined;

@@ -154,6 +154,16 @@ export function checkStore<M extends Mode>(where: string, store: Store<M>): Stor
   });
 }
 
+/** The store of a limit with slots. @throws FloodgateError if it cannot renew them. */
+export function renewingStore<M extends Mode>(store: Store<M>): Store<M> & Required<Pick<Store<M>, "renew">> {
+  if (store.renew !== undefined) return store as Store<M> & Required<Pick<Store<M>, "renew">>;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    "`concurrency` needs a store that renews the slots of requests in flight, but the `store` has no method `renew`. Write store: memoryStore(), or redisStore(new Redis(...)).",
+    { at: ["store"] },
+  );
+}
+
 /** Whether it looks like a client of ioredis, redis (node-redis) or another Redis library. */
 export function isRedisClient(value: unknown): boolean {
   return hasMethod(value, "sendCommand") || hasMethod(value, "evalsha") || hasMethod(value, "evalSha");

@@ -5,7 +5,7 @@ import { nothingReserved } from "../decide/charge.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
-import { type Store, scopeOf } from "../decide/store.js";
+import { renewingStore, type Store, scopeOf } from "../decide/store.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
 import { type DeadlineStore, debtIn, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
@@ -187,7 +187,10 @@ export class LocalFallback implements FallbackStore {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
     const settle: Settler<Policy>["settle"] = (of, key, charge, cost) =>
       user.settleInTime((store) => this.#settle(usage, of, key, charge, cost, store));
-    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle });
+    // Slots that were reported to the store come back there by themselves.
+    const renew: NonNullable<Settler<Policy>["renew"]> = (of, key, charge) =>
+      usage.handedOver === undefined ? renewingStore(this.#fallback).renew(this.#shareOf(of), key, charge) : decision;
+    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
   }
 
   #counted(limit: Limit, decision: Decision): Decision {

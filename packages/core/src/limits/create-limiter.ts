@@ -1,7 +1,7 @@
 import { toPolicy } from "../algorithms/policy.js";
 import type { Policy, PolicyOptions } from "../algorithms/registry.js";
 import { checkLease, checkName, createLimit } from "../decide/limit.js";
-import { checkStore, type Mode, type Store } from "../decide/store.js";
+import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { emitWarning, listenerOf } from "../events/listeners.js";
@@ -14,6 +14,7 @@ import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingK
 import { type Limiter, NamedLimiter } from "./limiter.js";
 import { claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
+import { isSlot } from "./slots.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
   /** Appears in headers, keys and events. One name on one store is one count. */
@@ -53,6 +54,7 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   const policy = toPolicy(where, options.policy);
   const lease = checkLease(where, options.lease, [policy]);
   const store = checkStore(where, options.store);
+  if (isSlot(policy)) renewingStore(store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);

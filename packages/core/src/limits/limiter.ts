@@ -1,3 +1,4 @@
+import { chargeOf, hasCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
@@ -10,11 +11,12 @@ import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
-import { allOf, andThen, isPromise, type Promised } from "../support/promises.js";
+import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { Receipts } from "./receipt.js";
-import { checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { type ChargeRecord, checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -67,6 +69,19 @@ export interface Limiter<M extends Mode = Mode> {
    */
   charge(key: Key, cost: number): Answer<number, M>;
   /**
+   * Runs work in a slot of a `concurrency` limit, and gives the slot back when the work ends or throws. The slot is renewed meanwhile. If there
+   * is no free slot, the work does not run: a rejection is a result, as with `consume`.
+   *
+   *     const ran = await limiter.run(user, () => convert(file));
+   *     if (!ran.allowed) return `Too many at once. Try again later.`;
+   *     return ran.value;
+   *
+   * @param options `cost`: how many slots it takes, default 1. `signal`: if it is aborted before the work begins, the work does not run, and
+   * the promise rejects with its reason.
+   * @throws what the work throws; `FLOODGATE_INVALID_OPTION` if the policy is not `concurrency`.
+   */
+  run<T>(key: Key, work: () => T | PromiseLike<T>, options?: RunOptions): Promise<Ran<T>>;
+  /**
    * Signs a receipt for a decision's charge: a URL-safe string that `refund` and `settle` accept instead of the decision, in any process
    * with the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid
    * for an hour, or for two spans of the policy if that is longer. For a charge in a memory store or fallback, it works only in the
@@ -95,6 +110,17 @@ export interface Limiter<M extends Mode = Mode> {
    */
   close(): void;
 }
+
+export interface RunOptions {
+  readonly cost?: number;
+  /** An AbortSignal. */
+  readonly signal?: { readonly aborted: boolean; readonly reason?: unknown };
+}
+
+/** What `limiter.run` did: the value of the work, or the decision that rejected it. */
+export type Ran<T> =
+  | { readonly allowed: true; readonly decision: Decision; readonly value: T }
+  | { readonly allowed: false; readonly decision: Decision };
 
 /** How a limiter or a middleware uses its store, and who listens. */
 export interface StoreClient<M extends Mode = Mode> {
@@ -211,6 +237,31 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
         cost,
       ),
     );
+  }
+
+  async run<T>(key: Key, work: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<Ran<T>> {
+    checkOptions("run", options, ["cost", "signal"], "limiter.run(key, work, { signal })");
+    const { cost, signal } = options;
+    if (!isSlot(this.policy)) {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `\`run\` gives back what it took when the work ends, which only a limit of requests in flight does, but the policy of ${shown(this.name)} is ${this.policy.algorithm}. Write policy: concurrency({ limit: 10, hold: "30s" }).`,
+      );
+    }
+    if (signal?.aborted) throw signal.reason;
+    const decision = await this.consume(key, cost === undefined ? undefined : { cost });
+    if (!decision.allowed) return { allowed: false, decision };
+    try {
+      if (hasCharge(decision)) keepSlot(chargeOf<Policy>(decision) as ChargeRecord, decision, this.onEvent);
+      if (signal?.aborted) throw signal.reason;
+      return { allowed: true, decision, value: await work() };
+    } finally {
+      // A slot that cannot be given back comes back by itself.
+      await runInBackground(
+        () => settleDecision(this.guard, this.#counted.settled, this.keyText(key), decision, 0),
+        (error) => activeListener(this.onEvent)?.({ type: "refund-failed", name: this.name, key: this.keyText(key), error }),
+      );
+    }
   }
 
   receipt(decision: Decision): string {
