@@ -12,6 +12,7 @@ import { planCases } from "./store/plans.js";
 import { refundCases } from "./store/refunds.js";
 import { settlingCases } from "./store/settling.js";
 import { severalCases } from "./store/several.js";
+import { slotCases } from "./store/slots.js";
 import { vectorCases } from "./store/vectors.js";
 import { inWorld, type MakeStore, type Suite } from "./store/world.js";
 
@@ -33,7 +34,8 @@ export type StoreGroup =
   | "plans"
   | "keys"
   | "blocks"
-  | "keyState";
+  | "keyState"
+  | "slots";
 
 const groups: Record<StoreGroup, (suite: Suite) => void> = {
   vectors: vectorCases,
@@ -49,6 +51,7 @@ const groups: Record<StoreGroup, (suite: Suite) => void> = {
   keys: keyCases,
   blocks: blockCases,
   keyState: inspectingCases,
+  slots: slotCases,
 };
 
 /** The store under test. */

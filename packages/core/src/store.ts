@@ -10,6 +10,7 @@ export {
   type Inspection,
   type Mode,
   type Store,
+  renewingStore,
   scopeOf,
 } from "./decide/store.js";
 export type { Check } from "./decide/limit.js";
