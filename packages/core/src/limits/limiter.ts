@@ -215,6 +215,12 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   charge(key: Key, cost: number): Answer<number, M> {
     const text = this.keyText(checkConsumedKey(key, "charge"));
+    if (isSlot(this.policy)) {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
+      );
+    }
     const charging = checkRealCost(cost) === 0 ? 0 : this.guard.charge(this.limit, text, cost);
     const told = andThen<number, number>(charging, (units) => {
       if (units > 0) activeListener(this.onEvent)?.({ type: "charged", name: this.name, key: text, cost, units });
