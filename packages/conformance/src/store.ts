@@ -5,6 +5,7 @@ import { boundedCases, type MakeBoundedStore } from "./store/bounded.js";
 import { boundCases } from "./store/bounds.js";
 import { chargeCases } from "./store/charges.js";
 import { decisionCases } from "./store/decisions.js";
+import { holdCases } from "./store/holds.js";
 import { inspectingCases } from "./store/inspecting.js";
 import { keyCases } from "./store/keys.js";
 import { largeCases } from "./store/large.js";
@@ -35,7 +36,8 @@ export type StoreGroup =
   | "keys"
   | "blocks"
   | "keyState"
-  | "slots";
+  | "slots"
+  | "holds";
 
 const groups: Record<StoreGroup, (suite: Suite) => void> = {
   vectors: vectorCases,
@@ -52,6 +54,7 @@ const groups: Record<StoreGroup, (suite: Suite) => void> = {
   blocks: blockCases,
   keyState: inspectingCases,
   slots: slotCases,
+  holds: holdCases,
 };
 
 /** The store under test. */

@@ -21,7 +21,7 @@ export { encodeKey } from "./limits/key.js";
 // The algorithms, which work on cells of state
 export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
-export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
+export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
 
 // Several limits in one atomic step
 export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";

@@ -191,14 +191,14 @@ export class TableStore implements MemoryStore {
       if (units > 0) this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, zeros, 0, nowMs, 1, false));
       this.#tell();
     } else {
-      const isNew = charge.cost === 0;
+      const isNew = charge.cost === 0 || charge.heldUntilMs !== undefined;
       if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
       if (isNew && beganByCharge(limit, page.cells, at, nowMs, cost)) this.#slots.beginState(page, slot);
       if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
-      else if (units !== 0) this.#table.look(slot, nowMs, true);
+      else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
     }
     return units;
   }

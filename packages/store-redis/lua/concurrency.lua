@@ -3,47 +3,9 @@
 -- State       layout 8: the units of all entries; then the entries in order of their ends, each an end and its units
 local layout, head, head_size, fields, entry_size = 8, '>BI7', birth_size + 8, '>i7I7', 14
 
--- Opens a list. Returns the value (empty if there is none), the offset of its first entry that counts, the units from there on, the time
--- that counts (the clock's, or that of the newest slot), and the units before.
-local function open(key)
-  local value = call('GET', key) or ''
-  local from, held, at, gone = head_size + 1, 0, now, 0
-  local size = #value - head_size
-  origin = nil
-  if size > 0 and size % entry_size == 0 then
-    local found, units = unpack(head, value, first)
-    local newest = unpack(fields, value, #value - entry_size + 1) - holdMs
-    if found == layout and newest - now <= holdMs then
-      at, held, origin = max(newest, now), units, value
-    end
-  end
-  -- Only a corrupted list is out of order, or has another sum. Core must decide the same on a state that is shown.
-  if origin and wants_state == 'whole' then
-    local sum, latest = 0, -huge
-    for place = head_size + 1, #value, entry_size do
-      local ends, units = unpack(fields, value, place)
-      if ends <= latest or units < 1 then sum = huge end
-      sum, latest = sum + units, ends
-    end
-    if sum ~= held then origin = nil end
-  end
-  if origin then
-    local ends, units = unpack(fields, value, from)
-    while ends <= at and from < #value do
-      from, held, gone = from + entry_size, held - units, gone + units
-      if from < #value then
-        ends, units = unpack(fields, value, from)
-      end
-    end
-    if from > #value or held < 1 then origin = nil end
-  end
-  if not origin then value, from, held = '', 1, 0 end
-  return value, from, held, at, gone
-end
-
 -- `owns`: whether the request had its units until now. Then it gets them again, even above the limit.
 local function decide(key, cost, commit, owns)
-  local value, from, held, at = open(key)
+  local value, from, held, at = open_held(key, holdMs)
   local allowed = owns or cost <= limit - held
   local reset = 0
   if held > 0 then
@@ -86,7 +48,7 @@ local function decide(key, cost, commit, owns)
 end
 
 local function settle(key, charged_at, reserved, cost)
-  local value, from, held, at, gone = open(key)
+  local value, from, held, at, gone = open_held(key, holdMs)
   local ends, low, high = charged_at + holdMs, 0, (#value + 1 - from) / entry_size
   local change = 0
   if cost < reserved and ends > at and held > 0 then

@@ -26,15 +26,21 @@ export const twins: readonly Twin[] = [...general, twoCounters];
 export interface AlgorithmArguments {
   readonly number: number;
   readonly parameters: readonly string[];
+  /** What stands before them for a policy whose units are held: see lua/batch.lua. */
+  readonly holds: readonly string[];
 }
 
-/** Converts a policy to script arguments. */
-export function argumentsOf(policy: Policy): AlgorithmArguments {
+/** Converts a policy to script arguments. @param holdMs how long a request holds its units, if the policy holds them. */
+export function argumentsOf(policy: Policy, holdMs?: number): AlgorithmArguments {
   const isTwoCounters = policy.algorithm === "sliding-window-counter" && policy.buckets === 1;
-  const { name } = isTwoCounters ? twoCounters : algorithmOf(policy);
+  const { holdMs: longestMs, ...plain } = policy;
+  const isHeld = longestMs !== undefined && policy.algorithm !== "concurrency";
+  const { name } = isTwoCounters ? twoCounters : algorithmOf((isHeld ? plain : policy) as Policy);
   const index = twins.findIndex((twin) => twin.name === name);
   const fields = policy as unknown as Readonly<Record<string, number | boolean>>;
-  return { number: index + 1, parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])) };
+  const windowMs = policy.algorithm === "fixed-window" ? policy.windowMs : -1;
+  const holds = isHeld ? ["h", holdMs ?? longestMs, longestMs, windowMs].map(String) : [];
+  return { number: index + 1, holds, parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])) };
 }
 
 /** A parameter as an argument: 1 and 0 for true and false, -1 for Infinity. */

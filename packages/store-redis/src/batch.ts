@@ -114,7 +114,7 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
   run(command: Run["command"]): Run {
     const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
     args.push(String(this.#notAfterMs), String(this.nowMs ?? ""), this.#wantsState ? "1" : "0", String(this.#policies.length));
-    for (const { number, parameters } of this.#policies) args.push(String(number), ...parameters);
+    for (const { number, parameters, holds } of this.#policies) args.push(...holds, String(number), ...parameters);
     args.push(...this.args);
     return { command, args, firstKey: this.keys[0] as string };
   }

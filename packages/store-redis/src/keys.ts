@@ -62,13 +62,13 @@ export function parseStoredKey(prefix: string, redisKey: string): StoredKey | un
   if (end < 0 || at < end + 2) return undefined;
   const kind = text.slice(at + 1);
   const [stateKind, begins = ""] = kinds.find(([, begins]) => kind.startsWith(begins)) ?? [];
-  if (kind !== "blocks" && (stateKind === undefined || !/^\d+(-\d+)*$/.test(kind.slice(begins.length)))) return undefined;
+  if (kind !== "blocks" && (stateKind === undefined || !/^\d+(-\d+)*(-h-\d+)?$/.test(kind.slice(begins.length)))) return undefined;
   const tag = text.slice(0, end);
   return {
     key: tag === "%00" ? "" : unescaped(tag),
     name: text.slice(end + 2, at),
     holds: kind === "blocks" ? "block" : "state",
-    stateKind: stateKind && `${stateKind} ${kind.slice(begins.length).replaceAll("-", " ")}`,
+    stateKind: stateKind && `${stateKind} ${kind.slice(begins.length).replaceAll("-", " ").replace(" h ", " held ")}`,
   };
 }
 

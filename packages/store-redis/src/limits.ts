@@ -70,7 +70,7 @@ export class KnownLimits {
 
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
-    const policy = argumentsOf(limit.policy);
+    const policy = argumentsOf(limit.policy, limit.holdMs);
     const lifeMs = lifeOf(limit, this.#leaseMs);
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
@@ -88,6 +88,7 @@ export class KnownLimits {
   }
 
   #leanOf(policy: AlgorithmArguments, kind: string): Script | undefined {
+    if (policy.holds.length > 0) return undefined;
     const id = `${kind} ${policy.number} ${policy.parameters}`;
     let script = this.#lean.get(id);
     if (script === undefined && this.#lean.size < mostLean) {

@@ -21,7 +21,7 @@ const leanSources: string[] = [];
  * @param kindSize the length of the last part of its keys.
  * @param wantsState whether rejections return their state.
  */
-export function leanScript({ number, parameters }: AlgorithmArguments, kindSize: number, wantsState: boolean): Script {
+export function leanScript({ number, parameters }: Omit<AlgorithmArguments, "holds">, kindSize: number, wantsState: boolean): Script {
   leanSources[number] ??= stripped(leanSource(twins[number - 1] as Twin));
   return scriptOf(leanSources[number].replace("PARAMETERS", `${[...parameters, kindSize].join(", ")}\nwants_state = ${wantsState}`));
 }
@@ -93,7 +93,7 @@ function placesOf(cells: readonly string[]): string[] {
 function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude: string; readonly constants: string } {
   const templates = new Templates();
   const prelude = templates.take(lua("prelude"));
-  for (const name of ["values", "debts", "shared-bucket"]) templates.take(lua(name));
+  for (const name of ["values", "debts", "shared-bucket", "held-units"]) templates.take(lua(name));
   const names = twin === undefined ? [] : [...twin.parameters, ...placesOf(twin.cells)];
   const constants = twin === undefined ? "" : templates.take(lua(twin.name), names);
   return { templates, prelude, constants };

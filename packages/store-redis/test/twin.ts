@@ -27,7 +27,7 @@ export class Script {
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
     const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
-    for (const { number, parameters } of policies.map(argumentsOf)) head.push(number, ...parameters);
+    for (const { number, parameters } of policies.map((policy) => argumentsOf(policy))) head.push(number, ...parameters);
     const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));

@@ -59,7 +59,7 @@ export function settlingCases(suite: Suite): void {
         const [same, refunded, settled] = ["same", "refunded", "settled"] as const;
         const charged = async (key: string) => (await playAll(world, limiter, key, steps))[which % steps.length] as Decision;
         const [ofSame, ofRefunded, ofSettled] = [await charged(same), await charged(refunded), await charged(settled)];
-        if (typeof ofSame === "number") return;
+        if (typeof ofSame === "number" || isSlot(policy)) return;
         const before = await limiter.peek(same);
         assert.equal(await limiter.settle(same, ofSame, ofSame.cost), 0);
         assert.deepEqual(await limiter.peek(same), before);

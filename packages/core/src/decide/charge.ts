@@ -58,6 +58,10 @@ export function settleIn(
   const { receipt } = charge;
   if (receipt !== undefined && nowMs >= receipt.untilMs) return 0;
   const counts = state !== undefined && charge.state === state;
+  const { heldUntilMs } = charge;
+  if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {
+    return algorithm.settleHeld(policy, cells, at, nowMs, counts ? heldUntilMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+  }
   if (!counts && cost <= charge.cost) return 0;
   return algorithm.settle(policy, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
 }
