@@ -186,7 +186,9 @@ export class Reply {
     const isList = isLog || policy.holdMs !== undefined;
     const isHeld = policy.holdMs !== undefined && policy.algorithm !== "concurrency";
     const [head, place] = isLog ? [3, 2] : [2, 0];
-    const most = isList ? head + 2 * mostEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * mostInspected : 0) : algorithm.size(policy, noState, 0);
+    const most = isList
+      ? head + 2 * mostEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * mostInspected : 0)
+      : algorithm.size(policy, noState, 0);
     const count = this.turn("the size of a state", isList ? head : most, most);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.

@@ -63,7 +63,7 @@ export function heldPolicy(where: string, policy: Policy, holdMs: number | undef
   const { delays, countsRejected, renew } = algorithmOf(policy);
   const why =
     renew !== undefined
-      ? "concurrency has a `hold` of its own. Write policy: concurrency({ limit: 10, hold: \"30s\" })"
+      ? 'concurrency has a `hold` of its own. Write policy: concurrency({ limit: 10, hold: "30s" })'
       : delays
         ? "a leakyBucket gives each request its place in the queue. Use another policy"
         : countsRejected?.(policy)

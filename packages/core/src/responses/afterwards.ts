@@ -118,8 +118,9 @@ function charge<Req>(
   return runInBackground(
     () =>
       andThen<unknown, unknown>(real.of(rule.settle, status), (answer) => {
-        if (answer === undefined) return undefined;
-        const cost = checkRealCost(answer);
+        // Units that are held would come back.
+        if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
+        const cost = answer === undefined ? decision.cost : checkRealCost(answer);
         const change = settleDecision(client.guard, limit, key, decision, cost);
         return tellSettlement(change, { ...eventOf(check, decision), cost }, client.onEvent);
       }),

@@ -1,7 +1,6 @@
 import type { CombinedDecision, Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import type { StoreClient } from "../limits/limiter.js";
-import { isSlot } from "../limits/slots.js";
 import type { RequestContext } from "../requests/request-context.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { type Afterwards, afterwards, type RefundWhen } from "./afterwards.js";
@@ -80,7 +79,7 @@ export class Responder<Req> {
     let mayChange = this.#refundWhen !== undefined;
     for (const { shadow, rule, limit } of checks) {
       if (shadow === true) hasShadow = true;
-      if (rule.settle !== undefined || isSlot(limit.policy)) mayChange = true;
+      if (rule.settle !== undefined || limit.policy.holdMs !== undefined) mayChange = true;
     }
     let enforced = hasShadow ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
     if (shown !== undefined) enforced = shown(enforced);
