@@ -6,6 +6,7 @@ export { RateLimit } from "./middleware/rate-limit.js";
 export { type CheckedRule, type Outcome, unlimited } from "./responses/outcome.js";
 export { checkNamed, type NamedCheck, type NamedDecisions } from "./middleware/named-checks.js";
 export { type RateLimitControls, withControls } from "./middleware/controls.js";
+export { leaveSlots } from "./limits/slots.js";
 export { withFaults } from "./support/faults.js";
 
 // Its options

@@ -1,4 +1,4 @@
-import { asCharge, type ChargeRecord } from "../algorithms/decision.js";
+import { asCharge, type ChargeRecord, chargeOf, hasCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import type { EventListener } from "../events/events.js";
@@ -105,6 +105,14 @@ class Keeper {
       await Promise.all(due.slice(i, i + perTurn).map((slot) => (this.#slots.has(slot) ? slot.renew() : undefined)));
     }
   }
+}
+
+/**
+ * Stops renewing the slots of decisions whose requests end where this process does not see it. They come back by themselves, or are given back
+ * by receipt.
+ */
+export function leaveSlots(decisions: readonly Decision[]): void {
+  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as Charge).slot?.end();
 }
 
 const keepers = new WeakMap<object, Map<number, Keeper>>();
