@@ -13,6 +13,7 @@ const mayKnow: Record<string, readonly string[]> = {
   core: [],
   "store-memory": ["core", "core/store"],
   "store-redis": ["core", "core/store"],
+  "store-cluster": ["core", "core/store", "core/rules", "store-memory"],
   express: ["core", "core/adapter", "store-memory"],
   koa: ["core", "core/adapter", "store-memory"],
   hono: ["core", "core/adapter", "store-memory"],

@@ -9,6 +9,7 @@ export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.j
 export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
 export { concurrency, type ConcurrencyPolicy } from "./algorithms/concurrency.js";
 export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
+export { calendarWindow, type CalendarWindowPolicy } from "./algorithms/calendar-window.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
 export { type Duration, parseDuration } from "./support/duration.js";
 

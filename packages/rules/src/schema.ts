@@ -71,7 +71,9 @@ function optionSchema(option: string, { type, least, example, description }: Opt
   if (type === "whole number") return whole(written, description, least);
   if (type === "duration") return duration(option, example, description);
   if (type === "flag") return flag(written, description);
-  return text(written, description, { enum: type });
+  if (type === "text") return text(written, description);
+  if (type.every((word) => typeof word === "string")) return text(written, description, { enum: type });
+  return expect(z.union([z.string(), z.number()]), "a word or a number", written, { description, enum: type });
 }
 
 /** The options of each algorithm, as core describes them. */

@@ -72,6 +72,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 export interface MemoryStore extends Store<"sync"> {
   /** Number of keys in memory, including expired ones that were not removed yet. */
   readonly size: number;
+  renew(limit: Limit, key: string, charge: Charge): Decision;
   /** Number of live keys that a full store has evicted. Expired keys do not count. */
   readonly evictions: number;
 }

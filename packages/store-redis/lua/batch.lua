@@ -4,9 +4,9 @@
 -- KEYS     the keys of the states, in the order of the steps. The names of their blocks are derived from them: on a Cluster, a script with
 --          several keys fails while their slot moves
 -- ARGV[3]  '1' to return the state with each rejection
--- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names. Before a policy whose
---          units are held: 'h', how long this one holds them (0: it charges them at once), the longest time, and the length of its fixed
---          windows or -1
+-- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names; of a calendar window, then
+--          its edges. Before a policy whose units are held: 'h', how long this one holds them (0: it charges them at once), the longest time,
+--          and the length of its fixed windows; 0 for calendar windows, -1 for others
 -- ARGV...  the steps
 --
 -- A step is one of
@@ -63,9 +63,11 @@ for i = 1, tonumber(ARGV[4]) do
   local from = arg
   if ARGV[from] == 'h' then arg = arg + 4 end
   local decide, parameters = decide_at(arg)
+  -- The edges of a calendar window are too far from this server's time.
+  if not parameters then return decide end
   if from < arg then
     -- Created only for policies that hold units, because creating a function costs about as much as a command.
-    with_holds = with_holds or function(decide, holds_ms, longest, window)
+    with_holds = with_holds or function(decide, holds_ms, longest, window, last_edge)
       return function(key, cost, commit)
         local list, shows = key .. ':holds', wants_state == 'whole'
         local value, place, held, at = open_held(list, longest)
@@ -78,6 +80,11 @@ for i = 1, tonumber(ARGV[4]) do
         local ends_in = 0
         if commit and allowed and holds_ms > 0 then
           local ends = at + holds_ms
+          -- The edges of a calendar window are its last parameters.
+          for i = last_edge - 3, window == 0 and last_edge or 0 do
+            local edge = tonumber(ARGV[i])
+            if edge > now + ahead then ends = min(ends, edge) end
+          end
           if window > 0 then ends = min(ends, (floor((now + ahead) / window) + 1) * window) end
           local stop, units, found, others = #value - 13, cost, nil, nil
           while stop >= place and entries > 0 do
@@ -140,7 +147,7 @@ for i = 1, tonumber(ARGV[4]) do
         return allowed, remaining, retry, reset, ends_in, ahead, state
       end
     end
-    decide = with_holds(decide, tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3]))
+    decide = with_holds(decide, tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3]), arg + parameters)
   end
   policies[i], policy_args[i] = decide, arg
   arg = arg + 1 + parameters

@@ -1,4 +1,4 @@
--- Fixed window: a count that restarts at every whole multiple of the window. The twin of core's fixed-window.ts.
+-- Fixed window: a count that restarts at every whole multiple of the window. The twin of core's fixed-window.ts, with windows.lua.
 --
 -- State       layout 1: the window's start, the units taken in it
 local layout, state_size, fields = 1, 15, '>Bi7i7'
@@ -15,43 +15,13 @@ local function load(key)
     start, count = floor(now / windowMs) * windowMs, 0
     origin = nil
   end
-  return start, count
+  return start, start + windowMs, count
 end
 
-local function decide(key, cost, commit)
-  local start, found = load(key)
-  local count = found
-  local allowed = cost <= limit - count
-  local ahead = start - now
-  local reset = ahead + windowMs
-  if allowed and commit then
-    count = count + cost
-    -- Within a window the expiry does not change.
-    if found ~= 0 and steady then
-      call('SETRANGE', key, '15', pack('>i7', count))
-    else
-      write(key, pack(fields, layout, start, count), reset)
-    end
-  end
-  local remaining = limit - count
-  if remaining < 0 then remaining = 0 end
-  if count == 0 then reset = 0 end
-  local retry = cost <= remaining and 0 or cost > limit and -1 or reset
-  local state = wants_state and not (allowed and commit) and { [START] = start, [COUNT] = found } or nil
-  return allowed, remaining, retry, reset, 0, ahead > 0 and ahead or 0, state
+local function packed(start, _, count)
+  return pack(fields, layout, start, count)
 end
 
-local function settle(key, charged_at, reserved, cost)
-  local start, count = load(key)
-  local change = 0
-  if reserved == 0 or count ~= 0 and charged_at >= start and charged_at - start < windowMs then
-    change = window_change_of(reserved, cost)
-    change = max(-count, min(change, largest - count))
-  end
-  if change ~= 0 and change == -count then
-    call('DEL', key)
-  elseif change ~= 0 then
-    write(key, pack(fields, layout, start, count + change), start + windowMs - now)
-  end
-  return change, 1
+local function cells_of(start, _, count)
+  return { [START] = start, [COUNT] = count }
 end

@@ -3,6 +3,7 @@
 --
 -- KEYS[1]  the key of the state
 -- ARGV[3]  the units to consume; 1 if it is missing
+-- ARGV...  of a calendar window, its edges
 --
 -- The parameters of the policy, `wants_state` and the length of the key's last part (`kind_size`) are constants of the script: each policy has
 -- its own.

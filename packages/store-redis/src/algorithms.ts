@@ -6,6 +6,8 @@ export interface Twin {
   readonly name: string;
   /** The fields of a policy that it computes with, in the order in which they are sent. */
   readonly parameters: readonly string[];
+  /** Whether the edges of windows follow the parameters. */
+  readonly edges?: unknown;
   /** Core's cells, in the order in which the twin returns a state. */
   readonly cells: readonly string[];
 }
@@ -28,6 +30,8 @@ export interface AlgorithmArguments {
   readonly parameters: readonly string[];
   /** What stands before them for a policy whose units are held: see lua/batch.lua. */
   readonly holds: readonly string[];
+  /** The edges of a calendar window around a time, which follow the parameters. Undefined for other policies. */
+  readonly edgesAt: ((nowMs: number) => readonly string[]) | undefined;
 }
 
 /** Converts a policy to script arguments. @param holdMs how long a request holds its units, if the policy holds them. */
@@ -35,12 +39,17 @@ export function argumentsOf(policy: Policy, holdMs?: number): AlgorithmArguments
   const isTwoCounters = policy.algorithm === "sliding-window-counter" && policy.buckets === 1;
   const { holdMs: longestMs, ...plain } = policy;
   const isHeld = longestMs !== undefined && policy.algorithm !== "concurrency";
-  const { name } = isTwoCounters ? twoCounters : algorithmOf((isHeld ? plain : policy) as Policy);
+  const algorithm = algorithmOf((isHeld ? plain : policy) as Policy);
+  const { name } = isTwoCounters ? twoCounters : algorithm;
   const index = twins.findIndex((twin) => twin.name === name);
   const fields = policy as unknown as Readonly<Record<string, number | boolean>>;
-  const windowMs = policy.algorithm === "fixed-window" ? policy.windowMs : -1;
-  const holds = isHeld ? ["h", holdMs ?? longestMs, longestMs, windowMs].map(String) : [];
-  return { number: index + 1, holds, parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])) };
+  const windowMs = policy.algorithm === "fixed-window" ? policy.windowMs : algorithm.edges === undefined ? -1 : 0;
+  return {
+    number: index + 1,
+    holds: isHeld ? ["h", holdMs ?? longestMs, longestMs, windowMs].map(String) : [],
+    parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])),
+    edgesAt: algorithm.edges && ((nowMs) => algorithm.edges?.(policy, nowMs).map(String) ?? []),
+  };
 }
 
 /** A parameter as an argument: 1 and 0 for true and false, -1 for Infinity. */

@@ -11,6 +11,8 @@ interface Writing {
   /** The script of this step alone, if it has one; then it is not written. */
   readonly lean: Script | undefined;
   readonly cost: number;
+  /** The limit of a step with a script of its own. */
+  readonly known?: { readonly policy: AlgorithmArguments };
   write(batch: GeneralBatch): void;
 }
 
@@ -22,20 +24,22 @@ export interface Batch<Step = Writing> {
   run(command: Run["command"]): Run;
 }
 
-/**
- * @param notAfterMs the server time past which the script does nothing.
- * @param wantsState whether rejections return their state.
- */
-export function batchOf<Step extends Writing>(
-  steps: readonly Step[],
-  clock: Clock | undefined,
-  notAfterMs: number,
-  wantsState: boolean,
-): Batch<Step> {
-  const nowMs = clock?.();
+/** What all batches of a round are sent with. */
+export interface BatchOptions {
+  readonly clock: Clock | undefined;
+  /** The server time past which the script does nothing. */
+  readonly notAfterMs: number;
+  /** About the server's time. The windows of calendars that are sent are those around it. */
+  readonly serverMs: number;
+  /** Whether rejections return their state. */
+  readonly wantsState: boolean;
+}
+
+export function batchOf<Step extends Writing>(steps: readonly Step[], options: BatchOptions): Batch<Step> {
+  const nowMs = options.clock?.();
   const [first] = steps as readonly [Step];
-  if (steps.length === 1 && first.lean !== undefined) return new LeanBatch(first, first.lean, nowMs, notAfterMs);
-  return new GeneralBatch(steps, nowMs, notAfterMs, wantsState);
+  if (steps.length === 1 && first.lean !== undefined) return new LeanBatch(first, first.lean, nowMs, options);
+  return new GeneralBatch(steps, nowMs, options);
 }
 
 /** A consume alone. */
@@ -43,21 +47,24 @@ class LeanBatch<Step extends Writing> implements Batch<Step> {
   readonly steps: readonly [Step];
   readonly nowMs: number | undefined;
   readonly #script: Script;
-  readonly #notAfterMs: number;
+  readonly #options: BatchOptions;
 
-  constructor(step: Step, script: Script, nowMs: number | undefined, notAfterMs: number) {
+  constructor(step: Step, script: Script, nowMs: number | undefined, options: BatchOptions) {
     step.firstKey = 1;
     this.steps = [step];
     this.#script = script;
     this.nowMs = nowMs;
-    this.#notAfterMs = notAfterMs;
+    this.#options = options;
   }
 
   run(command: Run["command"]): Run {
-    const { redisKey, cost } = this.steps[0];
-    const args = [command === "EVALSHA" ? this.#script.sha : this.#script.source, "1", redisKey, String(this.#notAfterMs)];
-    if (this.nowMs !== undefined || cost !== 1) args.push(String(this.nowMs ?? ""));
-    if (cost !== 1) args.push(String(cost));
+    const { redisKey, cost, known } = this.steps[0];
+    const { notAfterMs, serverMs } = this.#options;
+    const args = [command === "EVALSHA" ? this.#script.sha : this.#script.source, "1", redisKey, String(notAfterMs)];
+    const edges = known?.policy.edgesAt?.(this.nowMs ?? serverMs);
+    if (this.nowMs !== undefined || cost !== 1 || edges) args.push(String(this.nowMs ?? ""));
+    if (cost !== 1 || edges) args.push(String(cost));
+    if (edges) args.push(...edges);
     return { command, args, firstKey: redisKey };
   }
 }
@@ -70,17 +77,15 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
   readonly keys: string[] = [];
   /** The arguments of the steps. */
   readonly args: string[] = [];
-  readonly #notAfterMs: number;
-  readonly #wantsState: boolean;
+  readonly #options: BatchOptions;
   readonly #policies: AlgorithmArguments[] = [];
   /** The last repeatable step: its arguments, its repetitions, and the index after it. */
   #run: { readonly args: readonly string[]; readonly end: number; count: number } = { args: [], count: 0, end: -1 };
 
-  constructor(steps: readonly Step[], nowMs: number | undefined, notAfterMs: number, wantsState: boolean) {
+  constructor(steps: readonly Step[], nowMs: number | undefined, options: BatchOptions) {
     this.steps = steps;
     this.nowMs = nowMs;
-    this.#notAfterMs = notAfterMs;
-    this.#wantsState = wantsState;
+    this.#options = options;
     for (const step of steps) {
       step.firstKey = this.keys.length + 1;
       step.write(this);
@@ -113,8 +118,11 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
 
   run(command: Run["command"]): Run {
     const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
-    args.push(String(this.#notAfterMs), String(this.nowMs ?? ""), this.#wantsState ? "1" : "0", String(this.#policies.length));
-    for (const { number, parameters, holds } of this.#policies) args.push(...holds, String(number), ...parameters);
+    const { notAfterMs, serverMs, wantsState } = this.#options;
+    args.push(String(notAfterMs), String(this.nowMs ?? ""), wantsState ? "1" : "0", String(this.#policies.length));
+    for (const { number, parameters, holds, edgesAt } of this.#policies) {
+      args.push(...holds, String(number), ...parameters, ...(edgesAt?.(this.nowMs ?? serverMs) ?? []));
+    }
     args.push(...this.args);
     return { command, args, firstKey: this.keys[0] as string };
   }

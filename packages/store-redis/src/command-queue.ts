@@ -152,9 +152,10 @@ export class CommandQueue implements Queue {
 
   /** Sends one run of the script per slot, in one write. */
   #send(round: Step[], sentMs: number): void {
-    const { clock, wantsState } = this.#options;
     const notAfterMs = this.#serverClock.notAfterMs(sentMs + leastLeft(round, sentMs));
-    const batches = this.#bySlot(round).map((steps) => batchOf(steps, clock, notAfterMs, wantsState));
+    // While the server's clock is unknown, a script does nothing.
+    const options = { ...this.#options, notAfterMs, serverMs: this.#serverClock.notAfterMs(sentMs) };
+    const batches = this.#bySlot(round).map((steps) => batchOf(steps, options));
     const answers = this.#client.send(batches.map((batch) => batch.run("EVALSHA")));
     this.#inFlight.add(round);
     for (const step of round) step.queue = undefined;
@@ -286,8 +287,8 @@ export class CommandQueue implements Queue {
   }
 
   /**
-   * Requeues the steps that still wait, after a run that charged nothing: it was too late by the server's clock, because the estimate of that
-   * clock was wrong or missing, or the server said TRYAGAIN. Extends their deadlines by the time in which the event loop was blocked.
+   * Requeues the steps that still wait, after a run that charged nothing: by the server's clock it was too late, or too far from the windows
+   * of a calendar that were sent, because the estimate of that clock was wrong or missing; or the server said TRYAGAIN. Extends their deadlines by the time in which the event loop was blocked.
    */
   #again(batch: Batch<Step>, stoodMs: number): void {
     for (const step of batch.steps) {

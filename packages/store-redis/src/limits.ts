@@ -76,7 +76,7 @@ export class KnownLimits {
       limit,
       policy,
       suffix,
-      lean: this.#leanOf(policy, suffix.slice(suffix.lastIndexOf(":") + 1)),
+      lean: this.#leanOf(policy, suffix.length - suffix.lastIndexOf(":") - 1),
       // With countRejected each rejection must reach Redis. Held units may come back at any moment.
       denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
       deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
@@ -87,12 +87,12 @@ export class KnownLimits {
     return known;
   }
 
-  #leanOf(policy: AlgorithmArguments, kind: string): Script | undefined {
+  #leanOf(policy: AlgorithmArguments, kindSize: number): Script | undefined {
     if (policy.holds.length > 0) return undefined;
-    const id = `${kind} ${policy.number} ${policy.parameters}`;
+    const id = `${kindSize} ${policy.number} ${policy.parameters}`;
     let script = this.#lean.get(id);
     if (script === undefined && this.#lean.size < mostLean) {
-      script = leanScript(policy, kind.length, this.denied !== undefined);
+      script = leanScript(policy, kindSize, this.denied !== undefined);
       this.#lean.set(id, script);
     }
     return script;

@@ -21,10 +21,17 @@ const leanSources: string[] = [];
  * @param kindSize the length of the last part of its keys.
  * @param wantsState whether rejections return their state.
  */
-export function leanScript({ number, parameters }: Omit<AlgorithmArguments, "holds">, kindSize: number, wantsState: boolean): Script {
-  leanSources[number] ??= stripped(leanSource(twins[number - 1] as Twin));
-  return scriptOf(leanSources[number].replace("PARAMETERS", `${[...parameters, kindSize].join(", ")}\nwants_state = ${wantsState}`));
+export function leanScript({ number, parameters }: Pick<AlgorithmArguments, "number" | "parameters">, kindSize: number, wantsState: boolean): Script {
+  const twin = twins[number - 1] as Twin;
+  leanSources[number] ??= stripped(leanSource(twin));
+  // Edges change, so they are arguments: see lua/lean.lua.
+  const edges = twin.edges === undefined ? [] : edgeNames.map((_, i) => `tonumber(ARGV[${i + 4}])`);
+  const values = [...parameters, ...edges, kindSize].join(", ");
+  return scriptOf(leanSources[number].replace("PARAMETERS", `${values}\nwants_state = ${wantsState}`));
 }
+
+/** The names of a calendar window's edges in Lua. */
+const edgeNames = ["edge_1", "edge_2", "edge_3", "edge_4"];
 
 /** The script of several steps, or of one step that is not a consume. */
 export const general: Script = scriptOf(stripped(generalSource()));
@@ -57,8 +64,9 @@ function generalSource(): string {
     twins
       .map((twin, i) => {
         const { templates, constants } = partsOf(twin);
-        const names = namesOf(twin, twin.parameters.map((_, i) => `tonumber(ARGV[at + ${i + 1}])`).join(", "));
-        return `${i === 0 ? "" : "else"}if number == '${i + 1}' then\n${names}${constants}return ${templates.functionOf(functionName)}, ${twin.parameters.length}\n`;
+        const parameters = parametersOf(twin);
+        const names = namesOf(twin, parameters.map((_, i) => `tonumber(ARGV[at + ${i + 1}])`).join(", "));
+        return `${i === 0 ? "" : "else"}if number == '${i + 1}' then\n${names}${constants}return ${templates.functionOf(functionName)}, ${parameters.length}\n`;
       })
       .join("");
   const { templates, prelude } = partsOf();
@@ -79,10 +87,15 @@ ${templates.inline(lua("batch"))}`;
  * A twin between the names that tie it to core's algorithm: each parameter is a variable, and so is each cell's place in a returned state
  * (`START` for `start`). A name that core does not have is an error in Lua.
  */
-function namesOf({ parameters, cells }: Twin, values: string, ...others: string[]): string {
-  return `local ${[...parameters, ...others].join(", ")} = ${values}
-local ${placesOf(cells).join(", ")} = ${cells.map((_, i) => i + 1).join(", ")}
+function namesOf(twin: Twin, values: string, ...others: string[]): string {
+  return `local ${[...parametersOf(twin), ...others].join(", ")} = ${values}
+local ${placesOf(twin.cells).join(", ")} = ${twin.cells.map((_, i) => i + 1).join(", ")}
 `;
+}
+
+/** The names of what a twin computes with: a policy's parameters and, of a calendar window, the edges. */
+function parametersOf({ parameters, edges }: Twin): readonly string[] {
+  return edges === undefined ? parameters : [...parameters, ...edgeNames];
 }
 
 function placesOf(cells: readonly string[]): string[] {
@@ -94,7 +107,9 @@ function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude
   const templates = new Templates();
   const prelude = templates.take(lua("prelude"));
   for (const name of ["values", "debts", "shared-bucket", "held-units"]) templates.take(lua(name));
-  const names = twin === undefined ? [] : [...twin.parameters, ...placesOf(twin.cells)];
+  // Twins with a `decide` and a `settle` of their own replace these.
+  if (twin !== undefined) templates.take(lua("windows"));
+  const names = twin === undefined ? [] : [...parametersOf(twin), ...placesOf(twin.cells)];
   const constants = twin === undefined ? "" : templates.take(lua(twin.name), names);
   return { templates, prelude, constants };
 }

@@ -78,10 +78,11 @@ class Pair {
 
   async play(nowMs: number, act: Act): Promise<void> {
     const policy = this.#plans[act.plan] as Policy;
-    const { number, parameters } = argumentsOf(policy);
+    const { number, parameters, edgesAt } = argumentsOf(policy);
+    const edges = edgesAt?.(nowMs) ?? [];
     const batch = (tag: string, ...step: (string | number)[]) =>
-      this.#run(tag, "EVALSHA", general.sha, nowMs, this.#wantsState ? 1 : 0, 1, number, ...parameters, ...step);
-    const { source } = leanScript({ number, parameters }, "state".length, this.#wantsState);
+      this.#run(tag, "EVALSHA", general.sha, nowMs, this.#wantsState ? 1 : 0, 1, number, ...parameters, ...edges, ...step);
+    const { source } = leanScript({ number, parameters, edgesAt }, "state".length, this.#wantsState);
     const [one, other] = await Promise.all(
       ["lean", "general"].map(async (side) => {
         const tag = `${this.#tag}-${side}`;
@@ -90,7 +91,7 @@ class Pair {
           const value = [nowMs, nowMs + act.blockMs, 0, 0].join(" ");
           return [0, await server.command("SET", `{${tag}}:blocks`, value, "PX", 3_600_000)];
         }
-        if (side === "lean") return this.#run(tag, "EVAL", source, nowMs, act.cost);
+        if (side === "lean") return this.#run(tag, "EVAL", source, nowMs, act.cost, ...edges);
         return batch(tag, "c", 1, act.cost);
       }),
     );

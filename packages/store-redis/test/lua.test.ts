@@ -68,13 +68,9 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
 /** The widths of windows, sub-windows and refills. */
 function gridOf([policy]: Plans): number {
   if (policy === undefined) return 1;
-  return "bucketMs" in policy
-    ? policy.bucketMs
-    : "windowMs" in policy
-      ? policy.windowMs
-      : "everyMs" in policy
-        ? policy.everyMs
-        : policy.holdMs;
+  if (policy.algorithm === "calendar-window") return 3_600_000;
+  if (policy.algorithm === "concurrency") return policy.holdMs;
+  return "bucketMs" in policy ? policy.bucketMs : "windowMs" in policy ? policy.windowMs : policy.everyMs;
 }
 
 const lives = (plans: fc.Arbitrary<Plans>, longest = 25): fc.Arbitrary<[Plans, Moment[]]> =>
@@ -247,7 +243,7 @@ it("the kind in a key is unique for each kind of state, and contains no separato
   fc.assert(
     fc.property(any, any, (one, other) => {
       expect(kindOf(one) === kindOf(other)).toBe(one.stateKind === other.stateKind);
-      expect(kindOf(one)).toMatch(/^[a-z\d-]+$/);
+      expect(kindOf(one)).toMatch(/^[a-z\d-]+([A-Z\d_+/-]+)?$/);
     }),
   );
 });

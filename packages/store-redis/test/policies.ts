@@ -1,4 +1,5 @@
 import {
+  calendarWindow,
   concurrency,
   fixedWindow,
   gcra,
@@ -31,6 +32,7 @@ export const policies: fc.Arbitrary<Policy> = fc.oneof(
 /** One policy of each kind that admits a burst of exactly ten units, and nothing more for an hour. */
 export const tenAnHour: readonly Policy[] = [
   fixedWindow({ limit: 10, window: "365d" }),
+  calendarWindow({ limit: 10, per: "year", timeZone: "America/New_York" }),
   slidingWindowCounter({ limit: 10, window: "365d" }),
   slidingWindowLog({ limit: 10, window: "365d" }),
   tokenBucket({ capacity: 10, refill: 1, every: "365d" }),

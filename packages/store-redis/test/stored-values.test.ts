@@ -79,7 +79,7 @@ const blockText = fc.oneof(
 /** Whole and finite numbers, and no wait that the policy cannot ask for. */
 function checkDecision(decision: Decision, { policy }: Limit, isBlocked: boolean): void {
   checkNumbers(decision);
-  const isWindow = "windowMs" in policy && policy.algorithm !== "gcra";
+  const isWindow = policy.algorithm.includes("window");
   const longest = isWindow ? 3 * policy.spanMs : 3 * Math.max(policy.spanMs, tenYearsMs);
   const most = isBlocked ? Math.max(longest, 2 * longestBlockMs) : longest;
   expect(decision.resetAfterMs).toBeLessThanOrEqual(most);

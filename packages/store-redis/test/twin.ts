@@ -14,20 +14,26 @@ export const whicheverState: number = Number.MAX_SAFE_INTEGER;
 /** Runs the script directly on a server. */
 export class Script {
   readonly #server: RedisServer;
+  /** How far the server's clock is ahead of this process's, which may be wrong. */
+  readonly #aheadMs: number;
 
-  private constructor(server: RedisServer) {
+  private constructor(server: RedisServer, aheadMs: number) {
     this.#server = server;
+    this.#aheadMs = aheadMs;
   }
 
   static async load(server: RedisServer): Promise<Script> {
     await server.command("SCRIPT", "LOAD", general.source);
-    return new Script(server);
+    const [seconds] = (await server.command("TIME")) as string[];
+    return new Script(server, Number(seconds) * 1000 - Date.now());
   }
 
   /** @param clockMs the injected time; undefined to use the server's. */
   async run(clockMs: number | undefined, policies: readonly Policy[], steps: readonly Step[]): Promise<TwinReply> {
     const head = [Number.MAX_SAFE_INTEGER, clockMs ?? "", 1, policies.length];
-    for (const { number, parameters } of policies.map((policy) => argumentsOf(policy))) head.push(number, ...parameters);
+    const aboutMs = clockMs ?? Date.now() + this.#aheadMs;
+    for (const { number, parameters, edgesAt } of policies.map((policy) => argumentsOf(policy)))
+      head.push(number, ...parameters, ...(edgesAt?.(aboutMs) ?? []));
     const keys = steps.map(([key]) => key);
     const args = steps.flatMap<string | number>(([, act, policy, ...numbers]) => (act === "d" ? [act] : [act, policy + 1, ...numbers]));
     return new TwinReply(await this.#server.command("EVALSHA", general.sha, keys.length, ...keys, ...head, ...args));

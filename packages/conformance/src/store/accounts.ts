@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import { consumeAll, createLimiter, type Decision, type Limiter, type Policy } from "@floodgate/core";
 import { algorithmOf } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { variants } from "./algorithms.js";
+import { isWindow, variants } from "./algorithms.js";
 import { patient, type Suite, type World } from "./world.js";
 
 /** Makes the limiters under test. */
@@ -232,10 +232,6 @@ class Accounts {
     invalid.push(() => unsigned.refund(own, receipt));
     await refused("FLOODGATE_INVALID_RECEIPT", invalid[how % invalid.length] as () => unknown);
   }
-}
-
-function isWindow(policy: Policy): boolean {
-  return "windowMs" in policy && policy.algorithm !== "gcra";
 }
 
 async function refused(code: string, act: () => unknown): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  calendarWindow,
   concurrency,
   type Duration,
   fixedWindow,
@@ -11,7 +12,18 @@ import {
 } from "@floodgate/core";
 import { algorithmOf } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { counterRules, fixedWindowRules, intervalRules, logRules, queueRules, type Rules, slotRules, smoothRules } from "./model-rules.js";
+import {
+  calendarOf,
+  calendarWindowRules,
+  counterRules,
+  fixedWindowRules,
+  intervalRules,
+  logRules,
+  queueRules,
+  type Rules,
+  slotRules,
+  smoothRules,
+} from "./model-rules.js";
 
 type Name = Policy["algorithm"];
 type PolicyOf<N extends Name> = Extract<Policy, { algorithm: N }>;
@@ -73,6 +85,36 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
         of: (limit, _, window) => fixedWindow({ limit, window }),
         every: 1000,
         other: (limit) => fixedWindow({ limit, window: 2000 }),
+        left: untaken,
+      },
+    ],
+  },
+  "calendar-window": {
+    rules: calendarWindowRules,
+    mostIn(policy, fromMs, stretchMs) {
+      const { of } = calendarOf(policy);
+      return BigInt(policy.limit) * BigInt(of(fromMs + stretchMs) - of(fromMs) + 1);
+    },
+    amountOf: ({ limit }) => limit,
+    larger: ({ per, timeZone, startsOn }, _, limit) =>
+      calendarWindow({ limit, per, timeZone, ...(startsOn !== undefined && { startsOn }) }),
+    small: fc
+      .record({
+        limit: quota,
+        timeZone: fc.constantFrom("UTC", "Etc/GMT-5"),
+        unit: fc.oneof(
+          fc.record({ per: fc.constantFrom("hour" as const, "day", "year") }),
+          fc.record({ per: fc.constant("week" as const), startsOn: fc.constantFrom("monday" as const, "wednesday", "sunday") }),
+          fc.record({ per: fc.constant("month" as const), startsOn: fc.integer({ min: 1, max: 31 }) }),
+        ),
+      })
+      .map(({ unit, ...rest }) => calendarWindow({ ...rest, ...unit })),
+    variants: [
+      {
+        name: "calendar window",
+        of: (limit) => calendarWindow({ limit, per: "hour", timeZone: "Etc/GMT-5" }),
+        every: 1000,
+        other: (limit) => calendarWindow({ limit, per: "hour" }),
         left: untaken,
       },
     ],
@@ -219,6 +261,11 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
 
 const all: readonly Judged<Policy>[] = Object.values(judged) as unknown as Judged<Policy>[];
 const judgedOf = ({ algorithm }: Policy): Judged<Policy> => judged[algorithm] as unknown as Judged<Policy>;
+
+/** Whether a policy counts in windows or a log, which end. */
+export function isWindow({ algorithm }: Policy): boolean {
+  return algorithm.includes("window");
+}
 
 /** Every way to count. */
 export const variants: readonly Variant[] = all.flatMap(({ variants }) => variants);

@@ -1,4 +1,5 @@
 import type {
+  CalendarWindowPolicy,
   ConcurrencyPolicy,
   LeakyBucketPolicy,
   SlidingWindowCounterPolicy,
@@ -53,29 +54,80 @@ export interface Rules<S> {
   view(state: S, atMs: number): StateView;
 }
 
-export function fixedWindowRules(limit: number, windowMs: number): Rules<{ units: number; windowAtMs: number }> {
-  const windowOf = (atMs: number) => Math.floor(atMs / windowMs) * windowMs;
+/** @param windowOf the start and the end of the window at a time. */
+function windowRules(limit: number, spanMs: number, windowOf: (atMs: number) => [startMs: number, endMs: number]): Rules<WindowState> {
+  const startOf = (atMs: number) => windowOf(atMs)[0];
   return {
     quota: limit,
-    spanMs: windowMs,
+    spanMs,
     ownMs: (state) => state.windowAtMs,
-    counts: (state, atMs) => state.units > 0 && windowOf(atMs) === state.windowAtMs,
+    counts: (state, atMs) => state.units > 0 && startOf(atMs) === state.windowAtMs,
     fits: (state, _atMs, cost) => (state?.units ?? 0) + cost <= limit,
-    take: (state, atMs, cost) => ({ windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + cost }),
+    take: (state, atMs, cost) => ({ windowAtMs: startOf(atMs), units: (state?.units ?? 0) + cost }),
     give(state, _atMs, charge, cost) {
-      const units = windowOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
+      const units = startOf(charge.atMs) === state.windowAtMs ? Math.min(charge.cost - cost, state.units) : 0;
       return [{ ...state, units: state.units - units }, units];
     },
     owe(state, atMs, charge, more) {
-      if (charge.cost === 0) return { windowAtMs: windowOf(atMs), units: (state?.units ?? 0) + more };
-      if (state === undefined || windowOf(charge.atMs) !== state.windowAtMs) return undefined;
+      if (charge.cost === 0) return { windowAtMs: startOf(atMs), units: (state?.units ?? 0) + more };
+      if (state === undefined || startOf(charge.atMs) !== state.windowAtMs) return undefined;
       return { ...state, units: state.units + more };
     },
     view({ units, windowAtMs }) {
-      const window = { startMs: windowAtMs, endMs: windowAtMs + windowMs, count: units, weight: 1 };
-      return { kind: "windows", windowMs, limit, windows: [window] };
+      const [startMs, endMs] = windowOf(windowAtMs);
+      return { kind: "windows", windowMs: endMs - startMs, limit, windows: [{ startMs, endMs, count: units, weight: 1 }] };
     },
   };
+}
+
+interface WindowState {
+  readonly units: number;
+  readonly windowAtMs: number;
+}
+
+export function fixedWindowRules(limit: number, windowMs: number): Rules<WindowState> {
+  return windowRules(limit, windowMs, (atMs) => {
+    const startMs = Math.floor(atMs / windowMs) * windowMs;
+    return [startMs, startMs + windowMs];
+  });
+}
+
+/** The number of the calendar window that holds a time, and the start of the window with a number, in a zone without clock changes. */
+export function calendarOf({ per, startsOn, timeZone }: CalendarWindowPolicy): { of(atMs: number): number; startOf(n: number): number } {
+  // `Etc/GMT-5` is five hours ahead of UTC.
+  const aheadMs = timeZone === "UTC" ? 0 : -Number(timeZone.slice("Etc/GMT".length)) * 3_600_000;
+  const lengths = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
+  if (per === "hour" || per === "day" || per === "week") {
+    // The first Monday of the epoch was its fifth day.
+    const firstMs = per === "week" ? (4 + days.indexOf(String(startsOn))) * 86_400_000 : 0;
+    return {
+      of: (atMs) => Math.floor((atMs + aheadMs - firstMs) / lengths[per]),
+      startOf: (n) => n * lengths[per] + firstMs - aheadMs,
+    };
+  }
+  const monthsOf = per === "year" ? 12 : 1;
+  const startOf = (n: number) => {
+    const lastDay = new Date(Date.UTC(0, n * monthsOf + 1, 0)).getUTCDate();
+    return Date.UTC(0, n * monthsOf, Math.min(per === "year" ? 1 : Number(startsOn), lastDay)) - aheadMs;
+  };
+  return {
+    of(atMs) {
+      const date = new Date(atMs + aheadMs);
+      const n = Math.floor(((date.getUTCFullYear() - 1900) * 12 + date.getUTCMonth()) / monthsOf);
+      return atMs < startOf(n) ? n - 1 : n;
+    },
+    startOf,
+  };
+}
+
+const days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+export function calendarWindowRules(policy: CalendarWindowPolicy): Rules<WindowState> {
+  const calendar = calendarOf(policy);
+  return windowRules(policy.limit, policy.spanMs, (atMs) => {
+    const n = calendar.of(atMs);
+    return [calendar.startOf(n), calendar.startOf(n + 1)];
+  });
 }
 
 /** The state holds one time per unit. Debts, or an earlier plan with a higher limit, can make it longer than the limit. */

@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import { consumeAll, type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
 import { asCharge, createLimit, type Limit, nothingReserved } from "@floodgate/core/store";
 import * as fc from "fast-check";
-import { mostIn, policies, variants } from "./algorithms.js";
+import { isWindow, mostIn, policies, variants } from "./algorithms.js";
 import { verdictOf } from "./bounds.js";
 import { checkNumbers, largePolicies } from "./large.js";
 import { Model } from "./model.js";
@@ -82,6 +82,24 @@ export function settlingCases(suite: Suite): void {
     assert.deepEqual([(await requests.peek("key")).remaining, (await tokens.peek("key")).remaining], [9, 0]);
   });
 
+  for (const kind of variants) {
+    suite.it(`${kind.name}: records usage that nothing was reserved for, into debt, as one charge of its own`, async (world) => {
+      const limiter = world.limiter(kind.of(10, 1, "1h"));
+      assert.equal(await limiter.charge("fresh", 4), 4);
+      assert.equal((await limiter.peek("fresh")).remaining, 6);
+      const earlier = await limiter.consume("fresh", { cost: 2 });
+      assert.equal(await limiter.charge("fresh", 10_000), 10_000);
+      const { allowed, remaining } = await limiter.peek("fresh");
+      assert.deepEqual([allowed, remaining], [false, 0]);
+      // The charge of the decision is apart from the usage.
+      if (kind.name !== "leaky bucket") assert.equal(await limiter.refund("fresh", earlier), 2);
+      await limiter.block("blocked", "1h");
+      assert.equal(await limiter.charge("blocked", 4), 4);
+      await limiter.unblock("blocked");
+      assert.equal((await limiter.peek("blocked")).remaining, 6);
+    });
+  }
+
   suite.it("takes any cost: all numbers stay whole, below 2^53 and correct", async (world) => {
     const some = fc.oneof(policies, fc.constantFrom(...largePolicies.map(([, policy]) => policy)));
     const huge = fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2, 2 ** 52, 2 ** 48, 2 ** 40);
@@ -146,10 +164,6 @@ export function settlingCases(suite: Suite): void {
 
 /** A plan large enough to see everything that the others have charged. */
 const wideQuota = 10_000;
-
-function isWindow(policy: Policy): boolean {
-  return "windowMs" in policy && policy.algorithm !== "gcra";
-}
 
 /** Nobody owes a slot. */
 function isSlot({ algorithm }: Policy): boolean {

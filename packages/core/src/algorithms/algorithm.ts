@@ -92,6 +92,11 @@ export interface Algorithm<P> {
   readonly name: string;
   /** The fields of the policy that the algorithm computes with. A twin gets these. */
   readonly parameters: readonly (keyof P & string)[];
+  /**
+   * For windows with edges that no number of the policy gives: the start of the window before the one that holds a time, the start and the
+   * end of that one, and the end of the next. A twin gets these after the parameters, because it may read another clock.
+   */
+  readonly edges?: (policy: P, nowMs: number) => readonly [before: number, start: number, end: number, after: number];
   /** The names of the cells, in order. The last one may begin a list. A twin returns states in this order. */
   readonly cells: readonly string[];
   /** Whether an allowed request may have a delay. Default: it never has. */

@@ -1,10 +1,10 @@
 import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
 import { checkOptions, quotaNumber } from "../support/options.js";
-import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
+import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
 import { windowChangeOf } from "./debt.js";
 import { decision } from "./decision.js";
 import { limitOption, windowOption } from "./options.js";
-import { emptyView } from "./state-view.js";
+import { emptyView, type WindowsView } from "./state-view.js";
 
 /** A count that restarts at every whole multiple of the window. */
 export interface FixedWindowPolicy extends PolicyBase {
@@ -42,8 +42,50 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
 
 /** The start of the window, and the units taken in it. They exceed the limit if it was higher before, or after a debt. */
 const layout = ["start", "count"] as const;
-const START = layout.indexOf("start");
-const COUNT = layout.indexOf("count");
+export const START: number = layout.indexOf("start");
+export const COUNT: number = layout.indexOf("count");
+
+/** Decides a request in a window that holds `taken` units. Fixed and calendar windows differ in their edges only. */
+export function decideInWindow<Q extends PolicyBase>(
+  limit: Pick<Limit<Q>, "name" | "policy">,
+  cells: Cells,
+  at: number,
+  nowMs: number,
+  cost: number,
+  commit: boolean,
+  start: number,
+  end: number,
+  taken: number,
+): DecisionUnder<Q> {
+  const { quota } = limit.policy;
+  let count = taken;
+  const allowed = cost <= quota - count;
+  if (allowed && commit) {
+    count += cost;
+    cells[at + START] = start;
+    cells[at + COUNT] = count;
+  }
+  const remaining = count > quota ? 0 : quota - count;
+  const resetAfterMs = count === 0 ? 0 : end - nowMs;
+  const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
+  // `Math.max` would allocate another number.
+  let atMs = nowMs;
+  if (start > nowMs) atMs = start;
+  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+}
+
+/** Settles a charge in the window from `start`, which holds `count` units. Returns the change. */
+export function settleInWindow(cells: Cells, at: number, start: number, count: number, reserved: number, cost: number): number {
+  const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
+  cells[at + START] = count + change === 0 ? 0 : start;
+  cells[at + COUNT] = count + change;
+  return change;
+}
+
+/** Describes a window that holds `count` units. */
+export function viewOfWindow(limit: number, startMs: number, endMs: number, count: number): WindowsView {
+  return { kind: "windows", windowMs: endMs - startMs, limit, windows: [{ startMs, endMs, count, weight: 1 }] };
+}
 
 const algorithm: Algorithm<FixedWindowPolicy> = {
   name: "fixed-window",
@@ -55,30 +97,17 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
   size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {
-    const { limit: quota, windowMs } = limit.policy;
+    const { windowMs } = limit.policy;
     let start = cells[at + START] as number;
     let count = cells[at + COUNT] as number;
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
       start = Math.floor(nowMs / windowMs) * windowMs;
       count = 0;
     }
-    const allowed = cost <= quota - count;
-    if (allowed && commit) {
-      count += cost;
-      cells[at + START] = start;
-      cells[at + COUNT] = count;
-    }
-    const remaining = count > quota ? 0 : quota - count;
-    const resetAfterMs = count === 0 ? 0 : start + windowMs - nowMs;
-    const retryAfterMs = cost <= remaining ? 0 : cost > quota ? Number.POSITIVE_INFINITY : resetAfterMs;
-    // `Math.max` would allocate another number.
-    let atMs = nowMs;
-    if (start > nowMs) atMs = start;
-    return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+    return decideInWindow(limit, cells, at, nowMs, cost, commit, start, start + windowMs, count);
   },
 
-  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
-    const { windowMs } = policy;
+  settle({ windowMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
     let start = cells[at + START] as number;
     let count = cells[at + COUNT] as number;
     if (count === 0 || start - nowMs > windowMs || nowMs - start >= windowMs) {
@@ -87,18 +116,14 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
       count = 0;
     }
     if (reserved > 0 && (chargedAtMs < start || chargedAtMs - start >= windowMs)) return 0;
-    const change = Math.max(-count, Math.min(windowChangeOf(reserved, cost), Number.MAX_SAFE_INTEGER - count));
-    cells[at + START] = start;
-    cells[at + COUNT] = count + change;
-    if (count + change === 0) cells[at + START] = 0;
-    return change;
+    return settleInWindow(cells, at, start, count, reserved, cost);
   },
 
   view({ limit, windowMs }, cells, at, nowMs) {
     const startMs = cells[at + START] as number;
     const count = cells[at + COUNT] as number;
     if (count === 0 || startMs - nowMs > windowMs || nowMs - startMs >= windowMs) return emptyView;
-    return { kind: "windows", windowMs, limit, windows: [{ startMs, endMs: startMs + windowMs, count, weight: 1 }] };
+    return viewOfWindow(limit, startMs, startMs + windowMs, count);
   },
 };
 

@@ -1,7 +1,7 @@
 /** Describes one option of a policy, for rules files, their schema and the docs. */
 export interface OptionDescription {
-  /** A whole number of at least `least`, a duration, true or false, or one of a few words. */
-  readonly type: "whole number" | "duration" | "flag" | readonly string[];
+  /** A whole number of at least `least`, a duration, true or false, any text, or one of a few words and numbers. */
+  readonly type: "whole number" | "duration" | "flag" | "text" | readonly (string | number)[];
   /** The smallest whole number that is allowed. Default 1. */
   readonly least?: number;
   /** An example of the value, as a rules file writes it. */

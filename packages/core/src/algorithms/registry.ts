@@ -1,5 +1,6 @@
 import { FloodgateError } from "../support/errors.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
+import { calendarWindowDefinition } from "./calendar-window.js";
 import { concurrencyDefinition } from "./concurrency.js";
 import { fixedWindowDefinition } from "./fixed-window.js";
 import { gcraDefinition } from "./gcra.js";
@@ -17,6 +18,7 @@ export const algorithms: {
   readonly "token-bucket": typeof tokenBucketDefinition;
   readonly "leaky-bucket": typeof leakyBucketDefinition;
   readonly gcra: typeof gcraDefinition;
+  readonly "calendar-window": typeof calendarWindowDefinition;
   readonly concurrency: typeof concurrencyDefinition;
 } = {
   "fixed-window": fixedWindowDefinition,
@@ -25,6 +27,7 @@ export const algorithms: {
   "token-bucket": tokenBucketDefinition,
   "leaky-bucket": leakyBucketDefinition,
   gcra: gcraDefinition,
+  "calendar-window": calendarWindowDefinition,
   concurrency: concurrencyDefinition,
 };
 

@@ -202,7 +202,7 @@ class Turns {
    */
   #check(newest: Charge): void {
     const { policy } = this.#largest;
-    const isBucket = !("windowMs" in policy) || policy.algorithm === "gcra";
+    const isBucket = !policy.algorithm.includes("window");
     const interval = policy.algorithm === "token-bucket" && policy.style === "interval";
     if (!interval && !(this.#gaveMore && isBucket))
       assert.equal(newest.alone.allowed, true, `the largest plan alone rejects request ${this.#charges.length}`);

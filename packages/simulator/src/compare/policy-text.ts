@@ -1,8 +1,11 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
-/** The algorithms that a log can be replayed under. It does not say when a request ended, so slots are no part of it. */
-export type AlgorithmName = Exclude<Policy["algorithm"], "concurrency">;
+/**
+ * The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota, and a log does not say when a
+ * request ended, so slots are no part of it.
+ */
+export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
 
 type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
 
@@ -23,7 +26,7 @@ export const algorithmNames: readonly AlgorithmName[] = [
 ];
 
 /** Whether an algorithm counts in windows. The others have a capacity and flow at a rate. */
-export function isWindow(algorithm: AlgorithmName): boolean {
+export function isWindow(algorithm: Policy["algorithm"]): boolean {
   return /window/.test(algorithm);
 }
 

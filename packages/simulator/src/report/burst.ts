@@ -91,7 +91,7 @@ function equivalents(policy: Policy): Policy[] {
       ? [policy.refill, policy.everyMs]
       : algorithm === "leaky-bucket"
         ? [policy.leak, policy.everyMs]
-        : [policy.limit, policy.windowMs];
+        : [policy.limit, algorithm === "calendar-window" ? spanMs : policy.windowMs];
   return algorithmNames.flatMap((name) => {
     if (name === algorithm) return [policy];
     const window = `${isWindow(name) ? spanMs : everyMs}ms`;

@@ -45,13 +45,18 @@ const drift = 0.001;
  */
 function leaseMs(policy: Policy, lifeMs: number, resetAfterMs: number, held: number): number {
   let mostMs = lifeMs;
-  if (policy.algorithm === "fixed-window") {
+  if (hasEdge(policy)) {
     // The server's time is rounded down to a millisecond.
     mostMs = Math.min(mostMs, resetAfterMs - 1 - Math.min(lifeMs / 10, 10));
   } else if (policy.algorithm === "token-bucket" || policy.algorithm === "gcra") {
     mostMs = Math.min(mostMs, (policy.spanMs * held) / policy.quota);
   }
   return mostMs * (1 - drift);
+}
+
+/** Whether all units come back at once, at a window's edge. */
+function hasEdge({ algorithm }: Policy): boolean {
+  return algorithm === "fixed-window" || algorithm === "calendar-window";
 }
 
 /** Units that Redis has just debited. */
@@ -70,6 +75,6 @@ export function grantOf(policy: Policy, lifeMs: number, debited: DebitedUnits): 
 
 /** How long not to fetch again after a useless fetch: a life, or until a new window has units again. */
 export function restMsAfter(policy: Policy, lifeMs: number, sentMs: number, resetAfterMs: number, nowMs: number): number {
-  if (policy.algorithm !== "fixed-window" || resetAfterMs === 0) return lifeMs;
+  if (!hasEdge(policy) || resetAfterMs === 0) return lifeMs;
   return Math.min(lifeMs, sentMs + resetAfterMs - nowMs);
 }

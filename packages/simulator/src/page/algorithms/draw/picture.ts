@@ -15,6 +15,8 @@ export function shownView(policy: Policy, { view }: Moment, nowMs: number): Stat
       return { kind: "log", windowMs: policy.windowMs, limit: policy.limit, units: [], total: 0 };
     case "concurrency":
       return { kind: "held", limit: policy.limit, held: [], total: 0, used: { kind: "empty" } };
+    case "calendar-window":
+      return { kind: "windows", windowMs: policy.spanMs, limit: policy.limit, windows: [] };
     default: {
       const partMs = policy.algorithm === "fixed-window" ? policy.windowMs : policy.bucketMs;
       const startMs = Math.floor(nowMs / partMs) * partMs;
@@ -47,7 +49,8 @@ export function stateText(policy: Policy, { view, decision }: Moment, nowMs: num
     }
     case "concurrency":
       return `${view.kind === "held" ? view.total : 0} of ${policy.limit} in flight`;
-    case "fixed-window": {
+    case "fixed-window":
+    case "calendar-window": {
       const [window] = view.kind === "windows" ? view.windows : [];
       if (window === undefined) return `0 of ${policy.limit} in this window`;
       return `${window.count} of ${policy.limit}, new window in ${seconds(window.endMs - nowMs)}`;

@@ -19,6 +19,11 @@ const words: Readonly<Record<Policy["algorithm"], Words>> = {
     goodFor: "Good for quotas that start again at a known time. One count a key.",
     letsThrough: "Lets twice the limit through around the edge of a window.",
   },
+  "calendar-window": {
+    title: "Calendar window",
+    goodFor: "Good for quotas of a day or a month, in the customer's time zone. One count a key.",
+    letsThrough: "Lets twice the limit through around midnight, or the edge of a month.",
+  },
   "sliding-window-log": {
     title: "Sliding window log",
     goodFor: "Good for logins and requests that cost money: it is exact. Memory grows with the limit.",

@@ -1,0 +1,228 @@
+import { FloodgateError, shown } from "../support/errors.js";
+import { NewestMap } from "../support/newest-map.js";
+import { checkOptions, nearest, oneOf, quotaNumber, wholeNumber } from "../support/options.js";
+import type { Algorithm, AlgorithmDefinition, PolicyBase } from "./algorithm.js";
+import { Calendar, type CalendarUnit, calendarUnits, type Edges, type Weekday, weekdays } from "./calendar.js";
+import { COUNT, decideInWindow, START, settleInWindow, viewOfWindow } from "./fixed-window.js";
+import { limitOption } from "./options.js";
+import { emptyView } from "./state-view.js";
+
+/** A count that restarts with each hour, day, week, month or year of a time zone. */
+export interface CalendarWindowPolicy extends PolicyBase {
+  readonly algorithm: "calendar-window";
+  readonly limit: number;
+  readonly per: CalendarUnit;
+  readonly timeZone: string;
+  /** The first day: a weekday, a day of the month, or undefined for other units. */
+  readonly startsOn: Weekday | number | undefined;
+}
+
+export interface CalendarWindowOptions {
+  /** The most units in a window; 0 rejects every request. */
+  limit: number;
+  /** The unit of the calendar. */
+  per: CalendarUnit;
+  /** The IANA time zone whose clocks and dates count: `"Europe/Berlin"`. Default `"UTC"`. */
+  timeZone?: string;
+  /** The first day of a week (default `"monday"`) or of a month (1 to 31, default 1). A month without that day begins on its last. */
+  startsOn?: Weekday | number;
+}
+
+/** The usual length of a window. Days may have 23 or 25 hours; of months and years it is the longest. */
+const usualMs = { hour: 3_600_000, day: 86_400_000, week: 604_800_000, month: 31 * 86_400_000, year: 366 * 86_400_000 };
+
+/** The policies made last. A policy function that answers `calendarWindow({ ... })` for each request gets the same one again. */
+const made = new NewestMap<CalendarWindowPolicy>(10_000);
+
+/**
+ * At most `limit` units in each hour, day, week, month or year of a time zone: a quota by the calendar. It counts as a fixed window does,
+ * with the calendar's edges: days of 23 and 25 hours, months of 28 to 31 days. A day without a midnight begins when the clocks have changed;
+ * a day with two begins at the first.
+ *
+ *     calendarWindow({ limit: 100_000, per: "month", timeZone: "Europe/Berlin" })
+ *
+ * Equal options give the same policy, so a function of the request may call it: `timeZone: req.tenant.timeZone`. Each zone has its own count.
+ * @throws FloodgateError `FLOODGATE_INVALID_OPTION` if a value or the time zone is invalid; `FLOODGATE_CONFLICTING_OPTIONS` for a `startsOn`
+ * of an hour, a day or a year.
+ */
+export function calendarWindow(options: CalendarWindowOptions): CalendarWindowPolicy {
+  const where = "calendarWindow";
+  checkOptions(
+    where,
+    options,
+    ["limit", "per", "timeZone", "startsOn"],
+    `${where}({ limit: 100_000, per: "month", timeZone: "Europe/Berlin" })`,
+  );
+  const { timeZone = "UTC" } = options;
+  const id = [options.limit, options.per, timeZone, options.startsOn].map((value) => `${typeof value} ${String(value)}`).join();
+  const known = made.get(id);
+  if (known !== undefined) return known;
+  const limit = quotaNumber(where, "limit", options.limit);
+  const per = oneOf(where, "per", options.per, calendarUnits);
+  checkZone(where, timeZone);
+  const startsOn = firstDay(where, per, options.startsOn);
+  // Upper case, because names of zones differ in more than case, and a store may shorten words.
+  const kind = ["calendar-window", per, ...(startsOn === undefined ? [] : [firstOf(startsOn)]), timeZone.toUpperCase()];
+  const policy: CalendarWindowPolicy = Object.freeze({
+    algorithm: "calendar-window",
+    limit,
+    per,
+    timeZone,
+    startsOn,
+    quota: limit,
+    spanMs: usualMs[per],
+    stateKind: kind.join(" "),
+  });
+  made.set(id, policy);
+  return policy;
+}
+
+function checkZone(where: string, timeZone: unknown): void {
+  // Offsets such as "+02:00" are no zones of the calendar, and older runtimes do not know them.
+  if (typeof timeZone === "string" && /^[a-z][\w+/-]*$/i.test(timeZone)) {
+    try {
+      new Intl.DateTimeFormat("en-US", { timeZone });
+      return;
+    } catch {
+      // The error below says more.
+    }
+  }
+  const near = typeof timeZone === "string" ? nearest(timeZone, Intl.supportedValuesOf("timeZone")) : undefined;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: \`timeZone\` must be the name of an IANA time zone, but was ${shown(timeZone)}. Write timeZone: ${JSON.stringify(near ?? "Europe/Berlin")}.`,
+    { at: ["timeZone"] },
+  );
+}
+
+/** @throws FloodgateError if the unit has no such first day. */
+function firstDay(where: string, per: CalendarUnit, startsOn: unknown): Weekday | number | undefined {
+  if (per === "week") return startsOn === undefined ? "monday" : oneOf(where, "startsOn", startsOn, weekdays);
+  if (per === "month") {
+    const day = startsOn === undefined ? 1 : wholeNumber(where, "startsOn", startsOn, 1, 15);
+    if (day <= 31) return day;
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`startsOn\` must be a day of the month, from 1 to 31, but was ${day}. Write startsOn: 31 for the last day of each month.`,
+      { at: ["startsOn"] },
+    );
+  }
+  if (startsOn === undefined) return undefined;
+  throw new FloodgateError(
+    "FLOODGATE_CONFLICTING_OPTIONS",
+    `${where}: \`startsOn\` is for weeks and months, but \`per\` is ${shown(per)}. Leave it out, or write per: "month".`,
+    { at: ["startsOn"] },
+  );
+}
+
+/** The number of a first day: of a week from 0 (Monday), of a month from 1. */
+function firstOf(startsOn: Weekday | number): number {
+  return typeof startsOn === "number" ? startsOn : weekdays.indexOf(startsOn);
+}
+
+/** By the kind of state. There are as many as zones and first days at most. */
+const calendars = new Map<string, Calendar>();
+
+/** The edges of the windows before, at and after a time. */
+function edgesAt({ stateKind, per, timeZone, startsOn = 0 }: CalendarWindowPolicy, nowMs: number): Edges {
+  let calendar = calendars.get(stateKind);
+  if (calendar === undefined) {
+    calendar = new Calendar(per, timeZone, firstOf(startsOn));
+    calendars.set(stateKind, calendar);
+  }
+  return calendar.edgesAt(nowMs);
+}
+
+/** As in a fixed window, and the window's end. So a window keeps its edges if another process has other data of the time zone. */
+const layout = ["start", "count", "end"] as const;
+const END = layout.indexOf("end");
+
+const algorithm: Algorithm<CalendarWindowPolicy> = {
+  name: "calendar-window",
+  parameters: ["limit", "spanMs"],
+  cells: layout,
+  edges: edgesAt,
+  windowEndMs: (policy, atMs) => edgesAt(policy, atMs).find((edge) => edge > atMs) as number,
+
+  size: () => layout.length,
+
+  decide(limit, cells, at, nowMs, cost, commit) {
+    const { policy } = limit;
+    let start = cells[at + START] as number;
+    let end = cells[at + END] as number;
+    let count = cells[at + COUNT] as number;
+    if (isOver(policy, start, end, count, nowMs)) {
+      [, start, end] = edgesAt(policy, nowMs);
+      count = 0;
+    }
+    const made = decideInWindow(limit, cells, at, nowMs, cost, commit, start, end, count);
+    if (made.allowed && commit) cells[at + END] = end;
+    return made;
+  },
+
+  settle(policy, cells, at, nowMs, chargedAtMs, reserved, cost) {
+    let start = cells[at + START] as number;
+    let end = cells[at + END] as number;
+    let count = cells[at + COUNT] as number;
+    if (isOver(policy, start, end, count, nowMs)) {
+      if (reserved > 0) return 0;
+      [, start, end] = edgesAt(policy, nowMs);
+      count = 0;
+    }
+    if (reserved > 0 && (chargedAtMs < start || chargedAtMs >= end)) return 0;
+    const change = settleInWindow(cells, at, start, count, reserved, cost);
+    cells[at + END] = count + change === 0 ? 0 : end;
+    return change;
+  },
+
+  view(policy, cells, at, nowMs) {
+    const start = cells[at + START] as number;
+    const end = cells[at + END] as number;
+    const count = cells[at + COUNT] as number;
+    return isOver(policy, start, end, count, nowMs) ? emptyView : viewOfWindow(policy.limit, start, end, count);
+  },
+};
+
+/** Whether a state counts no more: nothing was taken, the window has ended, or a clock that was wrong has begun it. */
+function isOver({ spanMs }: CalendarWindowPolicy, start: number, end: number, count: number, nowMs: number): boolean {
+  return count === 0 || nowMs >= end || start - nowMs > spanMs || end - start > 2 * spanMs;
+}
+
+export const calendarWindowDefinition: AlgorithmDefinition<CalendarWindowPolicy, CalendarWindowOptions> = {
+  description: "A count that restarts with each hour, day, week, month or year of a time zone. For quotas.",
+  options: {
+    limit: limitOption,
+    per: { type: calendarUnits, example: "month", description: "The unit of the calendar." },
+    timeZone: {
+      type: "text",
+      example: "Europe/Berlin",
+      description: "The IANA time zone whose clocks and dates count. Default UTC.",
+      optional: true,
+    },
+    startsOn: {
+      type: [...weekdays, ...Array.from({ length: 31 }, (_, i) => i + 1)],
+      example: "15",
+      description:
+        "The first day of a week (default monday) or of a month (1 to 31, default 1). A month without that day begins on its last.",
+      optional: true,
+    },
+  },
+  make: calendarWindow,
+  optionsOf: ({ limit, per, timeZone, startsOn }) => ({
+    limit,
+    per,
+    timeZone: timeZone === "UTC" ? undefined : timeZone,
+    startsOn: isUsual(startsOn) ? undefined : startsOn,
+  }),
+  share: ({ limit, per, timeZone, startsOn }, part) =>
+    calendarWindow({ limit: part(limit), per, timeZone, ...(startsOn !== undefined && { startsOn }) }),
+  describe({ limit, per, timeZone, startsOn }) {
+    const first = isUsual(startsOn) ? "" : ` from ${typeof startsOn === "number" ? "day " : ""}${startsOn}`;
+    return `${limit} per ${per}${first} in ${timeZone}`;
+  },
+  algorithms: [algorithm],
+};
+
+function isUsual(startsOn: CalendarWindowPolicy["startsOn"]): boolean {
+  return startsOn === undefined || startsOn === "monday" || startsOn === 1;
+}

@@ -1,0 +1,324 @@
+import { type Decision, FloodgateError, type Store } from "@floodgate/core";
+import {
+  type Blocked,
+  type BlockKind,
+  type Charge,
+  type Check,
+  checkOptions,
+  Deadlines,
+  type Inspection,
+  type Limit,
+  latestMs,
+  msLeft,
+  unblockedMs,
+  type Waiter,
+} from "@floodgate/core/store";
+import {
+  type Batch,
+  type Call,
+  checkPort,
+  type DecisionMessage,
+  machineMs,
+  type Port,
+  post,
+  type Results,
+  readDecision,
+  storeName,
+  writeLimit,
+} from "./messages.js";
+
+export interface ClusterStoreOptions {
+  /** The name that was given to `serveClusterStore`. Default `"floodgate"`. */
+  name?: string;
+  /** Where the server listens: a `MessagePort`, or `parentPort`. Default: the process that started this one. */
+  port?: Port;
+}
+
+/** The most calls in a message, so that the server stays free for other workers. */
+const mostCalls = 256;
+
+/** The timeout of direct calls. Limiters and middlewares say their own. */
+const defaultTimeoutMs = 100;
+
+/**
+ * A store for several processes or threads of one machine, without a server: another process keeps the counts (`serveClusterStore`), and this
+ * one asks it. Calls that wait at the same moment travel in one message.
+ *
+ *     app.use(rateLimit({ limit: 100, window: "1m", store: clusterStore() }));
+ *
+ * @throws FloodgateError if an option is invalid, or if this process has no process to ask.
+ */
+export function clusterStore(options: ClusterStoreOptions = {}): Store<"async"> {
+  checkOptions("clusterStore", options, ["name", "port"], "clusterStore()");
+  const name = storeName("clusterStore", options.name);
+  const port = options.port === undefined ? parent() : checkPort("clusterStore", options.port);
+  const ofPort = connections.get(port) ?? new Map<string, Connection>();
+  connections.set(port, ofPort);
+  const connection = ofPort.get(name) ?? new Connection(port, name);
+  ofPort.set(name, connection);
+  return new ClusterStore(connection, `cluster:${port === (process as object) ? process.ppid : process.pid}:${name}`);
+}
+
+function parent(): Port {
+  if (process.env["pm_id"] !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      "clusterStore: PM2 started this process, and PM2 cannot keep counts. Start one process by PM2 (exec_mode: fork) that forks its workers by node:cluster, or use redisStore.",
+    );
+  }
+  if (process.send !== undefined) return process as Port;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    "clusterStore: this process was not forked, so it has no process to ask. Call it in a worker of node:cluster or in a forked process. In the primary write store: serveClusterStore().store. In a thread write clusterStore({ port }).",
+  );
+}
+
+/** One connection for each port and name: stores over it are one store. */
+const connections = new WeakMap<Port, Map<string, Connection>>();
+
+/** A call that waits for its result. */
+interface Waiting extends Waiter {
+  readonly call: (limitNumber: (limit: Limit) => number) => Call;
+  readonly finish: (result: unknown) => void;
+  readonly fail: (error: FloodgateError) => void;
+  settled: boolean;
+}
+
+/** Sends calls to the server, one batch at a time: calls that come meanwhile travel together in the next. */
+class Connection {
+  readonly #port: Port;
+  readonly #name: string;
+  readonly #deadlines = new Deadlines();
+  #waiting: Waiting[] = [];
+  #inFlight: readonly Waiting[] = [];
+  #id = 0;
+  #scheduled = false;
+  #listens = false;
+  #hasAnswered = false;
+  readonly #texts = new WeakMap<Limit, string>();
+
+  constructor(port: Port, name: string) {
+    this.#port = port;
+    this.#name = name;
+  }
+
+  ask<T>(timeoutMs: number, call: Waiting["call"], read: (result: never) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const waiting: Waiting = {
+        call,
+        finish: (result) => resolve(read(result as never)),
+        fail: reject,
+        settled: false,
+        deadlineMs: unblockedMs() + timeoutMs,
+        latestMs: latestMs(timeoutMs),
+        place: -1,
+        expire: () => {
+          waiting.settled = true;
+          reject(this.#timeout(timeoutMs));
+          this.#rest();
+        },
+      };
+      this.#deadlines.add(waiting);
+      this.#waiting.push(waiting);
+      this.#schedule();
+    });
+  }
+
+  #timeout(timeoutMs: number): FloodgateError {
+    const advice = this.#hasAnswered
+      ? "It was busy or has stopped."
+      : `It has never answered. Call serveClusterStore() there before workers start, with the same name (${this.#name}).`;
+    return new FloodgateError(
+      "FLOODGATE_STORE_TIMEOUT",
+      `clusterStore: the process that keeps the counts did not answer within ${timeoutMs} ms. ${advice}`,
+    );
+  }
+
+  /** Sends after the current turn, so that all calls of one turn share a batch. */
+  #schedule(): void {
+    // A batch whose calls have all timed out blocks nobody: the server may have started after it was sent.
+    if (this.#scheduled || this.#inFlight.some(({ settled }) => !settled)) return;
+    this.#scheduled = true;
+    process.nextTick(() => {
+      this.#scheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    const live = this.#waiting.filter((waiting) => !waiting.settled && msLeft(waiting) > 0);
+    const batch = live.slice(0, mostCalls);
+    this.#waiting = live.slice(mostCalls);
+    this.#inFlight = batch;
+    if (batch.length === 0) return;
+    const limits: string[] = [];
+    const numbers = new Map<string, number>();
+    const numberOf = (limit: Limit): number => {
+      const text = this.#textOf(limit);
+      const known = numbers.get(text);
+      if (known !== undefined) return known;
+      numbers.set(text, limits.length);
+      return limits.push(text) - 1;
+    };
+    const nowMs = machineMs();
+    const calls: Batch["calls"] = batch.map((waiting) => [nowMs + msLeft(waiting), waiting.call(numberOf)]);
+    this.#listen();
+    const failed = (error: unknown): void => this.#failAll(batch, String(error));
+    try {
+      post(this.#port, { floodgate: this.#name, id: ++this.#id, limits, calls }, failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #textOf(limit: Limit): string {
+    const known = this.#texts.get(limit);
+    if (known !== undefined) return known;
+    const text = writeLimit(limit);
+    this.#texts.set(limit, text);
+    return text;
+  }
+
+  /** Listens only while calls wait, so that the store keeps no process alive. */
+  #listen(): void {
+    if (this.#listens) return;
+    this.#listens = true;
+    this.#port.on("message", this.#read);
+    this.#port.on("disconnect", this.#gone);
+    this.#port.on("close", this.#gone);
+  }
+
+  #rest(): void {
+    if (this.#inFlight.some(({ settled }) => !settled)) return;
+    if (this.#waiting.some(({ settled }) => !settled)) {
+      this.#schedule();
+      return;
+    }
+    this.#listens = false;
+    this.#port.off("message", this.#read);
+    this.#port.off("disconnect", this.#gone);
+    this.#port.off("close", this.#gone);
+  }
+
+  readonly #read = (message: unknown): void => {
+    const { floodgate, results, list } = (message ?? {}) as Partial<Results>;
+    if (floodgate !== this.#name || results !== this.#id || list === undefined) return;
+    this.#hasAnswered = true;
+    for (const [i, waiting] of this.#inFlight.entries()) {
+      const [result, failure] = list[i] ?? [null, "its answer is missing"];
+      if (failure === undefined) this.#settle(waiting, () => waiting.finish(result));
+      else this.#settle(waiting, () => waiting.fail(fault(failure)));
+    }
+    this.#rest();
+  };
+
+  readonly #gone = (): void => {
+    this.#failAll([...this.#inFlight, ...this.#waiting.splice(0)], "the process that keeps the counts has closed its channel");
+  };
+
+  #failAll(batch: readonly Waiting[], reason: string): void {
+    for (const waiting of batch) this.#settle(waiting, () => waiting.fail(fault(reason)));
+    this.#rest();
+  }
+
+  #settle(waiting: Waiting, settle: () => void): void {
+    if (waiting.settled) return;
+    waiting.settled = true;
+    this.#deadlines.delete(waiting);
+    settle();
+  }
+}
+
+function fault(reason: string): FloodgateError {
+  return new FloodgateError("FLOODGATE_STORE_FAULT", `clusterStore: ${reason}.`);
+}
+
+class ClusterStore implements Store<"async"> {
+  readonly mode = "async";
+  readonly keepsDeadlines = true;
+  readonly scope: object;
+  readonly dataId: string;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, dataId: string) {
+    this.#connection = connection;
+    this.scope = connection;
+    this.dataId = dataId;
+  }
+
+  consume(limit: Limit, key: string, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["consume", number(limit), key, cost],
+      (result: DecisionMessage) => readDecision(limit, cost, result),
+    );
+  }
+
+  consumeAll(checks: readonly Check[], timeoutMs: number = defaultTimeoutMs): Promise<Decision[]> {
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => [
+        "consumeAll",
+        checks.map(({ limit, key, cost, shadow, dryRun }) => [number(limit), key, cost, (shadow ? 1 : 0) + (dryRun ? 2 : 0)]),
+      ],
+      (results: DecisionMessage[]) => checks.map(({ limit, cost }, i) => readDecision(limit, cost, results[i] as DecisionMessage)),
+    );
+  }
+
+  peek(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["peek", number(limit), key],
+      (result: DecisionMessage) => readDecision(limit, 1, result),
+    );
+  }
+
+  renew(limit: Limit, key: string, { cost, atMs, state }: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["renew", number(limit), key, { cost, atMs, state }],
+      (result: DecisionMessage) => readDecision(limit, cost, result),
+    );
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
+    const { cost: charged, atMs, state, heldUntilMs, receipt } = charge;
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["settle", number(limit), key, { cost: charged, atMs, state, heldUntilMs, receipt }, cost],
+      (units: number) => units,
+    );
+  }
+
+  reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    return this.#connection.ask(timeoutMs, (number) => ["reset", number(limit), key], nothing);
+  }
+
+  block(name: string, key: string, forMs: number, kind: BlockKind, timeoutMs: number = defaultTimeoutMs): Promise<Blocked> {
+    return this.#connection.ask(
+      timeoutMs,
+      () => ["block", name, key, forMs, kind],
+      (blocked: Blocked) => blocked,
+    );
+  }
+
+  unblock(name: string, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
+    return this.#connection.ask(timeoutMs, () => ["unblock", name, key], nothing);
+  }
+
+  keyState(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<Inspection> {
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["keyState", number(limit), key],
+      ({ atMs, state, block, ban, decision }: Omit<Inspection, "decision"> & { readonly decision: DecisionMessage }) => ({
+        atMs,
+        state,
+        block,
+        ban,
+        decision: readDecision(limit, 1, decision),
+      }),
+    );
+  }
+}
+
+const nothing = (): void => undefined;

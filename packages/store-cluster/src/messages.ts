@@ -1,0 +1,114 @@
+import { type Decision, FloodgateError, type Policy } from "@floodgate/core";
+import { type AlgorithmDefinition, algorithms, toPolicy } from "@floodgate/core/rules";
+import { asCharge, blockedDecision, blockOf, type Charge, createLimit, decision, heldPolicy, inState, type Limit } from "@floodgate/core/store";
+
+/** A process, thread or `MessagePort` that messages are sent to: `process`, a child process, a worker of `node:cluster`, a `Worker`. */
+export interface Port {
+  on(event: string, listener: (message: unknown) => void): unknown;
+  off(event: string, listener: (message: unknown) => void): unknown;
+  send?(message: never): unknown;
+  postMessage?(message: never): void;
+}
+
+/** The number of a limit in `Batch.limits`, then the key, the cost, and 1 for a shadow check, 2 for a dry run, or 3 for both. */
+export type CheckMessage = readonly [limit: number, key: string, cost: number, kind: number];
+
+/** One call of the store. JSON keeps all of it, because `process.send` writes JSON by default. */
+export type Call =
+  | readonly ["consume" | "peek" | "reset" | "keyState", limit: number, key: string, cost?: number]
+  | readonly ["consumeAll", checks: readonly CheckMessage[]]
+  | readonly ["renew", limit: number, key: string, charge: Charge]
+  | readonly ["settle", limit: number, key: string, charge: Charge, cost: number]
+  | readonly ["block", name: string, key: string, forMs: number, kind: "block" | "ban"]
+  | readonly ["unblock", name: string, key: string];
+
+/** Calls that travel together. */
+export interface Batch {
+  /** The name of the store. It tells these messages from those of the app and of other stores. */
+  readonly floodgate: string;
+  readonly id: number;
+  /** As `writeLimit` writes them. */
+  readonly limits: readonly string[];
+  /** Each with the time of the machine's steady clock after which it must not be carried out. */
+  readonly calls: readonly (readonly [untilMs: number, call: Call])[];
+}
+
+/** The results of a batch, in order. A failed call has a message. */
+export interface Results {
+  readonly floodgate: string;
+  readonly results: number;
+  readonly list: readonly (readonly [result: unknown, failed?: string])[];
+}
+
+/** A decision as numbers. `blockedMs` is above 0 if the key is blocked; the others then say what the limit alone decides. -1 is Infinity. */
+export type DecisionMessage = readonly [
+  allowed: 0 | 1,
+  remaining: number,
+  retryAfterMs: number,
+  resetAfterMs: number,
+  delayMs: number,
+  atMs: number,
+  state: number | null,
+  blockedMs: number,
+  heldUntilMs: number | null,
+];
+
+/** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */
+export function writeLimit({ name, policy, holdMs }: Limit): string {
+  const { optionsOf } = algorithms[policy.algorithm] as AlgorithmDefinition<Policy, object>;
+  return JSON.stringify([name, { algorithm: policy.algorithm, ...optionsOf(policy) }, policy.algorithm === "concurrency" ? undefined : policy.holdMs, holdMs]);
+}
+
+export function readLimit(text: string): Limit {
+  const [name, options, longestMs, holdMs] = JSON.parse(text);
+  const limit = createLimit(name, heldPolicy("clusterStore", toPolicy("clusterStore", options), longestMs ?? undefined));
+  return typeof holdMs === "number" ? { ...limit, holdMs } : limit;
+}
+
+export function writeDecision(made: Decision): DecisionMessage {
+  const block = blockOf(made);
+  const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = block?.unblocked ?? made;
+  const never = retryAfterMs === Number.POSITIVE_INFINITY;
+  const { state = null, heldUntilMs = null } = asCharge(made);
+  return [allowed ? 1 : 0, remaining, never ? -1 : retryAfterMs, resetAfterMs, delayMs, atMs, state, block?.leftMs ?? 0, heldUntilMs];
+}
+
+export function readDecision(limit: Limit, cost: number, message: DecisionMessage): Decision {
+  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, blockedMs, held] = message;
+  const retryAfterMs = retryMs === -1 ? Number.POSITIVE_INFINITY : retryMs;
+  const made = decision(limit, cost, { allowed: allowed === 1, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs: held ?? undefined });
+  if (blockedMs > 0) return blockedDecision(made, blockedMs);
+  return state === null ? made : inState(made, state);
+}
+
+/** Sends a message. `onError` is called if the other side has gone. */
+export function post(port: Port, message: Batch | Results, onError: (error: Error) => void): void {
+  if (port.postMessage !== undefined) port.postMessage(message as never);
+  // Without a callback, Node would report a closed channel as an uncaught error.
+  else (port.send as (...args: unknown[]) => unknown)(message, undefined, undefined, (error: Error | null) => error && onError(error));
+}
+
+/** Milliseconds by a clock that never steps, and that all processes of the machine share. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint() / 1000n) / 1000;
+}
+
+/** Checks the option `name`. */
+export function storeName(where: string, name: unknown = "floodgate"): string {
+  if (typeof name === "string" && name !== "") return name;
+  throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`name\` must be a text that is not empty. Write name: "api".`, {
+    at: ["name"],
+  });
+}
+
+/** @throws FloodgateError unless messages can be sent to it. */
+export function checkPort(where: string, port: unknown): Port {
+  const { on, off, send, postMessage } = (port ?? {}) as Partial<Record<keyof Port, unknown>>;
+  const isPort = [on, off, send ?? postMessage].every((method) => typeof method === "function");
+  if (isPort) return port as Port;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    `${where}: a port must be a child process, a worker or a MessagePort of node:worker_threads.`,
+    { at: ["port"] },
+  );
+}

@@ -1,0 +1,155 @@
+import cluster, { type Worker } from "node:cluster";
+import type { EventListener } from "@floodgate/core";
+import { type Check, type Clock, checkOptions, type Limit, wholeMsClock } from "@floodgate/core/store";
+import { type MemoryStore, memoryStore } from "@floodgate/store-memory";
+import {
+  type Batch,
+  type Call,
+  checkPort,
+  machineMs,
+  type Port,
+  post,
+  type Results,
+  readLimit,
+  storeName,
+  writeDecision,
+} from "./messages.js";
+
+export interface ServeOptions {
+  /** Tells several stores apart, if one process serves them. Give `clusterStore` the same name. Default `"floodgate"`. */
+  name?: string;
+  /** The most keys in memory: see `memoryStore`. Default 100,000. */
+  maxKeys?: number;
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
+  clock?: Clock;
+  /** Called for each counted key that was evicted: see `memoryStore`. */
+  onEvent?: EventListener;
+}
+
+/** A store that other processes and threads use. */
+export interface ServedStore {
+  /** The counts, for limiters of this process. */
+  readonly store: MemoryStore;
+  /** Serves a child process or a thread as well. Workers of `node:cluster` are served without it. */
+  connect(port: Port): void;
+  /** Stops serving. The counts stay. */
+  close(): void;
+}
+
+/** The most limits that the server remembers by their text. A limit that it has forgotten is made again. */
+const mostLimits = 10_000;
+
+/**
+ * Keeps the counts for all workers of this process, in memory. Call it in the primary before workers start:
+ *
+ *     if (cluster.isPrimary) {
+ *       serveClusterStore();
+ *       for (let i = 0; i < 4; i++) cluster.fork();
+ *     } else {
+ *       app.use(rateLimit({ limit: 100, window: "1m", store: clusterStore() }));
+ *     }
+ *
+ * @throws FloodgateError if an option is invalid.
+ */
+export function serveClusterStore(options: ServeOptions = {}): ServedStore {
+  checkOptions("serveClusterStore", options, ["name", "maxKeys", "clock", "onEvent"], "serveClusterStore({ maxKeys: 100_000 })");
+  const { name: givenName, ...rest } = options;
+  const name = storeName("serveClusterStore", givenName);
+  const store = memoryStore(rest);
+  const answer = answersOf(name, store, wholeMsClock("serveClusterStore", options.clock));
+  const leavers: (() => void)[] = [];
+
+  const ofWorker = (worker: Worker, message: unknown): void => answer(worker as unknown as Port, message);
+  cluster.on("message", ofWorker);
+  return {
+    store,
+    connect(given) {
+      const port = checkPort("connect", given);
+      const listener = (message: unknown): void => answer(port, message);
+      port.on("message", listener);
+      leavers.push(() => port.off("message", listener));
+    },
+    close() {
+      cluster.off("message", ofWorker);
+      for (const leave of leavers.splice(0)) leave();
+    },
+  };
+}
+
+/** Answers the batches that are for this store. */
+function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port, message: unknown) => void {
+  const limits = new Map<string, Limit>();
+  const limitOf = (text: string): Limit => {
+    const known = limits.get(text);
+    if (known !== undefined) return known;
+    if (limits.size === mostLimits) limits.clear();
+    const limit = readLimit(text);
+    limits.set(text, limit);
+    return limit;
+  };
+  const redeem = redeemer();
+
+  function carryOut(call: Call, of: (limit: number) => Limit): unknown {
+    switch (call[0]) {
+      case "consume":
+        return writeDecision(store.consume(of(call[1]), call[2], call[3] as number));
+      case "consumeAll":
+        return store
+          .consumeAll(
+            call[1].map(([limit, key, cost, kind]): Check => ({ limit: of(limit), key, cost, shadow: kind % 2 === 1, dryRun: kind > 1 })),
+          )
+          .map(writeDecision);
+      case "peek":
+        return writeDecision(store.peek(of(call[1]), call[2]));
+      case "renew":
+        return writeDecision(store.renew(of(call[1]), call[2], call[3]));
+      case "settle": {
+        const [, limit, key, charge, cost] = call;
+        return redeem(charge.receipt, clock) ? store.settle(of(limit), key, charge, cost) : 0;
+      }
+      case "keyState": {
+        const inspection = store.keyState(of(call[1]), call[2]);
+        return { ...inspection, decision: writeDecision(inspection.decision) };
+      }
+      case "reset":
+        return store.reset(of(call[1]), call[2]);
+      case "block":
+        return store.block(call[1], call[2], call[3], call[4]);
+      case "unblock":
+        return store.unblock(call[1], call[2]);
+    }
+  }
+
+  return (port, message) => {
+    const { floodgate, id, limits: texts, calls } = (message ?? {}) as Partial<Batch>;
+    if (floodgate !== name || id === undefined || texts === undefined || calls === undefined) return;
+    const nowMs = machineMs();
+    const of = (limit: number): Limit => limitOf(texts[limit] as string);
+    const list = calls.map(([untilMs, call]): Results["list"][number] => {
+      if (nowMs > untilMs) return [null, "the call arrived too late, and was not carried out"];
+      try {
+        return [carryOut(call, of)];
+      } catch (error) {
+        return [null, String(error)];
+      }
+    });
+    // A worker that has ended needs no answer.
+    post(port, { floodgate, results: id, list }, () => undefined);
+  };
+}
+
+/** Redeems each receipt once: whether a charge may be settled now. Ids are forgotten when their receipts have ended. */
+function redeemer(): (receipt: { readonly id: string; readonly untilMs: number } | undefined, clock: Clock) => boolean {
+  const redeemed = new Map<string, number>();
+  return (receipt, clock) => {
+    if (receipt === undefined) return true;
+    const nowMs = clock();
+    for (const [id, untilMs] of redeemed) {
+      if (untilMs > nowMs) break;
+      redeemed.delete(id);
+    }
+    if (redeemed.has(receipt.id) || nowMs >= receipt.untilMs) return false;
+    redeemed.set(receipt.id, receipt.untilMs);
+    return true;
+  };
+}

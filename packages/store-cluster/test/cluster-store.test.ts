@@ -1,0 +1,132 @@
+import { MessageChannel } from "node:worker_threads";
+import { createLimiter, fixedWindow } from "@floodgate/core";
+import { createLimit } from "@floodgate/core/store";
+import { afterEach, describe, expect, it } from "vitest";
+import { clusterStore, serveClusterStore } from "../src/index.js";
+import { machineMs } from "../src/messages.js";
+import { connected } from "./connected.js";
+
+const policy = fixedWindow({ limit: 100, window: "365d" });
+const limit = createLimit("jobs", policy);
+const patienceMs = 30_000;
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+/** A channel whose messages the test reads. */
+function channel(): MessageChannel {
+  const made = new MessageChannel();
+  closers.push(() => made.port1.close());
+  return made;
+}
+
+describe("clusterStore", () => {
+  it("says what to write in a process that was not forked, in PM2, and for wrong options", () => {
+    const { send } = process;
+    try {
+      Object.assign(process, { send: undefined });
+      expect(() => clusterStore()).toThrow(/In the primary write store: serveClusterStore\(\)\.store/);
+      process.env["pm_id"] = "0";
+      expect(() => clusterStore()).toThrow(/PM2 started this process/);
+    } finally {
+      delete process.env["pm_id"];
+      Object.assign(process, { send });
+    }
+    expect(() => clusterStore({ port: {} as never })).toThrow(/must be a child process, a worker or a MessagePort/);
+    expect(() => serveClusterStore({ name: "" })).toThrow(/`name` must be a text that is not empty/);
+    expect(() => serveClusterStore({ maxKey: 1 } as never)).toThrow(/maxKey/);
+  });
+
+  it("sends the calls of one turn in one message, and those that come before its answer in the next", async () => {
+    const { port1, port2 } = channel();
+    const sizes: number[] = [];
+    port1.on("message", ({ calls }) => sizes.push(calls.length));
+    const served = serveClusterStore();
+    served.connect(port1);
+    closers.push(served.close);
+    const store = clusterStore({ port: port2 });
+    const consumeTwo = () => Promise.all([store.consume(limit, "a", 1, patienceMs), store.consume(limit, "b", 1, patienceMs)]);
+    const first = consumeTwo();
+    const later = new Promise((resolve) => process.nextTick(() => resolve(Promise.all([consumeTwo(), consumeTwo()]))));
+    await Promise.all([first, later]);
+    expect(sizes).toEqual([2, 4]);
+  });
+
+  it("is one store with every other over the same port and name, and none with others", () => {
+    const { port2 } = channel();
+    const [one, same, other] = [clusterStore({ port: port2 }), clusterStore({ port: port2 }), clusterStore({ port: port2, name: "other" })];
+    expect(same.scope).toBe(one.scope);
+    expect(other.scope).not.toBe(one.scope);
+  });
+
+  it("keeps stores of different names apart on one channel", async () => {
+    const { port1, port2 } = channel();
+    for (const name of ["one", "two"]) {
+      const served = serveClusterStore({ name });
+      served.connect(port1);
+      closers.push(served.close);
+    }
+    const [one, two] = ["one", "two"].map((name) =>
+      createLimiter({ name: "jobs", policy, store: clusterStore({ port: port2, name }), timeoutMs: patienceMs }),
+    );
+    await one?.consume("key");
+    expect((await one?.consume("key"))?.remaining).toBe(98);
+    expect((await two?.consume("key"))?.remaining).toBe(99);
+  });
+
+  it("charges nothing for a call that arrives after its deadline", () => {
+    const { port1, port2 } = channel();
+    const served = serveClusterStore();
+    closers.push(served.close);
+    let listener: (message: unknown) => void = () => undefined;
+    const answers: unknown[] = [];
+    served.connect({ on: (_, heard) => (listener = heard), off: () => undefined, postMessage: (message) => answers.push(message) });
+    const call = (untilMs: number) => ({
+      floodgate: "floodgate",
+      id: 1,
+      limits: [JSON.stringify(["jobs", { algorithm: "fixed-window", limit: 100, window: "365d" }])],
+      calls: [[untilMs, ["consume", 0, "key", 1]]],
+    });
+    listener(call(machineMs() - 1));
+    expect(answers.pop()).toMatchObject({ list: [[null, expect.stringContaining("too late")]] });
+    expect(served.store.size).toBe(0);
+    listener(call(machineMs() + patienceMs));
+    expect(served.store.size).toBe(1);
+    port2.close();
+    port1.close();
+  });
+
+  it("fails the calls that wait when the channel closes", async () => {
+    const { port1, port2 } = channel();
+    const pending = clusterStore({ port: port2 }).consume(limit, "key", 1, patienceMs);
+    setImmediate(() => port1.close());
+    await expect(pending).rejects.toMatchObject({ code: "FLOODGATE_STORE_FAULT" });
+  });
+
+  it("leaves messages that are not its own alone", async () => {
+    const { port1, port2 } = channel();
+    const served = serveClusterStore();
+    served.connect(port1);
+    closers.push(served.close);
+    for (const message of [null, "text", {}, { floodgate: "floodgate" }, { floodgate: 7, results: 1 }]) {
+      port1.postMessage(message);
+      port2.postMessage(message);
+    }
+    expect((await clusterStore({ port: port2 }).consume(limit, "key", 1, patienceMs)).remaining).toBe(99);
+  });
+
+  it("tells a failure of the server as a fault", async () => {
+    const store = connected({
+      clock: () => {
+        throw new Error("no time");
+      },
+    });
+    closers.push(store.close);
+    await expect(store.consume(limit, "key", 1, patienceMs)).rejects.toMatchObject({
+      code: "FLOODGATE_STORE_FAULT",
+      message: expect.stringContaining("no time"),
+    });
+  });
+});
