@@ -26,6 +26,7 @@ export { ipKey } from "./support/ip.js";
 
 // For Envoy's rate limit service
 export { DescriptorIndex } from "./rules/descriptor-index.js";
+export { recordUsage } from "./limits/settle.js";
 export { type DescriptorRules, descriptorRules } from "./rules/descriptor-rule.js";
 
 // What is in use in this process, for metrics and dashboards

@@ -1,6 +1,16 @@
 import { type Decision, FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, toPolicy } from "@floodgate/core/rules";
-import { asCharge, blockedDecision, blockOf, type Charge, createLimit, decision, heldPolicy, inState, type Limit } from "@floodgate/core/store";
+import {
+  asCharge,
+  blockedDecision,
+  blockOf,
+  type Charge,
+  createLimit,
+  decision,
+  heldPolicy,
+  inState,
+  type Limit,
+} from "@floodgate/core/store";
 
 /** A process, thread or `MessagePort` that messages are sent to: `process`, a child process, a worker of `node:cluster`, a `Worker`. */
 export interface Port {
@@ -56,7 +66,12 @@ export type DecisionMessage = readonly [
 /** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */
 export function writeLimit({ name, policy, holdMs }: Limit): string {
   const { optionsOf } = algorithms[policy.algorithm] as AlgorithmDefinition<Policy, object>;
-  return JSON.stringify([name, { algorithm: policy.algorithm, ...optionsOf(policy) }, policy.algorithm === "concurrency" ? undefined : policy.holdMs, holdMs]);
+  return JSON.stringify([
+    name,
+    { algorithm: policy.algorithm, ...optionsOf(policy) },
+    policy.algorithm === "concurrency" ? undefined : policy.holdMs,
+    holdMs,
+  ]);
 }
 
 export function readLimit(text: string): Limit {
@@ -76,7 +91,15 @@ export function writeDecision(made: Decision): DecisionMessage {
 export function readDecision(limit: Limit, cost: number, message: DecisionMessage): Decision {
   const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, blockedMs, held] = message;
   const retryAfterMs = retryMs === -1 ? Number.POSITIVE_INFINITY : retryMs;
-  const made = decision(limit, cost, { allowed: allowed === 1, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs: held ?? undefined });
+  const made = decision(limit, cost, {
+    allowed: allowed === 1,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    delayMs,
+    atMs,
+    heldUntilMs: held ?? undefined,
+  });
   if (blockedMs > 0) return blockedDecision(made, blockedMs);
   return state === null ? made : inState(made, state);
 }

@@ -21,7 +21,11 @@ const leanSources: string[] = [];
  * @param kindSize the length of the last part of its keys.
  * @param wantsState whether rejections return their state.
  */
-export function leanScript({ number, parameters }: Pick<AlgorithmArguments, "number" | "parameters">, kindSize: number, wantsState: boolean): Script {
+export function leanScript(
+  { number, parameters }: Pick<AlgorithmArguments, "number" | "parameters">,
+  kindSize: number,
+  wantsState: boolean,
+): Script {
   const twin = twins[number - 1] as Twin;
   leanSources[number] ??= stripped(leanSource(twin));
   // Edges change, so they are arguments: see lua/lean.lua.

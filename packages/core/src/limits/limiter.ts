@@ -15,7 +15,7 @@ import { allOf, andThen, isPromise, type Promised, runInBackground } from "../su
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { Receipts } from "./receipt.js";
-import { type ChargeRecord, checkCharge, checkRealCost, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { type ChargeRecord, checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
 import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
@@ -249,12 +249,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
         `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
       );
     }
-    const charging = checkRealCost(cost) === 0 ? 0 : this.guard.charge(this.limit, text, cost);
-    const told = andThen<number, number>(charging, (units) => {
-      if (units > 0) activeListener(this.onEvent)?.({ type: "charged", name: this.name, key: text, cost, units });
-      return units;
-    });
-    return promisedBy<number, M>(this.guard.mode, told);
+    return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
   }
 
   #settle(key: string, charged: Decision | string, cost: number): number | PromiseLike<number> {

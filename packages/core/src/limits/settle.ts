@@ -6,7 +6,8 @@ import type { Limit } from "../decide/limit.js";
 import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
-import { andThen, isPromise } from "../support/promises.js";
+import { andThen, isPromise, type Promised } from "../support/promises.js";
+import type { StoreClient } from "./limiter.js";
 import { isSlot } from "./slots.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
@@ -40,6 +41,19 @@ export function tellSettlement(
 ): number | PromiseLike<number> {
   return andThen<number, number>(change, (units) => {
     if (units !== 0) activeListener(onEvent)?.({ type: "settled", ...settled, units });
+    return units;
+  });
+}
+
+/** Records usage that has happened, and emits its event. Returns the units that were charged. */
+export function recordUsage(
+  { guard, onEvent }: Pick<StoreClient, "guard" | "onEvent">,
+  limit: Limit,
+  key: string,
+  cost: number,
+): Promised<number> {
+  return andThen<number, number>(cost === 0 ? 0 : guard.charge(limit, key, cost), (units) => {
+    if (units > 0) activeListener(onEvent)?.({ type: "charged", name: limit.name, key, cost, units });
     return units;
   });
 }

@@ -11,6 +11,8 @@ export interface Descriptor {
   readonly entries: readonly DescriptorEntry[];
   /** How many requests it stands for: a rule's cost is multiplied by it. With 0, limits are looked at and nothing is charged. */
   readonly hits: number;
+  /** Whether its hits have happened already: they are recorded, and never refused. */
+  readonly isUsage?: boolean;
 }
 
 /** The value of the entry with this key. Values of several entries are joined by ", ". Returns undefined if no entry has the key. */

@@ -41,9 +41,13 @@ export function descriptorRequests({ domain, descriptors, hitsAddend }: RequestM
       return "A descriptor has a `limit` of its own. Limits are written in the rules. Remove `limit` from the rate limit in Envoy.";
     if (isNegativeHits) return "A descriptor has `is_negative_hits`, but nothing can be given back without its charge. Remove it.";
   }
+  // Envoy sends the same call when a stream is done as before it began, so an entry says that its hits have happened.
   // In a request, 0 hits are those of an Envoy that does not say: one. In a descriptor, they look without charging.
   const shared = Math.max(1, hitsAddend);
-  return descriptors.map((descriptor) => {
-    return new DescriptorRequest({ domain, entries: descriptor.entries, hits: descriptor.hitsAddend ?? shared });
+  const all = descriptors.map(({ entries, hitsAddend }) => {
+    const isUsage = entries.some(({ key, value }) => key === "floodgate" && value === "charge");
+    return new DescriptorRequest({ domain, entries, hits: hitsAddend ?? shared, isUsage });
   });
+  if (new Set(all.map(({ descriptor }) => descriptor.isUsage)).size === 1) return all;
+  return "Descriptors with and without the entry `floodgate: charge` are in one call. Set `apply_on_stream_done` on the rate limits with that entry.";
 }

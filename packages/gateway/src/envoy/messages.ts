@@ -30,8 +30,8 @@ export interface RequestMessage {
 
 export const code = { ok: 1, overLimit: 2 } as const;
 
-/** `RateLimitResponse.RateLimit.Unit`. A month and a year have no fixed length, so no policy has one. */
-export const unit = { unknown: 0, second: 1, minute: 2, hour: 3, day: 4, week: 7 } as const;
+/** `RateLimitResponse.RateLimit.Unit` */
+export const unit = { unknown: 0, second: 1, minute: 2, hour: 3, day: 4, month: 5, year: 6, week: 7 } as const;
 
 /** `RateLimitResponse.RateLimit` */
 export interface LimitMessage {

@@ -42,6 +42,7 @@ const units: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** A window that is no unit of Envoy's has the unit UNKNOWN: Envoy then shows the limit without a window. */
-function limitOf(name: string, { quota, spanMs }: Policy): LimitMessage {
-  return { requestsPerUnit: Math.min(quota, mostUint32), unit: units.get(spanMs) ?? unit.unknown, name };
+function limitOf(name: string, policy: Policy): LimitMessage {
+  const own = policy.algorithm === "calendar-window" ? unit[policy.per] : units.get(policy.spanMs);
+  return { requestsPerUnit: Math.min(policy.quota, mostUint32), unit: own ?? unit.unknown, name };
 }

@@ -1,6 +1,14 @@
 import type { Decision } from "@floodgate/core";
-import { type Descriptor, isPromise, type Outcome, type Promised, type RateLimit, type RequestContext } from "@floodgate/core/adapter";
-import { type Asked as AskedBy, type CompiledRule, DescriptorIndex, type RuleCheck } from "@floodgate/core/rules";
+import {
+  type Descriptor,
+  isPromise,
+  type Outcome,
+  type Promised,
+  type RateLimit,
+  type RequestContext,
+  unlimited,
+} from "@floodgate/core/adapter";
+import { type Asked as AskedBy, type CompiledRule, DescriptorIndex, type RuleCheck, recordUsage } from "@floodgate/core/rules";
 import { mostRestrictive } from "@floodgate/core/store";
 import type { GatewayRequest } from "./request.js";
 
@@ -65,6 +73,7 @@ function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequ
   }
   const decideAll = (all: readonly Asked[]): Promised<DescriptorsOutcome> => {
     const asks = places.map((ask, i) => ({ ...ask, asked: all[i] as Asked }));
+    if (contexts.every(({ descriptor }) => descriptor?.isUsage)) return record(version.client, asks, requests.length);
     const shared = sharedChecks(asks);
     const notCounted = asks.filter(({ asked }) => typeof asked === "string");
     const rules = [...notCounted.map(({ rule }) => rule), ...shared.map(({ check }) => check.rule)];
@@ -79,6 +88,15 @@ function decide(limit: RateLimit<GatewayRequest>, requests: readonly GatewayRequ
     return isPromise(outcome) ? outcome.then(statuses) : statuses(outcome);
   };
   return answers.some(isPromise) ? Promise.all(answers).then(decideAll) : decideAll(answers as Asked[]);
+}
+
+/** Records usage that has happened. Nothing is refused, so each limit is charged by itself. */
+function record(client: Parameters<typeof recordUsage>[0], asks: readonly DescriptorAsk[], count: number): Promised<DescriptorsOutcome> {
+  const charges = asks.map(({ asked, hits }) =>
+    typeof asked === "string" || hits === 0 ? 0 : recordUsage(client, asked.limit, asked.key, safe(asked.cost * hits)),
+  );
+  const recorded = undecided(unlimited, count);
+  return charges.some(isPromise) ? Promise.all(charges).then(() => recorded) : recorded;
 }
 
 const indexes = new WeakMap<readonly Rule[], DescriptorIndex<Rule>>();

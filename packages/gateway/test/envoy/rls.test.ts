@@ -67,6 +67,24 @@ describe("one descriptor", () => {
     expect(answer.statuses[0]?.remaining).toBe(85);
   });
 
+  it("records the usage of a stream that is done, beyond the limit too, so that the client is limited from then on", async () => {
+    const envoy = (await start(perAddress)).connect();
+    const look = async () => codes(await envoy.ask({ domain: "edge", descriptors: [{ ...address(1), hits_addend: { value: 0 } }] }));
+    const { entries } = address(1);
+    const done = (value: number, ...others: object[]) => {
+      const usage = { entries: [...entries, { key: "floodgate", value: "charge" }], hits_addend: { value } };
+      return envoy.ask({ domain: "edge", descriptors: [usage, ...(others as [])] });
+    };
+    expect([await look(), codes(await done(2)), await look(), codes(await done(500)), await look()]).toEqual([
+      "OK: OK",
+      "OK: OK",
+      "OK: OK",
+      "OK: OK",
+      "OVER_LIMIT: OVER_LIMIT",
+    ]);
+    await expect(done(1, address(2))).rejects.toThrow("Set `apply_on_stream_done` on the rate limits with that entry");
+  });
+
   it("has hits of its own, which replace those of the request; 0 looks and takes nothing", async () => {
     const envoy = (await start(perAddress)).connect();
     const ask = (value: number | string) =>
