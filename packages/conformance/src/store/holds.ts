@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import { type Decision, fixedWindow, type Policy, tokenBucket } from "@floodgate/core";
-import { asCharge, createLimit, heldPolicy, nothingReserved } from "@floodgate/core/store";
+import { algorithmOf, asCharge, createLimit, heldPolicy, nothingReserved } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { forgivingPolicies } from "./algorithms.js";
 import { Model } from "./model.js";
@@ -92,8 +92,7 @@ async function agrees(world: World, policy: Policy, holdMs: number, acts: readon
       const decision = await store.consume({ ...limit, holdMs: forMs }, key, act.cost);
       assert.equal(decision.allowed, fits, `act ${index}`);
       if (!fits) continue;
-      const windowMs = policy.algorithm === "fixed-window" ? policy.windowMs : Number.POSITIVE_INFINITY;
-      const endMs = Number.isFinite(windowMs) ? (Math.floor(world.nowMs / windowMs) + 1) * windowMs : windowMs;
+      const endMs = algorithmOf(policy).windowEndMs?.(policy, world.nowMs) ?? Number.POSITIVE_INFINITY;
       if (forMs > 0) open.push({ decision, untilMs: Math.min(world.nowMs + forMs, endMs) });
       else model.consume(world.nowMs, act.cost);
       assert.equal(decision.heldUntilMs, forMs > 0 ? open.at(-1)?.untilMs : undefined);
