@@ -4,12 +4,14 @@ import {
   blockedDecision,
   blockedMs,
   blockIn,
+  type Charge,
   type Decision,
   decideAll,
   inState,
   inspectIn,
   type Limit,
   liftBanIn,
+  renewIn,
   type Store,
   settleIn,
   wholeMsClock,
@@ -51,10 +53,13 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
       : decideUnblocked(limit, key, cost, nowMs, commit);
   }
 
-  function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
+  function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean, renewed?: Charge): Decision {
     const name = nameOf(limit, key);
     let state = stateOf(limit, name);
-    const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
+    const decision =
+      renewed === undefined
+        ? limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit)
+        : renewIn(limit, state.cells, 0, nowMs, renewed, states.get(name)?.number);
     if (commit && beganState(limit, state.cells, 0, nowMs, decision)) state = { number: ++made, cells: state.cells };
     if (commit) keep(name, state);
     return inState(decision, state.number);
@@ -72,6 +77,7 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
       keep(name, state);
       return units;
     },
+    renew: (limit, key, charge) => decideUnblocked(limit, key, charge.cost, now(), true, charge),
     reset(limit, key) {
       states.delete(nameOf(limit, key));
       const block = blocks.get(blockOf(limit.name, key));

@@ -7,6 +7,7 @@ export { slidingWindowLog, type SlidingWindowLogPolicy } from "./algorithms/slid
 export { slidingWindowCounter, type SlidingWindowCounterPolicy } from "./algorithms/sliding-window-counter.js";
 export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.js";
 export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
+export { concurrency, type ConcurrencyPolicy } from "./algorithms/concurrency.js";
 export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
 export { calendarWindow, type CalendarWindowPolicy } from "./algorithms/calendar-window.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
@@ -15,7 +16,7 @@ export { type Duration, parseDuration } from "./support/duration.js";
 // Limiters and decisions
 export { createLimiter, type LimiterOptions } from "./limits/create-limiter.js";
 export { consumeAll, type LimiterCheck } from "./limits/consume-all.js";
-export type { Limiter } from "./limits/limiter.js";
+export type { Limiter, Ran } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";

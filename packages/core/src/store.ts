@@ -10,6 +10,7 @@ export {
   type Inspection,
   type Mode,
   type Store,
+  renewingStore,
   scopeOf,
 } from "./decide/store.js";
 export type { Check } from "./decide/limit.js";
@@ -20,7 +21,7 @@ export { encodeKey } from "./limits/key.js";
 // The algorithms, which work on cells of state
 export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
-export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
+export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
 
 // Several limits in one atomic step
 export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";
@@ -44,7 +45,7 @@ export { inspectIn } from "./decide/inspection.js";
 // Charges: what refunds and settlements need
 export type { Charge, ReceiptMark } from "./algorithms/algorithm.js";
 export { asCharge, inState, copyWith } from "./algorithms/decision.js";
-export { beganByCharge, beganState, nothingReserved, settleIn } from "./decide/charge.js";
+export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";

@@ -58,6 +58,20 @@ export function settleIn(
   const { receipt } = charge;
   if (receipt !== undefined && nowMs >= receipt.untilMs) return 0;
   const counts = state !== undefined && charge.state === state;
+  const { heldUntilMs } = charge;
+  if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {
+    return algorithm.settleHeld(policy, cells, at, nowMs, counts ? heldUntilMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+  }
   if (!counts && cost <= charge.cost) return 0;
   return algorithm.settle(policy, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+}
+
+/**
+ * For stores: implements `Store.renew` on cells, as a decision that was just committed.
+ * @param state the number of the state in the cells; undefined if the key has no state.
+ */
+export function renewIn(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, state: number | undefined): Decision {
+  const counts = state !== undefined && charge.state === state;
+  const renew = limit.algorithm.renew as NonNullable<typeof limit.algorithm.renew>;
+  return renew(limit, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost);
 }

@@ -97,8 +97,9 @@ export class HandedOver {
 }
 
 /** The change that a settlement would have made at the hand-over, in whole units, rounded up. The charge is taken to be the only one. */
-function changeThen(share: Limit, { atMs, cost: reserved }: Charge, cost: number, used: Decision): number {
+function changeThen(share: Limit, { atMs, cost: reserved, heldUntilMs }: Charge, cost: number, used: Decision): number {
   const { algorithm, policy } = share;
+  if (heldUntilMs !== undefined || policy.algorithm === "concurrency") return cost - reserved;
   const cells = new Float64Array(algorithm.size(policy, new Float64Array(algorithm.cells.length), 0));
   const refilledMs = algorithm.refilledMs?.(policy, atMs, used.atMs + used.resetAfterMs) ?? atMs;
   algorithm.decide(share, cells, 0, refilledMs, reserved, true);
