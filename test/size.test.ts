@@ -10,14 +10,14 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 57.6],
+  ["express", "rateLimit", 57.7],
   ["fastify", "rateLimit", 57.8],
   ["koa", "rateLimit", 57.8],
   ["hono", "rateLimit", 57.4],
   ["node", "rateLimit", 57],
   ["fetch", "rateLimit", 57.4],
   ["store-redis", "redisStore", 43],
-  ["rules", "fileRules", 81.4],
+  ["rules", "fileRules", 81.5],
   ["core", "createLimiter", 28.8],
   ["core", "fixedWindow", 4.4],
 ];

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  beganByCharge,
   beganState,
   blockCells,
   blockedDecision,
@@ -163,7 +164,7 @@ export function sqliteStore(path, { clock, busyMs = 1000 } = {}) {
         const id = stateId(limit, key);
         const { number, cells } = stateOf(limit, id);
         const units = settleIn(limit, cells, 0, nowMs, charge, cost, number === noState ? undefined : number);
-        keep(limit, id, cells, nowMs, number);
+        keep(limit, id, cells, nowMs, beganByCharge(limit, cells, 0, nowMs, charge, cost) ? noState : number);
         return units;
       }),
     renew: (limit, key, charge) => step((nowMs) => decideUnblocked(limit, key, charge.cost, nowMs, true, charge)),

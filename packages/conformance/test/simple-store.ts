@@ -1,4 +1,5 @@
 import {
+  beganByCharge,
   beganState,
   blockCells,
   blockedDecision,
@@ -72,8 +73,10 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
     peek: (limit, key) => decide(limit, key, 1, now(), false),
     settle(limit, key, charge, cost) {
       const name = nameOf(limit, key);
-      const state = stateOf(limit, name);
-      const units = settleIn(limit, state.cells, 0, now(), charge, cost, states.get(name)?.number);
+      const nowMs = now();
+      let state = stateOf(limit, name);
+      const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, states.get(name)?.number);
+      if (beganByCharge(limit, state.cells, 0, nowMs, charge, cost)) state = { number: ++made, cells: state.cells };
       keep(name, state);
       return units;
     },

@@ -2,14 +2,14 @@
 // biome-ignore-all assist/source/organizeImports: grouped by subject
 
 // Policies
-export { fixedWindow, type FixedWindowPolicy } from "./algorithms/fixed-window.js";
-export { slidingWindowLog, type SlidingWindowLogPolicy } from "./algorithms/sliding-window-log.js";
-export { slidingWindowCounter, type SlidingWindowCounterPolicy } from "./algorithms/sliding-window-counter.js";
-export { tokenBucket, type TokenBucketPolicy } from "./algorithms/token-bucket.js";
-export { leakyBucket, type LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
-export { concurrency, type ConcurrencyPolicy } from "./algorithms/concurrency.js";
-export { gcra, type GcraPolicy } from "./algorithms/gcra.js";
-export { calendarWindow, type CalendarWindowPolicy } from "./algorithms/calendar-window.js";
+export { fixedWindow } from "./algorithms/fixed-window.js";
+export { slidingWindowLog } from "./algorithms/sliding-window-log.js";
+export { slidingWindowCounter } from "./algorithms/sliding-window-counter.js";
+export { tokenBucket } from "./algorithms/token-bucket.js";
+export { leakyBucket } from "./algorithms/leaky-bucket.js";
+export { concurrency } from "./algorithms/concurrency.js";
+export { gcra } from "./algorithms/gcra.js";
+export { calendarWindow } from "./algorithms/calendar-window.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
 export { type Duration, parseDuration } from "./support/duration.js";
 

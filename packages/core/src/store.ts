@@ -23,6 +23,15 @@ export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
 export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
 
+export type { FixedWindowPolicy } from "./algorithms/fixed-window.js";
+export type { SlidingWindowLogPolicy } from "./algorithms/sliding-window-log.js";
+export type { SlidingWindowCounterPolicy } from "./algorithms/sliding-window-counter.js";
+export type { TokenBucketPolicy } from "./algorithms/token-bucket.js";
+export type { LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
+export type { GcraPolicy } from "./algorithms/gcra.js";
+export type { ConcurrencyPolicy } from "./algorithms/concurrency.js";
+export type { CalendarWindowPolicy } from "./algorithms/calendar-window.js";
+
 // Several limits in one atomic step
 export { type DecideOne, decideAll } from "./decide/all-or-nothing.js";
 

@@ -112,10 +112,9 @@ export class Entry {
     const state = this.stateFor(limit);
     const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, numberOf(state));
     // Held units that cost what was held change the state, but not what is used.
-    const isNew = charge.cost === 0 || charge.heldUntilMs !== undefined;
-    if (units === 0 && !isNew) return 0;
+    if (units === 0 && charge.heldUntilMs === undefined) return 0;
     const { resetAfterMs } = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
-    const began = state.number === 0 || (isNew && beganByCharge(limit, state.cells, 0, nowMs, cost));
+    const began = state.number === 0 || beganByCharge(limit, state.cells, 0, nowMs, charge, cost);
     this.#keep(limit, state, nowMs + resetAfterMs, began);
     // A state without usage is no state: a later charge is not to have its number.
     if (state.cells.every((cell) => cell === 0)) this.#states.delete(limit.policy.stateKind);

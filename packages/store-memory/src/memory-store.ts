@@ -197,7 +197,7 @@ export class TableStore implements MemoryStore {
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
-      if (isNew && beganByCharge(limit, page.cells, at, nowMs, cost)) this.#slots.beginState(page, slot);
+      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost)) this.#slots.beginState(page, slot);
       if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
       else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
     }

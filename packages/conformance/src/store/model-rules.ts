@@ -1,12 +1,12 @@
+import type { StateView } from "@floodgate/core";
 import type {
   CalendarWindowPolicy,
   ConcurrencyPolicy,
   LeakyBucketPolicy,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
-  StateView,
   TokenBucketPolicy,
-} from "@floodgate/core";
+} from "@floodgate/core/store";
 
 /** The charge that a refund or settlement changes. */
 export interface Charge {

@@ -14,8 +14,9 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   return isSame(limit, cells, at, (begun) => algorithm.decide(limit, begun, 0, nowMs, made.cost, true));
 }
 
-/** For stores: the same for a cost that was just settled without a reservation. */
-export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, cost: number): boolean {
+/** For stores: the same for a charge that was just settled. Only one without a reservation, or of held units, begins a state. */
+export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, cost: number): boolean {
+  if (charge.cost > 0 && charge.heldUntilMs === undefined) return false;
   return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, nothingReserved, cost, undefined));
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { runs } from "../../../../test/runs.js";
 import { type CalendarUnit, calendarUnits, weekdays } from "../../src/algorithms/calendar.js";
 import { calendarWindow } from "../../src/algorithms/calendar-window.js";
-import type { CalendarWindowPolicy } from "../../src/index.js";
+import type { CalendarWindowPolicy } from "../../src/store.js";
 import { algorithmOf } from "../../src/store.js";
 
 const zones = [...Intl.supportedValuesOf("timeZone"), "UTC"];

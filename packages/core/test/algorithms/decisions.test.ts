@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { forgivingPolicies, mostIn, policies } from "../../../conformance/src/store/algorithms.js";
 import { checkNumbers } from "../../../conformance/src/store/large.js";
 import { playAll, replayed, scriptsOf } from "../../../conformance/src/store/scripts.js";
-import type { Decision, LeakyBucketPolicy } from "../../src/index.js";
+import type { Decision } from "../../src/index.js";
+import type { LeakyBucketPolicy } from "../../src/store.js";
 import { it } from "./in-world.js";
 
 it("a request passes after retryAfterMs and not one millisecond earlier", async (world) => {

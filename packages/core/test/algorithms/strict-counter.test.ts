@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
-import { createLimiter, type SlidingWindowCounterPolicy, slidingWindowCounter } from "../../src/index.js";
+import { createLimiter, slidingWindowCounter } from "../../src/index.js";
+import type { SlidingWindowCounterPolicy } from "../../src/store.js";
 
 /** A limiter whose clock the test turns. */
 function limiterOf(policy: SlidingWindowCounterPolicy): (atMs: number) => boolean {
