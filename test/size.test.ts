@@ -10,15 +10,15 @@ const packages = join(import.meta.dirname, "../packages");
 
 /** Which package an app imports from, what it uses of it, and the most that this may weigh. */
 const budgets: readonly (readonly [folder: string, used: string, kilobytes: number])[] = [
-  ["express", "rateLimit", 57.7],
-  ["fastify", "rateLimit", 57.8],
-  ["koa", "rateLimit", 57.8],
-  ["hono", "rateLimit", 57.4],
-  ["node", "rateLimit", 57],
-  ["fetch", "rateLimit", 57.4],
-  ["store-redis", "redisStore", 43],
-  ["rules", "fileRules", 81.5],
-  ["core", "createLimiter", 28.8],
+  ["express", "rateLimit", 61.6],
+  ["fastify", "rateLimit", 61.4],
+  ["koa", "rateLimit", 61.8],
+  ["hono", "rateLimit", 61.2],
+  ["node", "rateLimit", 60.9],
+  ["fetch", "rateLimit", 61.4],
+  ["store-redis", "redisStore", 45.7],
+  ["rules", "fileRules", 84],
+  ["core", "createLimiter", 32.2],
   ["core", "fixedWindow", 4.4],
 ];
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  beganByCharge,
   beganState,
   blockCells,
   blockedDecision,
@@ -9,6 +10,7 @@ import {
   inState,
   inspectIn,
   liftBanIn,
+  renewIn,
   settleIn,
   wholeMsClock,
 } from "@floodgate/core/store";
@@ -135,10 +137,13 @@ export function sqliteStore(path, { clock, busyMs = 1000 } = {}) {
       : decideUnblocked(limit, key, cost, nowMs, commit);
   }
 
-  function decideUnblocked(limit, key, cost, nowMs, commit) {
+  function decideUnblocked(limit, key, cost, nowMs, commit, renewed) {
     const id = stateId(limit, key);
     const { number, cells } = stateOf(limit, id);
-    const decision = limit.algorithm.decide(limit, cells, 0, nowMs, cost, commit);
+    const decision =
+      renewed === undefined
+        ? limit.algorithm.decide(limit, cells, 0, nowMs, cost, commit)
+        : renewIn(limit, cells, 0, nowMs, renewed, number === noState ? undefined : number);
     const changed = commit && (decision.allowed || limit.algorithm.countsRejected?.(limit.policy) === true);
     if (!changed) return inState(decision, number);
     const began = beganState(limit, cells, 0, nowMs, decision);
@@ -159,9 +164,10 @@ export function sqliteStore(path, { clock, busyMs = 1000 } = {}) {
         const id = stateId(limit, key);
         const { number, cells } = stateOf(limit, id);
         const units = settleIn(limit, cells, 0, nowMs, charge, cost, number === noState ? undefined : number);
-        keep(limit, id, cells, nowMs, number);
+        keep(limit, id, cells, nowMs, beganByCharge(limit, cells, 0, nowMs, charge, cost) ? noState : number);
         return units;
       }),
+    renew: (limit, key, charge) => step((nowMs) => decideUnblocked(limit, key, charge.cost, nowMs, true, charge)),
     reset: (limit, key) =>
       step((nowMs) => {
         deleteState.run(stateId(limit, key));

@@ -12,6 +12,7 @@ import { responseCases } from "./adapter/responses.js";
 import { routeCases } from "./adapter/routes.js";
 import { scheduleCases } from "./adapter/schedules.js";
 import { severalCases } from "./adapter/several.js";
+import { slotCases } from "./adapter/slots.js";
 import { warningCases } from "./adapter/warnings.js";
 import { type AdapterSuite, Web } from "./adapter/web.js";
 import { type LeftOut, type Runner, runGroups } from "./groups.js";
@@ -36,6 +37,7 @@ export type AdapterGroup =
   | "queues"
   | "disconnecting clients"
   | "random clients"
+  | "slots"
   | "warnings";
 
 const groups: Record<AdapterGroup, (suite: AdapterSuite) => void> = {
@@ -53,6 +55,7 @@ const groups: Record<AdapterGroup, (suite: AdapterSuite) => void> = {
   queues: queueCases,
   "disconnecting clients": leavingCases,
   "random clients": scheduleCases,
+  slots: slotCases,
   warnings: warningCases,
 };
 

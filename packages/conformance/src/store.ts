@@ -5,6 +5,7 @@ import { boundedCases, type MakeBoundedStore } from "./store/bounded.js";
 import { boundCases } from "./store/bounds.js";
 import { chargeCases } from "./store/charges.js";
 import { decisionCases } from "./store/decisions.js";
+import { holdCases } from "./store/holds.js";
 import { inspectingCases } from "./store/inspecting.js";
 import { keyCases } from "./store/keys.js";
 import { largeCases } from "./store/large.js";
@@ -12,6 +13,7 @@ import { planCases } from "./store/plans.js";
 import { refundCases } from "./store/refunds.js";
 import { settlingCases } from "./store/settling.js";
 import { severalCases } from "./store/several.js";
+import { slotCases } from "./store/slots.js";
 import { vectorCases } from "./store/vectors.js";
 import { inWorld, type MakeStore, type Suite } from "./store/world.js";
 
@@ -33,7 +35,9 @@ export type StoreGroup =
   | "plans"
   | "keys"
   | "blocks"
-  | "keyState";
+  | "keyState"
+  | "slots"
+  | "holds";
 
 const groups: Record<StoreGroup, (suite: Suite) => void> = {
   vectors: vectorCases,
@@ -49,6 +53,8 @@ const groups: Record<StoreGroup, (suite: Suite) => void> = {
   keys: keyCases,
   blocks: blockCases,
   keyState: inspectingCases,
+  slots: slotCases,
+  holds: holdCases,
 };
 
 /** The store under test. */

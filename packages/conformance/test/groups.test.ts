@@ -29,7 +29,9 @@ it("the report shows why a group is left out, and has the others", () => {
 });
 
 it("a group that does not exist, and one without a reason, is refused", () => {
-  expect(() => report({ consumAll: "one row at a time" })).toThrow(/names no group "consumAll"\. The groups are: vectors, .*keyState\./);
+  expect(() => report({ consumAll: "one row at a time" })).toThrow(
+    /names no group "consumAll"\. The groups are: vectors, .*slots, holds\./,
+  );
   expect(() => report({ consumeAll: " " })).toThrow('leaveOut needs a reason for "consumeAll": a text.');
 });
 

@@ -1,15 +1,18 @@
 import {
+  beganByCharge,
   beganState,
   blockCells,
   blockedDecision,
   blockedMs,
   blockIn,
+  type Charge,
   type Decision,
   decideAll,
   inState,
   inspectIn,
   type Limit,
   liftBanIn,
+  renewIn,
   type Store,
   settleIn,
   wholeMsClock,
@@ -51,10 +54,13 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
       : decideUnblocked(limit, key, cost, nowMs, commit);
   }
 
-  function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean): Decision {
+  function decideUnblocked(limit: Limit, key: string, cost: number, nowMs: number, commit: boolean, renewed?: Charge): Decision {
     const name = nameOf(limit, key);
     let state = stateOf(limit, name);
-    const decision = limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit);
+    const decision =
+      renewed === undefined
+        ? limit.algorithm.decide(limit, state.cells, 0, nowMs, cost, commit)
+        : renewIn(limit, state.cells, 0, nowMs, renewed, states.get(name)?.number);
     if (commit && beganState(limit, state.cells, 0, nowMs, decision)) state = { number: ++made, cells: state.cells };
     if (commit) keep(name, state);
     return inState(decision, state.number);
@@ -67,11 +73,14 @@ export function simpleStore(clock?: () => number): Store<"sync"> {
     peek: (limit, key) => decide(limit, key, 1, now(), false),
     settle(limit, key, charge, cost) {
       const name = nameOf(limit, key);
-      const state = stateOf(limit, name);
-      const units = settleIn(limit, state.cells, 0, now(), charge, cost, states.get(name)?.number);
+      const nowMs = now();
+      let state = stateOf(limit, name);
+      const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, states.get(name)?.number);
+      if (beganByCharge(limit, state.cells, 0, nowMs, charge, cost)) state = { number: ++made, cells: state.cells };
       keep(name, state);
       return units;
     },
+    renew: (limit, key, charge) => decideUnblocked(limit, key, charge.cost, now(), true, charge),
     reset(limit, key) {
       states.delete(nameOf(limit, key));
       const block = blocks.get(blockOf(limit.name, key));

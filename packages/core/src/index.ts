@@ -7,6 +7,7 @@ export { slidingWindowLog } from "./algorithms/sliding-window-log.js";
 export { slidingWindowCounter } from "./algorithms/sliding-window-counter.js";
 export { tokenBucket } from "./algorithms/token-bucket.js";
 export { leakyBucket } from "./algorithms/leaky-bucket.js";
+export { concurrency } from "./algorithms/concurrency.js";
 export { gcra } from "./algorithms/gcra.js";
 export { calendarWindow } from "./algorithms/calendar-window.js";
 export type { Policy, PolicyOptions } from "./algorithms/registry.js";
@@ -15,7 +16,7 @@ export { type Duration, parseDuration } from "./support/duration.js";
 // Limiters and decisions
 export { createLimiter, type LimiterOptions } from "./limits/create-limiter.js";
 export { consumeAll, type LimiterCheck } from "./limits/consume-all.js";
-export type { Limiter } from "./limits/limiter.js";
+export type { Limiter, Ran } from "./limits/limiter.js";
 export type { CombinedDecision, Decision } from "./decide/decision.js";
 export type { Key, LimiterKey } from "./limits/key.js";
 export type { KeyState, PolicyState } from "./decide/inspection.js";

@@ -10,6 +10,7 @@ export {
   type Inspection,
   type Mode,
   type Store,
+  renewingStore,
   scopeOf,
 } from "./decide/store.js";
 export type { Check } from "./decide/limit.js";
@@ -20,7 +21,7 @@ export { encodeKey } from "./limits/key.js";
 // The algorithms, which work on cells of state
 export type { Algorithm, Cells, PolicyBase } from "./algorithms/algorithm.js";
 export { decision } from "./algorithms/decision.js";
-export { algorithmOf, allAlgorithms } from "./algorithms/registry.js";
+export { algorithmOf, allAlgorithms, heldPolicy } from "./algorithms/registry.js";
 
 export type { FixedWindowPolicy } from "./algorithms/fixed-window.js";
 export type { SlidingWindowLogPolicy } from "./algorithms/sliding-window-log.js";
@@ -28,6 +29,7 @@ export type { SlidingWindowCounterPolicy } from "./algorithms/sliding-window-cou
 export type { TokenBucketPolicy } from "./algorithms/token-bucket.js";
 export type { LeakyBucketPolicy } from "./algorithms/leaky-bucket.js";
 export type { GcraPolicy } from "./algorithms/gcra.js";
+export type { ConcurrencyPolicy } from "./algorithms/concurrency.js";
 export type { CalendarWindowPolicy } from "./algorithms/calendar-window.js";
 
 // Several limits in one atomic step
@@ -52,7 +54,7 @@ export { inspectIn } from "./decide/inspection.js";
 // Charges: what refunds and settlements need
 export type { Charge, ReceiptMark } from "./algorithms/algorithm.js";
 export { asCharge, inState, copyWith } from "./algorithms/decision.js";
-export { beganByCharge, beganState, nothingReserved, settleIn } from "./decide/charge.js";
+export { beganByCharge, beganState, nothingReserved, renewIn, settleIn } from "./decide/charge.js";
 
 // Time
 export { type Clock, wholeMsClock } from "./support/clock.js";

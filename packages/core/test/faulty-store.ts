@@ -1,4 +1,14 @@
-import type { Blocked, BlockKind, Charge, Check, Decision, Inspection, Limit, Store } from "../src/store.js";
+import {
+  type Blocked,
+  type BlockKind,
+  type Charge,
+  type Check,
+  type Decision,
+  type Inspection,
+  type Limit,
+  renewingStore,
+  type Store,
+} from "../src/store.js";
 
 /** How the store fails. */
 export type Fault = "rejects" | "throws" | "never answers" | "answers late" | "fails late";
@@ -40,6 +50,10 @@ export class FaultyStore implements Store<"async"> {
 
   peek(limit: Limit, key: string, timeoutMs?: number): Promise<Decision> {
     return this.#answer(timeoutMs, () => this.#store.peek(limit, key));
+  }
+
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Promise<Decision> {
+    return this.#answer(timeoutMs, () => renewingStore(this.#store).renew(limit, key, charge));
   }
 
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Promise<number> {

@@ -111,6 +111,9 @@ export class Measurements {
       case "settle-failed":
         counters.settlements.with(this.ruleOf(event.name ?? unknownRule), "failed").value++;
         break;
+      case "slot-lost":
+        // Rare, and for the log: the request was counted when it began.
+        break;
       case "evicted":
         counters.evictions.with(this.ruleOf(event.name)).value++;
         break;

@@ -55,6 +55,7 @@ const events: { [Type in FloodgateEvent["type"]]: readonly [event: EventOf<Type>
   settled: [{ type: "settled", ...who, cost: 1, units: -2, decision }, ["settlements api succeeded 1", "unitsSettled api refunded 2"]],
   "refund-failed": [{ type: "refund-failed", ...who, error }, ["refunds api failed 1"]],
   "settle-failed": [{ type: "settle-failed", error }, ["settlements unknown failed 1"]],
+  "slot-lost": [{ type: "slot-lost", ...who, decision, counted: true }, []],
   evicted: [{ type: "evicted", ...who }, ["evictions api 1"]],
   banned: [{ type: "banned", ...who, forMs: 1000, shadow: false }, ["bans api enforced 1"]],
   "round-trip": [{ type: "round-trip", steps: 7, ms: 1.5, ok: true }, ["roundTripDuration ok 0.0015", "roundTripDecisions 7"]],

@@ -247,6 +247,10 @@ const rule = map(
         "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
         { minLength: 1 },
       ),
+      hold: withMeta(optionSchema("hold", { ...windowOption, example: "60s" }), {
+        description:
+          "Sets the units of a request aside, for at most this time, until settle says its real cost. They come back by themselves if the process dies.",
+      }),
       ambiguousPath: text(
         "ambiguousPath: reject",
         "What happens to a request whose path servers read in different ways, such as /a%5c..//b: count counts it under each path that it may lead to, reject answers 400. Default count; in floodgate gateway, reject.",

@@ -273,11 +273,19 @@ class ClusterStore implements Store<"async"> {
     );
   }
 
-  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
-    const { cost: charged, atMs, state, receipt } = charge;
+  renew(limit: Limit, key: string, { cost, atMs, state }: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
     return this.#connection.ask(
       timeoutMs,
-      (number) => ["settle", number(limit), key, { cost: charged, atMs, state, receipt }, cost],
+      (number) => ["renew", number(limit), key, { cost, atMs, state }],
+      (result: DecisionMessage) => readDecision(limit, cost, result),
+    );
+  }
+
+  settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs: number = defaultTimeoutMs): Promise<number> {
+    const { cost: charged, atMs, state, heldUntilMs, receipt } = charge;
+    return this.#connection.ask(
+      timeoutMs,
+      (number) => ["settle", number(limit), key, { cost: charged, atMs, state, heldUntilMs, receipt }, cost],
       (units: number) => units,
     );
   }

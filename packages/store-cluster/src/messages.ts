@@ -1,6 +1,16 @@
 import { type Decision, FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, toPolicy } from "@floodgate/core/rules";
-import { asCharge, blockedDecision, blockOf, type Charge, createLimit, decision, inState, type Limit } from "@floodgate/core/store";
+import {
+  asCharge,
+  blockedDecision,
+  blockOf,
+  type Charge,
+  createLimit,
+  decision,
+  heldPolicy,
+  inState,
+  type Limit,
+} from "@floodgate/core/store";
 
 /** A process, thread or `MessagePort` that messages are sent to: `process`, a child process, a worker of `node:cluster`, a `Worker`. */
 export interface Port {
@@ -17,6 +27,7 @@ export type CheckMessage = readonly [limit: number, key: string, cost: number, k
 export type Call =
   | readonly ["consume" | "peek" | "reset" | "keyState", limit: number, key: string, cost?: number]
   | readonly ["consumeAll", checks: readonly CheckMessage[]]
+  | readonly ["renew", limit: number, key: string, charge: Charge]
   | readonly ["settle", limit: number, key: string, charge: Charge, cost: number]
   | readonly ["block", name: string, key: string, forMs: number, kind: "block" | "ban"]
   | readonly ["unblock", name: string, key: string];
@@ -49,31 +60,46 @@ export type DecisionMessage = readonly [
   atMs: number,
   state: number | null,
   blockedMs: number,
+  heldUntilMs: number | null,
 ];
 
-/** The name of a limit and the options of its policy. */
-export function writeLimit({ name, policy }: Limit): string {
+/** The name of a limit, the options of its policy, and how long units are held at most, and by this request. */
+export function writeLimit({ name, policy, holdMs }: Limit): string {
   const { optionsOf } = algorithms[policy.algorithm] as AlgorithmDefinition<Policy, object>;
-  return JSON.stringify([name, { algorithm: policy.algorithm, ...optionsOf(policy) }]);
+  return JSON.stringify([
+    name,
+    { algorithm: policy.algorithm, ...optionsOf(policy) },
+    policy.algorithm === "concurrency" ? undefined : policy.holdMs,
+    holdMs,
+  ]);
 }
 
 export function readLimit(text: string): Limit {
-  const [name, options] = JSON.parse(text);
-  return createLimit(name, toPolicy("clusterStore", options));
+  const [name, options, longestMs, holdMs] = JSON.parse(text);
+  const limit = createLimit(name, heldPolicy("clusterStore", toPolicy("clusterStore", options), longestMs ?? undefined));
+  return typeof holdMs === "number" ? { ...limit, holdMs } : limit;
 }
 
 export function writeDecision(made: Decision): DecisionMessage {
   const block = blockOf(made);
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs } = block?.unblocked ?? made;
   const never = retryAfterMs === Number.POSITIVE_INFINITY;
-  const state = asCharge(made).state ?? null;
-  return [allowed ? 1 : 0, remaining, never ? -1 : retryAfterMs, resetAfterMs, delayMs, atMs, state, block?.leftMs ?? 0];
+  const { state = null, heldUntilMs = null } = asCharge(made);
+  return [allowed ? 1 : 0, remaining, never ? -1 : retryAfterMs, resetAfterMs, delayMs, atMs, state, block?.leftMs ?? 0, heldUntilMs];
 }
 
 export function readDecision(limit: Limit, cost: number, message: DecisionMessage): Decision {
-  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, blockedMs] = message;
+  const [allowed, remaining, retryMs, resetAfterMs, delayMs, atMs, state, blockedMs, held] = message;
   const retryAfterMs = retryMs === -1 ? Number.POSITIVE_INFINITY : retryMs;
-  const made = decision(limit, cost, { allowed: allowed === 1, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
+  const made = decision(limit, cost, {
+    allowed: allowed === 1,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    delayMs,
+    atMs,
+    heldUntilMs: held ?? undefined,
+  });
   if (blockedMs > 0) return blockedDecision(made, blockedMs);
   return state === null ? made : inState(made, state);
 }

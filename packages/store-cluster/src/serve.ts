@@ -101,6 +101,8 @@ function answersOf(name: string, store: MemoryStore, clock: Clock): (port: Port,
           .map(writeDecision);
       case "peek":
         return writeDecision(store.peek(of(call[1]), call[2]));
+      case "renew":
+        return writeDecision(store.renew(of(call[1]), call[2], call[3]));
       case "settle": {
         const [, limit, key, charge, cost] = call;
         return redeem(charge.receipt, clock) ? store.settle(of(limit), key, charge, cost) : 0;

@@ -124,6 +124,10 @@ class DatabaseStore implements Store<"async"> {
     return this.#queue.ask(keys, work, timeoutMs);
   }
 
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => entry.renew(limit, charge, nowMs));
+  }
+
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {
     return this.#ask(limit.name, key, timeoutMs, (entry, nowMs) => entry.reset(limit, nowMs));
   }
@@ -150,15 +154,17 @@ class DatabaseStore implements Store<"async"> {
   }
 
   /**
-   * The decisions if the database is certain to reject: usage only grows, unless a key is reset or refunded. A log that counts rejected
-   * requests must be told of each.
+   * The decisions if the database is certain to reject: usage only grows, unless a key is reset or refunded. Held units may
+   * come back at any moment, and a log that counts rejected requests must be told of each.
    */
   #knownRejection(checks: readonly Check[]): Decision[] | undefined {
     const known = this.#queue.recent(
       checks.map(({ key }) => key),
       this.#denyMs,
     );
-    if (known === undefined || checks.some(({ limit }) => limit.algorithm.countsRejected?.(limit.policy))) return undefined;
+    const mustAsk = ({ limit: { algorithm, policy } }: Check): boolean =>
+      policy.holdMs !== undefined || algorithm.countsRejected?.(policy) === true;
+    if (known === undefined || checks.some(mustAsk)) return undefined;
     const { entries, nowMs, slackMs } = known;
     const decisions = checks.map(({ limit, cost }, i) => (entries[i] as Entry).decide(limit, cost, nowMs, false));
     // A rejection that ends before a question would arrive is not certain.

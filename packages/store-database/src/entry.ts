@@ -1,6 +1,7 @@
 import {
   type Blocked,
   type BlockKind,
+  beganByCharge,
   beganState,
   blockCells,
   blockedDecision,
@@ -12,6 +13,7 @@ import {
   inState,
   type Limit,
   liftBanIn,
+  renewIn,
   settleIn,
 } from "@floodgate/core/store";
 
@@ -108,13 +110,23 @@ export class Entry {
 
   settle(limit: Limit, charge: Charge, cost: number, nowMs: number): number {
     const state = this.stateFor(limit);
-    const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, state.number === 0 ? undefined : state.number);
-    if (units === 0) return 0;
+    const units = settleIn(limit, state.cells, 0, nowMs, charge, cost, numberOf(state));
+    // Held units that cost what was held change the state, but not what is used.
+    if (units === 0 && charge.heldUntilMs === undefined) return 0;
     const { resetAfterMs } = limit.algorithm.decide(limit, state.cells, 0, nowMs, 1, false);
-    this.#keep(limit, state, nowMs + resetAfterMs, state.number === 0);
+    const began = state.number === 0 || beganByCharge(limit, state.cells, 0, nowMs, charge, cost);
+    this.#keep(limit, state, nowMs + resetAfterMs, began);
     // A state without usage is no state: a later charge is not to have its number.
     if (state.cells.every((cell) => cell === 0)) this.#states.delete(limit.policy.stateKind);
     return units;
+  }
+
+  renew(limit: Limit, charge: Charge, nowMs: number): Decision {
+    const state = this.stateFor(limit);
+    const made = renewIn(limit, state.cells, 0, nowMs, charge, numberOf(state));
+    const began = state.number === 0 || beganState(limit, state.cells, 0, nowMs, made);
+    if (made.allowed) this.#keep(limit, state, nowMs + made.resetAfterMs, began);
+    return inState(made, state.number);
   }
 
   /** The state of a limit, with room for one more request; a new one if there is none, which `#keep` adds. */
@@ -178,6 +190,11 @@ export class Entry {
     this.changed = true;
     return true;
   }
+}
+
+/** As core takes it: undefined before the first charge. */
+function numberOf({ number }: State): number | undefined {
+  return number === 0 ? undefined : number;
 }
 
 function textOf({ number, endsMs, cells }: State): string {

@@ -22,6 +22,7 @@ import {
   type Limit,
   liftBanIn,
   listenerOf,
+  renewIn,
   settleIn,
   wholeMsClock,
   wholeNumber,
@@ -71,6 +72,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 export interface MemoryStore extends Store<"sync"> {
   /** Number of keys in memory, including expired ones that were not removed yet. */
   readonly size: number;
+  renew(limit: Limit, key: string, charge: Charge): Decision;
   /** Number of live keys that a full store has evicted. Expired keys do not count. */
   readonly evictions: number;
 }
@@ -190,16 +192,32 @@ export class TableStore implements MemoryStore {
       if (units > 0) this.#keep(keyspace, key, nowMs, limit.algorithm.decide(limit, zeros, 0, nowMs, 1, false));
       this.#tell();
     } else {
-      const isNew = charge.cost === 0;
+      const isNew = charge.cost === 0 || charge.heldUntilMs !== undefined;
       if (isNew && keyspace.grows) slot = this.#table.withRoom(limit, slot);
       const page = this.#slots.page(slot);
       const at = this.#slots.at(slot);
       units = settleIn(limit, page.cells, at, nowMs, charge, cost, page.numbers[2 * (at - 1)]);
-      if (isNew && beganByCharge(limit, page.cells, at, nowMs, cost)) this.#slots.beginState(page, slot);
+      if (beganByCharge(limit, page.cells, at, nowMs, charge, cost)) this.#slots.beginState(page, slot);
       if (units < 0 && page.cells.subarray(at, at + page.width).every((cell) => cell === 0)) this.#table.delete(slot);
-      else if (units !== 0) this.#table.look(slot, nowMs, true);
+      else if (units !== 0 || isNew) this.#table.look(slot, nowMs, true);
     }
     return units;
+  }
+
+  renew(limit: Limit, key: string, charge: Charge): Decision {
+    const nowMs = this.#clock();
+    const keyspace = this.#keyspace(limit);
+    const found = keyspace.slots.of(key).get(key);
+    if (found === undefined)
+      return this.#keep(keyspace, key, nowMs, renewIn(limit, this.#zeros(keyspace.size), 0, nowMs, charge, undefined));
+    const slot = this.#table.withRoom(limit, found);
+    const page = this.#slots.page(slot);
+    const at = this.#slots.at(slot);
+    const number = page.numbers[2 * (at - 1)] as number;
+    const decision = renewIn(limit, page.cells, at, nowMs, charge, number);
+    if (begins(limit, page.cells, at, nowMs, decision)) this.#slots.beginState(page, slot);
+    this.#table.look(slot, nowMs, true);
+    return stateOf(decision, page.numbers[2 * (at - 1)] as number);
   }
 
   reset(limit: Limit, key: string): void {

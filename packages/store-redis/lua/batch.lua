@@ -5,7 +5,8 @@
 --          several keys fails while their slot moves
 -- ARGV[3]  '1' to return the state with each rejection
 -- ARGV[4]  the number of policies that follow, each as its algorithm's number and the parameters that core names; of a calendar window, then
---          its edges
+--          its edges. Before a policy whose units are held: 'h', how long this one holds them (0: it charges them at once), the longest time,
+--          and the length of its fixed windows; 0 for calendar windows, -1 for others
 -- ARGV...  the steps
 --
 -- A step is one of
@@ -25,8 +26,11 @@
 --   'i' <policy>          state of a key: read the state and the block
 --   's' <policy> <reserved> <charged at> <instant> <cost>
 --                         settle a charge to its real cost; 0 refunds it. <instant> is that of the check that charged. If nothing was
---                         reserved (0), the cost is charged now, and may begin a state
+--                         reserved (0), the cost is charged now, and may begin a state. Below 0: so many held units, which end at
+--                         <charged at>
 --   'r' ... <until>       as 's', but once: by a receipt that is valid until that time. The next key is the receipt's mark
+--   'n' <policy> <units> <charged at> <instant>
+--                         renew slots: take the units of a charge anew; above the limit too, if they have not come back
 --   'd'                   delete the state, and lift the ban
 --   'b' <kind> <ms>       turn the key away for so long, if kind is 0; if it is 1 begin a ban, unless one is in force
 --   'u'                   lift the block and the ban
@@ -36,6 +40,7 @@
 --   allowed, no waits     remaining, reset
 --   other decisions       -1 (allowed) or -2 (rejected), remaining, retry (-1: never), reset, delay, how far ahead of the clock the
 --                         charge counts; after a rejection also the length of the state that it saw, and its numbers
+--   held units            as other decisions; the delay is the time until they come back
 --   a blocked key         -3, how long it is still blocked, and the decision of the limit alone, always with its state
 --   'a'                   1 and the decisions if it charged; else 0 and the decisions, each with its state
 --   'i'                   the decision of the limit alone for a cost of 1, always with its state; then the four numbers of the block
@@ -53,10 +58,97 @@ local answer, size = { server_us, nil, nil, nil, nil, nil }, 1
 -- The `decide` of each policy, and where its arguments begin.
 local policies, policy_args = {}, {}
 local arg = 5
+local with_holds
 for i = 1, tonumber(ARGV[4]) do
+  local from = arg
+  if ARGV[from] == 'h' then arg = arg + 4 end
   local decide, parameters = decide_at(arg)
   -- The edges of a calendar window are too far from this server's time.
   if not parameters then return decide end
+  if from < arg then
+    -- Created only for policies that hold units, because creating a function costs about as much as a command.
+    with_holds = with_holds or function(decide, holds_ms, longest, window, last_edge)
+      return function(key, cost, commit)
+        local list, shows = key .. ':holds', wants_state == 'whole'
+        local value, place, held, at = open_held(list, longest)
+        local born = origin
+        local allowed, remaining, retry, reset, delay, ahead, state = decide(key, held + cost, false)
+        local limit_ms = reset
+        local entries = (#value + 1 - place) / 14
+        if held < 1 then entries = 0 end
+        if holds_ms > 0 and entries >= 10000 then allowed = false end
+        local ends_in = 0
+        if commit and allowed and holds_ms > 0 then
+          local ends = at + holds_ms
+          -- The edges of a calendar window are its last parameters.
+          for i = last_edge - 3, window == 0 and last_edge or 0 do
+            local edge = tonumber(ARGV[i])
+            if edge > now + ahead then ends = min(ends, edge) end
+          end
+          if window > 0 then ends = min(ends, (floor((now + ahead) / window) + 1) * window) end
+          local stop, units, found, others = #value - 13, cost, nil, nil
+          while stop >= place and entries > 0 do
+            found, others = unpack('>i7I7', value, stop)
+            if found <= ends then break end
+            stop = stop - 14
+          end
+          local after = entries > 0 and sub(value, stop + 14) or ''
+          if entries > 0 and stop >= place and found == ends then
+            stop, units = stop - 14, units + others
+          end
+          local before = entries > 0 and sub(value, place, stop + 13) or ''
+          held, origin = held + cost, born
+          value = before .. pack('>i7I7', ends, units) .. after
+          entries, place = #value / 14, 1
+          local newest = unpack('>i7I7', value, #value - 13)
+          write(list, pack('>BI7', 9, held) .. value, newest - now)
+          ends_in = ends - now
+        elseif commit and allowed then
+          allowed, remaining, retry, limit_ms, delay, ahead = decide(key, cost, true)
+        end
+        remaining, reset, retry = max(remaining - held, 0), limit_ms, 0
+        if entries > 0 then
+          local newest = unpack('>i7I7', value, #value - 13)
+          reset = max(reset, newest - now)
+        end
+        -- The wait once so many entries have ended: until then, and by the limit itself.
+        local function wait_after(ended)
+          local left, until_ms = held, now
+          for i = 0, ended - 1 do
+            local ends, units = unpack('>i7I7', value, place + 14 * i)
+            left, until_ms = left - units, ends
+          end
+          local _, _, wait = decide(key, left + cost, false)
+          if wait < 0 then wait = huge end
+          return wait, until_ms - now
+        end
+        local full = holds_ms > 0 and entries >= 10000
+        if cost > remaining or full then
+          local least = full and 1 or 0
+          local low, high = least, entries
+          while low < high do
+            local middle = floor((low + high) / 2)
+            local wait, until_ms = wait_after(middle)
+            if wait <= until_ms then high = middle else low = middle + 1 end
+          end
+          local wait, until_ms = wait_after(low)
+          retry = max(wait, until_ms)
+          if low > least then retry = min(retry, (wait_after(low - 1))) end
+          if retry == huge then retry = -1 end
+        end
+        if shows then
+          local cells = { entries, held }
+          for i = 0, entries - 1 do cells[#cells + 1], cells[#cells + 2] = unpack('>i7I7', value, place + 14 * i) end
+          for _, cell in ipairs(state) do cells[#cells + 1] = cell end
+          state = cells
+        else
+          state = nil
+        end
+        return allowed, remaining, retry, reset, ends_in, ahead, state
+      end
+    end
+    decide = with_holds(decide, tonumber(ARGV[from + 1]), tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3]), arg + parameters)
+  end
   policies[i], policy_args[i] = decide, arg
   arg = arg + 1 + parameters
 end
@@ -150,15 +242,46 @@ local function block(number, is_ban, for_ms)
 end
 
 local function reset(key, number)
-  call('DEL', key)
+  call('DEL', key, key .. ':holds')
   if blocks and blocks[number] then
     local block_start, block_end = times_of(blocks[number])
     write_block(number, block_start, block_end, 0, 0)
   end
 end
 
+-- Stops holding units that end at a time, if they are still held, and charges the cost.
+local function settle_held(key, policy_arg, units, ends, instant, cost)
+  local list, released = key .. ':holds', 0
+  local born = call('GETRANGE', list, '0', birth_size - 1)
+  if #born == birth_size and unpack(birth_format, born) <= instant then
+    local value, place, held, at = open_held(list, tonumber(ARGV[policy_arg - 2]))
+    local left = value
+    while held > 0 and ends > at and place < #value do
+      local found, others = unpack('>i7I7', value, place)
+      if found == ends then
+        released = min(units, others)
+        local rest = others > released and pack('>i7I7', ends, others - released) or ''
+        left = sub(value, 16, place - 1) .. rest .. sub(value, place + 14)
+        break
+      end
+      place = place + 14
+    end
+    if released > 0 and (left == '' or held <= released) then
+      call('DEL', list)
+    elseif released > 0 then
+      local total = unpack('>I7', value, 9) - released
+      local newest = unpack('>i7I7', left, #left - 13)
+      write(list, pack('>BI7', 9, total) .. left, newest - now)
+    end
+  end
+  local change, parts = 0, 1
+  if cost > 0 then change, parts = settle_at(policy_arg)(key, now, 0, cost) end
+  return change - released * parts, parts
+end
+
 -- Settles a charge. A charge to an earlier state refunds nothing; only a bucket still charges a higher cost.
 local function settle(key, policy_arg, reserved, charged_at, instant, cost)
+  if reserved < 0 then return settle_held(key, policy_arg, -reserved, charged_at, instant, cost) end
   local born = call('GETRANGE', key, '0', birth_size - 1)
   if #born < birth_size or unpack(birth_format, born) > instant then
     if cost <= reserved then return 0 end
@@ -340,6 +463,11 @@ while arg <= last do
         answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = block_start, block_end, ban_start, ban_end
         size = size + 4
       end
+    elseif step == 'n' then
+      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+      local ok, change = pcall(settle, KEYS[key], policy_args[policy], units, charged_at, instant, 0)
+      if ok then append(pcall(decide, KEYS[key], units, true, change ~= 0)) else append(false, change) end
+      arg = arg + 4
     elseif step == 's' or step == 'r' then
       local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
       local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])

@@ -28,19 +28,25 @@ export const twins: readonly Twin[] = [...general, twoCounters];
 export interface AlgorithmArguments {
   readonly number: number;
   readonly parameters: readonly string[];
+  /** What stands before them for a policy whose units are held: see lua/batch.lua. */
+  readonly holds: readonly string[];
   /** The edges of a calendar window around a time, which follow the parameters. Undefined for other policies. */
   readonly edgesAt: ((nowMs: number) => readonly string[]) | undefined;
 }
 
-/** Converts a policy to script arguments. */
-export function argumentsOf(policy: Policy): AlgorithmArguments {
+/** Converts a policy to script arguments. @param holdMs how long a request holds its units, if the policy holds them. */
+export function argumentsOf(policy: Policy, holdMs?: number): AlgorithmArguments {
   const isTwoCounters = policy.algorithm === "sliding-window-counter" && policy.buckets === 1;
-  const algorithm = algorithmOf(policy);
+  const { holdMs: longestMs, ...plain } = policy;
+  const isHeld = longestMs !== undefined && policy.algorithm !== "concurrency";
+  const algorithm = algorithmOf((isHeld ? plain : policy) as Policy);
   const { name } = isTwoCounters ? twoCounters : algorithm;
   const index = twins.findIndex((twin) => twin.name === name);
   const fields = policy as unknown as Readonly<Record<string, number | boolean>>;
+  const windowMs = policy.algorithm === "fixed-window" ? policy.windowMs : algorithm.edges === undefined ? -1 : 0;
   return {
     number: index + 1,
+    holds: isHeld ? ["h", holdMs ?? longestMs, longestMs, windowMs].map(String) : [],
     parameters: (twins[index] as Twin).parameters.map((parameter) => textOf(fields[parameter])),
     edgesAt: algorithm.edges && ((nowMs) => algorithm.edges?.(policy, nowMs).map(String) ?? []),
   };

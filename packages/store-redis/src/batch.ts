@@ -120,8 +120,8 @@ export class GeneralBatch<Step extends Writing = Writing> implements Batch<Step>
     const args = [command === "EVALSHA" ? general.sha : general.source, String(this.keys.length), ...this.keys];
     const { notAfterMs, serverMs, wantsState } = this.#options;
     args.push(String(notAfterMs), String(this.nowMs ?? ""), wantsState ? "1" : "0", String(this.#policies.length));
-    for (const { number, parameters, edgesAt } of this.#policies) {
-      args.push(String(number), ...parameters, ...(edgesAt?.(this.nowMs ?? serverMs) ?? []));
+    for (const { number, parameters, holds, edgesAt } of this.#policies) {
+      args.push(...holds, String(number), ...parameters, ...(edgesAt?.(this.nowMs ?? serverMs) ?? []));
     }
     args.push(...this.args);
     return { command, args, firstKey: this.keys[0] as string };

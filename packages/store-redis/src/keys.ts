@@ -48,7 +48,7 @@ export interface StoredKey {
 /** The beginnings of all kinds of state, and how they begin in a key. */
 const kinds = ["fixed-window", "sliding-window-counter", "sliding-window-log", "token-bucket smooth", "token-bucket interval"]
   .concat("leaky-bucket", "gcra", "calendar-window hour", "calendar-window day", "calendar-window week", "calendar-window month")
-  .concat("calendar-window year")
+  .concat("calendar-window year", "concurrency")
   .map((stateKind) => [stateKind, `${kindOf({ stateKind })}-`] as const);
 
 /**
@@ -63,8 +63,9 @@ export function parseStoredKey(prefix: string, redisKey: string): StoredKey | un
   if (end < 0 || at < end + 2) return undefined;
   const kind = text.slice(at + 1);
   const [stateKind, begins = ""] = kinds.find(([, begins]) => kind.startsWith(begins)) ?? [];
-  // Numbers; or the first day of a calendar's windows, if it has one, and the time zone, which may contain dashes.
-  const rest = /^(?:\d+(?:-\d+)*|(?:(\d+)-)?([A-Z][A-Z\d_+/-]*))$/.exec(kind.slice(begins.length));
+  // Numbers; or the first day of a calendar's windows, if it has one, and the time zone, which may contain dashes. Then how long units are held.
+  const [shared = "", heldMs] = kind.slice(begins.length).split("-h-");
+  const rest = /^(?:\d+(?:-\d+)*|(?:(\d+)-)?([A-Z][A-Z\d_+/-]*))$/.exec(shared);
   if (kind !== "blocks" && (stateKind === undefined || rest === null)) return undefined;
   const [numbers = "", first, zone] = rest ?? [];
   const tag = text.slice(0, end);
@@ -74,7 +75,9 @@ export function parseStoredKey(prefix: string, redisKey: string): StoredKey | un
     holds: kind === "blocks" ? "block" : "state",
     stateKind:
       stateKind &&
-      [stateKind, ...(zone === undefined ? [numbers.replaceAll("-", " ")] : first === undefined ? [zone] : [first, zone])].join(" "),
+      [stateKind, ...(zone === undefined ? [numbers.replaceAll("-", " ")] : first === undefined ? [zone] : [first, zone])]
+        .concat(heldMs === undefined ? [] : ["held", heldMs])
+        .join(" "),
   };
 }
 

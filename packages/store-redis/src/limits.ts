@@ -70,15 +70,15 @@ export class KnownLimits {
 
   #add(limit: Limit): KnownLimit {
     const suffix = keySuffix(limit.name, limit.policy);
-    const policy = argumentsOf(limit.policy);
+    const policy = argumentsOf(limit.policy, limit.holdMs);
     const lifeMs = lifeOf(limit, this.#leaseMs);
     const known: KnownLimit & { lease: LeaseTable<KnownLimit> | undefined } = {
       limit,
       policy,
       suffix,
       lean: this.#leanOf(policy, suffix.length - suffix.lastIndexOf(":") - 1),
-      // With countRejected each rejection must reach Redis.
-      denied: limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
+      // With countRejected each rejection must reach Redis. Held units may come back at any moment.
+      denied: limit.policy.holdMs !== undefined || limit.algorithm.countsRejected?.(limit.policy) ? undefined : this.denied,
       deniedMs: Math.min(this.#deniedMs, lifeMs ?? this.#deniedMs),
       lease: undefined,
     };
@@ -88,6 +88,7 @@ export class KnownLimits {
   }
 
   #leanOf(policy: AlgorithmArguments, kindSize: number): Script | undefined {
+    if (policy.holds.length > 0) return undefined;
     const id = `${kindSize} ${policy.number} ${policy.parameters}`;
     let script = this.#lean.get(id);
     if (script === undefined && this.#lean.size < mostLean) {

@@ -23,7 +23,7 @@ import { defaultLifeMs, longestLifeMs } from "./lease/lease-table.js";
 import type { Leases } from "./lease/leases.js";
 import { type KeyedCheck, type KnownLimit, type KnownLimits, keyedCheck } from "./limits.js";
 import { type PartOptions, Scope } from "./scope.js";
-import { Block, Consume, Inspect, Peek, Reset, Settle, Unblock } from "./steps.js";
+import { Block, Consume, Inspect, Peek, Renew, Reset, Settle, Unblock } from "./steps.js";
 
 export interface RedisStoreOptions {
   /** The prefix of every key. Default `"floodgate"`. Give each app its own if several share a Redis but not their limits. */
@@ -160,6 +160,11 @@ class SharedStore implements RedisStore {
     const known = this.#limits.get(limit);
     const done = this.#queues.ask(new Settle(known, this.#keyed(known, key, 1).redisKey, charge, cost, timeoutMs));
     return this.scope.forgetDenied(known.suffix, key, done);
+  }
+
+  renew(limit: Limit, key: string, charge: Charge, timeoutMs: number = defaultTimeoutMs): Promise<Decision> {
+    const known = this.#limits.get(limit);
+    return this.#queues.ask(new Renew(known, this.#keyed(known, key, 1).redisKey, charge, timeoutMs));
   }
 
   reset(limit: Limit, key: string, timeoutMs: number = defaultTimeoutMs): Promise<void> {

@@ -18,6 +18,8 @@ export class MalformedReply extends Error {}
 const mostEntries = 12;
 /** The most entries of an inspected log: its newest thousand too. */
 const mostInspected = mostEntries + 1000;
+/** The most entries of held units, which an inspection reads whole. */
+const mostHeld = 10_000;
 
 /**
  * Reads the answers of a batch one after the other. lua/batch.lua describes the layout. Every field is checked, because a faulty proxy,
@@ -153,10 +155,14 @@ export class Reply {
     if (allowed ? cost <= remaining && retryMs !== 0 : retryMs === 0) this.wrong("the wait until a retry", retryMs);
     const retryAfterMs = retryMs < 0 ? Number.POSITIVE_INFINITY : retryMs;
     const resetAfterMs = this.number("the wait until the reset", 0, largest);
-    const delayMs = this.number("the delay", 0, allowed && limit.algorithm.delays ? spanMs : 0);
+    const { holdMs = 0 } = limit.policy;
+    const waitMs = this.number("the delay", 0, !allowed ? 0 : limit.algorithm.delays ? spanMs : 2 * holdMs);
+    const delayMs = limit.algorithm.delays ? waitMs : 0;
+    // Of units that are held: the time until they come back.
+    const heldUntilMs = delayMs === 0 && waitMs > 0 ? this.nowMs + waitMs : undefined;
     // The state may belong to another plan with a longer span.
     const atMs = this.nowMs + this.number("how far ahead the charge counts", 0, mostAheadMs);
-    const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs });
+    const made = decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs });
     return { decision: made, unblocked: made, blockedMs: 0, state: !allowed || stateAlways ? this.#state(known, isInspected) : undefined };
   }
 
@@ -168,20 +174,27 @@ export class Reply {
   }
 
   #state({ limit, denied }: KnownLimit, isInspected: boolean): Cells | undefined {
-    if (isInspected) return this.#cells(limit, mostInspected);
+    if (isInspected) return this.#cells(limit, limit.policy.holdMs === undefined ? mostInspected : mostHeld);
     if (denied !== undefined) return this.#cells(limit, mostEntries);
     this.turn("the size of a state", 0, 0);
     return undefined;
   }
 
   #cells({ policy, algorithm }: Limit, mostEntries: number): Cells {
+    // A list's own numbers, and the place of its length among them.
     const isLog = policy.algorithm === "sliding-window-log";
-    const most = isLog ? 3 + 2 * mostEntries : algorithm.size(policy, noState, 0);
-    const count = this.turn("the size of a state", isLog ? 3 : most, most);
+    const isList = isLog || policy.holdMs !== undefined;
+    const isHeld = policy.holdMs !== undefined && policy.algorithm !== "concurrency";
+    const [head, place] = isLog ? [3, 2] : [2, 0];
+    const most = isList
+      ? head + 2 * mostEntries + (isHeld ? algorithm.size(policy, noState, 0) + 2 * mostInspected : 0)
+      : algorithm.size(policy, noState, 0);
+    const count = this.turn("the size of a state", isList ? head : most, most);
     const cells = new Float64Array(count);
     // A corrupted state may contain numbers beyond 2^53.
     for (let i = 0; i < count; i++) cells[i] = this.number("a number of a state", -widest, widest);
-    if (isLog && (cells[1] !== 0 || count !== 3 + 2 * (cells[2] as number))) this.wrong("the entries of a log", cells[2] as number);
+    if (isList && !isHeld && ((isLog && cells[1] !== 0) || count !== head + 2 * (cells[place] as number)))
+      this.wrong("the entries of a list", cells[place] as number);
     return cells;
   }
 }

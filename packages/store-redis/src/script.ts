@@ -21,7 +21,11 @@ const leanSources: string[] = [];
  * @param kindSize the length of the last part of its keys.
  * @param wantsState whether rejections return their state.
  */
-export function leanScript({ number, parameters }: AlgorithmArguments, kindSize: number, wantsState: boolean): Script {
+export function leanScript(
+  { number, parameters }: Pick<AlgorithmArguments, "number" | "parameters">,
+  kindSize: number,
+  wantsState: boolean,
+): Script {
   const twin = twins[number - 1] as Twin;
   leanSources[number] ??= stripped(leanSource(twin));
   // Edges change, so they are arguments: see lua/lean.lua.
@@ -106,7 +110,7 @@ function placesOf(cells: readonly string[]): string[] {
 function partsOf(twin?: Twin): { readonly templates: Templates; readonly prelude: string; readonly constants: string } {
   const templates = new Templates();
   const prelude = templates.take(lua("prelude"));
-  for (const name of ["values", "debts", "shared-bucket"]) templates.take(lua(name));
+  for (const name of ["values", "debts", "shared-bucket", "held-units"]) templates.take(lua(name));
   // Twins with a `decide` and a `settle` of their own replace these.
   if (twin !== undefined) templates.take(lua("windows"));
   const names = twin === undefined ? [] : [...parametersOf(twin), ...placesOf(twin.cells)];

@@ -256,8 +256,9 @@ export class Settle extends Step<number> {
   }
 
   write(batch: GeneralBatch): void {
-    const { cost, atMs, state = 0, receipt } = this.#charge;
-    const change = [batch.policy(this.#known.policy), cost, atMs, state, this.#cost].map(String);
+    const { cost, atMs, heldUntilMs, state = 0, receipt } = this.#charge;
+    const isHeld = heldUntilMs !== undefined;
+    const change = [batch.policy(this.#known.policy), isHeld ? -cost : cost, heldUntilMs ?? atMs, state, this.#cost].map(String);
     batch.keys.push(this.redisKey);
     if (receipt === undefined) {
       batch.args.push("s", ...change);
@@ -271,8 +272,32 @@ export class Settle extends Step<number> {
     const change = reply.number("the change of a charge", -largest, largest);
     const units = change / reply.number("the parts of a unit", 1, largest);
     const reserved = this.#charge.cost;
-    if (!(units >= -reserved && units <= Math.max(this.#cost - reserved, 0))) reply.wrong("the change of a charge", change);
+    // Held units that have come back meanwhile are charged in full.
+    const most = this.#charge.heldUntilMs === undefined ? this.#cost - reserved : this.#cost;
+    if (!(units >= -reserved && units <= Math.max(most, 0))) reply.wrong("the change of a charge", change);
     return units;
+  }
+}
+
+/** Renews the slots of a charge. */
+export class Renew extends Step<Decision> {
+  readonly #known: KnownLimit;
+  readonly #charge: Charge;
+
+  constructor(known: KnownLimit, redisKey: string, charge: Charge, timeoutMs: number) {
+    super(redisKey, timeoutMs);
+    this.#known = known;
+    this.#charge = charge;
+  }
+
+  write(batch: GeneralBatch): void {
+    const { cost, atMs, state = 0 } = this.#charge;
+    batch.keys.push(this.redisKey);
+    batch.args.push("n", batch.policy(this.#known.policy), ...[cost, atMs, state].map(String));
+  }
+
+  protected readAnswer(reply: Reply): Decision {
+    return reply.decision(this.#known, this.#charge.cost, false, this.firstKey).decision;
   }
 }
 

@@ -82,7 +82,7 @@ class Pair {
     const edges = edgesAt?.(nowMs) ?? [];
     const batch = (tag: string, ...step: (string | number)[]) =>
       this.#run(tag, "EVALSHA", general.sha, nowMs, this.#wantsState ? 1 : 0, 1, number, ...parameters, ...edges, ...step);
-    const { source } = leanScript({ number, parameters, edgesAt }, "state".length, this.#wantsState);
+    const { source } = leanScript({ number, parameters }, "state".length, this.#wantsState);
     const [one, other] = await Promise.all(
       ["lean", "general"].map(async (side) => {
         const tag = `${this.#tag}-${side}`;

@@ -69,6 +69,7 @@ function moments(plans: Plans, longest: number): fc.Arbitrary<Moment[]> {
 function gridOf([policy]: Plans): number {
   if (policy === undefined) return 1;
   if (policy.algorithm === "calendar-window") return 3_600_000;
+  if (policy.algorithm === "concurrency") return policy.holdMs;
   return "bucketMs" in policy ? policy.bucketMs : "windowMs" in policy ? policy.windowMs : policy.everyMs;
 }
 

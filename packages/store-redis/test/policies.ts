@@ -1,5 +1,6 @@
 import {
   calendarWindow,
+  concurrency,
   fixedWindow,
   gcra,
   leakyBucket,
@@ -38,6 +39,7 @@ export const tenAnHour: readonly Policy[] = [
   tokenBucket({ capacity: 10, refill: 1, every: "365d", style: "interval" }),
   gcra({ limit: 1, window: "365d", burst: 10 }),
   leakyBucket({ capacity: 10, leak: 1, every: "1d" }),
+  concurrency({ limit: 10, hold: "365d" }),
 ];
 
 /** One policy per storage layout. */

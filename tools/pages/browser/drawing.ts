@@ -4,7 +4,7 @@ import { svg } from "./dom.js";
 type Windows = Extract<StateView, { kind: "windows" }>["windows"];
 type Units = Extract<StateView, { kind: "log" }>["units"];
 
-/** Draws a state as what it is: a bucket, windows, a log or a queue. Undefined if nothing is remembered. `drawing.css` has its look. */
+/** Draws a state as what it is: a bucket, windows, a log, a queue or held units. Undefined if nothing is remembered. `drawing.css` has its look. */
 export function drawState(state: StateView, nowMs: number): SVGElement | undefined {
   switch (state.kind) {
     case "empty":
@@ -17,6 +17,8 @@ export function drawState(state: StateView, nowMs: number): SVGElement | undefin
       return drawLog(state.units, state.windowMs, nowMs);
     case "queue":
       return state.capacity <= drawnPlaces ? drawPlaces(state.length, state.capacity) : drawBar(state.length, state.capacity);
+    case "held":
+      return drawBar(state.total, state.limit);
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   calendarWindow,
+  concurrency,
   type Duration,
   fixedWindow,
   gcra,
@@ -20,6 +21,7 @@ import {
   logRules,
   queueRules,
   type Rules,
+  slotRules,
   smoothRules,
 } from "./model-rules.js";
 
@@ -236,6 +238,22 @@ const judged: { readonly [N in Name]: Judged<PolicyOf<N>> } = {
         every: "997ms",
         other: (limit) => gcra({ limit, window: 2000 }),
         left: kept,
+      },
+    ],
+  },
+  concurrency: {
+    rules: slotRules,
+    mostIn: ({ limit, holdMs }, _, stretchMs) => BigInt(limit) * BigInt(Math.floor(stretchMs / holdMs) + 1),
+    amountOf: ({ limit }) => limit,
+    larger: ({ holdMs }, _, limit) => concurrency({ limit, hold: ms(holdMs) }),
+    small: fc.record({ limit: quota, hold: time }).map(concurrency),
+    variants: [
+      {
+        name: "concurrency",
+        of: (limit, _, hold) => concurrency({ limit: Math.min(limit, 10_000), hold }),
+        every: 1000,
+        other: (limit) => concurrency({ limit, hold: 2000 }),
+        left: untaken,
       },
     ],
   },

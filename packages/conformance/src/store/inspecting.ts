@@ -113,6 +113,8 @@ function leftOf(state: StateView, quota: number): number {
       return quota - state.total;
     case "queue":
       return quota - Math.ceil(state.length);
+    case "held":
+      return leftOf(state.used, quota) - state.total;
   }
 }
 

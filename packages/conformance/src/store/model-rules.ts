@@ -1,6 +1,7 @@
 import type { StateView } from "@floodgate/core";
 import type {
   CalendarWindowPolicy,
+  ConcurrencyPolicy,
   LeakyBucketPolicy,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
@@ -130,7 +131,11 @@ export function calendarWindowRules(policy: CalendarWindowPolicy): Rules<WindowS
 }
 
 /** The state holds one time per unit. Debts, or an earlier plan with a higher limit, can make it longer than the limit. */
-export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPolicy): Rules<readonly number[]> {
+export function logRules({
+  limit,
+  windowMs,
+  countRejected,
+}: Pick<SlidingWindowLogPolicy, "limit" | "windowMs" | "countRejected">): Rules<readonly number[]> {
   const inWindow = (times: readonly number[] | undefined, atMs: number) => (times ?? []).filter((time) => time > atMs - windowMs);
   const several = (atMs: number, units: number) => Array<number>(units).fill(atMs);
   const rules: Rules<readonly number[]> = {
@@ -167,6 +172,20 @@ export function logRules({ limit, windowMs, countRejected }: SlidingWindowLogPol
     };
   }
   return rules;
+}
+
+/** The slots of requests in flight are a log whose window is the time after which a slot comes back by itself. Nobody owes a slot. */
+export function slotRules({ limit, holdMs }: ConcurrencyPolicy): Rules<readonly number[]> {
+  return {
+    ...logRules({ limit, windowMs: holdMs, countRejected: false }),
+    owe: () => undefined,
+    view(times, atMs) {
+      const byEnd = new Map<number, number>();
+      for (const time of times) if (time > atMs - holdMs) byEnd.set(time + holdMs, (byEnd.get(time + holdMs) ?? 0) + 1);
+      const held = [...byEnd].map(([untilMs, units]) => ({ untilMs, units }));
+      return { kind: "held", limit, held, total: held.reduce((sum, { units }) => sum + units, 0), used: { kind: "empty" } };
+    },
+  };
 }
 
 /** Units above the limit weigh in full if they are a debt. Otherwise an earlier, higher limit allowed them, and they are cut. */

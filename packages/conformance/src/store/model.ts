@@ -102,6 +102,7 @@ export class Model {
     const state = this.#stored(nowMs);
     const atMs = this.#countingFrom(state, nowMs);
     const next = this.#rules.owe(state, atMs, { atMs, cost: 0 }, units, this.#largest.quota);
+    if (next === undefined) return 0;
     if (state === undefined) {
       this.#largest = this.#policy;
       this.#life++;

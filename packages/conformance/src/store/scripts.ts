@@ -60,7 +60,9 @@ export function scripts(policy: Policy, options: ScriptOptions = {}): fc.Arbitra
         latestMs = Math.max(latestMs, nowMs);
         // A small number selects a recent request: recent ones still count.
         const of = change < 0 ? undefined : requests[requests.length - 1 - (change % Math.max(requests.length, 1))];
-        if (of !== undefined && realCost >= 0) return { atMs: nowMs, settle: of, realCost };
+        // A slot is given back, whatever it has cost.
+        const given = policy.algorithm === "concurrency" ? 0 : realCost;
+        if (of !== undefined && realCost >= 0) return { atMs: nowMs, settle: of, realCost: given };
         if (of !== undefined && options.refunds === true) return { atMs: nowMs, refund: of };
         requests.push(index);
         return { atMs: nowMs, cost };

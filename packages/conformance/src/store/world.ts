@@ -1,5 +1,5 @@
 import { createLimiter, type FloodgateEvent, type Limiter, type Policy, type Store } from "@floodgate/core";
-import type { Clock } from "@floodgate/core/store";
+import { type Clock, renewingStore } from "@floodgate/core/store";
 
 /** A store; the suite calls `close` after each test if it exists. */
 export type ClosableStore = Store & { close?(): unknown };
@@ -81,6 +81,7 @@ export function patient(store: Store): Store {
     consumeAll: (checks) => store.consumeAll(checks, patienceMs),
     peek: (limit, key) => store.peek(limit, key, patienceMs),
     settle: (limit, key, charge, cost) => store.settle(limit, key, charge, cost, patienceMs),
+    ...(store.renew === undefined ? {} : { renew: (limit, key, charge) => renewingStore(store).renew(limit, key, charge, patienceMs) }),
     reset: (limit, key) => store.reset(limit, key, patienceMs),
     block: (name, key, forMs, kind) => store.block(name, key, forMs, kind, patienceMs),
     unblock: (name, key) => store.unblock(name, key, patienceMs),

@@ -12,6 +12,8 @@ export interface Limit<P> {
   readonly algorithm: Algorithm<P>;
   /** Whether a store may lease units of its keys ahead of requests. Default: as the store is set up. */
   readonly lease?: boolean | undefined;
+  /** How long a request holds its units, in milliseconds, if the policy holds units; 0: it charges them at once. Default: the policy's time. */
+  readonly holdMs?: number | undefined;
 }
 
 /** The result of a check under one policy. Durations are whole milliseconds from the store's current time. */
@@ -43,6 +45,11 @@ export interface DecisionUnder<P> {
    * rejected, the time until the store is asked again.
    */
   readonly degraded: boolean;
+  /**
+   * When the units come back that this decision holds, in milliseconds since the epoch of the store's clock. Undefined if it charged them, or
+   * nothing.
+   */
+  readonly heldUntilMs?: number | undefined;
 }
 
 /** What an allowed decision charged. A store settles it. */
@@ -53,6 +60,8 @@ export interface Charge {
   readonly atMs: number;
   /** The number of the charged state, as the store passed it to `inState`. */
   readonly state: number | undefined;
+  /** When its units come back by themselves, if they are held and not charged. */
+  readonly heldUntilMs?: number | undefined;
   /** The receipt that was issued for the charge, if any. The store redeems it once, and not from `untilMs` (store time) on. */
   readonly receipt?: ReceiptMark | undefined;
 }
@@ -70,6 +79,8 @@ export interface Settler<P> {
   /** Identity of the data that holds the charge, for other processes. Undefined if only this process has it. */
   readonly dataId: string | undefined;
   settle(limit: Limit<P>, key: string, charge: Charge, cost: number): number | PromiseLike<number>;
+  /** Renews the slots of a charge. Undefined if nobody can: then they come back by themselves. */
+  renew?(limit: Limit<P>, key: string, charge: Charge): DecisionUnder<P> | PromiseLike<DecisionUnder<P>>;
 }
 
 /**
@@ -101,6 +112,9 @@ export interface Algorithm<P> {
   /** For buckets with intervals: the last refill before a charge, if the bucket is full at `fullAtMs`. Default: the time of the charge. */
   readonly refilledMs?: (policy: P, chargedAtMs: number, fullAtMs: number) => number;
 
+  /** For windows that end all at once: the end of the one that `atMs` is in. Units are held no longer. */
+  readonly windowEndMs?: (policy: P, atMs: number) => number;
+
   /** Whether `size` depends on the state: a log grows with each request. Default: it depends on the policy's `stateKind` only. */
   readonly grows?: true;
   /** The number of cells that the state may need after one more request, or one more charge without a reservation. */
@@ -111,7 +125,7 @@ export interface Algorithm<P> {
    * rejected one if the policy counts those. Without `commit` it writes nothing.
    */
   decide<Q extends P>(
-    limit: Pick<Limit<Q>, "name" | "policy">,
+    limit: Pick<Limit<Q>, "name" | "policy" | "holdMs">,
     cells: Cells,
     at: number,
     nowMs: number,
@@ -133,6 +147,22 @@ export interface Algorithm<P> {
    * @returns the units charged in addition; negative if units were given back. A fraction if a bucket has partly refilled.
    */
   settle(policy: P, cells: Cells, at: number, nowMs: number, chargedAtMs: number, reserved: number, cost: number): number;
+
+  /** For units that are held until `heldUntilMs`: stops holding them, if they are still held, and charges `cost` now, even into debt. */
+  settleHeld?(policy: P, cells: Cells, at: number, nowMs: number, heldUntilMs: number, reserved: number, cost: number): number;
+
+  /**
+   * For slots: holds the units of a charge anew, from `nowMs` on, whatever the limit is by now. Units that came back meanwhile are taken
+   * again if there is room: then this is a decision as any other.
+   */
+  renew?<Q extends P>(
+    limit: Pick<Limit<Q>, "name" | "policy" | "holdMs">,
+    cells: Cells,
+    at: number,
+    nowMs: number,
+    chargedAtMs: number,
+    cost: number,
+  ): DecisionUnder<Q>;
 
   /**
    * Describes the state at `nowMs` for people, and changes nothing. It is `empty` exactly if a decision has `resetAfterMs` 0, and its numbers
@@ -173,6 +203,8 @@ export interface PolicyBase {
   readonly spanMs: number;
   /** The algorithm and its times. Policies with the same kind share a state. */
   readonly stateKind: string;
+  /** How long units are held that are neither given back nor charged, in milliseconds. Undefined if units are charged at once. */
+  readonly holdMs?: number;
 }
 
 /** The largest product of a policy's numbers. A debt and an instant can be added to it, and the sum stays below 2^53. */

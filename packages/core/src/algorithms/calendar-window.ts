@@ -142,6 +142,7 @@ const algorithm: Algorithm<CalendarWindowPolicy> = {
   parameters: ["limit", "spanMs"],
   cells: layout,
   edges: edgesAt,
+  windowEndMs: (policy, atMs) => edgesAt(policy, atMs).find((edge) => edge > atMs) as number,
 
   size: () => layout.length,
 

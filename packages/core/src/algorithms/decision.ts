@@ -8,6 +8,7 @@ export interface Finding {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly atMs: number;
+  readonly heldUntilMs?: number | undefined;
 }
 
 /** The part of a limit that a decision names. */
@@ -19,10 +20,14 @@ type Fate = undefined | "settled" | { readonly fault: unknown };
 /** The only record of a charge. Only its own decision object leads to it, so copies of the decision have no charge. */
 export class ChargeRecord<P = unknown> implements Charge {
   readonly cost: number;
-  readonly atMs: number;
-  readonly state: number | undefined;
+  readonly heldUntilMs: number | undefined;
+  /** A renewal of slots changes the time and the state. */
+  atMs: number;
+  state: number | undefined;
   readonly limit: Limit<P>;
   readonly key: string;
+  /** Renews its slots until it is settled, if they are renewed. */
+  slot: { end(): Promise<void> | undefined } | undefined = undefined;
   /** Settles it. Undefined if a receipt led to it: then the redeeming limiter does. */
   readonly settler: Settler<P> | undefined;
   fate: Fate = undefined;
@@ -34,6 +39,7 @@ export class ChargeRecord<P = unknown> implements Charge {
     this.cost = charge.cost;
     this.atMs = charge.atMs;
     this.state = charge.state;
+    this.heldUntilMs = charge.heldUntilMs;
     this.limit = limit;
     this.key = key;
     this.settler = settler;
@@ -57,6 +63,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
   readonly #cost: number;
   readonly #atMs: number;
   #state: number | undefined;
+  readonly #heldUntilMs: number | undefined;
   #limit: Limit<P> | undefined;
   #settler: Settler<P> | undefined;
   /** The charged key, or the record of the charge. The record is made on demand, because most decisions are never settled. */
@@ -67,12 +74,16 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     return this.limit - this.remaining;
   }
 
+  get heldUntilMs(): number | undefined {
+    return this.#heldUntilMs;
+  }
+
   static asOwn<P>(made: DecisionUnder<P>): MadeDecision<P> {
     return #charged in made ? (made as MadeDecision<P>) : MadeDecision.copyWith(made, {});
   }
 
   static copyWith<P>(made: DecisionUnder<P>, changes: Partial<DecisionUnder<P>>): MadeDecision<P> {
-    const all = { ...made, ...changes };
+    const all = { ...made, heldUntilMs: made.heldUntilMs, ...changes };
     const copy = new MadeDecision(all, all.limit, all.cost, all, all.degraded);
     if (#charged in made) copy.#state = made.#state;
     return copy;
@@ -107,7 +118,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     const made = value as unknown as MadeDecision<P>;
     const key = made.#charged;
     if (typeof key !== "string") return key;
-    const charge = { cost: made.#cost, atMs: made.#atMs, state: made.#state };
+    const charge = { cost: made.#cost, atMs: made.#atMs, state: made.#state, heldUntilMs: made.#heldUntilMs };
     made.#charged = new ChargeRecord(charge, made.#limit as Limit<P>, key, made.#settler);
     return made.#charged;
   }
@@ -117,7 +128,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     named: Named<P>,
     limit: number,
     cost: number,
-    { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs }: Finding,
+    { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, heldUntilMs }: Finding,
     degraded: boolean,
   ) {
     this.allowed = allowed;
@@ -133,6 +144,7 @@ export class MadeDecision<P> implements DecisionUnder<P> {
     this.degraded = degraded;
     this.#cost = cost;
     this.#atMs = atMs;
+    this.#heldUntilMs = heldUntilMs;
   }
 }
 
@@ -166,5 +178,5 @@ export const chargeOf: typeof MadeDecision.chargeOf = MadeDecision.chargeOf;
 
 /** For direct callers of stores: the charge of a store's own decision. */
 export function asCharge<P>(made: DecisionUnder<P>): Charge {
-  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.stateOf(made) };
+  return { cost: made.cost, atMs: made.atMs, state: MadeDecision.stateOf(made), heldUntilMs: made.heldUntilMs };
 }

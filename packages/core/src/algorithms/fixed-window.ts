@@ -92,6 +92,8 @@ const algorithm: Algorithm<FixedWindowPolicy> = {
   parameters: ["limit", "windowMs"],
   cells: layout,
 
+  windowEndMs: ({ windowMs }, atMs) => (Math.floor(atMs / windowMs) + 1) * windowMs,
+
   size: () => layout.length,
 
   decide(limit, cells, at, nowMs, cost, commit) {

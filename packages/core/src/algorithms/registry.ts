@@ -1,11 +1,14 @@
+import { FloodgateError } from "../support/errors.js";
 import type { Algorithm, AlgorithmDefinition } from "./algorithm.js";
 import { calendarWindowDefinition } from "./calendar-window.js";
+import { concurrencyDefinition } from "./concurrency.js";
 import { fixedWindowDefinition } from "./fixed-window.js";
 import { gcraDefinition } from "./gcra.js";
 import { leakyBucketDefinition } from "./leaky-bucket.js";
 import { slidingWindowCounterDefinition } from "./sliding-window-counter.js";
 import { slidingWindowLogDefinition } from "./sliding-window-log.js";
 import { tokenBucketDefinition } from "./token-bucket.js";
+import { withHolds } from "./with-holds.js";
 
 /** All algorithms, by their names in a rules file. */
 export const algorithms: {
@@ -16,6 +19,7 @@ export const algorithms: {
   readonly "leaky-bucket": typeof leakyBucketDefinition;
   readonly gcra: typeof gcraDefinition;
   readonly "calendar-window": typeof calendarWindowDefinition;
+  readonly concurrency: typeof concurrencyDefinition;
 } = {
   "fixed-window": fixedWindowDefinition,
   "sliding-window-log": slidingWindowLogDefinition,
@@ -24,6 +28,7 @@ export const algorithms: {
   "leaky-bucket": leakyBucketDefinition,
   gcra: gcraDefinition,
   "calendar-window": calendarWindowDefinition,
+  concurrency: concurrencyDefinition,
 };
 
 type Algorithms = typeof algorithms;
@@ -46,7 +51,38 @@ export function definitionOf({ algorithm }: Pick<Policy, "algorithm">): Algorith
 /** The pure functions that decide a policy. */
 export function algorithmOf(policy: Policy): Algorithm<Policy> {
   const { algorithms, algorithmOf } = definitionOf(policy);
-  return algorithmOf === undefined ? algorithms[0] : algorithmOf(policy);
+  const own = algorithmOf === undefined ? algorithms[0] : algorithmOf(policy);
+  return policy.holdMs === undefined || own.renew !== undefined ? own : withHolds(own);
+}
+
+const held = new WeakMap<Policy, Map<number, Policy>>();
+
+/**
+ * The same policy, whose units are held for `holdMs` at most until their real cost is settled. Undefined as time: the policy itself.
+ * @throws FloodgateError `FLOODGATE_CONFLICTING_OPTIONS` for a policy whose units cannot be held.
+ */
+export function heldPolicy(where: string, policy: Policy, holdMs: number | undefined): Policy {
+  if (holdMs === undefined || policy.holdMs === holdMs) return policy;
+  const { delays, countsRejected, renew } = algorithmOf(policy);
+  const why =
+    renew !== undefined
+      ? 'concurrency has a `hold` of its own. Write policy: concurrency({ limit: 10, hold: "30s" })'
+      : delays
+        ? "a leakyBucket gives each request its place in the queue. Use another policy"
+        : countsRejected?.(policy)
+          ? "`countRejected` counts requests that are rejected. Leave one of the two out"
+          : undefined;
+  if (why !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `${where}: \`hold\` sets units aside until the real cost is known, but ${why}.`,
+      { at: ["hold"] },
+    );
+  }
+  const known = held.get(policy) ?? new Map<number, Policy>();
+  const made = known.get(holdMs) ?? Object.freeze({ ...policy, holdMs, stateKind: `${policy.stateKind} held ${holdMs}` });
+  held.set(policy, known.set(holdMs, made));
+  return made;
 }
 
 /** All algorithms that decide policies, each once. */
@@ -67,7 +103,8 @@ export function optionsOf(policy: Policy): { readonly algorithm: AlgorithmName; 
  */
 export function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes));
-  return definitionOf(policy).share(policy, part, processes);
+  const share = definitionOf(policy).share(policy, part, processes);
+  return share.algorithm === "concurrency" ? share : heldPolicy("share", share, policy.holdMs);
 }
 
 /** A policy's numbers in words: `100 per 1m`. */

@@ -2,7 +2,7 @@
  * What the state of a key holds at one moment, under one policy. `empty`: nothing counts, as if the key had never been used. A full bucket is
  * empty too, and so is a queue in which nobody waits.
  */
-export type StateView = EmptyView | BucketView | WindowsView | LogView | QueueView;
+export type StateView = EmptyView | BucketView | WindowsView | LogView | QueueView | HeldView;
 
 export interface EmptyView {
   readonly kind: "empty";
@@ -60,6 +60,23 @@ export interface QueueView {
   readonly capacity: number;
   /** When the last one has had its turn, in milliseconds since the epoch. */
   readonly drainedAtMs: number;
+}
+
+/** Units that are set aside: the slots of requests in flight. */
+export interface HeldView {
+  readonly kind: "held";
+  readonly limit: number;
+  /** The held units, by the time at which they come back by themselves, soonest first. */
+  readonly held: readonly HeldUnits[];
+  /** All held units. */
+  readonly total: number;
+  /** What the limit has counted beside them: empty under `concurrency`. */
+  readonly used: StateView;
+}
+
+export interface HeldUnits {
+  readonly untilMs: number;
+  readonly units: number;
 }
 
 export const emptyView: EmptyView = Object.freeze({ kind: "empty" });

@@ -14,8 +14,9 @@ export function beganState(limit: Limit, cells: Cells, at: number, nowMs: number
   return isSame(limit, cells, at, (begun) => algorithm.decide(limit, begun, 0, nowMs, made.cost, true));
 }
 
-/** For stores: the same for a cost that was just settled without a reservation. */
-export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, cost: number): boolean {
+/** For stores: the same for a charge that was just settled. Only one without a reservation, or of held units, begins a state. */
+export function beganByCharge(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, cost: number): boolean {
+  if (charge.cost > 0 && charge.heldUntilMs === undefined) return false;
   return isSame(limit, cells, at, (begun) => settleIn(limit, begun, 0, nowMs, nothingReserved, cost, undefined));
 }
 
@@ -58,6 +59,20 @@ export function settleIn(
   const { receipt } = charge;
   if (receipt !== undefined && nowMs >= receipt.untilMs) return 0;
   const counts = state !== undefined && charge.state === state;
+  const { heldUntilMs } = charge;
+  if (heldUntilMs !== undefined && algorithm.settleHeld !== undefined) {
+    return algorithm.settleHeld(policy, cells, at, nowMs, counts ? heldUntilMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+  }
   if (!counts && cost <= charge.cost) return 0;
   return algorithm.settle(policy, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost, cost);
+}
+
+/**
+ * For stores: implements `Store.renew` on cells, as a decision that was just committed.
+ * @param state the number of the state in the cells; undefined if the key has no state.
+ */
+export function renewIn(limit: Limit, cells: Cells, at: number, nowMs: number, charge: Charge, state: number | undefined): Decision {
+  const counts = state !== undefined && charge.state === state;
+  const renew = limit.algorithm.renew as NonNullable<typeof limit.algorithm.renew>;
+  return renew(limit, cells, at, nowMs, counts ? charge.atMs : Number.NEGATIVE_INFINITY, charge.cost);
 }

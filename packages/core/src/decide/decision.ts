@@ -67,9 +67,14 @@ export function mostRestrictive(decisions: readonly Decision[]): Decision {
   return worst;
 }
 
+/** The wait that a client is told, in milliseconds. A slot may be given back at any moment, so a client may ask again in a second. */
+export function shownWaitMs({ retryAfterMs, policy }: Decision): number {
+  return policy.algorithm === "concurrency" && retryAfterMs !== Number.POSITIVE_INFINITY ? Math.min(retryAfterMs, 1000) : retryAfterMs;
+}
+
 /** Whether `a` leaves the client less room than `b`. */
 export function moreRestrictive(a: Decision, b: Decision): boolean {
   if (a.allowed !== b.allowed) return b.allowed;
-  if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
+  if (!a.allowed) return shownWaitMs(a) > shownWaitMs(b);
   return a.remaining / a.limit < b.remaining / b.limit;
 }

@@ -5,7 +5,7 @@ import type { Promised } from "../support/promises.js";
 import { nothingReserved } from "./charge.js";
 import { type CombinedDecision, combine, combinedOf, type Decision } from "./decision.js";
 import type { Check, Limit } from "./limit.js";
-import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, type Store, scopeOf } from "./store.js";
+import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode, renewingStore, type Store, scopeOf } from "./store.js";
 
 /**
  * How limiters and middlewares call a store. A guard attaches the charge to each decision that charged a key, and combines the decisions of
@@ -13,7 +13,7 @@ import { type Blocked, type BlockKind, type Decided, type Inspection, type Mode,
  * deadline, breaker and fallback of a store that may fail. `ZeroLimits` wraps either of them, and answers for limits of 0. Bans count
  * rejections around a guard: see `decideWithBans`.
  */
-export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle">, Settler<Policy> {
+export interface Guard<M extends Mode = Mode> extends Omit<Store<M>, "consumeAll" | "settle" | "renew">, Settler<Policy> {
   readonly scope: object;
   readonly dataId: string | undefined;
   /** How long a decision waits for the store, in milliseconds; 0 if the store answers at once. */
@@ -83,6 +83,10 @@ export class DirectGuard implements Guard<"sync"> {
 
   charge(limit: Limit, key: string, cost: number): number {
     return this.#store.settle(limit, key, nothingReserved, cost);
+  }
+
+  renew(limit: Limit, key: string, charge: Charge): Decision {
+    return renewingStore(this.#store).renew(limit, key, charge);
   }
 
   reset(limit: Limit, key: string): void {

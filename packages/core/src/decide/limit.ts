@@ -27,6 +27,7 @@ export function createLimit(name: string, policy: Policy, lease?: boolean): Limi
  */
 export function whyNoLease(policy: Policy): string | undefined {
   const { delays, countsRejected } = algorithmOf(policy);
+  if (policy.holdMs !== undefined) return "units that come back are to be had by every process at once";
   if (delays) return "a leakyBucket gives each request its place in the queue";
   return countsRejected?.(policy) ? "`countRejected` must see each rejected request" : undefined;
 }

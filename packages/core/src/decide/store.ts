@@ -110,6 +110,12 @@ export interface Store<M extends Mode = Mode> {
   settle(limit: Limit, key: string, charge: Charge, cost: number, timeoutMs?: number): Answer<number, M>;
 
   /**
+   * Renews the slots of a charge under `concurrency`, in one atomic step: see `renewIn`. The decision has the new charge; `allowed` is false
+   * if the slots had come back and there is no room for them. Without this method the store hosts no `concurrency`.
+   */
+  renew?(limit: Limit, key: string, charge: Charge, timeoutMs?: number): Decided<Decision, M>;
+
+  /**
    * Turns a key away under all limits of this name for `forMs` milliseconds: `consume`, `consumeAll` and `peek` reject it (see
    * `blockedDecision`) and charge nothing. A block replaces an earlier block. A ban that is in force stays as it is. A key may have both.
    */
@@ -146,6 +152,16 @@ export function checkStore<M extends Mode>(where: string, store: Store<M>): Stor
   throw new FloodgateError("FLOODGATE_INVALID_OPTION", `${where}: \`store\` must be a store, but was ${insteadOfStore(store)}`, {
     at: ["store"],
   });
+}
+
+/** The store of a limit with slots. @throws FloodgateError if it cannot renew them. */
+export function renewingStore<M extends Mode>(store: Store<M>): Store<M> & Required<Pick<Store<M>, "renew">> {
+  if (store.renew !== undefined) return store as Store<M> & Required<Pick<Store<M>, "renew">>;
+  throw new FloodgateError(
+    "FLOODGATE_INVALID_OPTION",
+    "`concurrency` needs a store that renews the slots of requests in flight, but the `store` has no method `renew`. Write store: memoryStore(), or redisStore(new Redis(...)).",
+    { at: ["store"] },
+  );
 }
 
 /** Whether it looks like a client of ioredis, redis (node-redis) or another Redis library. */

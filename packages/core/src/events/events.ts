@@ -67,6 +67,18 @@ export interface ChargeEvent {
   readonly units: number;
 }
 
+/**
+ * The slot of a running request came back too early: this process was stopped for longer than the policy's `hold`, or could not reach the
+ * store. `counted`: there was room, so the request has a slot again. If not, it runs beside the limit.
+ */
+export interface SlotLostEvent {
+  readonly type: "slot-lost";
+  readonly name: string;
+  readonly key: string;
+  readonly decision: Decision;
+  readonly counted: boolean;
+}
+
 /** A full store evicted a key that had not expired. */
 export interface EvictionEvent {
   readonly type: "evicted";
@@ -185,6 +197,7 @@ export type FloodgateEvent =
   | ChargeEvent
   | RefundFailedEvent
   | SettleFailedEvent
+  | SlotLostEvent
   | EvictionEvent
   | RoundTripEvent
   | DenyCacheEvent

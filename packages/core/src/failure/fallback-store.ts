@@ -81,6 +81,8 @@ export function debtIn(state: StateView): number {
         state.windows.reduce((units, { count, weight }) => units + Math.floor(count * weight), -state.limit),
         0,
       );
+    case "held":
+      return debtIn(state.used);
   }
 }
 

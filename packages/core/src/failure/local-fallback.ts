@@ -5,7 +5,7 @@ import { nothingReserved } from "../decide/charge.js";
 import { type CombinedDecision, combine, type Decision } from "../decide/decision.js";
 import type { Check } from "../decide/limit.js";
 import { createLimit, type Limit } from "../decide/limit.js";
-import { type Store, scopeOf } from "../decide/store.js";
+import { renewingStore, type Store, scopeOf } from "../decide/store.js";
 import { abandon, andThen, isPromise } from "../support/promises.js";
 import type { Breakers } from "./breakers.js";
 import { type DeadlineStore, debtIn, type FallbackStore, type FallbackUser, unitsOf } from "./fallback-store.js";
@@ -117,17 +117,17 @@ export class LocalFallback implements FallbackStore {
       return;
     }
     const target = store();
-    const charging = andThen<MaybeCharged, MaybeCharged>(
-      chargeUpTo(units, (units) => target.consume(limit, key, units)),
+    const handingOver = andThen<MaybeCharged, MaybeCharged>(
+      chargeUpTo(units, (units) => target.consume(charging(limit), key, units)),
       (made) => this.#owed(limit, key, made, target),
     );
-    if (!isPromise(charging)) {
-      this.#reported(limit, key, used, units, charging);
+    if (!isPromise(handingOver)) {
+      this.#reported(limit, key, used, units, handingOver);
       return;
     }
     const settled = async (): Promise<void> => {
       try {
-        const charge = await charging;
+        const charge = await handingOver;
         // If the key was used meanwhile, all its usage is reported again later: too much is safer than too little.
         if (this.#handingOver.get(id) === report) this.#reported(limit, key, used, units, charge);
       } finally {
@@ -157,7 +157,7 @@ export class LocalFallback implements FallbackStore {
     const usage = this.#unreported.open(idOf(share, key), limit);
     const recoveryMs = limit.algorithm.recoveryMs?.(limit.policy, rest);
     if (recoveryMs !== undefined) usage.owed = { units: rest, untilMs: used.atMs + recoveryMs };
-    this.#counts(this.#fallback.consume(share, key, rest), usage.owed?.untilMs);
+    this.#counts(this.#fallback.consume(charging(share), key, rest), usage.owed?.untilMs);
   }
 
   /** Keeps `hasUnreported` true until this decision's state expires, or until `untilMs`. */
@@ -187,7 +187,10 @@ export class LocalFallback implements FallbackStore {
     const usage = this.#unreported.add(idOf(this.#shareOf(limit), key), limit);
     const settle: Settler<Policy>["settle"] = (of, key, charge, cost) =>
       user.settleInTime((store) => this.#settle(usage, of, key, charge, cost, store));
-    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle });
+    // Slots that were reported to the store come back there by themselves.
+    const renew: NonNullable<Settler<Policy>["renew"]> = (of, key, charge) =>
+      usage.handedOver === undefined ? renewingStore(this.#fallback).renew(this.#shareOf(of), key, charge) : decision;
+    return charged(decision, limit, key, { scope: user.scope, dataId: undefined, settle, renew });
   }
 
   #counted(limit: Limit, decision: Decision): Decision {
@@ -201,6 +204,11 @@ export class LocalFallback implements FallbackStore {
     const retryAfterMs = never ? this.#breakers.waitMs : decision.retryAfterMs;
     return copyWith(decision, { retryAfterMs, policy: limit.policy, degraded: true });
   }
+}
+
+/** The limit, whose requests charge their units at once: what was used or held here has been used. */
+function charging(limit: Limit): Limit {
+  return limit.policy.holdMs === undefined ? limit : { ...limit, holdMs: 0 };
 }
 
 /** Unique, because names and state kinds contain no line breaks. */

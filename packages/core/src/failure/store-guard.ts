@@ -11,6 +11,7 @@ import {
   type Decided,
   type Inspection,
   type Mode,
+  renewingStore,
   type Store,
   scopeOf,
 } from "../decide/store.js";
@@ -147,6 +148,12 @@ export class StoreGuard<M extends Mode> implements Guard<M>, FallbackUser {
       (answer) => typeof answer === "number",
       (units) => units,
       (fallback) => fallback.charge(limit, key, cost),
+    );
+  }
+
+  renew(limit: Limit, key: string, charge: Charge): Decided<Decision, M> {
+    return this.#inTime<Decision, Decided<Decision, M>>(this.timeoutMs, (timeoutMs) =>
+      renewingStore(this.#store).renew(limit, key, charge, timeoutMs),
     );
   }
 

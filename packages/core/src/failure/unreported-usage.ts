@@ -97,8 +97,11 @@ export class HandedOver {
 }
 
 /** The change that a settlement would have made at the hand-over, in whole units, rounded up. The charge is taken to be the only one. */
-function changeThen(share: Limit, { atMs, cost: reserved }: Charge, cost: number, used: Decision): number {
+function changeThen(share: Limit, { atMs, cost: reserved, heldUntilMs }: Charge, cost: number, used: Decision): number {
   const { algorithm, policy } = share;
+  const endMs = policy.algorithm === "concurrency" ? atMs + policy.holdMs : heldUntilMs;
+  // Units whose time had ended then were not handed over.
+  if (endMs !== undefined) return endMs > used.atMs ? cost - reserved : cost;
   const cells = new Float64Array(algorithm.size(policy, new Float64Array(algorithm.cells.length), 0));
   const refilledMs = algorithm.refilledMs?.(policy, atMs, used.atMs + used.resetAfterMs) ?? atMs;
   algorithm.decide(share, cells, 0, refilledMs, reserved, true);

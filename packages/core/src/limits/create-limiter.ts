@@ -1,12 +1,13 @@
 import { toPolicy } from "../algorithms/policy.js";
-import type { Policy, PolicyOptions } from "../algorithms/registry.js";
+import { heldPolicy, type Policy, type PolicyOptions } from "../algorithms/registry.js";
 import { checkLease, checkName, createLimit } from "../decide/limit.js";
-import { checkStore, type Mode, type Store } from "../decide/store.js";
+import { checkStore, type Mode, renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import type { EventListener } from "../events/events.js";
 import { emitWarning, listenerOf } from "../events/listeners.js";
 import { type FailureOptions, failureOptionNames } from "../failure/failure-options.js";
 import { guardStore } from "../failure/store-guard.js";
+import { type Duration, parseDuration } from "../support/duration.js";
 import { shown } from "../support/errors.js";
 import { checkOptions, functionOrNothing } from "../support/options.js";
 import { WeakList } from "../support/weak-list.js";
@@ -14,6 +15,7 @@ import { encodeKey, isClientIpv6, isMissingKeyIp, type LimiterKey, namedMissingK
 import { type Limiter, NamedLimiter } from "./limiter.js";
 import { claimNames, ownerOf } from "./names.js";
 import { type ReceiptSecret, Receipts } from "./receipt.js";
+import { isSlot } from "./slots.js";
 
 export interface LimiterOptions<M extends Mode> extends FailureOptions {
   /** Appears in headers, keys and events. One name on one store is one count. */
@@ -31,6 +33,12 @@ export interface LimiterOptions<M extends Mode> extends FailureOptions {
    * set up. Only a Redis store leases. Not with `leakyBucket` and `countRejected`.
    */
   lease?: boolean;
+  /**
+   * Sets the units of each request aside, for at most this time: `"60s"`. They count against the limit, and are not used yet. `settle` charges
+   * the real cost in their place, `refund` gives them back, and without either they come back by themselves and cost nothing. Not with
+   * `concurrency`, `leakyBucket` and `countRejected`.
+   */
+  hold?: Duration;
 }
 
 /**
@@ -46,13 +54,15 @@ export function createLimiter<M extends Mode>(options: LimiterOptions<M>): Limit
   checkOptions(
     where,
     options,
-    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret", "lease"],
+    ["name", "policy", "store", ...failureOptionNames, "onEvent", "receiptSecret", "lease", "hold"],
     'createLimiter({ name: "api", policy, store: memoryStore() })',
   );
   const name = checkName(where, options.name);
-  const policy = toPolicy(where, options.policy);
+  const holdMs = options.hold === undefined ? undefined : parseDuration(options.hold, "hold");
+  const policy = heldPolicy(where, toPolicy(where, options.policy), holdMs);
   const lease = checkLease(where, options.lease, [policy]);
   const store = checkStore(where, options.store);
+  if (isSlot(policy)) renewingStore(store);
   functionOrNothing(where, "onEvent", options.onEvent, "(event) => console.log(event)");
   const receipts = Receipts.of(where, options);
   const guard = guardStore(where, store, options);

@@ -1,3 +1,4 @@
+import { chargeOf, hasCharge } from "../algorithms/decision.js";
 import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import type { Guard } from "../decide/guard.js";
@@ -10,11 +11,12 @@ import { activeListener } from "../events/listeners.js";
 import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { checkOptions } from "../support/options.js";
-import { allOf, andThen, isPromise, type Promised } from "../support/promises.js";
+import { allOf, andThen, isPromise, type Promised, runInBackground } from "../support/promises.js";
 import { steadyMs } from "../support/runtime.js";
 import { isMissingKeyIp, type Key, type LimiterKey } from "./key.js";
 import type { Receipts } from "./receipt.js";
-import { checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { type ChargeRecord, checkCharge, checkRealCost, recordUsage, settleDecision, tellRefund, tellSettlement } from "./settle.js";
+import { isSlot, keepSlot } from "./slots.js";
 
 /** A named policy bound to a store. With a synchronous store (memory) its methods return plain values, else promises. */
 export interface Limiter<M extends Mode = Mode> {
@@ -33,8 +35,9 @@ export interface Limiter<M extends Mode = Mode> {
    * Takes `cost` units (a whole number of at least 1, default 1) for a key if they are available. A rejection is a result, not an error.
    * @throws FloodgateError `FLOODGATE_INVALID_KEY` or `FLOODGATE_INVALID_COST` if the key or the cost is invalid. `{ missingKeyIp }` is
    * invalid here, because a key often comes from a request's JSON.
+   * @param options `hold`: how long this request's units are held, under a limiter with `hold`, whose time is the longest.
    */
-  consume(key: Key, options?: { cost?: number }): Answer<Decision, M>;
+  consume(key: Key, options?: ConsumeOptions): Answer<Decision, M>;
   /** Returns the decision that a request of cost 1 would get, and takes nothing. */
   peek(key: LimiterKey): Answer<Decision, M>;
   /**
@@ -67,6 +70,20 @@ export interface Limiter<M extends Mode = Mode> {
    */
   charge(key: Key, cost: number): Answer<number, M>;
   /**
+   * Runs work in a slot of a `concurrency` limit, and gives the slot back when the work ends or throws. The slot is renewed meanwhile. Under a
+   * limiter with `hold`, the units are charged when the work ends, and given back if it throws. If there is no free slot, the work does not
+   * run: a rejection is a result, as with `consume`.
+   *
+   *     const ran = await limiter.run(user, () => convert(file));
+   *     if (!ran.allowed) return `Too many at once. Try again later.`;
+   *     return ran.value;
+   *
+   * @param options `cost`: how many slots it takes, default 1. `signal`: if it is aborted before the work begins, the work does not run, and
+   * the promise rejects with its reason.
+   * @throws what the work throws; `FLOODGATE_INVALID_OPTION` if the limit gives nothing back.
+   */
+  run<T>(key: Key, work: () => T | PromiseLike<T>, options?: RunOptions): Promise<Ran<T>>;
+  /**
    * Signs a receipt for a decision's charge: a URL-safe string that `refund` and `settle` accept instead of the decision, in any process
    * with the same `receiptSecret` and the same Redis. The charge is settled once, by its decision or by its receipt. A receipt is valid
    * for an hour, or for two spans of the policy if that is longer. For a charge in a memory store or fallback, it works only in the
@@ -95,6 +112,25 @@ export interface Limiter<M extends Mode = Mode> {
    */
   close(): void;
 }
+
+/** How many times of `consume`'s `hold` a limiter remembers. */
+const mostHoldTimes = 100;
+
+export interface ConsumeOptions {
+  cost?: number;
+  hold?: Duration;
+}
+
+export interface RunOptions {
+  readonly cost?: number;
+  /** An AbortSignal. */
+  readonly signal?: { readonly aborted: boolean; readonly reason?: unknown };
+}
+
+/** What `limiter.run` did: the value of the work, or the decision that rejected it. */
+export type Ran<T> =
+  | { readonly allowed: true; readonly decision: Decision; readonly value: T }
+  | { readonly allowed: false; readonly decision: Decision };
 
 /** How a limiter or a middleware uses its store, and who listens. */
 export interface StoreClient<M extends Mode = Mode> {
@@ -132,6 +168,7 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
   readonly close: () => void;
   readonly #counted: Counted;
   readonly #receipts: Receipts | undefined;
+  readonly #byHold = new Map<number, Limit>();
 
   constructor(store: Store<M>, { guard, onEvent, receipts }: StoreClient<M>, counted: Counted, close: () => void) {
     this.store = store;
@@ -158,17 +195,34 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
     return this.#counted.keyText(key);
   }
 
-  consume(key: Key, options?: { cost?: number }): Answer<Decision, M> {
+  consume(key: Key, options?: ConsumeOptions): Answer<Decision, M> {
     const cost = options === undefined ? 1 : checkedCost(options);
+    const limit = options?.hold === undefined ? this.limit : this.#holding(options.hold);
     const text = this.keyText(checkConsumedKey(key));
     const listener = activeListener(this.onEvent);
-    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(this.limit, text, cost));
+    if (listener === undefined) return promisedBy<Decision, M>(this.guard.mode, this.guard.consume(limit, text, cost));
     const askedMs = steadyMs();
-    const decided = andThen<Decision, Decision>(this.guard.consume(this.limit, text, cost), (decision) => {
+    const decided = andThen<Decision, Decision>(this.guard.consume(limit, text, cost), (decision) => {
       emitDecisions(listener, [{ key: text }], { allowed: decision.allowed, all: [decision] }, askedMs);
       return decision;
     });
     return promisedBy<Decision, M>(this.guard.mode, decided);
+  }
+
+  /** This limit, whose requests hold their units for another time. */
+  #holding(hold: Duration): Limit {
+    const holdMs = parseDuration(hold, "hold");
+    const longestMs = isSlot(this.policy) ? undefined : this.policy.holdMs;
+    if (longestMs === undefined || holdMs > longestMs) {
+      const advice = `Write createLimiter({ name: ${shown(this.name)}, policy, store, hold: ${shown(hold)} })`;
+      const problem = longestMs === undefined ? "charges units at once" : `holds units for ${longestMs} ms at most`;
+      throw new FloodgateError("FLOODGATE_INVALID_OPTION", `consume: \`hold\` was given, but ${shown(this.name)} ${problem}. ${advice}.`, {
+        at: ["hold"],
+      });
+    }
+    const known = this.#byHold.get(holdMs) ?? Object.freeze({ ...this.limit, holdMs });
+    if (this.#byHold.size < mostHoldTimes) this.#byHold.set(holdMs, known);
+    return known;
   }
 
   peek(key: LimiterKey): Answer<Decision, M> {
@@ -189,6 +243,12 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
 
   charge(key: Key, cost: number): Answer<number, M> {
     const text = this.keyText(checkConsumedKey(key, "charge"));
+    if (isSlot(this.policy)) {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `${shown(this.name)} counts requests in flight, which \`charge\` cannot add to. Write limiter.run(key, work), or charge another limit.`,
+      );
+    }
     return promisedBy<number, M>(this.guard.mode, recordUsage(this, this.limit, text, checkRealCost(cost)));
   }
 
@@ -206,6 +266,34 @@ export class NamedLimiter<M extends Mode> implements Limiter<M> {
         cost,
       ),
     );
+  }
+
+  async run<T>(key: Key, work: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<Ran<T>> {
+    checkOptions("run", options, ["cost", "signal"], "limiter.run(key, work, { signal })");
+    const { cost, signal } = options;
+    if (this.policy.holdMs === undefined) {
+      throw new FloodgateError(
+        "FLOODGATE_INVALID_OPTION",
+        `\`run\` gives back what it took when the work ends, but ${shown(this.name)} charges units at once. Write policy: concurrency({ limit: 10, hold: "30s" }), or give the limiter a \`hold\`.`,
+      );
+    }
+    if (signal?.aborted) throw signal.reason;
+    const decision = await this.consume(key, cost === undefined ? undefined : { cost });
+    if (!decision.allowed) return { allowed: false, decision };
+    let real = 0;
+    try {
+      if (isSlot(this.policy) && hasCharge(decision)) keepSlot(chargeOf<Policy>(decision) as ChargeRecord, decision, this.onEvent);
+      if (signal?.aborted) throw signal.reason;
+      const value = await work();
+      real = decision.cost;
+      return { allowed: true, decision, value };
+    } finally {
+      // A slot that cannot be given back comes back by itself.
+      await runInBackground(
+        () => settleDecision(this.guard, this.#counted.settled, this.keyText(key), decision, real),
+        (error) => activeListener(this.onEvent)?.({ type: "refund-failed", name: this.name, key: this.keyText(key), error }),
+      );
+    }
   }
 
   receipt(decision: Decision): string {
@@ -256,10 +344,10 @@ function noSecret(name: string, code: "FLOODGATE_INVALID_OPTION" | "FLOODGATE_IN
 }
 
 /** `consume(key, 5)`, as other libraries take it, must not take one unit. */
-function checkedCost(options: { cost?: number }): number {
+function checkedCost(options: ConsumeOptions): number {
   if (options?.cost !== undefined) return checkCost(options.cost);
   const example = `limiter.consume(key, { cost: ${typeof options === "number" ? options : 2} })`;
-  checkOptions("consume", options, ["cost"], example);
+  checkOptions("consume", options, ["cost", "hold"], example);
   return 1;
 }
 

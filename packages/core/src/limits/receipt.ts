@@ -25,6 +25,7 @@ const local = new NewestMap<ChargeRecord>(keptLocal);
  *     n                                             nothing was charged
  *     l.<id>                                        a charge that only this process knows
  *     s.<cost>.<at>.<state>.<until>.<id>            a charge in a shared store
+ *     s.<cost>.<at>.<state>.<until>.<id>.<end>      units that a shared store holds until their end
  */
 export class Receipts {
   readonly #secrets: readonly string[];
@@ -48,7 +49,7 @@ export class Receipts {
   /** @param charge undefined if the decision charged nothing. */
   issue(name: string, charge: ChargeRecord | undefined): string {
     if (charge === undefined || charge.fate !== undefined) return this.#signed(["", name, "", ""], "n");
-    const { limit, key, cost, atMs, state } = charge;
+    const { limit, key, cost, atMs, state, heldUntilMs } = charge;
     const { stateKind, spanMs } = limit.policy;
     charge.issued ??= { id: newId(), untilMs: atMs + Math.max(shortestMs, 2 * spanMs) };
     const { id, untilMs } = charge.issued;
@@ -59,7 +60,8 @@ export class Receipts {
     }
     // From now on this process settles by the receipt too, so that the store deduplicates.
     charge.receipt = charge.issued;
-    return this.#signed([dataId, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id].join("."));
+    const end = heldUntilMs === undefined ? [] : [textOf(heldUntilMs)];
+    return this.#signed([dataId, name, stateKind, key], ["s", ...[cost, atMs, state, untilMs].map(textOf), id, ...end].join("."));
   }
 
   /**
@@ -76,7 +78,8 @@ export class Receipts {
     if (limit === undefined) throw invalidReceipt(name);
     if (type === "s") {
       const [units, atMs, state, untilMs] = fields.map(numberOf) as [number, number, number, number];
-      const charge = new ChargeUnder({ cost: units, atMs, state }, limit, key, undefined);
+      const heldUntilMs = fields[5] === undefined ? undefined : numberOf(fields[5]);
+      const charge = new ChargeUnder({ cost: units, atMs, state, heldUntilMs }, limit, key, undefined);
       charge.receipt = { id: fields[4] as string, untilMs };
       return settleCharge(guard, limit, charge, cost);
     }

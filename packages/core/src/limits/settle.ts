@@ -7,6 +7,7 @@ import type { EventListener } from "../events/events.js";
 import { activeListener } from "../events/listeners.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { andThen, isPromise, type Promised } from "../support/promises.js";
+import { isSlot } from "./slots.js";
 
 export type ChargeRecord = ChargeUnder<Policy>;
 
@@ -96,12 +97,17 @@ export function settleCharge(
     return Promise.reject(fault);
   }
   charge.fate = "settled";
+  const renewing = charge.slot?.end();
+  // A slot is given back, whatever it has cost.
+  const real = isSlot(charge.limit.policy) ? 0 : cost;
   const failed = (fault: unknown): never => {
     charge.fate = { fault };
     throw fault;
   };
+  const settle = (): number | PromiseLike<number> =>
+    (charge.settler ?? guard).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, real);
   try {
-    const answer = (charge.settler ?? guard).settle(typeof limit === "string" ? charge.limit : limit, charge.key, charge, cost);
+    const answer = renewing === undefined ? settle() : renewing.then(settle, settle);
     return isPromise(answer) ? answer.then(undefined, failed) : answer;
   } catch (error) {
     return failed(error);

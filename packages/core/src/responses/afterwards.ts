@@ -1,7 +1,10 @@
+import { type ChargeRecord, chargeOf, hasCharge } from "../algorithms/decision.js";
+import type { Policy } from "../algorithms/registry.js";
 import type { Decision } from "../decide/decision.js";
 import { activeListener } from "../events/listeners.js";
 import type { StoreClient } from "../limits/limiter.js";
 import { checkRealCost, settleDecision, tellRefund, tellSettlement } from "../limits/settle.js";
+import { isSlot, keepSlot } from "../limits/slots.js";
 import type { CostFunction } from "../requests/functions.js";
 import type { RuleCheck } from "../rules/compiled-rule.js";
 import { reasonOf, shown } from "../support/errors.js";
@@ -27,18 +30,39 @@ export function afterwards<Req>(
   client: StoreClient,
 ): Afterwards {
   const real = new RealCosts(request);
+  const slots: (() => PromiseLike<unknown> | undefined)[] = [];
+  checks.forEach((check, i) => {
+    const decision = all[i] as Decision;
+    if (!isSlot(check.limit.policy) || !hasCharge(decision)) return;
+    keepSlot(chargeOf<Policy>(decision) as ChargeRecord<Policy>, decision, client.onEvent);
+    slots.push(() => giveBack(check, decision, client));
+  });
   const change = (status: number, refunds: boolean): Promise<unknown> | undefined => {
     const changes = checks.map((check, i) => {
       const decision = all[i] as Decision;
+      if (isSlot(check.limit.policy)) return undefined;
       if (refunds) return refund(check, decision, client);
       return decision.allowed ? charge(real, status, check, decision, client) : undefined;
     });
     return changes.some(isPromise) ? Promise.all(changes) : undefined;
   };
-  return (status) => {
+  const settle: Afterwards = (status) => {
     const refunds = refundWhen === undefined ? false : isRefunded(status, refundWhen, client);
     return isPromise(refunds) ? refunds.then((answer) => change(status, answer)) : change(status, refunds);
   };
+  if (slots.length === 0) return settle;
+  return (status) => {
+    const changes = [...slots.map((giveBack) => giveBack()), settle(status)];
+    return changes.some(isPromise) ? Promise.all(changes) : undefined;
+  };
+}
+
+/** Gives a slot back. That is no refund, so no event tells it. */
+function giveBack<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
+  return runInBackground(
+    () => settleDecision(client.guard, check.limit, check.key, decision, 0),
+    (error) => failed("refund-failed", check, client, error),
+  );
 }
 
 /** The real costs of a request. Each function runs once, even if several rules use it. */
@@ -94,8 +118,9 @@ function charge<Req>(
   return runInBackground(
     () =>
       andThen<unknown, unknown>(real.of(rule.settle, status), (answer) => {
-        if (answer === undefined) return undefined;
-        const cost = checkRealCost(answer);
+        // Units that are held would come back.
+        if (answer === undefined && decision.heldUntilMs === undefined) return undefined;
+        const cost = answer === undefined ? decision.cost : checkRealCost(answer);
         const change = settleDecision(client.guard, limit, key, decision, cost);
         return tellSettlement(change, { ...eventOf(check, decision), cost }, client.onEvent);
       }),

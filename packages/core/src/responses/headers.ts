@@ -1,4 +1,4 @@
-import { type Decision, moreRestrictive, mostRestrictive } from "../decide/decision.js";
+import { type Decision, moreRestrictive, mostRestrictive, shownWaitMs } from "../decide/decision.js";
 import type { RequestContext } from "../requests/request-context.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { oneOf } from "../support/options.js";
@@ -42,7 +42,9 @@ const integer = (value: number): number => Math.min(value, largest);
  * The time to show: until the retry, or without one until the reset. A reset is shown as at most the window: a sliding counter's reset can
  * be further away, which confuses clients that also read the window.
  */
-function waitMs({ retryAfterMs, resetAfterMs, policy }: Decision): number {
+function waitMs(decision: Decision): number {
+  const { resetAfterMs, policy } = decision;
+  const retryAfterMs = shownWaitMs(decision);
   if (retryAfterMs > 0 && retryAfterMs !== Number.POSITIVE_INFINITY) return retryAfterMs;
   return Math.min(resetAfterMs, policy.spanMs);
 }
@@ -67,7 +69,9 @@ function itemsOf({ name, policy }: Decision): Items {
   if (known === undefined) {
     const { quota, spanMs } = policy;
     const item = quoted(name);
-    known = { policy: `${item};q=${integer(quota)}${spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`}`, state: `${item};r=` };
+    const isSlot = policy.algorithm === "concurrency";
+    const span = isSlot ? ';qu="concurrent-requests"' : spanMs < 1000 ? "" : `;w=${seconds(spanMs)}`;
+    known = { policy: `${item};q=${integer(quota)}${span}`, state: `${item};r=` };
     byName.set(name, known);
   }
   return known;
@@ -81,7 +85,8 @@ function quoted(name: string): string {
 /** Written out, because it runs for each decision: see `integer` and `waitMs`. */
 function stateItem({ remaining, retryAfterMs, resetAfterMs, policy }: Decision, { state }: Items): string {
   const known = state + Math.min(remaining, largest);
-  if (retryAfterMs === Number.POSITIVE_INFINITY) return known;
+  // Nobody knows when a slot is given back.
+  if (retryAfterMs === Number.POSITIVE_INFINITY || policy.algorithm === "concurrency") return known;
   return `${known};t=${Math.ceil((retryAfterMs > 0 ? retryAfterMs : Math.min(resetAfterMs, policy.spanMs)) / 1000)}`;
 }
 
@@ -145,7 +150,7 @@ const writers: Readonly<Record<HeaderFormat, Writer>> = {
 /** Whole seconds, rounded up, at least 1; undefined if no wait helps. */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return undefined;
-  return Math.max(1, Math.ceil(decision.retryAfterMs / 1000));
+  return Math.max(1, Math.ceil(shownWaitMs(decision) / 1000));
 }
 
 /** A rejection is no answer to keep. */

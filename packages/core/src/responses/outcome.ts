@@ -74,9 +74,9 @@ export class Responder<Req> {
     const { allowed, decision, all } = whole;
     let hasShadow = false;
     let mayChange = this.#refundWhen !== undefined;
-    for (const { shadow, rule } of checks) {
+    for (const { shadow, rule, limit } of checks) {
       if (shadow === true) hasShadow = true;
-      if (rule.settle !== undefined) mayChange = true;
+      if (rule.settle !== undefined || limit.policy.holdMs !== undefined) mayChange = true;
     }
     let enforced = hasShadow ? all.filter((_, i) => checks[i]?.shadow !== true) : all;
     if (shown !== undefined) enforced = shown(enforced);

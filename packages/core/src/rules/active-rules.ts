@@ -1,7 +1,8 @@
-import type { Store } from "../decide/store.js";
+import { renewingStore, type Store } from "../decide/store.js";
 import { isZero, ZeroLimits } from "../decide/zero-limits.js";
 import { type Limiter, NamedLimiter, type StoreClient } from "../limits/limiter.js";
 import { type Claim, checkNames, claimNames } from "../limits/names.js";
+import { isSlot } from "../limits/slots.js";
 import { FloodgateError, shown } from "../support/errors.js";
 import { CompiledRules, ruleOfOptions, rulesWithDefaults } from "./compile.js";
 import { compileExempt } from "./exempt.js";
@@ -31,7 +32,10 @@ export class ActiveRules<Req> {
   /** @throws FloodgateError if a rule is wrong. */
   constructor(where: string, options: RulesOptions<Req, string>, context: RuleContext<Req>, store: Store, client: StoreClient) {
     const versionOf = (rules: CompiledRules<Req>["all"]): Version<Req> => {
-      for (const { fixed, name } of rules) if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
+      for (const { fixed, name } of rules) {
+        if (fixed !== undefined && isZero(fixed)) warnOfZero(name, context);
+        if (fixed !== undefined && isSlot(fixed.policy)) renewingStore(store);
+      }
       const compiled = new CompiledRules(rules);
       if (rules.length > 0 && compiled.http.length === 0 && context.descriptors === undefined)
         warnOfDescriptors(rules[0]?.name ?? "", context);

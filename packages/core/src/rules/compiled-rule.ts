@@ -1,5 +1,5 @@
 import { toPolicy } from "../algorithms/policy.js";
-import type { Policy } from "../algorithms/registry.js";
+import { heldPolicy, type Policy } from "../algorithms/registry.js";
 import type { Check } from "../decide/limit.js";
 import { checkLease, checkName, createLimit, type Limit } from "../decide/limit.js";
 import { isZero } from "../decide/zero-limits.js";
@@ -9,6 +9,7 @@ import type { Counted, PlannedLimit } from "../limits/limiter.js";
 import { type NameOwner, ownerOf } from "../limits/names.js";
 import type { CostFunction } from "../requests/functions.js";
 import { noClientIp, type RequestContext } from "../requests/request-context.js";
+import { type Duration, parseDuration } from "../support/duration.js";
 import { FloodgateError, inside, reasonOf, shown } from "../support/errors.js";
 import { oneOf, yesOrNo } from "../support/options.js";
 import { abandon, andThen, isPromise, type Promised } from "../support/promises.js";
@@ -99,6 +100,7 @@ export class CompiledRule<Req> implements Counted {
   /** Whether it counts each request that its match fits. */
   readonly #isPlain: boolean;
   readonly #lease: boolean | undefined;
+  readonly #holdMs: number | undefined;
   readonly #warn: Warn;
   #hasWarnedOfNothing = false;
   #hasWarnedOfFault = false;
@@ -140,7 +142,8 @@ export class CompiledRule<Req> implements Counted {
       );
     }
     const policy = policyOption(where, rule);
-    this.#lease = checkLease(where, rule.lease, typeof policy === "function" ? [] : [policy]);
+    this.#holdMs = rule.hold === undefined ? undefined : inside(["hold"], () => parseDuration(rule.hold as Duration, "hold"));
+    this.#lease = checkLease(where, rule.lease, typeof policy === "function" ? [] : [heldPolicy(where, policy, this.#holdMs)]);
     if (typeof policy === "function") this.#policy = policy;
     else this.fixed = this.limitOf(policy);
     if (rule.plans !== undefined) this.plans = this.#plans(rule.plans, policy, context);
@@ -148,7 +151,7 @@ export class CompiledRule<Req> implements Counted {
     if (typeof this.#cost === "number")
       checkReachable(where, this.#cost, [...(this.fixed ? [this.fixed] : []), ...(this.plans?.values() ?? [])]);
     this.mayBeZero = this.#policy !== undefined || [this.fixed, ...(this.plans?.values() ?? [])].some((limit) => limit && isZero(limit));
-    this.owner = typeof policy === "function" ? policy : ownerOf(policy, ...plans);
+    this.owner = typeof policy === "function" ? policy : ownerOf(this.fixed?.policy, ...plans);
     if (rule.ban !== undefined) this.ban = new Ban(where, this.name, rule.ban);
     this.#exempt = Exemptions.of([...context.exempt, ...compileExempt(where, rule.exempt)], (key) =>
       namedKeyText(key, this.#key.secrecy, this.#digests),
@@ -178,7 +181,11 @@ export class CompiledRule<Req> implements Counted {
       );
     }
     const policies = inside(["plans"], () => compilePlans(this.#where, options, base));
-    checkLease(this.#where, this.#lease, [...policies.values()]);
+    checkLease(
+      this.#where,
+      this.#lease,
+      [...policies.values()].map((policy) => heldPolicy(this.#where, policy, this.#holdMs)),
+    );
     return new Map([...policies].map(([name, policy]) => [name, this.limitOf(policy)]));
   }
 
@@ -307,9 +314,9 @@ export class CompiledRule<Req> implements Counted {
   limitOf(policy: Policy): Limit {
     let limit = this.#byPolicy.get(policy);
     if (limit === undefined) {
-      limit = createLimit(this.name, policy, this.#lease);
+      limit = createLimit(this.name, heldPolicy(this.#where, policy, this.#holdMs), this.#lease);
       this.#byPolicy.set(policy, limit);
-      this.#answered.set(policy.stateKind, limit);
+      this.#answered.set(limit.policy.stateKind, limit);
     }
     return limit;
   }

@@ -31,6 +31,14 @@ function checkForDescriptors(where: string, { fixed, plans, settle }: CheckedRul
       { at: queue.at },
     );
   }
+  const held = limits.find(({ limit }) => limit?.policy.holdMs !== undefined);
+  if (held !== undefined) {
+    throw new FloodgateError(
+      "FLOODGATE_CONFLICTING_OPTIONS",
+      `${where}: it holds units until a request has ended (concurrency, hold), but Envoy's rate limit service never tells when that is. Use another policy without \`hold\`, or floodgate gateway.`,
+      { at: held.at },
+    );
+  }
   if (settle !== undefined) {
     throw new FloodgateError(
       "FLOODGATE_CONFLICTING_OPTIONS",

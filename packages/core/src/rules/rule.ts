@@ -39,6 +39,12 @@ export interface LimitOptions<Req, Own extends string = never> {
    * pays the final cost.
    */
   settle?: string | CostFunction<Req>;
+  /**
+   * Sets the units of a request aside, for at most this time: `"60s"`. They count against the limit, and are not used yet. When the response
+   * ends, `settle` says what is charged in their place; without an answer `cost` is. If the process dies, they come back by themselves and
+   * cost nothing. Not with `concurrency`, `leakyBucket` and `countRejected`.
+   */
+  hold?: Duration;
   /** `"shadow"` counts and sends events, but rejects nothing and adds no headers. Default `"enforce"`. */
   mode?: "enforce" | "shadow";
   /**
@@ -89,6 +95,7 @@ export const meaningWithRules: Readonly<Record<string, Beside>> = {
   onMissingKey: "default",
   cost: "default",
   settle: "default",
+  hold: "default",
   mode: "default",
   ambiguousPath: "default",
   exempt: "addition",

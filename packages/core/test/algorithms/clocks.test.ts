@@ -13,7 +13,7 @@ import { it } from "./in-world.js";
 /** The start of a window, or a time at which refills may have begun. */
 function startOf(policy: Policy): number {
   if (policy.algorithm === "calendar-window") return algorithmOf(policy).edges?.(policy, startMs)[1] as number;
-  const times = "windowMs" in policy ? policy.windowMs : policy.everyMs;
+  const times = "windowMs" in policy ? policy.windowMs : "everyMs" in policy ? policy.everyMs : policy.holdMs;
   return Math.ceil(startMs / times) * times;
 }
 

@@ -37,7 +37,7 @@ describe("a limit of 0", () => {
         const app = await web.start({ ...setup, store, ban, onEvent, onStoreError: "deny", headers: ["standard", "legacy"] });
         const { status, headers, body } = await app.get();
         assert.deepEqual([status, headers["retry-after"], headers["ratelimit"]], [429, undefined, '"default";r=0']);
-        assert.match(headers["ratelimit-policy"] as string, /^"default";q=0(;w=(60|2678400))?$/);
+        assert.match(headers["ratelimit-policy"] as string, /^"default";q=0(;w=(60|2678400)|;qu="concurrent-requests")?$/);
         assert.deepEqual(
           [body.detail, body["violated-policies"]],
           ["The request costs 1, more than the limit of 0 ever allows.", ["default"]],

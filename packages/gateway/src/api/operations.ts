@@ -1,5 +1,5 @@
 import type { Decision, Limiter, LimiterKey } from "@floodgate/core";
-import type { Outcome } from "@floodgate/core/adapter";
+import { leaveSlots, type Outcome } from "@floodgate/core/adapter";
 import type { GatewayRequest } from "../service/request.js";
 import type { Service } from "../service/service.js";
 import { checked } from "./body.js";
@@ -45,6 +45,7 @@ export class Operations {
     if (has(body, "request")) {
       const { request, ...options } = checked(checkForms.request, body, examples.request);
       const { action, status, decision, checks, decisions } = await this.#service.limit.decide(new DescribedRequest(request));
+      leaveSlots(decisions);
       const all = checks.map((check, i): Decided => ({ check, decision: decisions[i] as Decision, key: undefined }));
       // A rule may reject a request that has no key (`onMissingKey: reject`), without a decision.
       return this.#answer({ allowed: action === "pass", decision, all, degraded: status === 503 }, options);

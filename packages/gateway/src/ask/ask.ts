@@ -234,6 +234,14 @@ function checkSuitable({ rules }: RuleSet): void {
         "holds requests (leaky-bucket), but a gateway that asks cannot hold them. Write algorithm: token-bucket. Or use floodgate gateway, which holds requests, or the JSON API alone (presets: []), which answers delayMs",
       );
     }
+    const policies: readonly object[] = [rule.policy ?? {}, ...Object.values(rule.plans ?? {})];
+    if (rule.hold !== undefined || policies.some((policy) => "algorithm" in policy && policy.algorithm === "concurrency")) {
+      throw unsuitable(
+        rule,
+        ["rules", i, rule.hold === undefined ? "policy" : "hold"],
+        "holds units until a request has ended (concurrency, hold), but a gateway that asks never tells when that is. Use floodgate gateway, which sees each end, or the JSON API alone (presets: []): POST /v1/check, then POST /v1/refund",
+      );
+    }
     if (rule.settle !== undefined) {
       throw unsuitable(
         rule,

@@ -83,8 +83,11 @@ export class Tunnel implements UpstreamUser {
     const headers = upgradeHead(response, this.#outcome.headers, this.#proxy.settings.via);
     response.headers = { ...headers, connection: "Upgrade", upgrade: "websocket" };
     this.#isOpen = true;
-    this.#answered(101);
     const socket = this.#socket;
+    // What a tunnel holds, it holds until it closes.
+    const holds = this.#outcome.checks.some(({ limit }) => limit.policy.holdMs !== undefined);
+    if (holds) socket.once("close", () => this.#answered(101));
+    else this.#answered(101);
     socket.once("close", () => upstreamSocket.destroy());
     // Sends first what is still to send.
     upstreamSocket.once("close", () => socket.destroySoon());

@@ -174,6 +174,9 @@ describe("Rules that a gateway cannot keep are refused", () => {
 
   it("at the start", async () => {
     await expect(startServe([few(1), queue])).rejects.toThrow(/limits\.json:1:\d+: .*"queue" holds requests \(leaky-bucket\)/);
+    const policy = { algorithm: "concurrency", limit: 5, hold: "30s" };
+    await expect(startServe([{ name: "uploads", policy }])).rejects.toThrow('"uploads" holds units until a request has ended');
+    await expect(startServe([few(1, { hold: "30s" })])).rejects.toThrow('"few" holds units until a request has ended');
     await expect(startServe([few(1, { settle: "tokens" })])).rejects.toThrow('"few" has `settle`');
   });
 

@@ -1,8 +1,11 @@
 import { FloodgateError, type Policy } from "@floodgate/core";
 import { type AlgorithmDefinition, algorithms, nearest, type OptionDescription, toPolicy } from "@floodgate/core/rules";
 
-/** The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota. */
-export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window">;
+/**
+ * The algorithms with a rate, which a text can state and a log can suggest. A calendar window is a quota, and a log does not say when a
+ * request ended, so slots are no part of it.
+ */
+export type AlgorithmName = Exclude<Policy["algorithm"], "calendar-window" | "concurrency">;
 
 type Definition = AlgorithmDefinition<Policy, Record<string, unknown>>;
 

@@ -82,9 +82,10 @@ class Judge {
   }
 }
 
-/** All six algorithms with the same limit at the same rate; the policy itself among them. */
+/** All algorithms of `algorithmNames` with the same limit at the same rate; the policy itself among them. */
 function equivalents(policy: Policy): Policy[] {
   const { quota, spanMs, algorithm } = policy;
+  if (algorithm === "concurrency") return [policy];
   const [units, everyMs] =
     algorithm === "token-bucket"
       ? [policy.refill, policy.everyMs]

@@ -6,7 +6,7 @@ import type { PolicyWords } from "./contract.js";
 
 /** The option that is a policy's limit: the most units at once, at its own rate. */
 export function limitOption({ algorithm }: Policy): string {
-  return isWindow(algorithm) ? "limit" : algorithm === "gcra" ? "burst" : "capacity";
+  return algorithm === "concurrency" || isWindow(algorithm) ? "limit" : algorithm === "gcra" ? "burst" : "capacity";
 }
 
 /** A policy as a rules file writes it. */

@@ -39,14 +39,14 @@ const makers: readonly Maker[] = [
   { make: (options) => redisStore(client, options), words: ["prefix", "clock", "denyCache", "lease"] },
   {
     make: createLimiter,
-    words: ["name", "policy", "store", "timeoutMs", "onStoreError", "lease", "onEvent"],
+    words: ["name", "policy", "store", "timeoutMs", "onStoreError", "lease", "hold", "onEvent"],
     needs: { name: "api", policy: { algorithm: "fixed-window", limit: 1, window: 1000 }, store: redisStore(client) },
   },
   ...[expressLimit, koaLimit, honoLimit].map((make) => ({
     make,
     words: [
       ...["name", "limit", "window", "policy", "rules", "key", "keys", "onMissingKey", "cost", "store", "skip", "mode", "headers"],
-      ...["plans", "plan", "costs", "settle", "exempt", "ban", "lease"],
+      ...["plans", "plan", "costs", "settle", "exempt", "ban", "lease", "hold"],
       ...["onLimited", "onStoreError", "timeoutMs", "refundWhen", "clientIp", "ipv6Prefix", "decisionName", "onEvent"],
     ],
     needs: { limit: 1, window: "1s", store: redisStore(client) },

@@ -56,7 +56,18 @@ function shown(state: StateView, nowMs: number): Shown {
             : sub(`The queue is empty in ${duration(Math.max(0, state.drainedAtMs - nowMs))}, if nothing else comes.`),
         ],
       };
+    case "held":
+      return { words: heldWords(state, nowMs) };
   }
+}
+
+function heldWords({ held, total, limit, used }: Extract<StateView, { kind: "held" }>, nowMs: number): (Node | string)[] {
+  const untilMs = held[0]?.untilMs ?? nowMs;
+  return [
+    main(`${count(total)} of ${plural(limit, "unit")} held.`),
+    sub(`The first come back in ${duration(Math.max(0, untilMs - nowMs))} if nobody renews or settles them.`),
+    ...(used.kind === "empty" ? [] : shown(used, nowMs).words),
+  ];
 }
 
 function lineOf([fromMs, toMs]: readonly [number, number], nowMs: number): NonNullable<Shown["line"]> {

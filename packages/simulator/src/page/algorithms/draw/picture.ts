@@ -13,6 +13,8 @@ export function shownView(policy: Policy, { view }: Moment, nowMs: number): Stat
       return { kind: "queue", length: 0, capacity: policy.capacity, drainedAtMs: nowMs };
     case "sliding-window-log":
       return { kind: "log", windowMs: policy.windowMs, limit: policy.limit, units: [], total: 0 };
+    case "concurrency":
+      return { kind: "held", limit: policy.limit, held: [], total: 0, used: { kind: "empty" } };
     case "calendar-window":
       return { kind: "windows", windowMs: policy.spanMs, limit: policy.limit, windows: [] };
     default: {
@@ -45,6 +47,8 @@ export function stateText(policy: Policy, { view, decision }: Moment, nowMs: num
       if (leaving === undefined) return `${rest} of ${policy.limit} counted`;
       return `${leaving.count} × ${Math.floor(leaving.weight * 100)} % + ${rest} = ${policy.limit - decision.remaining} of ${policy.limit}`;
     }
+    case "concurrency":
+      return `${view.kind === "held" ? view.total : 0} of ${policy.limit} in flight`;
     case "fixed-window":
     case "calendar-window": {
       const [window] = view.kind === "windows" ? view.windows : [];

@@ -49,6 +49,11 @@ const words: Readonly<Record<Policy["algorithm"], Words>> = {
     goodFor: "Good for a backend that needs an even pace. Requests wait for their turn.",
     letsThrough: "Lets requests through one by one, never two at once.",
   },
+  concurrency: {
+    title: "Concurrency",
+    goodFor: "Good for slow requests: uploads, exports, streams. A slot for each request in flight.",
+    letsThrough: "Never lets more than the limit run at once.",
+  },
 };
 
 const strictCounter: Words = {

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { concurrency, fixedWindow } from "@floodgate/core";
+import type { Handler } from "./adapter.js";
+import type { AdapterSuite, App } from "./web.js";
+import { gate, turn } from "./world.js";
+
+/** `concurrency`: a request has a slot while it is in flight. */
+export function slotCases({ it }: AdapterSuite): void {
+  const policy = concurrency({ limit: 2, hold: "30s" });
+
+  async function untilFree(app: App): Promise<void> {
+    while ((await app.peek()).remaining < 2) await turn();
+  }
+
+  it("a request holds its slot until its response ends, and the next one gets it", async (web) => {
+    const { opened, open } = gate();
+    let begun = 0;
+    const handler: Handler = async () => {
+      begun++;
+      await opened;
+      return { body: "done" };
+    };
+    const app = await web.start({ limits: [{ name: "uploads", policy }], handler });
+    const running = [app.get(), app.get()];
+    while (begun < 2) await turn();
+    const rejected = await app.get();
+    assert.deepEqual(
+      [rejected.status, rejected.headers["retry-after"], rejected.headers["ratelimit-policy"], rejected.headers["ratelimit"]],
+      [429, "1", '"uploads";q=2;qu="concurrent-requests"', '"uploads";r=0'],
+    );
+    open();
+    assert.deepEqual(
+      (await Promise.all(running)).map(({ status }) => status),
+      [200, 200],
+    );
+    await untilFree(app);
+    assert.deepEqual(await app.statuses(5), [200, 200, 200, 200, 200]);
+  });
+
+  it("a slot comes back if the client disconnects, and if the handler throws", async (web) => {
+    const { opened, open } = gate();
+    let begun = 0;
+    const handler: Handler = async (request) => {
+      if (request.header("x-fault") !== undefined) throw new Error("handler");
+      begun++;
+      await opened;
+      return { body: "late" };
+    };
+    const app = await web.start({ limits: [{ policy }], handler });
+    const gone = [app.open("/"), app.open("/")];
+    while (begun < 2) await turn();
+    assert.equal((await app.get()).status, 429);
+    for (const request of gone) request.destroy();
+    await untilFree(app);
+    open();
+    assert.deepEqual(await app.statuses(3, "/", { "x-fault": "1" }), [500, 500, 500]);
+    await untilFree(app);
+  });
+
+  it("a request that another limit rejects takes no slot", async (web) => {
+    const rules = [
+      { name: "at once", key: "ip", policy },
+      { name: "a minute", key: "ip", policy: fixedWindow({ limit: 1, window: "1m" }) },
+    ];
+    const app = await web.start({ limits: [{ rules }] });
+    assert.deepEqual(await app.statuses(4), [200, 429, 429, 429]);
+    await untilFree(app);
+  });
+}

@@ -1,0 +1,148 @@
+import { type Duration, durationText, formatDuration, parseDuration } from "../support/duration.js";
+import { FloodgateError } from "../support/errors.js";
+import { checkOptions, quotaNumber } from "../support/options.js";
+import type { Algorithm, AlgorithmDefinition, Cells, DecisionUnder, Limit, PolicyBase } from "./algorithm.js";
+import { decision } from "./decision.js";
+import {
+  countOf,
+  dropFirst,
+  endedAt,
+  endOf,
+  entryThatFrees,
+  HEAD,
+  heldCells,
+  heldFrom,
+  hold,
+  mostHeld,
+  release,
+  unitsBefore,
+  unitsOf,
+} from "./held-units.js";
+import { limitOption } from "./options.js";
+import { emptyView } from "./state-view.js";
+
+/** A slot for each request in flight. */
+export interface ConcurrencyPolicy extends PolicyBase {
+  readonly algorithm: "concurrency";
+  readonly limit: number;
+  readonly holdMs: number;
+}
+
+export interface ConcurrencyOptions {
+  /** The most requests at once, up to 10,000; 0 rejects every request. */
+  limit: number;
+  /** After what time a slot comes back that is neither given back nor renewed, because its process died: `"30s"`. */
+  hold: Duration;
+}
+
+/**
+ * At most `limit` requests at once. A middleware takes a slot for each request, renews it while the request runs, and gives it back when the
+ * response ends. Outside HTTP use `limiter.run`. The slots of a process that died come back after `hold`.
+ *
+ *     concurrency({ limit: 10, hold: "30s" })
+ */
+export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
+  const where = "concurrency";
+  checkOptions(where, options, ["limit", "hold"], `${where}({ limit: 10, hold: "30s" })`);
+  const limit = quotaNumber(where, "limit", options.limit, 10);
+  if (limit > mostHeld) {
+    throw new FloodgateError(
+      "FLOODGATE_INVALID_OPTION",
+      `${where}: \`limit\` can be at most ${mostHeld}, because each request in flight is kept, but was ${limit}. Write limit: 100.`,
+      { at: ["limit"] },
+    );
+  }
+  const holdMs = parseDuration(options.hold, "hold");
+  return Object.freeze({ algorithm: where, limit, holdMs, quota: limit, spanMs: holdMs, stateKind: `${where} ${holdMs}` });
+}
+
+type Under<Q> = Pick<Limit<Q>, "name" | "policy">;
+
+/** Decides a request. @param owns whether it had its units until now: then it gets them again, even above the limit. */
+function take<Q extends ConcurrencyPolicy>(
+  limit: Under<Q>,
+  cells: Cells,
+  at: number,
+  nowMs: number,
+  cost: number,
+  commit: boolean,
+  owns: boolean,
+): DecisionUnder<Q> {
+  const { limit: quota, holdMs } = limit.policy;
+  let count = countOf(cells, at);
+  let newestMs = count > 0 ? endOf(cells, at, count - 1) - holdMs : 0;
+  const exists = count > 0 && newestMs - nowMs <= holdMs;
+  const atMs = exists && newestMs > nowMs ? newestMs : nowMs;
+  let first = exists ? endedAt(cells, at, atMs) : count;
+  let held = first === count ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
+  const allowed = owns || cost <= quota - held;
+  if (allowed && commit) {
+    dropFirst(cells, at, first);
+    hold(cells, at, atMs + holdMs, cost);
+    first = 0;
+    count = countOf(cells, at);
+    held += cost;
+    newestMs = atMs;
+  }
+  const remaining = Math.max(quota - held, 0);
+  const resetAfterMs = held === 0 ? 0 : newestMs + holdMs - nowMs;
+  let retryAfterMs = 0;
+  if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
+  else if (cost > remaining) retryAfterMs = endOf(cells, at, entryThatFrees(cells, at, first, held + cost - quota)) - nowMs;
+  return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs });
+}
+
+const algorithm: Algorithm<ConcurrencyPolicy> = {
+  name: "concurrency",
+  parameters: ["limit", "holdMs"],
+  cells: [...heldCells, "list"],
+  grows: true,
+
+  size: (_policy, cells, at) => HEAD + 2 * (countOf(cells, at) + 1),
+
+  decide: (limit, cells, at, nowMs, cost, commit) => take(limit, cells, at, nowMs, cost, commit, false),
+
+  settle({ holdMs }, cells, at, nowMs, chargedAtMs, reserved, cost) {
+    const count = countOf(cells, at);
+    if (cost >= reserved || count === 0) return 0;
+    const newestMs = endOf(cells, at, count - 1) - holdMs;
+    const atMs = Math.max(nowMs, newestMs);
+    if (newestMs - nowMs > holdMs || chargedAtMs + holdMs <= atMs) return 0;
+    const units = release(cells, at, chargedAtMs + holdMs, reserved - cost);
+    // A list of nothing but units that have ended is no state.
+    const ended = endedAt(cells, at, atMs);
+    if (ended === countOf(cells, at)) dropFirst(cells, at, ended);
+    return 0 - units;
+  },
+
+  renew(limit, cells, at, nowMs, chargedAtMs, cost) {
+    const owns = algorithm.settle(limit.policy, cells, at, nowMs, chargedAtMs, cost, 0) < 0;
+    return take(limit, cells, at, nowMs, cost, true, owns);
+  },
+
+  view({ limit, holdMs }, cells, at, nowMs) {
+    const count = countOf(cells, at);
+    const newestMs = endOf(cells, at, count - 1) - holdMs;
+    if (count === 0 || newestMs - nowMs > holdMs) return emptyView;
+    const held = heldFrom(cells, at, endedAt(cells, at, Math.max(nowMs, newestMs)));
+    if (held.length === 0) return emptyView;
+    return { kind: "held", limit, held, total: held.reduce((sum, { units }) => sum + units, 0), used: emptyView };
+  },
+};
+
+export const concurrencyDefinition: AlgorithmDefinition<ConcurrencyPolicy, ConcurrencyOptions> = {
+  description: "The number of requests in flight. A slot is given back when its request ends.",
+  options: {
+    limit: { ...limitOption, example: "10", description: `The most requests at once, up to ${mostHeld}. 0 rejects every request.` },
+    hold: {
+      type: "duration",
+      example: "30s",
+      description: "After what time a slot comes back that is neither given back nor renewed, because its process died.",
+    },
+  },
+  make: concurrency,
+  optionsOf: ({ limit, holdMs }) => ({ limit, hold: durationText(holdMs) }),
+  share: ({ limit, holdMs }, part) => concurrency({ limit: part(limit), hold: durationText(holdMs) }),
+  describe: ({ limit, holdMs }) => `${limit} at once, held for ${formatDuration(holdMs)}`,
+  algorithms: [algorithm],
+};

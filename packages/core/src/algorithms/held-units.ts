@@ -1,0 +1,114 @@
+import type { Cells } from "./algorithm.js";
+import type { HeldUnits } from "./state-view.js";
+
+/**
+ * A list of held units in cells: how many entries there are, the units of all of them, then the entries in order of their ends, each an end
+ * and its units. Units with the same end are one entry: nobody can tell them apart, so they need no ids.
+ */
+export const heldCells = ["entries", "held"] as const;
+const COUNT = heldCells.indexOf("entries");
+const HELD = heldCells.indexOf("held");
+/** Where the entries begin. */
+export const HEAD: number = heldCells.length;
+
+/** The most entries of a list, and the highest limit of `concurrency`. */
+export const mostHeld = 10_000;
+
+export function countOf(cells: Cells, at: number): number {
+  return cells[at + COUNT] as number;
+}
+
+/** The units of all entries, also of those that have ended. */
+export function unitsOf(cells: Cells, at: number): number {
+  return cells[at + HELD] as number;
+}
+
+/** When the units of an entry come back, in milliseconds since the epoch. */
+export function endOf(cells: Cells, at: number, entry: number): number {
+  return cells[at + HEAD + 2 * entry] as number;
+}
+
+export function unitsIn(cells: Cells, at: number, entry: number): number {
+  return cells[at + HEAD + 2 * entry + 1] as number;
+}
+
+/** How many entries have ended at `nowMs`. They are the first ones. */
+export function endedAt(cells: Cells, at: number, nowMs: number): number {
+  const count = countOf(cells, at);
+  let ended = 0;
+  while (ended < count && endOf(cells, at, ended) <= nowMs) ended++;
+  return ended;
+}
+
+/** The units of the first `count` entries. */
+export function unitsBefore(cells: Cells, at: number, count: number): number {
+  let units = 0;
+  for (let i = 0; i < count; i++) units += unitsIn(cells, at, i);
+  return units;
+}
+
+/** The first entry from `from` on with which at least `units` units have come back. */
+export function entryThatFrees(cells: Cells, at: number, from: number, units: number): number {
+  let entry = from;
+  for (let left = units - unitsIn(cells, at, entry); left > 0; left -= unitsIn(cells, at, entry)) entry++;
+  return entry;
+}
+
+/** Removes the first entries. @param behind the cells after the list that move with its end. */
+export function dropFirst(cells: Cells, at: number, dropped: number, behind = 0): void {
+  if (dropped === 0) return;
+  cells[at + HELD] = unitsOf(cells, at) - unitsBefore(cells, at, dropped);
+  remove(cells, at, 0, dropped, behind);
+}
+
+/** Holds units until `endMs`. */
+export function hold(cells: Cells, at: number, endMs: number, units: number, behind = 0): void {
+  const count = countOf(cells, at);
+  let entry = count;
+  while (entry > 0 && endOf(cells, at, entry - 1) >= endMs) entry--;
+  const place = at + HEAD + 2 * entry;
+  cells[at + HELD] = unitsOf(cells, at) + units;
+  if (entry < count && cells[place] === endMs) {
+    (cells[place + 1] as number) += units;
+    return;
+  }
+  cells.copyWithin(place + 2, place, at + HEAD + 2 * count + behind);
+  cells[place] = endMs;
+  cells[place + 1] = units;
+  cells[at + COUNT] = count + 1;
+}
+
+/** Stops holding units that end at `endMs`. Returns how many of them there were. */
+export function release(cells: Cells, at: number, endMs: number, units: number, behind = 0): number {
+  const count = countOf(cells, at);
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (endOf(cells, at, middle) < endMs) low = middle + 1;
+    else high = middle;
+  }
+  if (low === count || endOf(cells, at, low) !== endMs) return 0;
+  const released = Math.min(units, unitsIn(cells, at, low));
+  cells[at + HELD] = unitsOf(cells, at) - released;
+  if ((cells[at + HEAD + 2 * low + 1] as number) > released) (cells[at + HEAD + 2 * low + 1] as number) -= released;
+  else remove(cells, at, low, 1, behind);
+  return released;
+}
+
+function remove(cells: Cells, at: number, entry: number, removed: number, behind: number): void {
+  const count = countOf(cells, at);
+  const place = at + HEAD + 2 * entry;
+  const end = at + HEAD + 2 * count + behind;
+  cells.copyWithin(place, place + 2 * removed, end);
+  cells.fill(0, end - 2 * removed, end);
+  cells[at + COUNT] = count - removed;
+}
+
+/** The entries from `from` on, as a view shows them. */
+export function heldFrom(cells: Cells, at: number, from: number): HeldUnits[] {
+  return Array.from({ length: countOf(cells, at) - from }, (_, i) => ({
+    untilMs: endOf(cells, at, from + i),
+    units: unitsIn(cells, at, from + i),
+  }));
+}

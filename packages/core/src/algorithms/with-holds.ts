@@ -1,0 +1,137 @@
+import type { Algorithm, Cells, PolicyBase } from "./algorithm.js";
+import { decision } from "./decision.js";
+import {
+  countOf,
+  dropFirst,
+  endedAt,
+  endOf,
+  HEAD,
+  heldCells,
+  heldFrom,
+  hold,
+  mostHeld,
+  release,
+  unitsBefore,
+  unitsOf,
+} from "./held-units.js";
+
+const made = new Map<object, object>();
+
+/**
+ * The algorithm of a policy whose units may be held: set aside until a time, not yet used. Its cells are a list of held units, and behind it
+ * the cells of the policy's own algorithm, to which a request of `cost` units is one of `held + cost`.
+ */
+export function withHolds<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
+  const known = made.get(inner);
+  if (known !== undefined) return known as Algorithm<P>;
+  const holding = wrap(inner);
+  made.set(inner, holding);
+  return holding;
+}
+
+/** Where the cells of the policy's own algorithm begin. */
+function behind(cells: Cells, at: number): number {
+  return at + HEAD + 2 * countOf(cells, at);
+}
+
+/** The time that counts: a time before the list's own counts as the list's own. Undefined if the list counts for nothing. */
+function timeOf(cells: Cells, at: number, nowMs: number, longestMs: number): number | undefined {
+  const count = countOf(cells, at);
+  if (count === 0) return undefined;
+  const lastMs = endOf(cells, at, count - 1);
+  return lastMs - nowMs > 2 * longestMs ? undefined : Math.max(nowMs, lastMs - longestMs);
+}
+
+function wrap<P extends PolicyBase>(inner: Algorithm<P>): Algorithm<P> {
+  const noCells: Cells = new Float64Array(inner.cells.length + 1);
+  const sizeBehind = (policy: P, cells: Cells, at: number): number => {
+    const from = behind(cells, at);
+    return from + inner.cells.length <= cells.length ? inner.size(policy, cells, from) : inner.size(policy, noCells, 0);
+  };
+  /** Drops what has ended. Returns how many cells lie behind the list. */
+  const tidy = (policy: P, cells: Cells, at: number, atMs: number | undefined): number => {
+    const size = sizeBehind(policy, cells, at);
+    dropFirst(cells, at, atMs === undefined ? countOf(cells, at) : endedAt(cells, at, atMs), size);
+    return size;
+  };
+
+  return {
+    ...inner,
+    name: `held ${inner.name}`,
+    cells: [...heldCells, ...inner.cells],
+    grows: true,
+
+    size: (policy, cells, at) => HEAD + 2 * (countOf(cells, at) + 1) + sizeBehind(policy, cells, at),
+
+    decide(limit, cells, at, nowMs, cost, commit) {
+      const { policy } = limit;
+      const { quota } = policy;
+      const longestMs = policy.holdMs as number;
+      const forMs = limit.holdMs ?? longestMs;
+      const atMs = timeOf(cells, at, nowMs, longestMs);
+      let count = countOf(cells, at);
+      let first = atMs === undefined ? count : endedAt(cells, at, atMs);
+      let held = first === count ? 0 : unitsOf(cells, at) - unitsBefore(cells, at, first);
+      let seen = inner.decide(limit, cells, behind(cells, at), nowMs, held + cost, false);
+      const isFull = forMs > 0 && count - first >= mostHeld;
+      const allowed = seen.allowed && !isFull;
+      let heldUntilMs: number | undefined;
+      if (allowed && commit) {
+        const size = tidy(policy, cells, at, atMs);
+        if (forMs > 0) {
+          const windowEndMs = inner.windowEndMs?.(policy, seen.atMs) ?? Number.POSITIVE_INFINITY;
+          heldUntilMs = Math.min((atMs ?? nowMs) + forMs, windowEndMs);
+          hold(cells, at, heldUntilMs, cost, size);
+          held += cost;
+        } else {
+          seen = inner.decide(limit, cells, behind(cells, at), nowMs, cost, true);
+        }
+        first = 0;
+        count = countOf(cells, at);
+      }
+      const remaining = Math.max(seen.remaining - held, 0);
+      const lastMs = held > 0 ? endOf(cells, at, count - 1) - nowMs : 0;
+      let retryAfterMs = 0;
+      if (cost > quota) retryAfterMs = Number.POSITIVE_INFINITY;
+      else if (cost > remaining || isFull) {
+        const from = behind(cells, at);
+        const listed = count - first;
+        const endsAfter = (ended: number): number => (ended === 0 ? 0 : endOf(cells, at, first + ended - 1) - nowMs);
+        const waitAfter = (ended: number): number => {
+          const left = held - unitsBefore(cells, at, first + ended) + unitsBefore(cells, at, first);
+          return inner.decide(limit, cells, from, nowMs, left + cost, false).retryAfterMs;
+        };
+        // The more holds have ended, the shorter is the wait: the first number of them that is enough by the time they have ended.
+        let low = isFull ? 1 : 0;
+        let high = listed;
+        while (low < high) {
+          const middle = (low + high) >>> 1;
+          if (waitAfter(middle) <= endsAfter(middle)) high = middle;
+          else low = middle + 1;
+        }
+        retryAfterMs = Math.max(waitAfter(low), endsAfter(low));
+        if (low > (isFull ? 1 : 0)) retryAfterMs = Math.min(retryAfterMs, waitAfter(low - 1));
+      }
+      const resetAfterMs = Math.max(seen.resetAfterMs, lastMs);
+      return decision(limit, cost, { allowed, remaining, retryAfterMs, resetAfterMs, delayMs: 0, atMs: seen.atMs, heldUntilMs });
+    },
+
+    settle: (policy, cells, at, ...charge) => inner.settle(policy, cells, behind(cells, at), ...charge),
+
+    settleHeld(policy, cells, at, nowMs, heldUntilMs, reserved, cost) {
+      const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
+      const size = tidy(policy, cells, at, atMs);
+      const released = release(cells, at, heldUntilMs, reserved, size);
+      const charged = cost === 0 ? 0 : inner.settle(policy, cells, behind(cells, at), nowMs, nowMs, 0, cost);
+      return charged - released;
+    },
+
+    view(policy, cells, at, nowMs) {
+      const used = inner.view(policy, cells, behind(cells, at), nowMs);
+      const atMs = timeOf(cells, at, nowMs, policy.holdMs as number);
+      const held = atMs === undefined ? [] : heldFrom(cells, at, endedAt(cells, at, atMs));
+      if (held.length === 0) return used;
+      return { kind: "held", limit: policy.quota, held, total: held.reduce((sum, { units }) => sum + units, 0), used };
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { asCharge, type ChargeRecord, chargeOf, hasCharge } from "../algorithms/decision.js";
+import type { Policy } from "../algorithms/registry.js";
+import type { Decision } from "../decide/decision.js";
+import type { EventListener } from "../events/events.js";
+import { activeListener } from "../events/listeners.js";
+import { isPromise, type Promised, runInBackground } from "../support/promises.js";
+import { startTimer, stopTimer } from "../support/runtime.js";
+
+type Charge = ChargeRecord<Policy>;
+
+/** How many slots one turn renews. Decisions that wait for the store go between the turns. */
+const perTurn = 256;
+const longestTimerMs = 2 ** 30;
+
+/** Whether a policy counts requests in flight, whose units are given back when they end. */
+export function isSlot({ algorithm }: Pick<Policy, "algorithm">): boolean {
+  return algorithm === "concurrency";
+}
+
+/** A slot that is renewed until it is given back. */
+export class Slot {
+  readonly charge: Charge;
+  readonly #decision: Decision;
+  readonly #keeper: Keeper;
+  readonly #onEvent: EventListener | undefined;
+  readonly #lost: () => void;
+  /** A renewal in flight. It changes the charge. */
+  renewing: Promise<void> | undefined;
+
+  constructor(charge: Charge, decision: Decision, keeper: Keeper, onEvent: EventListener | undefined, lost: () => void) {
+    this.charge = charge;
+    this.#decision = decision;
+    this.#keeper = keeper;
+    this.#onEvent = onEvent;
+    this.#lost = lost;
+  }
+
+  /** Stops the renewals. Returns the one in flight, which must end before the slot is given back. */
+  end(): Promise<void> | undefined {
+    this.#keeper.delete(this);
+    return this.renewing;
+  }
+
+  renew(): PromiseLike<unknown> | undefined {
+    const { charge } = this;
+    const { limit, key, settler } = charge;
+    // After a fault the slot may have been renewed, or not. The next turn finds out.
+    return runInBackground(
+      () => {
+        const renewed = settler?.renew?.(limit, key, charge) as Promised<Decision>;
+        if (!isPromise(renewed)) return this.#renewed(renewed);
+        const done = (): void => {
+          this.renewing = undefined;
+        };
+        this.renewing = Promise.resolve(renewed).then((decision) => this.#renewed(decision));
+        return this.renewing.finally(done);
+      },
+      () => undefined,
+    );
+  }
+
+  #renewed(renewed: Decision): void {
+    const { charge } = this;
+    const { limit, key } = charge;
+    const before = charge.atMs;
+    if (renewed.allowed) Object.assign(charge, asCharge(renewed));
+    else this.end();
+    if (renewed.allowed && charge.atMs - before < (limit.policy.holdMs ?? 0)) return;
+    const counted = renewed.allowed;
+    activeListener(this.#onEvent)?.({ type: "slot-lost", name: limit.name, key, decision: this.#decision, counted });
+    if (!counted) this.#lost();
+  }
+}
+
+/** Renews all slots of one store in this process that last equally long, in one go each third of that time. */
+class Keeper {
+  readonly #everyMs: number;
+  readonly #slots = new Set<Slot>();
+  #timer: unknown;
+
+  constructor(holdMs: number) {
+    this.#everyMs = Math.min(Math.max(1, Math.floor(holdMs / 3)), longestTimerMs);
+  }
+
+  add(slot: Slot): void {
+    this.#slots.add(slot);
+    this.#timer ??= startTimer(this.#tick, this.#everyMs);
+  }
+
+  delete(slot: Slot): void {
+    this.#slots.delete(slot);
+    if (this.#slots.size > 0 || this.#timer === undefined) return;
+    stopTimer(this.#timer);
+    this.#timer = undefined;
+  }
+
+  readonly #tick = (): void => {
+    this.#timer = startTimer(this.#tick, this.#everyMs);
+    void this.#renewAll();
+  };
+
+  async #renewAll(): Promise<void> {
+    const due = [...this.#slots].filter(({ renewing }) => renewing === undefined);
+    for (let i = 0; i < due.length; i += perTurn) {
+      await Promise.all(due.slice(i, i + perTurn).map((slot) => (this.#slots.has(slot) ? slot.renew() : undefined)));
+    }
+  }
+}
+
+/**
+ * Stops renewing the slots of decisions whose requests end where this process does not see it. They come back by themselves, or are given back
+ * by receipt.
+ */
+export function leaveSlots(decisions: readonly Decision[]): void {
+  for (const decision of decisions) if (hasCharge(decision)) void (chargeOf<Policy>(decision) as Charge).slot?.end();
+}
+
+const keepers = new WeakMap<object, Map<number, Keeper>>();
+
+/**
+ * Renews the slot of a charge until it is settled.
+ * @param lost is called if the slot came back meanwhile, because this process was stopped for too long, and there is no room for it.
+ */
+export function keepSlot(charge: Charge, decision: Decision, onEvent: EventListener | undefined, lost: () => void = () => undefined): void {
+  if (charge.settler?.renew === undefined) return;
+  const { scope } = charge.settler;
+  const holdMs = charge.limit.policy.holdMs as number;
+  const byHold = keepers.get(scope) ?? new Map<number, Keeper>();
+  const keeper = byHold.get(holdMs) ?? new Keeper(holdMs);
+  keepers.set(scope, byHold.set(holdMs, keeper));
+  const slot = new Slot(charge, decision, keeper, onEvent, lost);
+  charge.slot = slot;
+  keeper.add(slot);
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { simpleStore } from "../../../conformance/test/simple-store.js";
+import { concurrency, createLimiter, type FloodgateEvent, leakyBucket, type Policy, tokenBucket } from "../../src/index.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const ten = tokenBucket({ capacity: 10, refill: 1, every: "365d" });
+const slots = concurrency({ limit: 2, hold: "30s" });
+const limiterOf = (policy: Policy = slots, more: object = {}) => createLimiter({ name: "api", policy, store: simpleStore(), ...more });
+
+/** Work that ends when it is told to. */
+function work() {
+  let end: () => void = () => undefined;
+  const ended = new Promise<string>((resolve) => {
+    end = () => resolve("done");
+  });
+  return { run: () => ended, end };
+}
+
+describe("run", () => {
+  it("runs as many at once as the limit says, and rejects the others without an error", async () => {
+    const limiter = limiterOf();
+    const [first, second] = [work(), work()];
+    const running = [limiter.run("k", first.run), limiter.run("k", second.run)];
+    expect(await limiter.run("k", () => expect.unreachable())).toMatchObject({ allowed: false, decision: { remaining: 0 } });
+    first.end();
+    expect(await running[0]).toMatchObject({ allowed: true, value: "done" });
+    expect(await limiter.run("k", () => "next")).toMatchObject({ allowed: true, value: "next" });
+    second.end();
+    await running[1];
+    expect(limiter.peek("k").remaining).toBe(2);
+  });
+
+  it("gives the slot back if the work throws, and takes none if the signal is aborted before", async () => {
+    const limiter = limiterOf();
+    await expect(limiter.run("k", () => Promise.reject(new Error("work")))).rejects.toThrow("work");
+    await expect(limiter.run("k", () => expect.unreachable(), { signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow("gone");
+    expect(limiter.peek("k").remaining).toBe(2);
+  });
+
+  it("renews the slot while the work runs, and starts no timer that outlives it", async () => {
+    const limiter = limiterOf();
+    const long = work();
+    const running = limiter.run("k", long.run);
+    await vi.advanceTimersByTimeAsync(300_000);
+    expect(limiter.peek("k").remaining).toBe(1);
+    expect(vi.getTimerCount()).toBe(1);
+    long.end();
+    await running;
+    expect([limiter.peek("k").remaining, vi.getTimerCount()]).toEqual([2, 0]);
+  });
+
+  it("under a limiter with `hold` charges the units when the work ends, and gives them back if it throws", async () => {
+    const limiter = limiterOf(ten, { hold: "1m" });
+    await limiter.run("k", () => expect(limiter.keyState("k").states[0].state).toMatchObject({ kind: "held", total: 4 }), { cost: 4 });
+    await limiter.run("k", () => Promise.reject(new Error("work")), { cost: 6 }).catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(limiter.peek("k").remaining).toBe(6);
+  });
+
+  it("is refused for a limit that gives nothing back", async () => {
+    await expect(limiterOf(ten).run("k", work().run)).rejects.toMatchObject({
+      code: "FLOODGATE_INVALID_OPTION",
+    });
+  });
+});
+
+describe("a process that was stopped for longer than the hold", () => {
+  const paused = async (takenBy: number) => {
+    const events: FloodgateEvent[] = [];
+    const limiter = limiterOf(slots, { onEvent: (event: FloodgateEvent) => event.type === "slot-lost" && events.push(event) });
+    const long = work();
+    const running = limiter.run("k", long.run);
+    // The clock of the store goes on, and the timers of this process do not.
+    vi.setSystemTime(Date.now() + 31_000);
+    for (let i = 0; i < takenBy; i++) limiter.consume("k");
+    await vi.advanceTimersByTimeAsync(10_000);
+    const { remaining } = limiter.peek("k");
+    long.end();
+    await running;
+    return { events, remaining, after: limiter.peek("k").remaining };
+  };
+
+  it("counts its slots again if there is room, and tells it", async () => {
+    expect(await paused(1)).toMatchObject({ events: [{ type: "slot-lost", counted: true }], remaining: 0, after: 1 });
+  });
+
+  it("goes on without a slot if there is none, tells it, and gives back nothing of others", async () => {
+    expect(await paused(2)).toMatchObject({ events: [{ type: "slot-lost", counted: false }], remaining: 0, after: 0 });
+  });
+});
+
+describe("hold", () => {
+  const held = (more: object = {}) => limiterOf(ten, { hold: "1m", ...more });
+
+  it("sets units aside, and settle charges the real cost in their place, into debt if it is more", () => {
+    const limiter = held();
+    const decision = limiter.consume("k", { cost: 8 });
+    expect([decision.heldUntilMs, limiter.peek("k").remaining]).toEqual([Date.now() + 60_000, 2]);
+    expect([limiter.settle("k", decision, 3), limiter.peek("k").remaining]).toEqual([-5, 7]);
+    expect(limiter.settle("k", limiter.consume("k", { cost: 7 }), 15)).toBe(8);
+    expect(limiter.keyState("k").states[0].state).toMatchObject({ kind: "bucket", level: expect.closeTo(-8) });
+  });
+
+  it("of a request may be shorter than the limiter's, and no longer", () => {
+    const limiter = held();
+    expect(limiter.consume("k", { hold: "10s" }).heldUntilMs).toBe(Date.now() + 10_000);
+    expect(() => limiter.consume("k", { hold: "2m" })).toThrow(expect.objectContaining({ code: "FLOODGATE_INVALID_OPTION" }));
+    const plain = limiterOf(ten);
+    expect(() => plain.consume("k", { hold: "10s" })).toThrow('Write createLimiter({ name: "api", policy, store, hold: "10s" }).');
+  });
+
+  it.each([
+    ["concurrency", slots],
+    ["leakyBucket", leakyBucket({ capacity: 5, leak: 1, every: "1s" })],
+  ])("is refused for %s, with what to write", (_, policy) => {
+    expect(() => limiterOf(policy, { hold: "1m" })).toThrow(
+      expect.objectContaining({ code: "FLOODGATE_CONFLICTING_OPTIONS", at: ["hold"] }),
+    );
+  });
+
+  it("makes a limit that no lease may charge ahead", () => {
+    expect(() => held({ lease: true })).toThrow(expect.objectContaining({ code: "FLOODGATE_CONFLICTING_OPTIONS" }));
+  });
+});

@@ -1,0 +1,65 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { RedisServer } from "@floodgate/test-servers";
+import type { Redis } from "ioredis";
+import { afterEach, expect, it, vi } from "vitest";
+import { allRuns } from "../../../test/runs.js";
+import { useRedis } from "./use-redis.js";
+
+vi.setConfig({ testTimeout: 600_000 });
+
+let server: RedisServer;
+let redis: Redis;
+useRedis((started, connected) => {
+  server = started;
+  redis = connected;
+});
+
+const workers = new Set<ChildProcess>();
+afterEach(() => {
+  for (const worker of workers) worker.kill("SIGKILL");
+  workers.clear();
+});
+
+function start(name: string, limit: number, hold: string, runs: number): ChildProcess {
+  const args = [name, String(server.port), String(limit), hold, String(runs)];
+  const worker = fork(join(__dirname, "slots-worker.mjs"), args, { execArgv: [] });
+  workers.add(worker);
+  return worker;
+}
+
+const most = async (): Promise<number> => Number(await redis.get("most"));
+
+async function untilMost(limit: number): Promise<number> {
+  const fromMs = Date.now();
+  while ((await most()) < limit) await wait(10);
+  return Date.now() - fromMs;
+}
+
+it("eight processes never run more at once than the limit, and reach it", async () => {
+  await redis.flushall();
+  const all = Array.from({ length: 8 }, (_, i) => start(`${i}`, 10, "30s", allRuns ? 2000 : 100));
+  expect(await Promise.all(all.map(async (worker) => (await once(worker, "exit"))[0]))).toEqual(Array(8).fill(0));
+  expect(await most()).toBe(10);
+});
+
+it("processes that are killed in mid-work: never more than the limit, and their slots are back within the hold and a second", async () => {
+  for (let run = 0; run < (allRuns ? 24 : 2); run++) {
+    await redis.flushall();
+    const victim = start("victim", 3, "1s", 0);
+    const others = ["one", "two"].map((name) => start(name, 3, "1s", 0));
+    await untilMost(3);
+    await wait(20 * run);
+    victim.kill("SIGKILL");
+    await once(victim, "exit");
+    // Its work has stopped, and its slots are still taken.
+    await redis.hdel("running", "victim");
+    await redis.del("most");
+    expect(await untilMost(3)).toBeLessThan(2000);
+    await wait(100);
+    expect(await most()).toBe(3);
+    for (const worker of others) worker.kill("SIGKILL");
+  }
+});
