@@ -18,7 +18,7 @@ const startsProcesses = /test-servers|node:child_process|memoryUsage/;
  * modules with the files before them in the same thread, because loading modules takes as long as many tests. `fetch` knows one app a process.
  */
 const needsOwnModules =
-  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|\bobserve\(|\binventory\(|packages\/(?:metrics|dashboard|fetch)\/test/;
+  /vi\.(?:useFakeTimers|resetModules|mock|doMock|stubGlobal|stubEnv|setSystemTime)|spyOn\((?:console|process|globalThis)|process\.(?:emit|on|once)\(|process\.env\S+ = |\bobserve\(|\b(?:inventory|watchShadowRules)\(|packages\/(?:metrics|dashboard|fetch)\/test/;
 
 /** All folders of tests. */
 const folders = ["packages", "tools"].flatMap((kind) => readdirSync(join(import.meta.dirname, kind)).map((name) => `${kind}/${name}/test`));
@@ -32,8 +32,9 @@ const tests = [...folders, "test"]
   .map((file) => ({ file, code: codeOf(join(import.meta.dirname, file)) }));
 const those = (which: (code: string) => boolean): string[] => tests.filter(({ code }) => which(code)).map(({ file }) => file);
 
-/** They have processes of their own: these stop what was started even if a test is killed. */
-const withProcesses = those((code) => startsProcesses.test(code));
+/** They run in processes: these stop what was started even if a test is killed. */
+const servers = those((code) => startsProcesses.test(code) && !needsOwnModules.test(code));
+const serversAlone = those((code) => startsProcesses.test(code) && needsOwnModules.test(code));
 const alone = those((code) => !startsProcesses.test(code) && needsOwnModules.test(code));
 const sharing = those((code) => !startsProcesses.test(code) && !needsOwnModules.test(code));
 
@@ -92,11 +93,23 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "processes",
+          name: "servers",
+          pool: "forks",
+          isolate: false,
+          retry,
+          setupFiles,
+          include: servers,
+          exclude: [...inBrowsers, ...inLongRuns],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "servers alone",
           pool: "forks",
           retry,
           setupFiles,
-          include: withProcesses,
+          include: serversAlone,
           exclude: [...inBrowsers, ...inLongRuns],
         },
       },

@@ -35,7 +35,7 @@ interface Module {
   /** Where an imported or re-exported name comes from. */
   readonly imported: Map<string, { readonly name: string; readonly from: string }>;
   readonly exported: string[];
-  /** Modules and packages of which everything is exported. */
+  /** Modules and packages whose names are all exported. */
   readonly exportedWhole: string[];
   /** `declare global` and `declare module`. */
   readonly augmentations: Node[];

@@ -45,7 +45,7 @@ it("a copy of packages/koa under another name passes all tests of packages", () 
     const path = join(created, file);
     writeFileSync(path, readFileSync(path, "utf8").replaceAll("@floodgate/koa", "@floodgate/koala"));
   }
-  repeat("tsconfig.json", / {4}\{\n {6}"path": "packages\/koa"\n {4}\},\n/);
+  repeat("tsconfig.build.json", / {4}\{\n {6}"path": "packages\/koa"\n {4}\},\n/);
   repeat("tsconfig.test.json", / {4}\{\n {6}"path": "packages\/koa"\n {4}\},\n/);
   repeat("test/layers.test.ts", / {2}koa: .*\n/);
   repeat(".changeset/config.json", / *"@floodgate\/koa",\n/);

@@ -93,7 +93,7 @@ export class Dashboard<Req> implements Data {
     void this.#figures.close();
   }
 
-  /** Publishes a second that has ended, and tells it to the open pages. */
+  /** Publishes a second that has ended, and sends it to the open pages. */
   async #endSecond(ended: readonly EndedSecond[]): Promise<void> {
     // The last second is not finished yet: Redis is slow.
     if (this.#ticking) return;

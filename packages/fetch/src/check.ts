@@ -19,7 +19,7 @@ import {
  * @hono/node-server and Netlify's context fit. Other properties are the app's, for its functions.
  */
 export interface FetchContext {
-  /** The client's address, as the framework tells it. Default: the address that the runtime tells, if it does. Never read from headers. */
+  /** The client's address, as the framework knows it. Default: the address that the runtime reports, if it reports one. Never read from headers. */
   ip?: string | undefined;
   /** The pattern of the matched route, for the key `"route"`: `/users/[id]`. */
   route?: string | undefined;

@@ -37,12 +37,12 @@ local function clean_connection(txn)
   if upgrades then txn.http:req_add_header("Connection", "upgrade") end
 end
 
--- The answer. It is nil if the decision server is silent: an error on the way to it or in it. All else that is no answer is the client's doing.
+-- Asks the decision server. Returns nil if the server is down or fails. Other unexpected answers are caused by the client's request.
 local function ask(txn, rule_headers)
   local asked, answer = pcall(function()
     return core.httpclient():get({ url = url, dst = address, headers = question(txn, rule_headers), timeout = last_resort_ms })
   end)
-  -- The question has no room in HAProxy's buffer.
+  -- HAProxy cannot send it: the headers are larger than its buffer.
   if not asked then return { status = 431, headers = {} } end
   if not answer or not answer.headers then return nil end
   if (answer.status >= 200 and answer.status < 300) or (answer.status >= 400 and answer.status < 500) then return answer end

@@ -7,7 +7,7 @@ export interface UsedMetric {
   readonly labels: readonly { readonly label: string; readonly words: string }[];
 }
 
-/** Floodgate's metrics in a query. Recorded series (with a colon in their name) are none. */
+/** Floodgate's metrics in a query. Leaves out recorded series, which have a colon in their name. */
 export function metricsIn(query: string): UsedMetric[] {
   return Array.from(query.matchAll(/(?<![\w:])(floodgate_\w+)(?!:)\b(?:\{([^}]*)\})?/g), ([, name = "", selector = ""]) => ({
     name,

@@ -136,7 +136,7 @@ export class Source {
     return found;
   }
 
-  /** Reports imports of which nothing is called: types, or options of another file. */
+  /** Reports imports whose functions are never called: types, or options of another file. */
   handleImports(imports: readonly Import[]): void {
     for (const { node, module } of imports) this.handle(node, `${module} is imported here, and not called. Rewrite what uses it.`);
   }
@@ -152,7 +152,7 @@ export class Source {
     return found;
   }
 
-  /** Which export of which package an expression is. */
+  /** The package and the export that an expression refers to. */
   exported(node: Node, imports: readonly Import[]): Exported | undefined {
     const inner = bare(node);
     for (const { bindings, module } of imports) {

@@ -62,48 +62,28 @@ describe("a gateway", () => {
     );
   });
 
-  it("counts each message of Socket.IO by a key of the connection", async () => {
-    const key = (context: ExecutionContext): string => context.switchToWs().getClient().handshake.auth.user;
-    const metadata = { imports: [limited({ policy, key })], providers: [guard, Chat] };
+  const key = (context: ExecutionContext): string => context.switchToWs().getClient().handshake.auth.user;
+  it.each([
+    ["by a key of the connection", { policy, key }, [{ auth: { user: "ann" } }, { auth: { user: "bob" } }]],
+    [
+      "by address, behind a proxy by clientIp",
+      { policy, clientIp: { trustedHops: 1 } },
+      ["198.51.100.1", "198.51.100.2"].map((address) => ({ extraHeaders: { "x-forwarded-for": address } })),
+    ],
+  ])("counts each message of Socket.IO %s", async (_by, options, clients) => {
+    const says = async (url: string, client: object): Promise<unknown[]> => {
+      const socket = io(url, { transports: ["websocket"], ...client });
+      const heard: unknown[] = [];
+      socket.on("said", (data) => heard.push(data)).on("exception", (error) => heard.push(error));
+      for (let i = 0; i < 3; i++) socket.emit("say", "a");
+      await expect.poll(() => heard.length).toBe(3);
+      socket.close();
+      return heard;
+    };
     await serving(
-      metadata,
+      { imports: [limited(options)], providers: [guard, Chat] },
       async ({ url }) => {
-        const says = async (user: string): Promise<unknown[]> => {
-          const client = io(url, { auth: { user }, transports: ["websocket"] });
-          const heard: unknown[] = [];
-          client.on("said", (data) => heard.push(data)).on("exception", (error) => heard.push(error));
-          for (let i = 0; i < 3; i++) client.emit("say", "a");
-          await expect.poll(() => heard.length).toBe(3);
-          client.close();
-          return heard;
-        };
-        expect([await says("ann"), await says("bob")]).toEqual([
-          ["a", "a", rejected],
-          ["a", "a", rejected],
-        ]);
-      },
-      { prepare: (app) => void app.useWebSocketAdapter(new IoAdapter(app)) },
-    );
-  });
-
-  it("counts Socket.IO's clients by address, behind a proxy by clientIp", async () => {
-    const metadata = { imports: [limited({ policy, clientIp: { trustedHops: 1 } })], providers: [guard, Chat] };
-    await serving(
-      metadata,
-      async ({ url }) => {
-        const says = async (address: string): Promise<unknown[]> => {
-          const client = io(url, { transports: ["websocket"], extraHeaders: { "x-forwarded-for": address } });
-          const heard: unknown[] = [];
-          client.on("said", (data) => heard.push(data)).on("exception", (error) => heard.push(error));
-          for (let i = 0; i < 3; i++) client.emit("say", "a");
-          await expect.poll(() => heard.length).toBe(3);
-          client.close();
-          return heard;
-        };
-        expect([await says("198.51.100.1"), await says("198.51.100.2")]).toEqual([
-          ["a", "a", rejected],
-          ["a", "a", rejected],
-        ]);
+        for (const client of clients) expect(await says(url, client)).toEqual(["a", "a", rejected]);
       },
       { prepare: (app) => void app.useWebSocketAdapter(new IoAdapter(app)) },
     );

@@ -8,7 +8,7 @@ const perIp = rules("rules: [{ name: per-ip, limit: 1, window: 1m }]");
 const good = [lineAt("192.0.2.1", 0), lineAt("192.0.2.1", 1)];
 const plain = (_: string, text: string): string => text;
 
-/** Logs with two good lines, of which the second is limited, and what is said of the others. */
+/** Logs with two good lines (the second is limited), and the messages about the other lines. */
 const hostile: Record<string, { log: string | Uint8Array; skipped: number; notes: readonly (string | RegExp)[]; requests?: number }> = {
   "a line of a megabyte": {
     log: [good[0], `${good[1]}${"x".repeat(2 ** 20)}`, good[1]].join("\n"),
@@ -34,7 +34,7 @@ const hostile: Record<string, { log: string | Uint8Array; skipped: number; notes
     skipped: 2,
     notes: ["2 of 4 lines do not fit the format. They were skipped."],
   },
-  "requests that are none": {
+  "invalid requests": {
     log: [...good, lineAt("192.0.2.9", 2, "-"), lineAt("192.0.2.9", 2, "\\x16\\x03\\x01\\x02"), lineAt("192.0.2.9", 2, "")].join("\n"),
     skipped: 3,
     notes: ["3 of 5 lines have no HTTP request. They were skipped."],

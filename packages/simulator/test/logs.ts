@@ -43,7 +43,7 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** Many clients, some of which come in bursts; lines are out of order by up to a minute. */
+/** Many clients, some with bursts; lines are out of order by up to a minute. */
 export function randomLog(seed: number, requests: number): string {
   const random = randomNumbers(seed);
   const lines: string[] = [];

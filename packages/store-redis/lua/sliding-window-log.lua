@@ -2,7 +2,7 @@
 --
 -- State       layout 4: the units logged before the first entry that counts; the index of that entry, from 0; then the entries in
 --             order of time, each a time and the running total of units up to and including it. Redis cannot shorten a string: after
---             a refund free places may follow the entries, the last of which has their number and the total `free`
+--             a refund free places may follow the entries; the last one has their number and the total `free`
 --
 -- A request reads the two ends of a log and a few entries, and writes one entry, however long the log is. A settlement changes the newest
 -- 250 entries at most, as core's does.

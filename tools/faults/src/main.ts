@@ -68,7 +68,7 @@ const parts: Readonly<Record<string, (options: Options) => Promise<readonly stri
   async routing({ targets, seed }) {
     const tallies = await tryTargets(targets, seed);
     for (const [framework, { targets, reached }] of Object.entries(tallies)) {
-      console.log(`${framework}: ${targets} targets, of which ${reached} reached a handler`);
+      console.log(`${framework}: ${targets} targets; ${reached} reached a handler`);
     }
     console.log(`${targets} targets from the seed ${seed}: each that reached a handler was counted under its rule`);
     return [];

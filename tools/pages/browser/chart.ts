@@ -29,7 +29,7 @@ export interface ChartOptions {
   readonly layers: readonly Layer[];
   /** Writes a figure of the vertical axis. */
   readonly axis: (value: number) => string;
-  /** Writes a time of the horizontal axis, of which each is so long after the one before. */
+  /** Writes a time of the horizontal axis. Times are evenly spaced. */
   readonly time: (ms: number, stepMs: number) => string;
   /** Whether its days begin in UTC. Else they are local. */
   readonly utc?: boolean;

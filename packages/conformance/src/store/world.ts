@@ -31,7 +31,7 @@ export class World {
     this.#effort = effort;
   }
 
-  /** How many random runs a property gets, of which the store's tests do their part. */
+  /** How many random runs a property gets. The tests of a store can scale it. */
   runs(most: number): { numRuns: number } {
     return { numRuns: Math.max(10, Math.ceil(most * this.#effort)) };
   }

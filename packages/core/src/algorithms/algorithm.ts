@@ -139,8 +139,8 @@ export interface Algorithm<P> {
    * - A lower cost gives back the difference, as far as it still counts.
    * - A higher cost charges the difference, even into debt. A window does so only while the charge still counts. A bucket always does,
    *   even if it has no state.
-   * - If nothing was reserved (0), there is no earlier charge: `cost` is charged now, whatever `chargedAtMs` is, and begins a state if there
-   *   is none.
+   * - If nothing was reserved (0), there is no earlier charge: `cost` is charged now, and `chargedAtMs` is ignored. A key without a state
+   *   gets one.
    *
    * The state changes by the returned units and is not clamped, whatever other policies have charged since. One call changes at most 2^52
    * units of a window, or parts of a bucket. Debts are capped where arithmetic would stop being exact. A state without usage becomes zeros.

@@ -79,7 +79,7 @@ export function outgoingOf(request: WebRequest, passed: unknown): Outgoing | und
 }
 
 /**
- * The address at the other end of the socket, if the runtime tells it: the client's, or the last proxy's.
+ * The address at the other end of the socket, if the runtime reports it: the client's, or the last proxy's.
  * @param passed what the runtime passes beside the request: Bun's server, Deno's information, an environment.
  */
 export function socketAddress(request: WebRequest, passed: unknown): string | undefined {

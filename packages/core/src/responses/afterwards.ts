@@ -57,7 +57,7 @@ export function afterwards<Req>(
   };
 }
 
-/** Gives a slot back. That is no refund, so no event tells it. */
+/** Gives a slot back. This is not a refund, so it emits no event. */
 function giveBack<Req>(check: RuleCheck<Req>, decision: Decision, client: StoreClient): PromiseLike<unknown> | undefined {
   return runInBackground(
     () => settleDecision(client.guard, check.limit, check.key, decision, 0),

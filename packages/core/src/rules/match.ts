@@ -13,7 +13,7 @@ export interface Match {
   /** One or several full paths (mounts included), with `:name` for one segment and `*` for any number of segments. */
   readonly path?: string | readonly string[];
   /**
-   * Headers and their values: a string (`*` stands for any characters), a list of strings of which one must match, `true` for any value,
+   * Headers and their values: a string (`*` stands for any characters), a list of strings (one must match), `true` for any value,
    * or `false` if the header must be missing.
    */
   readonly header?: Readonly<Record<string, string | readonly string[] | boolean>>;

@@ -38,7 +38,7 @@ describe("keyState shows", () => {
     expect(state()).toEqual({ kind: "empty" });
   });
 
-  it("the windows of a sliding counter, of which the oldest counts in part", () => {
+  it("the windows of a sliding counter, whose oldest window counts in part", () => {
     const { at, state } = world(slidingWindowCounter({ limit: 10, window: "1m" }));
     at(10_000).consume("k", { cost: 8 });
     at(75_000).consume("k", { cost: 2 });

@@ -111,7 +111,7 @@ describe("a key function that returns the client's full IPv6 address", () => {
   }
 });
 
-describe("rules of which all are for Envoy's rate limit service", () => {
+describe("rules that are all for Envoy's rate limit service", () => {
   const edge = { name: "edge", match: { domain: "edge" }, key: "ip", policy } as const;
 
   it("limit nothing and warn, until another rule counts requests", async (web) => {

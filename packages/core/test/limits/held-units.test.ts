@@ -82,11 +82,11 @@ describe("a process that was stopped for longer than the hold", () => {
     return { events, remaining, after: limiter.peek("k").remaining };
   };
 
-  it("counts its slots again if there is room, and tells it", async () => {
+  it("takes a lost slot again if the limit has room, and emits slot-lost with counted: true", async () => {
     expect(await paused(1)).toMatchObject({ events: [{ type: "slot-lost", counted: true }], remaining: 0, after: 1 });
   });
 
-  it("goes on without a slot if there is none, tells it, and gives back nothing of others", async () => {
+  it("keeps running without a slot if the limit is full, emits slot-lost with counted: false, and frees nobody else's slot", async () => {
     expect(await paused(2)).toMatchObject({ events: [{ type: "slot-lost", counted: false }], remaining: 0, after: 0 });
   });
 });

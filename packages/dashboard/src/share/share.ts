@@ -65,7 +65,7 @@ export class Share {
         ...rangeNames.map((range) => this.#publishHistory(range, nowMs)),
       ]);
     } catch {
-      // The dashboard tells it, and the app goes on.
+      // The dashboard shows the error, and the app goes on.
     } finally {
       this.#publishing = false;
     }

@@ -56,7 +56,7 @@ export interface Settings {
   readonly onStoreError: "allow" | "deny" | "memory";
   readonly secretFile: string | undefined;
   readonly keySecret: string | undefined;
-  // Who asks
+  // Peers and clients
   readonly listen: string;
   readonly trustedPeers: readonly string[];
   readonly clientIpHeader: string;

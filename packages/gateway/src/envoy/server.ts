@@ -77,7 +77,7 @@ function shouldRateLimit(service: Service, peers: Peers): handleUnaryCall<Reques
       answer({ code, details: reason });
     };
     if (!peers.trusts(call.getPeer())) {
-      return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is none of \`trustedPeers\`.`);
+      return refused(status.PERMISSION_DENIED, `its peer ${call.getPeer()} is not in \`trustedPeers\`.`);
     }
     // Nobody waits for the answer, so nothing is charged.
     if (isLate(call)) return answer({ code: status.DEADLINE_EXCEEDED, details: "The deadline was over before the call was read." });

@@ -241,7 +241,7 @@ export class Exchange implements UpstreamUser {
     request.resume();
   }
 
-  /** Ends a response of which a part is missing, so that the client cannot take it for whole. */
+  /** Ends an incomplete response by closing the connection, so that the client sees that a part is missing. */
   #cut(): void {
     const { request, response } = this.#parts;
     if (response.destroyed) return;

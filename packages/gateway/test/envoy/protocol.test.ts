@@ -103,9 +103,9 @@ describe("a call is refused", () => {
     const { connect, lines } = await start(rules, { trustedPeers: ["10.0.0.0/8"] });
     await expect(connect().ask(login)).rejects.toMatchObject({
       code: status.PERMISSION_DENIED,
-      details: /^its peer 127\.0\.0\.1:\d+ is none of `trustedPeers`\.$/,
+      details: /^its peer 127\.0\.0\.1:\d+ is not in `trustedPeers`\.$/,
     });
-    expect(lines.join("")).toContain("is none of `trustedPeers`");
+    expect(lines.join("")).toContain("is not in `trustedPeers`");
   });
 
   it("whose deadline is over, and charges nothing", async () => {

@@ -164,7 +164,7 @@ function indexOfEnd(line: string, end: string, from: number): number {
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Whether a text stands at a place of which the first character is known to fit. */
+/** Whether a text is at a place whose first character already matches. */
 function followsAt(line: string, text: string, at: number): boolean {
   for (let i = 1; i < text.length; i++) if (line.charCodeAt(at + i) !== text.charCodeAt(i)) return false;
   return true;

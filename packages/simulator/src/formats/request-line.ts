@@ -19,7 +19,7 @@ export function parseRequestLine(text: string): RequestLine | undefined {
   return method === undefined || target === "" ? undefined : { method, target: unescaped(target) };
 }
 
-/** A method in upper case; undefined if the text is none. */
+/** A method in upper case; undefined if the text is not a method. */
 export function methodOf(text: string): string | undefined {
   return methods.get(text) ?? (/^[A-Za-z][A-Za-z-]{0,31}$/.test(text) ? text.toUpperCase() : undefined);
 }

@@ -6,7 +6,7 @@ export interface Transport {
   readonly element: HTMLElement;
   readonly ruler: HTMLElement;
   show(atMs: number, playing: boolean): void;
-  /** Takes a timeline: the speeds that fit, of which it chooses one. */
+  /** Takes a timeline, and picks one of the speeds that fit it. */
   setRequests(times: readonly number[], scale: Scale): void;
   draw(): void;
 }
