@@ -50,7 +50,7 @@ it("a copy of packages/koa under another name passes all tests of packages", () 
   repeat("test/layers.test.ts", / {2}koa: .*\n/);
   repeat(".changeset/config.json", / *"@floodgate\/koa",\n/);
   repeat("tools/docs/package.json", / *"@floodgate\/koa".*\n/);
-  repeat("README.md", /\| \[`@floodgate\/koa`\].*\n/);
+  repeat("README.md", /\[`@floodgate\/koa`\]\(packages\/koa\/README\.md\), /);
   for (const command of ["npx pnpm@12 install --prefer-offline --no-frozen-lockfile", "npm run api"]) {
     expect(recipe).toContain(command.replace(/ --.*/, ""));
     run(command);
