@@ -1,5 +1,5 @@
 import type { Key, LimiterKey } from "@floodgate/core";
-import { decodeKey, ipKey, isBuiltInKey, type PlainRule, parseKeyName } from "@floodgate/core/rules";
+import { decodeKey, ipKey, isBuiltInKey, missingKeyText, type PlainRule, parseKeyName } from "@floodgate/core/rules";
 import { Failure } from "./failure.js";
 
 /** The key options of `status` and `reset`. */
@@ -92,4 +92,14 @@ export function parseKey(text: string): Key {
   const key = decodeKey(text);
   if (key !== undefined) return key;
   throw new Failure("usage", `${JSON.stringify(text)} holds the hash of a text of more than 200 characters. Write the text itself.`);
+}
+
+/**
+ * Makes a function that tells whether a key, as Redis holds it, is this one or has it as a part. An address may be in any notation, and also
+ * names the clients that are counted by it because their key is missing.
+ */
+export function isKeyOrPart(text: string, ipv6Prefix: number): (stored: string) => boolean {
+  const address = ipKey(text.replace(/\/\d+$/, ""), ipv6Prefix);
+  const names = new Set([text, ...(address === undefined ? [] : [address, missingKeyText(address)])]);
+  return (stored) => names.has(stored) || [decodeKey(stored) ?? stored].flat(2).some((part) => names.has(String(part)));
 }

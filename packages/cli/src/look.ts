@@ -1,18 +1,19 @@
 import { fixedWindow, type Store } from "@floodgate/core";
 import type { CompiledRule } from "@floodgate/core/rules";
 import { blockOf, createLimit } from "@floodgate/core/store";
-import { redisStore } from "@floodgate/store-redis";
 import type { Cluster, Redis } from "ioredis";
 import type { CliRequest } from "./app.js";
 import type { Io } from "./io.js";
 import { readKeyState, undefinedIfForeign } from "./key-state.js";
-import { bindRules, findRules, type RulesOptions, timeoutMs } from "./rules-in-force.js";
+import { compileRules, findRules, type RulesOptions, storeOf, timeoutMs } from "./rules-in-force.js";
 import { limitName, storedKeys } from "./stored-keys.js";
 
 export interface LookOptions extends RulesOptions {
   readonly ipv6Prefix: number;
   /** The most keys in Redis to look at. */
   readonly sample: number;
+  /** Looks only at keys for which it returns true. */
+  readonly isWanted?: (key: string) => boolean;
 }
 
 /** What `top` saw at one moment. */
@@ -53,10 +54,10 @@ export interface SeenKey {
 /** Looks at the keys in Redis once. Each look reads the rules, because they may change. */
 export async function lookAt(io: Io, redis: Redis | Cluster, options: LookOptions): Promise<Look> {
   const loaded = await findRules(io, options, redis);
-  const { all, store } =
-    loaded === undefined ? { all: [], store: redisStore(redis, { prefix: options.prefix }) } : bindRules(loaded.set, redis, options);
+  const all = loaded === undefined ? [] : compileRules(loaded.set, options);
+  const store = storeOf(redis, options);
   const rules = new Map(all.map((rule) => [rule.name, rule]));
-  const { keys: stored, more } = await storedKeys(redis, options.prefix, options.sample);
+  const { keys: stored, more } = await storedKeys(redis, options.prefix, options.sample, options);
   const counted = new Map(stored.map(({ name, key }) => [`${limitName(name)}\n${key}`, { name: limitName(name), key }]));
   const seen = await Promise.all(
     [...counted.values()].map(({ name, key }) => {

@@ -1,24 +1,46 @@
 import type { Key } from "@floodgate/core";
-import type { RuleSet } from "@floodgate/core/rules";
-import type { CliRequest } from "./app.js";
+import { type Explanation, RuleExplainer, type RuleSet } from "@floodgate/core/rules";
+import type { Command } from "commander";
+import { appOptions, type CliRequest, cliReader, noteUnknownPlan } from "./app.js";
 import { Failure } from "./failure.js";
+import type { Io } from "./io.js";
 import { clientAddress, isAppKey, keyNames, parseKey } from "./keys.js";
+import { collect, ipv6PrefixOption } from "./options.js";
 import { didYouMean } from "./output/format.js";
 
-/** The options of `check` that describe a request, besides `--request`. */
+/** The options of `check` and `why` that describe a request. */
 export interface RequestOptions {
+  readonly request?: string;
   readonly ip?: string;
   readonly ipv6Prefix: number;
   readonly key?: readonly string[];
   readonly header?: readonly string[];
   readonly route?: string;
+  readonly plan?: string;
+}
+
+export function requestOptions(command: Command, request: string, key: string): Command {
+  command
+    .option("--request <line>", request)
+    .option("--ip <address>", "the client address of the request")
+    .option("--key <name=value>", key, collect)
+    .option("--header <name: value>", "a header of the request (repeatable)", collect)
+    .option("--route <pattern>", "the route of the request, for rules that count by route")
+    .option("--plan <name>", "the plan of the request");
+  return ipv6PrefixOption(command);
+}
+
+/** What each rule does with the request that the options describe. */
+export function explain(io: Io, set: RuleSet, options: RequestOptions, line: string): Promise<Explanation<CliRequest>[]> {
+  noteUnknownPlan(io, options.plan, set.rules);
+  return new RuleExplainer("floodgate", set, appOptions(set, options), cliReader).explain(requestOf(line, options, set));
 }
 
 /**
- * Makes the request that the options of `check` describe.
+ * Makes the request that the options describe.
  * @throws Failure if an option is invalid.
  */
-export function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): CliRequest {
+function requestOf(line: string, options: RequestOptions, { rules }: RuleSet): CliRequest {
   const parts = /^(?:([A-Za-z-]+) +)?(\/\S*)$/.exec(line.trim());
   if (parts === null) throw new Failure("usage", `--request must be a method and a path. Write --request "POST /posts?page=2".`);
   const known = rules.flatMap(keyNames).filter(isAppKey);

@@ -63,9 +63,14 @@ export interface BoundRules {
   readonly store: Store;
 }
 
-/** Binds rules to the counts in Redis, as the app's middleware does. */
+/** The store with the counts, which always asks Redis. */
+export function storeOf(redis: AnyRedis, { prefix }: { prefix: string }): Store {
+  return redisStore(redis, { prefix, denyCache: false });
+}
+
+/** Binds rules to the counts in Redis, as the app's middleware does. Call it once for each client of Redis, because it takes the rules' names. */
 export function bindRules(set: RuleSet, redis: AnyRedis, options: { prefix: string; ipv6Prefix: number }): BoundRules {
-  const store = redisStore(redis, { prefix: options.prefix, denyCache: false });
+  const store = storeOf(redis, options);
   const rules = { current: set, subscribe: () => () => undefined };
   const { version } = new RateLimit("floodgate", { ...appOptions(set, options), rules, store, timeoutMs }, [], cliReader, () => store);
   return { all: compileRules(set, options), limiters: version.limiters, store };

@@ -15,6 +15,7 @@ import { addRules } from "./commands/rules.js";
 import { addSimulate } from "./commands/simulate.js";
 import { addStatus } from "./commands/status.js";
 import { addTop } from "./commands/top.js";
+import { addWhy } from "./commands/why.js";
 import { exitCodes, Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { sanitize, sanitizeLines } from "./output/terminal.js";
@@ -49,6 +50,7 @@ const commands = [
   addPull,
   addRules,
   addTop,
+  addWhy,
   addStatus,
   addReset,
   addBlock,

@@ -9,16 +9,23 @@ export interface StoredKeys {
   readonly more: boolean;
 }
 
+/** Which keys are listed; by default all. */
+interface Wanted {
+  /** Of this limit only. */
+  readonly name?: string;
+  readonly isWanted?: (key: string) => boolean;
+}
+
 /**
- * Lists keys of a store, or of one limit in it. It uses SCAN, which does not block Redis. On a Cluster it asks every node.
+ * Lists keys of a store. It uses SCAN, which does not block Redis. On a Cluster it asks every node.
  * @throws Failure if the user of Redis may not use SCAN, or if this is one node of a Cluster, which has only some of the keys.
  */
-export async function storedKeys(redis: Redis | Cluster, prefix: string, most: number, name?: string): Promise<StoredKeys> {
+export async function storedKeys(redis: Redis | Cluster, prefix: string, most: number, wanted: Wanted = {}): Promise<StoredKeys> {
   if (!redis.isCluster && (await isClusterNode(redis as Redis))) {
     throw new Failure("unreachable", "this Redis is a node of a Cluster, so it has only some of the keys. Add --cluster.");
   }
   try {
-    return await scan(redis, `${literal(prefix)}:{*${name === undefined ? "" : `}:${literal(name)}:*`}`, prefix, most);
+    return await scan(redis, prefix, most, wanted);
   } catch (cause) {
     const { message } = cause as Error;
     if (!message.startsWith("NOPERM")) throw cause;
@@ -32,7 +39,8 @@ async function isClusterNode(redis: Redis): Promise<boolean> {
   return info.includes("cluster_enabled:1");
 }
 
-async function scan(redis: Redis | Cluster, match: string, prefix: string, most: number): Promise<StoredKeys> {
+async function scan(redis: Redis | Cluster, prefix: string, most: number, { name, isWanted }: Wanted): Promise<StoredKeys> {
+  const match = `${literal(prefix)}:{*${name === undefined ? "" : `}:${literal(name)}:*`}`;
   const keys: StoredKey[] = [];
   // SCAN may return a key twice.
   const seen = new Set<string>();
@@ -41,7 +49,7 @@ async function scan(redis: Redis | Cluster, match: string, prefix: string, most:
     for await (const found of node.scanStream({ match, count: 1000 })) {
       for (const redisKey of found as string[]) {
         const stored = seen.has(redisKey) ? undefined : parseStoredKey(prefix, redisKey);
-        if (stored === undefined) continue;
+        if (stored === undefined || isWanted?.(stored.key) === false) continue;
         if (keys.length === most) return { keys, more: true };
         seen.add(redisKey);
         keys.push(stored);

@@ -86,7 +86,7 @@ async function refuseOtherPolicies(redis: Redis | Cluster, options: TargetOption
 
 /** The kinds of the counts of a limit in Redis. Empty if the user of Redis may not look. */
 async function heldKinds(redis: Redis | Cluster, { prefix, rule }: TargetOptions): Promise<{ key: string; kind: string }[]> {
-  const { keys } = await storedKeys(redis, prefix, Number.POSITIVE_INFINITY, rule).catch(() => ({ keys: [] }));
+  const { keys } = await storedKeys(redis, prefix, Number.POSITIVE_INFINITY, { name: rule }).catch(() => ({ keys: [] }));
   return keys.flatMap(({ key, name, stateKind }) => (name === rule && stateKind !== undefined ? [{ key, kind: stateKind }] : []));
 }
 

@@ -20,7 +20,7 @@ export { type Explanation, type Misfit, RuleExplainer } from "./rules/explain.js
 export type { Ban } from "./rules/bans.js";
 export type { Asked, CompiledRule, RuleCheck } from "./rules/compiled-rule.js";
 export { isBuiltInKey, parseKeyName } from "./rules/key-source.js";
-export { decodeKey } from "./limits/key.js";
+export { decodeKey, missingKeyText } from "./limits/key.js";
 export { maskKey } from "./limits/mask-key.js";
 export { ipKey } from "./support/ip.js";
 

@@ -1,18 +1,14 @@
-import { RuleExplainer, type RuleSet } from "@floodgate/core/rules";
 import type { Command } from "commander";
-import { appOptions, cliReader, noteUnknownPlan } from "../app.js";
 import { Failure } from "../failure.js";
 import type { Io } from "../io.js";
 import { checkText, problemsFailure, readText, validRules } from "../load-rules.js";
-import { collect, examples, ipv6PrefixOption, type NamesOptions, namesOptions } from "../options.js";
-import { type ExplainedRule, explained, explanationText } from "../output/explanation.js";
+import { examples, type NamesOptions, namesOptions } from "../options.js";
+import { explained, explanationText } from "../output/explanation.js";
 import { validRulesText } from "../output/format.js";
 import { json } from "../output/terminal.js";
-import { type RequestOptions, requestOf } from "../request.js";
+import { explain, type RequestOptions, requestOptions } from "../request.js";
 
 interface CheckOptions extends NamesOptions, RequestOptions {
-  readonly request?: string;
-  readonly plan?: string;
   readonly json?: true;
 }
 
@@ -22,14 +18,10 @@ export function addCheck(program: Command, io: Io): void {
     .description("Check a rules file for mistakes, or show which rules count a request.")
     .argument("<file>", "YAML or JSON; - for standard input");
   namesOptions(command);
-  command
-    .option("--request <line>", 'show which rules count this request: "POST /posts"')
-    .option("--ip <address>", "the client address of the request")
-    .option("--key <name=value>", "the value of one of the app's keys (repeatable)", collect)
-    .option("--header <name: value>", "a header of the request (repeatable)", collect)
-    .option("--route <pattern>", "the route of the request, for rules that count by route")
-    .option("--plan <name>", "the plan of the request");
-  ipv6PrefixOption(command).option("--json", "print JSON");
+  requestOptions(command, 'show which rules count this request: "POST /posts"', "the value of one of the app's keys (repeatable)").option(
+    "--json",
+    "print JSON",
+  );
   examples(
     command,
     "check limits.yaml",
@@ -44,7 +36,9 @@ async function check(io: Io, file: string, options: CheckOptions): Promise<void>
   if (options.json === true) return checkToJson(io, text, name, options);
   const set = validRules(io, text, name, options);
   const explanation =
-    options.request === undefined ? "" : `\n${explanationText(io, options.request, await explain(io, set, options, options.request))}`;
+    options.request === undefined
+      ? ""
+      : `\n${explanationText(io, options.request, explained(set, await explain(io, set, options, options.request)))}`;
   io.out(validRulesText(name, set.rules) + explanation);
 }
 
@@ -57,13 +51,7 @@ function refuseRequestOptions(options: CheckOptions): void {
 
 async function checkToJson(io: Io, text: string, file: string, options: CheckOptions): Promise<void> {
   const { rules: set, problems } = checkText(text, file, options);
-  const request = set && options.request !== undefined ? { request: await explain(io, set, options, options.request) } : {};
+  const request = set && options.request !== undefined ? { request: explained(set, await explain(io, set, options, options.request)) } : {};
   io.out(json({ file, rules: set?.rules.length ?? null, problems, ...request }));
   if (set === undefined) throw problemsFailure(file, problems);
-}
-
-async function explain(io: Io, set: RuleSet, options: CheckOptions, line: string): Promise<ExplainedRule[]> {
-  noteUnknownPlan(io, options.plan, set.rules);
-  const rules = new RuleExplainer("check", set, appOptions(set, options), cliReader);
-  return explained(set, await rules.explain(requestOf(line, options, set)));
 }

@@ -13,15 +13,24 @@ export function lookText(io: Io, { atMs, limits, keys, more }: Look, rows: numbe
     inCode ? "?" : `${limited}`,
     `${blocked}`,
   ]);
-  const shown = keys
-    .slice(0, rows)
-    .map((key) => [nameText(key.name, key.inCode), key.key, key.state === "unknown" ? "?" : key.state, countText(key), waitUntilText(key)]);
+  const shown = keys.slice(0, rows);
   const heading = paint(io, "bold", `${localTime(atMs)}, ${counted}`);
   if (limits.length === 0) return `${heading}\n`;
   const first = table(io, ["limit", "keys", "limited", "blocked"], summaries);
   const hidden = keys.length - shown.length;
   const rest = hidden === 0 ? "" : `  and ${hidden.toLocaleString("en")} more: --rows ${keys.length} shows all\n`;
-  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${table(io, ["limit", "key", "state", "used", "next allowed"], shown)}`}${rest}`;
+  return `${heading}\n${first}${shown.length === 0 ? "" : `\n${keysText(io, shown)}`}${rest}`;
+}
+
+export function keysText(io: Io, keys: readonly SeenKey[]): string {
+  const rows = keys.map((key) => [
+    nameText(key.name, key.inCode),
+    key.key,
+    key.state === "unknown" ? "?" : key.state,
+    countText(key),
+    waitUntilText(key),
+  ]);
+  return table(io, ["limit", "key", "state", "used", "next allowed"], rows);
 }
 
 function nameText(name: string, inCode: boolean): string {

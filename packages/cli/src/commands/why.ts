@@ -1,0 +1,72 @@
+import type { Store } from "@floodgate/core";
+import type { Explanation, RuleSet } from "@floodgate/core/rules";
+import type { Command } from "commander";
+import type { CliRequest } from "../app.js";
+import { Failure } from "../failure.js";
+import type { Io } from "../io.js";
+import { isKeyOrPart } from "../keys.js";
+import { noRules } from "../load-rules.js";
+import { lookAt } from "../look.js";
+import { examples } from "../options.js";
+import { explained } from "../output/explanation.js";
+import { json } from "../output/terminal.js";
+import { keyReasonsJson, keyReasonsText, type Reason, reasonsJson, reasonsText } from "../output/why.js";
+import { withRedis } from "../redis.js";
+import { explain, type RequestOptions, requestOptions } from "../request.js";
+import { findRules, type RulesOptions, rulesOptions, storeOf, timeoutMs } from "../rules-in-force.js";
+
+interface WhyOptions extends RulesOptions, RequestOptions {
+  readonly json?: true;
+}
+
+export function addWhy(program: Command, io: Io): void {
+  const command = program
+    .command("why")
+    .description(
+      "Say why a client is limited: what each limit holds of its key, or what each rule says of a request now. Changes nothing.",
+    );
+  requestOptions(
+    rulesOptions(command),
+    'a request that the rules in force are asked about: "POST /posts"',
+    "with --request, the value of one of the app's keys; else the key itself, under all limits (repeatable)",
+  ).option("--json", "print JSON");
+  examples(
+    command,
+    "why --key 42 --redis redis://127.0.0.1:6379",
+    "why --ip 203.0.113.9 --redis redis://127.0.0.1:6379",
+    'why --request "POST /posts" --ip 203.0.113.9 --key user=42 --redis redis://127.0.0.1:6379',
+  ).action((options: WhyOptions) => (options.request === undefined ? whyKey(io, options) : whyRequest(io, options, options.request)));
+}
+
+/** Every limit, in rules or in code, that holds something of a key. */
+async function whyKey(io: Io, options: WhyOptions): Promise<void> {
+  const texts = [...(options.key ?? []), ...(options.ip === undefined ? [] : [options.ip])];
+  if (texts.length === 0) throw new Failure("usage", 'say who: --key 42, --ip 203.0.113.9, or --request "POST /posts".');
+  const wanted = texts.map((text) => isKeyOrPart(text, options.ipv6Prefix));
+  const isWanted = (key: string): boolean => wanted.some((isIt) => isIt(key));
+  const { keys } = await withRedis(options, (redis) => lookAt(io, redis, { ...options, sample: Number.POSITIVE_INFINITY, isWanted }));
+  io.out(options.json === true ? json(keyReasonsJson(keys)) : keyReasonsText(io, texts, keys));
+}
+
+/** What each rule in force says of a request, by what Redis holds. */
+async function whyRequest(io: Io, options: WhyOptions, line: string): Promise<void> {
+  const reasons = await withRedis(options, async (redis) => {
+    const found = await findRules(io, options, redis);
+    if (found === undefined) throw noRules(options.rulesKey);
+    return reasonsOf(storeOf(redis, options), found.set, await explain(io, found.set, options, line));
+  });
+  io.out(options.json === true ? json(reasonsJson(line, reasons)) : reasonsText(io, line, reasons));
+}
+
+async function reasonsOf(store: Store, set: RuleSet, explanations: readonly Explanation<CliRequest>[]): Promise<Reason[]> {
+  const words = explained(set, explanations);
+  return Promise.all(
+    explanations.map(async (explanation, i): Promise<Reason> => {
+      const { rule, mode, why = "" } = words[i] as (typeof words)[number];
+      const common = { rule, shadow: mode === "shadow" };
+      if (explanation.says !== "counts") return { ...common, says: explanation.says, why };
+      const { key, limit, cost } = explanation.check;
+      return { ...common, says: "counts", key, cost, decision: await store.peek(limit, key, timeoutMs) };
+    }),
+  );
+}
