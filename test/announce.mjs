@@ -14,7 +14,7 @@ const programs = {
   "apache2-bin": ["apache2"],
   chromium: ["chromium", "chromium-browser", "google-chrome"],
   postgresql: ["postgres"],
-  ...(process.argv[2] === "long" ? { pgbouncer: ["pgbouncer"], "mariadb-server": ["mariadbd"] } : {}),
+  ...(process.argv[2] === "long" ? { pgbouncer: ["pgbouncer"], "etcd-server": ["etcd"], "mariadb-server": ["mariadbd"] } : {}),
 };
 
 const postgres = "/usr/lib/postgresql";

@@ -1,11 +1,12 @@
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startRedis } from "../tools/test-servers/src/index.js";
+import { startEtcd, startRedis } from "../tools/test-servers/src/index.js";
 
 // What a user gets who copies an example: its folder, installed from the packages as they would be published.
 
@@ -76,8 +77,19 @@ describe("an example that is copied out of the repository", { timeout: 120_000 }
     }
   });
 
-  it("custom-store shares one limit in a file", async () => {
-    const { stdout } = await execute("npm", ["start", "--silent"], { cwd: await copied("custom-store") });
-    expect(stdout).not.toBe("");
+  it("custom-store shares one limit in an etcd that it is given", async () => {
+    const folder = await copied("custom-store");
+    const etcd = await startEtcd();
+    const env = { ...process.env, PORT: "0", ETCD_URL: `http://${etcd.host}:${etcd.port}` };
+    const child = spawn("npm", ["start", "--silent"], { cwd: folder, env, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const url = String((await once(child.stdout, "data"))[0]).trim();
+      const statuses: number[] = [];
+      for (let i = 0; i < 6; i++) statuses.push((await fetch(url)).status);
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    } finally {
+      process.kill(-(child.pid as number));
+      await etcd.stop();
+    }
   });
 });

@@ -1,9 +1,10 @@
 import { rateLimit } from "@floodgate/express";
+import { databaseStore } from "@floodgate/store-database";
 import express from "express";
-import { sqliteStore } from "./sqlite-store.mjs";
+import { etcd } from "./etcd.mjs";
 
 const app = express();
-const store = sqliteStore(process.env.FILE ?? "limits.db");
+const store = databaseStore(etcd(process.env.ETCD_URL ?? "http://127.0.0.1:2379"));
 app.use(rateLimit({ name: "per-ip", limit: 5, window: "1m", store }));
 app.get("/", (req, res) => {
   res.json({ hello: "world", remaining: req.rateLimit.remaining });
@@ -12,4 +13,4 @@ app.get("/", (req, res) => {
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {
   console.log(`http://127.0.0.1:${server.address().port}`);
 });
-process.once("SIGTERM", () => server.close(() => store.close()));
+process.once("SIGTERM", () => server.close());

@@ -130,6 +130,24 @@ export function startPostgres(): Promise<DatabaseServer> {
   });
 }
 
+/** An etcd of one member. What it wrote outlives its process, but not the machine's. */
+export async function startEtcd(): Promise<DatabaseServer> {
+  const peer = `http://${loopback}:${await sparePort()}`;
+  return DatabaseServer.start({
+    program: "etcd",
+    args: ({ dir, port }) => [
+      `--data-dir=${dir}/data`,
+      `--listen-client-urls=http://${loopback}:${port}`,
+      `--advertise-client-urls=http://${loopback}:${port}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=default=${peer}`,
+      "--unsafe-no-fsync",
+    ],
+    ready: "ready to serve client requests",
+  });
+}
+
 /** PgBouncer in transaction mode in front of a Postgres. */
 export function startPgBouncer(postgres: DatabaseServer): Promise<DatabaseServer> {
   return DatabaseServer.start({

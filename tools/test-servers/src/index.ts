@@ -25,7 +25,7 @@ export {
 } from "./prometheus-server.js";
 
 // Databases
-export { type DatabaseServer, startMariadb, startPgBouncer, startPostgres } from "./database-server.js";
+export { type DatabaseServer, startMariadb, startEtcd, startPgBouncer, startPostgres } from "./database-server.js";
 
 // Web servers
 export { type ApacheOptions, startApache, startCaddy, startHaproxy, startNginx } from "./web-servers.js";

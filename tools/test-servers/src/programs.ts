@@ -17,6 +17,7 @@ const programs = {
   postgres: { names: ["postgres"], apt: "postgresql" },
   initdb: { names: ["initdb"], apt: "postgresql" },
   pgbouncer: { names: ["pgbouncer"], apt: "pgbouncer" },
+  etcd: { names: ["etcd"], apt: "etcd-server" },
   mariadbd: { names: ["mariadbd"], apt: "mariadb-server" },
   "mariadb-install-db": { names: ["mariadb-install-db"], apt: "mariadb-server" },
 } as const;
