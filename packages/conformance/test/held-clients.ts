@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { leakyBucket } from "@floodgate/core";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import type { Adapter } from "../src/adapter/adapter.js";
 import { type Client, Http2Client, PipeliningClient, until } from "../src/adapter/clients.js";
-import { Web } from "../src/adapter/web.js";
+import { type App, Web } from "../src/adapter/web.js";
 import { turn } from "../src/adapter/world.js";
 
 /** One step of a schedule. `amount` is the number of requests, or the wait in quarters of a second. */
@@ -32,9 +33,15 @@ export function heldClients(adapter: Adapter): void {
         vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
         const web = new Web(adapter);
         try {
+          let schedule = new Schedule();
+          const app = await queue(web, http2, () => schedule);
+          const connect = (): Promise<Client> => (http2 ? Http2Client : PipeliningClient).connect(app.server);
           let run = 0;
-          const play = (steps: readonly Step[]): Promise<void> => playSchedule(web, http2, `queue-${run++}`, steps);
-          await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), play), { numRuns: 30, endOnFailure: true });
+          const play = (steps: readonly Step[]): Promise<void> => {
+            schedule = new Schedule();
+            return playSchedule(web, connect, schedule, `${run++}`, steps);
+          };
+          await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), play), { ...runs(60), endOnFailure: true });
         } finally {
           await web.end();
           vi.useRealTimers();
@@ -44,41 +51,56 @@ export function heldClients(adapter: Adapter): void {
   });
 }
 
-/** Runs a schedule of held requests. Those whose turn came before their client left must have been served, and no others. */
-async function playSchedule(web: Web, http2: boolean, name: string, steps: readonly Step[]): Promise<void> {
-  const dueMs = new Map<string, number>();
-  const leftMs = new Map<number, number>();
-  const served: string[] = [];
-  let asking = "";
-  let decided = 0;
-  let sent = 0;
-  const app = await web.start({
+/** What one run has seen. */
+class Schedule {
+  readonly dueMs = new Map<string, number>();
+  readonly served: string[] = [];
+  asking = "";
+  decided = 0;
+}
+
+/** An app that holds the requests of each run in a queue of its own. */
+function queue(web: Web, http2: boolean, schedule: () => Schedule): Promise<App> {
+  return web.start({
     http2,
     limits: [
       {
-        name,
+        name: "queue",
         policy: leakyBucket({ capacity: 12, leak: 1, every: "1s" }),
         key: (request) => {
-          asking = request.header("x-id") ?? "";
-          return "everyone";
+          schedule().asking = request.header("x-id") ?? "";
+          return request.header("x-run") ?? "";
         },
         // The store is synchronous, so the event arrives before the next request's key is read.
         onEvent: (event) => {
-          decided++;
+          const { asking, dueMs } = schedule();
+          schedule().decided++;
           if ("decision" in event && event.decision?.allowed === true) dueMs.set(asking, web.nowMs + event.decision.delayMs);
         },
       },
     ],
     handler: (request) => {
-      served.push(request.header("x-id") ?? "");
+      schedule().served.push(request.header("x-id") ?? "");
       return {};
     },
   });
+}
+
+/** Runs a schedule of held requests. Those whose turn came before their client left must have been served, and no others. */
+async function playSchedule(
+  web: Web,
+  connect: () => Promise<Client>,
+  schedule: Schedule,
+  run: string,
+  steps: readonly Step[],
+): Promise<void> {
+  const { dueMs, served } = schedule;
+  const leftMs = new Map<number, number>();
+  let sent = 0;
   const wait = (ms: number): void => {
     web.nowMs += ms;
     vi.advanceTimersByTime(ms);
   };
-  const connect = (): Promise<Client> => (http2 ? Http2Client : PipeliningClient).connect(app.server);
   const clients = [await connect(), await connect(), await connect()];
   for (const { who, what, amount } of steps) {
     if (what === "wait") wait(amount * 250);
@@ -87,8 +109,8 @@ async function playSchedule(web: Web, http2: boolean, name: string, steps: reado
       await clients[who]?.leave();
       leftMs.set(who, web.nowMs);
     } else {
-      for (let i = 0; i < amount; i++) clients[who]?.ask({ headers: { "x-id": `${who}-${sent++}` } });
-      await until(() => decided === sent, "the decisions");
+      for (let i = 0; i < amount; i++) clients[who]?.ask({ headers: { "x-run": run, "x-id": `${who}-${sent++}` } });
+      await until(() => schedule.decided === sent, "the decisions");
     }
     for (let i = 0; i < 3; i++) await turn();
   }

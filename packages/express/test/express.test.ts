@@ -19,7 +19,7 @@ const versions: [string, ExpressModule][] = [
 ];
 
 const adapter = expressAdapter("Express 5", express5);
-adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.1 });
 heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

@@ -93,6 +93,8 @@ export function fastifyAdapter(name: string, hook: Hook): Adapter {
       if (outer !== undefined) {
         app.addHook("onResponse", async (_request, reply) => outer((header) => reply.getHeader(header) as string | undefined));
       }
+      // Without a parser Fastify answers with an error. This one reads nothing, as other frameworks do.
+      app.addContentTypeParser("application/octet-stream", (_request, _payload, done) => done(null));
       app.setErrorHandler((error, _request, reply) => {
         onError(error);
         reply.code(500).send();

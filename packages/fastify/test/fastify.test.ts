@@ -6,5 +6,5 @@ import { fastifyAdapter } from "./fastify-app.js";
 
 // Keys of the suite read the body, so its limits stand at `preHandler`.
 const adapter = fastifyAdapter("Fastify 5", "preHandler");
-adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.1 });
 heldClients(adapter);

@@ -116,6 +116,12 @@ export function fetchAdapter(name: string, serverOf: (fetch: Fetch) => Server, h
         anew === true ? madeAnew(() => middlewareOf(limitOf(setup))) : middlewareOf(limits[i] as RateLimitWrapper<Context>),
       );
       const router = Router({
+        // Inside the router, because servers leave a rejected promise unhandled, and a body is rejected if its client disconnects.
+        before: [
+          async (request: Request, context: Context) => {
+            if (request.headers.get("content-type") === "application/json") context.body = await request.json();
+          },
+        ],
         catch: (error: unknown) => {
           onError(error);
           return new Response(null, { status: 500 });
@@ -125,11 +131,7 @@ export function fetchAdapter(name: string, serverOf: (fetch: Fetch) => Server, h
             checks.reduceRight((sent, checked) => checked.finish(sent), response ?? new Response(null, { status: 404 })),
         ],
       } as never);
-      const whole: Fetch = async (request, context) => {
-        const own: Context = { ...context, checks: [] };
-        if (request.headers.get("content-type") === "application/json") own.body = await request.json();
-        return router.fetch(request as never, own);
-      };
+      const whole: Fetch = (request, context) => router.fetch(request as never, { ...context, checks: [] } satisfies Context);
       build(router, "", steps, limits, middlewares, handler, whole);
       const served: Fetch = async (request, context) => {
         const response = await whole(request, context);

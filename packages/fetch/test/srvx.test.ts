@@ -11,4 +11,4 @@ const adapter = fetchAdapter(
   (fetch) => createServer(toNodeHandler(fetch) as never),
   (fetch) => createHttp2Server(toNodeHandler(fetch) as never) as unknown as Server,
 );
-adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.1 });

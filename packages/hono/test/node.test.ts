@@ -18,7 +18,7 @@ const http2ServerOf = ({ fetch }: Parameters<typeof createAdaptorServer>[0]): Se
   createAdaptorServer({ fetch, createServer: createHttp2 as never }) as Server;
 
 const adapter = honoAdapter("Hono on Node", serverOf, http2ServerOf);
-adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.1 });
 heldClients(adapter);
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

@@ -6,5 +6,5 @@ import { heldClients } from "../../conformance/test/held-clients.js";
 import { koaAdapter } from "./koa-app.js";
 
 const adapter = koaAdapter("Koa 3", Koa);
-adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, adapter, { effort: allRuns ? 1 : 0.1 });
 heldClients(adapter);

@@ -31,7 +31,11 @@ function send(response: ServerResponse, { status, body, chunks, raw }: Reply): v
   else {
     if (status !== undefined) response.statusCode = status;
     if (chunks !== undefined) Readable.from(chunks).pipe(response);
-    else response.setHeader("content-type", "application/json").end(JSON.stringify(body));
+    else {
+      // Not chained: with HTTP/2, `setHeader` returns nothing.
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(body));
+    }
   }
 }
 

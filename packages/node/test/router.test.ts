@@ -3,4 +3,4 @@ import { describe, it } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { routerAdapter } from "./router-app.js";
 
-adapterConformance({ describe, it }, routerAdapter, { effort: allRuns ? 1 : 0.25 });
+adapterConformance({ describe, it }, routerAdapter, { effort: allRuns ? 1 : 0.1 });

@@ -104,7 +104,9 @@ export class Http2Client implements Client {
   ask(...requests: Asked[]): void {
     for (const { path = "/", headers = {}, body } of requests) {
       const method = body === undefined ? "GET" : "POST";
-      const stream = this.#session.request({ ":path": path, ":method": method, ...headers }, { endStream: body === undefined });
+      const length = body === undefined ? {} : { "content-length": body.length };
+      const sent = { ":path": path, ":method": method, ...headers, ...length };
+      const stream = this.#session.request(sent, { endStream: body === undefined });
       if (body !== undefined) stream.end(body);
       stream.on("error", () => undefined);
       stream.on("response", (answered) => this.statuses.push(Number(answered[":status"])));

@@ -42,7 +42,7 @@ function targetsOf(path: string): string[] {
 }
 
 /** Rules match the same path that routers route by. */
-export function pathCases({ it }: AdapterSuite): void {
+export function pathCases({ effort, it }: AdapterSuite): void {
   const route = (path: string): Step => ({ route: path });
   const mounted = (app: boolean, path: string, ...steps: Step[]): Step => ({ router: path, steps, app });
 
@@ -145,7 +145,9 @@ export function pathCases({ it }: AdapterSuite): void {
       const steps = limited ?? [mounted(false, "/users/:id", { route: "/reset", limits: [0] })];
       const app = await web.start({ limits: [{ rules }], steps });
       const ids = ["42", "42'", "42''", "42'''", "O'Brien", "a{b}", "'", "42'/1"];
-      const targets = ids.flatMap((id) => targetsOf(`/users/${id}/reset`));
+      // With less effort, each id still meets each third target, and each target three ids or two.
+      const step = effort < 1 ? 3 : 1;
+      const targets = ids.flatMap((id, i) => targetsOf(`/users/${id}/reset`).filter((_, j) => (i + j) % step === 0));
       assert.ok((await reached(app, "reset", targets)) >= 4);
     });
   }

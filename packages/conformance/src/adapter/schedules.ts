@@ -193,6 +193,8 @@ async function visit(client: Client, { requests, atOnce, leavesAfter }: Connecti
     await until(() => mine().length === expected.length, "the end of each answer");
     assert.deepEqual(mine(), expected);
   }
+  const failures = client.statuses.filter((status) => status !== 200 && status !== 429);
+  assert.deepEqual(failures, [], "the app fails for no request");
   const noticed = client.leave();
   // A server with unread bodies stops reading, and notices the disconnect only when it responds.
   for (let i = 0; i < 5; i++) await turn();

@@ -1,5 +1,5 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import type { Decision } from "@floodgate/core";
 import type { Adapter, Carried, Handler, LimitSetup, ProxySetting, Running, Setup, Step } from "./adapter.js";
@@ -85,9 +85,14 @@ export class App {
   /** The errors that reached the framework's error handler. */
   readonly errors: readonly unknown[];
   readonly server: Running["server"];
+  readonly #sockets = new Set<Socket>();
 
   constructor(running: Running, errors: readonly unknown[]) {
     this.server = running.server;
+    this.server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
     this.limits = running.limits;
     this.errors = errors;
   }
@@ -154,8 +159,8 @@ export class App {
   async end(): Promise<void> {
     for (const limit of this.limits) limit.close();
     const closed = new Promise((resolve) => this.server.close(resolve));
-    // HTTP/2 servers do not have this method.
-    this.server.closeAllConnections?.();
+    // A failed test leaves clients open. HTTP/2 servers do not have `closeAllConnections`, and would wait for them.
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 }
