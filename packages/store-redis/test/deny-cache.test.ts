@@ -114,7 +114,7 @@ describe("a rejected key", () => {
       }),
       runs(60),
     );
-    expect(known).toBeGreaterThan(100);
+    expect(known).toBeGreaterThan(allRuns ? 100 : 20);
   });
 
   it("gets exact waits for any cost from a log that is too long to be cached whole", async () => {
