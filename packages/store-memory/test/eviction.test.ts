@@ -2,6 +2,7 @@ import { createLimiter, type FloodgateEvent, fixedWindow, slidingWindowLog, toke
 import { createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { perMinute, storeOf } from "./setting.js";
 
 function evicted(events: readonly FloodgateEvent[]): string[] {
@@ -33,7 +34,7 @@ describe("a full memory store", () => {
         }
         expect(evicted(events).length).toBe(store.evictions);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 
@@ -80,7 +81,7 @@ describe("a full memory store", () => {
         const least = costs.filter((cost) => cost < 12).sort((a, b) => a - b);
         expect(evicted(events).slice(0, least.length)).toEqual(least.map((cost) => `used ${cost}`));
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -94,7 +95,7 @@ describe("a full memory store", () => {
         const order = [...debts].sort((a, b) => a - b);
         expect(evicted(events)).toEqual(order.map((debt) => `owes ${debt}`));
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
