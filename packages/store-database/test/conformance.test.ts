@@ -9,6 +9,6 @@ storeConformance(
   {
     name: "a store in a database",
     makeStore: (clock) => databaseStore(new MapDriver(), { clock, denyCache: false }),
-    effort: allRuns ? 1 : 0.2,
+    effort: allRuns ? 1 : 0.1,
   },
 );

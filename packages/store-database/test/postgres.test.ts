@@ -8,13 +8,13 @@ import { suiteOf } from "./suite.js";
 
 let server: DatabaseServer;
 let pool: Pool;
-let lite: PGlite;
+let lite: PGlite | undefined;
 
 beforeAll(async () => {
   server = await startPostgres();
   pool = new Pool({ host: server.host, port: server.port, user: "postgres" });
-  lite = await PGlite.create();
-  for (const text of postgresMigration().split("\n\n")) await Promise.all([pool.query(text), lite.exec(text)]);
+  if (allRuns) lite = await PGlite.create();
+  for (const text of postgresMigration().split("\n\n")) await Promise.all([pool.query(text), lite?.exec(text)]);
 });
 afterAll(async () => {
   await pool?.end();
@@ -23,4 +23,4 @@ afterAll(async () => {
 });
 
 suiteOf("a store in Postgres", () => postgres(pool));
-if (allRuns) suiteOf("a store in PGlite", () => postgres(lite));
+if (allRuns) suiteOf("a store in PGlite", () => postgres(lite as PGlite));

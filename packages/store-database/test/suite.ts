@@ -6,7 +6,10 @@ import { type DatabaseDriver, databaseStore } from "../src/index.js";
 let prefixes = 0;
 
 /** What every driver shares with the one in memory, which `conformance.test.ts` judges by all groups. */
-const inLongRuns: readonly StoreGroup[] = ["vectors", "algorithms", "large numbers", "accounts", "plans"];
+const inLongRuns: readonly StoreGroup[] = [
+  ...(["vectors", "algorithms", "large numbers", "accounts", "plans"] as const),
+  ...(["refunds", "settle", "keyState", "holds"] as const),
+];
 
 /** Runs the suite of stores on a driver: all of it in long runs, else the groups in which drivers can differ. */
 export function suiteOf(name: string, driver: () => DatabaseDriver): void {

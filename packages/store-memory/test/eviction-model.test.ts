@@ -11,6 +11,7 @@ import {
 import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { type MemoryStore, memoryStore } from "../src/index.js";
 
 const startMs = 1_789_948_800_000;
@@ -246,7 +247,7 @@ describe("a full memory store, compared with a sorting model,", () => {
           model.play(what, parts);
         }
       }),
-      { numRuns: 40, endOnFailure: true },
+      { ...runs(40), endOnFailure: true },
     );
   });
 });

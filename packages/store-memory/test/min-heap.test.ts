@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { MinHeap } from "../src/min-heap.js";
 
 /** A heap, the places of its items, and the number of its moves. */
@@ -51,7 +52,7 @@ describe("a heap", () => {
         }
         expect(heap.lowest).toBe(Number.POSITIVE_INFINITY);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

@@ -84,7 +84,7 @@ local function settle_at(at)
 local number = ARGV[at]
 ${branches("settle")}end
 end
-${templates.inline(lua("batch"))}`;
+${templates.inline(["batch", "blocks", "charges", "steps"].map(lua).join(""))}`;
 }
 
 /**

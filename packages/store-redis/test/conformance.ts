@@ -1,17 +1,20 @@
-import { storeConformance } from "@floodgate/conformance/store";
+import { type StoreGroup, storeConformance } from "@floodgate/conformance/store";
 import { startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { type Connected, type StoreLibraryName, storeLibraries } from "./libraries.js";
 
 let stores = 0;
 
-/**
- * One library does more of the random runs: they test the scripts, which all libraries share. The others test what they send and read.
- * All do all runs in `npm run test:long`, where older libraries, Valkey and a second Cluster run too.
- */
-const effortOf = (library: StoreLibraryName, isNewest: boolean): number =>
-  process.env["ALL_RUNS"] === "1" ? 1 : isNewest && library === "ioredis 6" ? 0.3 : 0.1;
+/** Groups that test the scripts. On a Cluster only the way to them differs. */
+const inLongRuns: readonly StoreGroup[] = [
+  ...(["vectors", "algorithms", "large numbers", "accounts", "plans"] as const),
+  ...(["refunds", "settle", "keyState", "holds"] as const),
+];
+
+/** Most random runs test the scripts, which all libraries and servers share: a few on one server suffice, and fewer elsewhere. */
+const effortOf = (isCluster: boolean): number => (allRuns ? 1 : isCluster ? 0.05 : 0.1);
 
 /** The servers of a test file. */
 interface Servers {
@@ -21,7 +24,7 @@ interface Servers {
 /** Runs the suite. Each test gets its own prefix, which works like an empty Redis. */
 function conforms<S extends Servers>(
   name: string,
-  effort: number,
+  isCluster: boolean,
   start: () => Promise<S>,
   connect: (servers: S) => Promise<Connected>,
 ): void {
@@ -39,7 +42,12 @@ function conforms<S extends Servers>(
   const options = { denyCache: false } as const;
   storeConformance(
     { describe, it },
-    { name, effort, makeStore: (clock) => redisStore(connected.client, { ...options, clock, prefix: `conformance-${stores++}` }) },
+    {
+      name,
+      makeStore: (clock) => redisStore(connected.client, { ...options, clock, prefix: `conformance-${stores++}` }),
+      effort: effortOf(isCluster),
+      leaveOut: Object.fromEntries((isCluster && !allRuns ? inLongRuns : []).map((group) => [group, "in long runs"])),
+    },
   );
 }
 
@@ -47,7 +55,7 @@ function conforms<S extends Servers>(
 export function conformsOnRedis(library: StoreLibraryName, binary?: string): void {
   conforms(
     `${library} on ${binary ?? "Redis"}`,
-    effortOf(library, binary === undefined),
+    false,
     () => startRedis(binary === undefined ? {} : { binary }),
     ({ port }) => storeLibraries[library].connect(port),
   );
@@ -57,7 +65,7 @@ export function conformsOnRedis(library: StoreLibraryName, binary?: string): voi
 export function conformsOnCluster(library: StoreLibraryName): void {
   conforms(
     `${library} on a Cluster`,
-    effortOf(library, false),
+    true,
     () => startCluster({ replicasPerMaster: 0 }),
     ({ nodes }) => storeLibraries[library].connectCluster(nodes.map(({ port }) => port)),
   );

@@ -17,6 +17,7 @@ import type { RedisServer } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { policies } from "./policies.js";
 import { useRedis } from "./use-redis.js";
@@ -145,7 +146,7 @@ describe("every key expires", () => {
           }
         }
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -176,7 +177,7 @@ describe("every key expires", () => {
           }
         }
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 });
@@ -252,6 +253,6 @@ it("a reset deletes exactly one key", async () => {
         for (const other of used) expect((await each.peek(other)).remaining).toBe(each === reset && other === key ? 9 : 8);
       }
     }),
-    { numRuns: 30 },
+    runs(30),
   );
 });

@@ -3,6 +3,7 @@ import { asCharge, type Check, createLimit, type Limit } from "@floodgate/core/s
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { everyState } from "./policies.js";
 import { useRedis } from "./use-redis.js";
@@ -59,7 +60,7 @@ describe.each(everyState)("a key of $stateKind that holds", (policy) => {
         expect(await store.consume(limit, key, 3, timeoutMs)).toMatchObject({ allowed: true, remaining: 7 });
         expect(await store.consume(limit, key, 7, timeoutMs)).toMatchObject({ allowed: true, remaining: 0 });
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -83,7 +84,7 @@ describe.each(everyState)("a key of $stateKind that holds", (policy) => {
         await store.reset(limit, key, timeoutMs);
         expect(await store.peek(limit, key, timeoutMs)).toMatchObject({ remaining: 10, resetAfterMs: 0 });
       }),
-      { numRuns: 40 },
+      runs(40),
     );
   });
 });

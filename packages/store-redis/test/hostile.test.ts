@@ -3,6 +3,7 @@ import { createLimit } from "@floodgate/core/store";
 import { type RedisCluster, startCluster } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";
@@ -56,7 +57,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
         expect(await ask()).toEqual(keys.map(() => true));
         expect(await ask()).toEqual(keys.map(() => false));
       }),
-      { numRuns: 60 },
+      runs(60),
     );
     expect(await misdirected()).toBe(0);
   });
@@ -80,7 +81,7 @@ describe.each([libraries["ioredis 6"], libraries["redis 6"]])("on a Cluster with
           }
         },
       ),
-      { numRuns: 40 },
+      runs(40),
     );
     expect(await misdirected()).toBe(0);
   });

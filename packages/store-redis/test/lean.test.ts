@@ -4,6 +4,7 @@ import { type RedisServer, type Reply, startRedis } from "@floodgate/test-server
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { argumentsOf, kindOf } from "../src/algorithms.js";
 import { redisStore } from "../src/index.js";
 import { general, leanScript } from "../src/script.js";
@@ -128,7 +129,7 @@ describe("a lean script", () => {
             await pair.play(nowMs, act);
           }
         }),
-        { numRuns: 60 },
+        runs(60),
       );
     });
   }

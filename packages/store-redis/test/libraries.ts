@@ -1,10 +1,3 @@
-import { Redis as UpstashRedis } from "@upstash/redis";
-import { GlideClient, GlideClusterClient, Logger } from "@valkey/valkey-glide";
-import Redis6, { Cluster as Cluster6 } from "ioredis";
-import Redis5, { Cluster as Cluster5 } from "ioredis5";
-import Iovalkey, { Cluster as IovalkeyCluster } from "iovalkey";
-import { createClient as createClient6, createCluster as createCluster6 } from "redis";
-import { createClient as createClient5, createCluster as createCluster5 } from "redis5";
 import type { AnyRedis } from "../src/index.js";
 import { startRestServer } from "./rest-server.js";
 
@@ -14,7 +7,7 @@ export interface Connected<Client extends AnyRedis = AnyRedis> {
   close(): Promise<unknown>;
 }
 
-/** A client library: how to connect to one server, and to a Cluster. */
+/** A client library: how to connect to one server, and to a Cluster. It is loaded when it first connects, because loading takes long. */
 export interface Library {
   connect(port: number): Promise<Connected>;
   connectCluster(ports: readonly number[]): Promise<Connected>;
@@ -22,14 +15,19 @@ export interface Library {
 
 const host = "127.0.0.1";
 
-function ioredis(Redis: typeof Redis6, Cluster: typeof Cluster6): Library {
+type Ioredis = Pick<typeof import("ioredis"), "default" | "Cluster">;
+type NodeRedis = Pick<typeof import("redis"), "createClient" | "createCluster">;
+
+function ioredis(load: () => Promise<unknown>): Library {
   return {
     async connect(port) {
+      const { default: Redis } = (await load()) as Ioredis;
       const client = new Redis(port, host);
       client.on("error", () => undefined);
       return { client, close: () => client.quit() };
     },
     async connectCluster(ports) {
+      const { Cluster } = (await load()) as Ioredis;
       const client = new Cluster(ports.map((port) => ({ host, port })));
       client.on("error", () => undefined);
       return { client, close: () => client.quit() };
@@ -37,16 +35,18 @@ function ioredis(Redis: typeof Redis6, Cluster: typeof Cluster6): Library {
   };
 }
 
-function nodeRedis(createClient: typeof createClient6, createCluster: typeof createCluster6): Library {
+function nodeRedis(load: () => Promise<unknown>): Library {
   const url = (port: number): string => `redis://${host}:${port}`;
   return {
     async connect(port) {
+      const { createClient } = (await load()) as NodeRedis;
       const client = createClient({ url: url(port) });
       client.on("error", () => undefined);
       await client.connect();
       return { client, close: () => client.close() };
     },
     async connectCluster(ports) {
+      const { createCluster } = (await load()) as NodeRedis;
       const client = createCluster({ rootNodes: ports.map((port) => ({ url: url(port) })) });
       client.on("error", () => undefined);
       await client.connect();
@@ -57,12 +57,14 @@ function nodeRedis(createClient: typeof createClient6, createCluster: typeof cre
 
 const glide: Library = {
   async connect(port) {
+    const { GlideClient, Logger } = await import("@valkey/valkey-glide");
     // It writes a line for each script that a server does not have yet.
     Logger.setLoggerConfig("off");
     const client = await GlideClient.createClient({ addresses: [{ host, port }], requestTimeout: 60_000 });
     return { client, close: async () => client.close() };
   },
   async connectCluster(ports) {
+    const { GlideClusterClient, Logger } = await import("@valkey/valkey-glide");
     Logger.setLoggerConfig("off");
     const client = await GlideClusterClient.createClient({ addresses: ports.map((port) => ({ host, port })), requestTimeout: 60_000 });
     return { client, close: async () => client.close() };
@@ -71,8 +73,9 @@ const glide: Library = {
 
 const upstash: Library = {
   async connect(port) {
+    const { Redis } = await import("@upstash/redis");
     const server = await startRestServer(port, "a token");
-    return { client: new UpstashRedis({ url: server.url, token: "a token" }), close: () => server.stop() };
+    return { client: new Redis({ url: server.url, token: "a token" }), close: () => server.stop() };
   },
   connectCluster: () => Promise.reject(new Error("A REST API is one server.")),
 };
@@ -80,16 +83,16 @@ const upstash: Library = {
 export type LibraryName = "ioredis 6" | "ioredis 5" | "redis 6" | "redis 5";
 
 export const libraries: Readonly<Record<LibraryName, Library>> = {
-  "ioredis 6": ioredis(Redis6, Cluster6),
-  "ioredis 5": ioredis(Redis5 as unknown as typeof Redis6, Cluster5 as unknown as typeof Cluster6),
-  "redis 6": nodeRedis(createClient6, createCluster6),
-  "redis 5": nodeRedis(createClient5 as unknown as typeof createClient6, createCluster5 as unknown as typeof createCluster6),
+  "ioredis 6": ioredis(() => import("ioredis")),
+  "ioredis 5": ioredis(() => import("ioredis5")),
+  "redis 6": nodeRedis(() => import("redis")),
+  "redis 5": nodeRedis(() => import("redis5")),
 };
 
 /** More of them, which only the store takes. */
 export const storeLibraries = {
   ...libraries,
-  iovalkey: ioredis(Iovalkey as unknown as typeof Redis6, IovalkeyCluster as unknown as typeof Cluster6),
+  iovalkey: ioredis(() => import("iovalkey")),
   "Valkey GLIDE": glide,
   "@upstash/redis": upstash,
 } satisfies Readonly<Record<string, Library>>;

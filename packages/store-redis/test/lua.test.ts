@@ -135,7 +135,7 @@ describe("the Lua twins", () => {
           }
         },
       ),
-      { numRuns: 10 },
+      runs(10),
     );
   });
 
@@ -214,6 +214,7 @@ describe.each<Policy>([
         expect(await server.command("STRLEN", key)).toBe(size);
         expect(await server.command("PTTL", key)).toBeGreaterThan(0);
       }),
+      runs(100),
     );
   });
 

@@ -2,6 +2,7 @@ import { createLimit, type Limit, type Store } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { type AnyRedis, redisStore } from "../src/index.js";
 import { isSound, mutated, mutation, spliced } from "./hostile-replies.js";
 import { everyState } from "./policies.js";
@@ -132,7 +133,7 @@ describe("a modified reply", () => {
           });
         }
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -149,7 +150,7 @@ describe("a modified reply", () => {
           expect(await askAll(storeOver(send, true), asks)).toEqual(answers);
         },
       ),
-      { numRuns: 40 },
+      runs(40),
     );
   });
 });

@@ -3,6 +3,7 @@ import { asCharge, createLimit, type Limit } from "@floodgate/core/store";
 import * as fc from "fast-check";
 import type { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { checkNumbers, largePolicies } from "../../conformance/src/store/large.js";
 import { redisStore } from "../src/index.js";
 import { everyState } from "./policies.js";
@@ -139,7 +140,7 @@ describe.each(limits)("whatever is stored under a key of $stateKind, with a limi
         await store.reset(limit, key, timeoutMs);
         expect(await store.consume(limit, key, 1, timeoutMs)).toMatchObject({ allowed: true, remaining: policy.quota - 1 });
       }),
-      { numRuns: 40 },
+      runs(40),
     );
   });
 });

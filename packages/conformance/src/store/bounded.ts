@@ -29,7 +29,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
   const withStore = (maxKeys: number, body: (world: World) => Promise<void>): Promise<void> =>
     inWorld((clock) => make(clock, maxKeys), body);
 
-  suite.it("evicts no key before maxKeys is reached", () =>
+  suite.it("evicts no key before maxKeys is reached", (world) =>
     fc.assert(
       fc.asyncProperty(policies, fc.array(share, { minLength: 1, maxLength: 30 }), (policy, parts) =>
         withStore(parts.length, async ({ store }) => {
@@ -40,11 +40,11 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
           }
         }),
       ),
-      { numRuns: 50 },
+      world.runs(50),
     ),
   );
 
-  suite.it("evicts no key that is over its limit while it can evict one that is not", () =>
+  suite.it("evicts no key that is over its limit while it can evict one that is not", (world) =>
     fc.assert(
       fc.asyncProperty(
         fc.tuple(policies, policies),
@@ -66,11 +66,11 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
             for (const i of owes.keys()) assert.equal((await store.peek(limit, `blocked ${i}`)).allowed, false, `blocked ${i}`);
           }),
       ),
-      { numRuns: 100 },
+      world.runs(100),
     ),
   );
 
-  suite.it("evicts the same keys, whatever is inspected meanwhile", () =>
+  suite.it("evicts the same keys, whatever is inspected meanwhile", (world) =>
     fc.assert(
       fc.asyncProperty(
         fc.array(twoPlans, { minLength: 4, maxLength: 4 }),
@@ -93,11 +93,11 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
           assert.deepEqual(await decided(true), await decided(false));
         },
       ),
-      { numRuns: 50 },
+      world.runs(50),
     ),
   );
 
-  suite.it("charges all limits of a request or none, and evicts no key of the request at hand", () =>
+  suite.it("charges all limits of a request or none, and evicts no key of the request at hand", (world) =>
     fc.assert(
       fc.asyncProperty(
         fc.array(policies, { minLength: 4, maxLength: 4 }),
@@ -123,7 +123,7 @@ export function boundedCases(suite: Suite, make: MakeBoundedStore): void {
           });
         },
       ),
-      { numRuns: 100 },
+      world.runs(100),
     ),
   );
 }

@@ -18,7 +18,8 @@ export function planOf({ of, every }: Variant, [quota, pace]: readonly [number, 
 /** The policy of one name changes: another plan, or a reloaded rule. */
 export function planCases(suite: Suite): void {
   for (const kind of variants) {
-    suite.it(`${kind.name}: new numbers keep the usage, clamped to the new limit`, async ({ store }) => {
+    suite.it(`${kind.name}: new numbers keep the usage, clamped to the new limit`, async (world) => {
+      const { store } = world;
       let used = 0;
       await fc.assert(
         fc.asyncProperty(plans, plans, quota, async (one, other, taken) => {
@@ -33,7 +34,7 @@ export function planCases(suite: Suite): void {
           assert.equal((await store.consume(after, key, look.remaining + 1)).allowed, false);
           if (look.remaining > 0) assert.equal((await store.consume(after, key, look.remaining)).allowed, true);
         }),
-        { numRuns: 60 },
+        world.runs(60),
       );
     });
 

@@ -18,20 +18,24 @@ let states = 0;
 afterAll(() => console.log(`The leases of all models: ${states} different states.`));
 
 const small: [string, Setup][] = [
-  ["across the edge of a window, with a lost or late message", { ...window, losses: 1, processes: 1, endMs: 30 }],
-  ["in a bucket, with a lost or late message", { ...bucket, losses: 1, processes: 1 }],
+  ["across the edge of a window, with a lost or late message", { ...window, losses: 1, processes: 1 }],
+  ["in a bucket, with a lost or late message", { ...bucket, losses: 1, processes: 1, endMs: 10 }],
   ["with a lost or late message", { ...lasting, losses: 1, endMs: 10 }],
-  ["with a crash", { ...lasting, crashes: 1 }],
+  ["with a crash", { ...lasting, crashes: 1, endMs: 10 }],
   ["of one process, with a reset", { ...lasting, resets: 1, processes: 1 }],
   ["of one process, with a block", { ...lasting, blocks: 1, processes: 1 }],
-  ["with a process that closes", { ...lasting, closes: 1 }],
+  ["with a process that closes", { ...lasting, closes: 1, endMs: 10 }],
   ["of three processes", { ...lasting, policy: aWindow(7, "1h"), processes: 3, endMs: 0 }],
 ];
 
 /** They have most of all states, and run in `npm run test:long`. */
 const large: [string, Setup][] = [
   ["across the edge of a window", window],
+  ["beyond the edge of a window, with a lost or late message", { ...window, losses: 1, processes: 1, endMs: 30 }],
   ["in a bucket", bucket],
+  ["in a bucket for the life of a lease, with a lost or late message", { ...bucket, losses: 1, processes: 1 }],
+  ["for the life of a lease, with a crash", { ...lasting, crashes: 1 }],
+  ["for the life of a lease, with a process that closes", { ...lasting, closes: 1 }],
   ["with a reset", { ...lasting, resets: 1, endMs: 10 }],
   ["with a block", { ...lasting, blocks: 1 }],
 ];

@@ -1,0 +1,62 @@
+-- Settles charges and ends leases. A part of the general script: see batch.lua.
+
+-- Stops holding units that end at a time, if they are still held, and charges the cost.
+local function settle_held(key, policy_arg, units, ends, instant, cost)
+  local list, released = key .. ':holds', 0
+  local born = call('GETRANGE', list, '0', birth_size - 1)
+  if #born == birth_size and unpack(birth_format, born) <= instant then
+    local value, place, held, at = open_held(list, tonumber(ARGV[policy_arg - 2]))
+    local left = value
+    while held > 0 and ends > at and place < #value do
+      local found, others = unpack('>i7I7', value, place)
+      if found == ends then
+        released = min(units, others)
+        local rest = others > released and pack('>i7I7', ends, others - released) or ''
+        left = sub(value, 16, place - 1) .. rest .. sub(value, place + 14)
+        break
+      end
+      place = place + 14
+    end
+    if released > 0 and (left == '' or held <= released) then
+      call('DEL', list)
+    elseif released > 0 then
+      local total = unpack('>I7', value, 9) - released
+      local newest = unpack('>i7I7', left, #left - 13)
+      write(list, pack('>BI7', 9, total) .. left, newest - now)
+    end
+  end
+  local change, parts = 0, 1
+  if cost > 0 then change, parts = settle_at(policy_arg)(key, now, 0, cost) end
+  return change - released * parts, parts
+end
+
+-- Settles a charge. A charge to an earlier state refunds nothing; only a bucket still charges a higher cost.
+local function settle(key, policy_arg, reserved, charged_at, instant, cost)
+  if reserved < 0 then return settle_held(key, policy_arg, -reserved, charged_at, instant, cost) end
+  local born = call('GETRANGE', key, '0', birth_size - 1)
+  if #born < birth_size or unpack(birth_format, born) > instant then
+    if cost <= reserved then return 0 end
+    charged_at = -huge
+  end
+  return settle_at(policy_arg)(key, charged_at, reserved, cost)
+end
+
+-- Settles a charge by its receipt, once. The mark lives as long as the receipt is valid.
+local function redeem(key, mark, until_ms, ...)
+  if now >= until_ms or call('EXISTS', mark) == 1 then return 0 end
+  local change, parts = settle(key, ...)
+  call('SET', mark, '1', 'PX', until_ms - now + longer_ms)
+  return change, parts
+end
+
+-- Ends a lease. The record goes with its charge, so that this happens once.
+local function end_lease(key, id, policy_arg, spent, kept_ms)
+  local record = key .. ':lease-' .. id
+  local units, charged_at, instant = match(call('GET', record) or '', '^(%d+) (%d+) (%d+)$')
+  if units then
+    settle(key, policy_arg, tonumber(units), tonumber(charged_at), tonumber(instant), spent)
+    call('DEL', record)
+  else
+    call('SET', record, '', 'PX', kept_ms)
+  end
+end

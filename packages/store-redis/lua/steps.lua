@@ -1,0 +1,192 @@
+-- Runs the steps and replies. The last part of the general script: batch.lua describes the steps and the reply.
+
+local key, last = 0, #ARGV
+while arg <= last do
+  local step = ARGV[arg]
+  local decide = policies[tonumber(step)]
+  arg = arg + 1
+  if decide then
+    for _ = 1, tonumber(ARGV[arg]) do
+      key = key + 1
+      check = key
+      local left_ms = blocks and blocked_at(key) or 0
+      if left_ms > 0 then
+        append_blocked(left_ms, pcall(decide, KEYS[key], 1, false))
+      else
+        append(pcall(decide, KEYS[key], 1, true))
+      end
+    end
+    arg = arg + 1
+  elseif step == 'a' then
+    -- All other limits are checked before any is charged; the first one is checked and charged in one go. A limit that
+    -- rejects charges nothing, except that it logs the request with countRejected.
+    local count = tonumber(ARGV[arg])
+    local limits, costs, shadows, looks = {}, {}, {}, {}
+    for i = 1, count do
+      local at = arg + 3 * i - 2
+      limits[i], costs[i] = policies[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
+      local kind = tonumber(ARGV[at + 2])
+      shadows[i], looks[i] = kind % 2 == 1, kind >= 2
+    end
+    arg = arg + 2 + 3 * count
+    for _ = 1, tonumber(ARGV[arg - 1]) do
+      local before, whole, problem = size, true, nil
+      for i = 2, count do
+        local ok, allows = pcall(limits[i], KEYS[key + i], costs[i], false)
+        if not ok then problem = allows end
+        if blocks and blocked_at(key + i) > 0 then allows = false end
+        whole = whole and (allows or shadows[i])
+      end
+      size = size + 1
+      for i = 1, count do
+        local limit, name = limits[i], KEYS[key + i]
+        check = key + i
+        local left_ms = blocks and blocked_at(key + i) or 0
+        local commit = whole and not looks[i] and left_ms == 0
+        if not (whole or looks[i] or problem or left_ms > 0) then
+          local ok, allows = pcall(limit, name, costs[i], false)
+          commit = ok and not allows
+        end
+        if not problem then
+          local ok, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(limit, name, costs[i], commit)
+          if ok then
+            if i == 1 then
+              whole = whole and (allows and left_ms == 0 or shadows[1])
+              answer[size] = whole and 1 or 0
+            end
+            if left_ms > 0 then
+              append_blocked(left_ms, true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state)
+            else
+              append(true, allows, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, not whole)
+            end
+          else
+            problem = allows
+          end
+        end
+      end
+      if problem then
+        for i = before + 1, size do answer[i] = nil end
+        size = before
+        append(false, problem)
+      end
+      key = key + count
+    end
+  elseif step == 'b' or step == 'u' then
+    key = key + 1
+    local ok, begun, left_ms
+    if step == 'b' then
+      ok, begun, left_ms = pcall(block, key, ARGV[arg] == '1', tonumber(ARGV[arg + 1]))
+      arg = arg + 2
+    else
+      ok, begun = pcall(write_block, key, 0, 0, 0, 0)
+    end
+    if ok then
+      answer[size + 1] = begun or 0
+      answer[size + 2] = left_ms
+      size = size + (left_ms and 2 or 1)
+    else
+      append(false, begun)
+    end
+  else
+    key = key + 1
+    check = key
+    local policy = tonumber(ARGV[arg])
+    decide = policies[policy]
+    if step == 'c' or step == 'p' then
+      local takes = step == 'c'
+      local cost = takes and tonumber(ARGV[arg + 1]) or 1
+      arg = arg + (takes and 2 or 1)
+      local left_ms = blocks and blocked_at(key) or 0
+      if left_ms > 0 then
+        append_blocked(left_ms, pcall(decide, KEYS[key], cost, false))
+      else
+        append(pcall(decide, KEYS[key], cost, takes))
+      end
+    elseif step == 'l' then
+      local record, want = KEYS[key] .. ':lease-' .. ARGV[arg + 1], tonumber(ARGV[arg + 2])
+      local member, counted_ms, kept_ms = ARGV[arg + 3], tonumber(ARGV[arg + 4]), ARGV[arg + 5]
+      arg = arg + 6
+      -- Charges nothing before all else has worked.
+      local function lease()
+        if blocks and blocked_at(key) > 0 or call('EXISTS', record) == 1 then return 0, 0, 0 end
+        local _, remaining, _, reset_ms = decide(KEYS[key], 1, false)
+        local members, time = KEYS[key] .. ':leases', format('%.0f', server_ms)
+        call('ZADD', members, time, member)
+        call('ZREMRANGEBYSCORE', members, '-inf', format('(%.0f', server_ms - counted_ms))
+        call('PEXPIRE', members, format('%.0f', counted_ms))
+        local processes = call('ZCARD', members)
+        local units = min(want, floor(remaining / (2 * processes)))
+        if units < 2 then return 0, processes, reset_ms end
+        local charged = { decide(KEYS[key], units, true) }
+        call('SET', record, format('%.0f %.0f %.0f', units, now + charged[6], server_us + check), 'PX', kept_ms)
+        return units, processes, spread(charged)
+      end
+      local ok, units, processes, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms = pcall(lease)
+      if not ok then
+        append(false, units)
+      elseif units == 0 then
+        answer[size + 1], answer[size + 2] = 0, allowed
+        size = size + 2
+      else
+        answer[size + 1], answer[size + 2] = units, processes
+        size = size + 2
+        append(true, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms)
+      end
+    elseif step == 'e' then
+      local ok, problem = pcall(end_lease, KEYS[key], ARGV[arg + 1], policy_args[policy], tonumber(ARGV[arg + 2]), ARGV[arg + 3])
+      arg = arg + 4
+      if ok then
+        size = size + 1
+        answer[size] = 0
+      else
+        append(false, problem)
+      end
+    elseif step == 'i' then
+      local before = wants_state
+      wants_state = 'whole'
+      local ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state = pcall(decide, KEYS[key], 1, false)
+      wants_state = before
+      arg = arg + 1
+      append(ok, allowed, remaining, retry_ms, reset_ms, delay_ms, ahead_ms, state, true)
+      if ok then
+        local block_start, block_end, ban_start, ban_end = times_of(blocks and blocks[key])
+        answer[size + 1], answer[size + 2], answer[size + 3], answer[size + 4] = block_start, block_end, ban_start, ban_end
+        size = size + 4
+      end
+    elseif step == 'n' then
+      local units, charged_at, instant = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+      local ok, change = pcall(settle, KEYS[key], policy_args[policy], units, charged_at, instant, 0)
+      if ok then append(pcall(decide, KEYS[key], units, true, change ~= 0)) else append(false, change) end
+      arg = arg + 4
+    elseif step == 's' or step == 'r' then
+      local reserved, charged_at = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+      local instant, cost = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+      arg = arg + 5
+      local ok, change, parts
+      if step == 's' then
+        ok, change, parts = pcall(settle, KEYS[key], policy_args[policy], reserved, charged_at, instant, cost)
+      else
+        key = key + 1
+        ok, change, parts = pcall(redeem, KEYS[key - 1], KEYS[key], tonumber(ARGV[arg]), policy_args[policy], reserved, charged_at, instant, cost)
+        arg = arg + 1
+      end
+      if ok then
+        answer[size + 1] = change
+        answer[size + 2] = parts or 1
+        size = size + 2
+      else
+        append(false, change)
+      end
+    else
+      local ok, problem = pcall(reset, KEYS[key], key)
+      if ok then
+        size = size + 1
+        answer[size] = 0
+      else
+        append(false, problem)
+      end
+    end
+  end
+end
+if read_only then return redis.error_reply(read_only) end
+return answer
