@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { allRuns } from "../../../test/runs.js";
 import { withRedis } from "../src/redis.js";
 import { floodgate, floodgateProcess, floodgateWithOutput } from "./command.js";
 import { limits, tempFolder } from "./files.js";
@@ -20,11 +21,16 @@ describe("the command's process", () => {
   afterAll(() => server.stop());
 
   it("runs each command and exits by itself", async () => {
-    expect(await floodgateProcess(["check", "-"], { input: limits })).toEqual({ code: 0, out: "stdin: 3 rules, no problems\n", err: "" });
+    if (allRuns)
+      expect(await floodgateProcess(["check", "-"], { input: limits })).toEqual({ code: 0, out: "stdin: 3 rules, no problems\n", err: "" });
     expect(await floodgateProcess(["push", file], { env })).toMatchObject({ code: 0, out: expect.stringMatching(/version 1\n$/) });
     expect(await floodgateProcess(["pull"], { env })).toEqual({ code: 0, out: limits, err: "floodgate:rules: version 1\n" });
     const target = ["--rule", "posts", "--key", "42"];
-    expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({ code: 0, out: expect.stringContaining("not blocked") });
+    if (allRuns)
+      expect(await floodgateProcess(["status", ...target], { env })).toMatchObject({
+        code: 0,
+        out: expect.stringContaining("not blocked"),
+      });
     expect(await floodgateProcess(["reset", ...target], { env })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Before: .*After: /s),
