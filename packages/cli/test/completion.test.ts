@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { type Ended, floodgate, floodgateProcess } from "./command.js";
+import { type Ended, floodgate } from "./command.js";
+import { floodgateProcess } from "./process.js";
 
 /** Runs the command in this process. The library of completion prints with `console.log`. */
 async function completion(...args: string[]): Promise<Ended> {

@@ -3,8 +3,9 @@ import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { allRuns } from "../../../test/runs.js";
 import { run } from "../src/index.js";
-import { floodgate, floodgateProcess, startFloodgate } from "./command.js";
+import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
+import { floodgateProcess, startFloodgate } from "./process.js";
 
 const folder = tempFolder();
 

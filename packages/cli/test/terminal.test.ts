@@ -1,7 +1,7 @@
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, test, vi } from "vitest";
-import { anyCharacter } from "../../../test/characters.js";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { json } from "../src/output/terminal.js";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";

@@ -4,7 +4,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import fc from "fast-check";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { anyCharacter } from "../../../test/characters.js";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { startExporters } from "./exporters.js";
 
 const policy = fixedWindow({ limit: 1, window: "365d" });

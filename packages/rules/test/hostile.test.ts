@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { anyCharacter } from "../../../test/characters.js";
 import { runs } from "../../../test/runs.js";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { parseRules, RulesError } from "../src/index.js";
 
 const valid = readFileSync(join(__dirname, "../../../examples/rules/limits.yaml"), "utf8");

@@ -3,7 +3,7 @@ import { createLimit } from "@floodgate/core/store";
 import { type RedisCluster, startCluster } from "@floodgate/test-servers";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { anyCharacter } from "../../../test/characters.js";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { redisStore } from "../src/index.js";
 import { type Connected, libraries } from "./libraries.js";
 import { tenAnHour } from "./policies.js";

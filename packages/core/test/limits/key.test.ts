@@ -1,8 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { anyCharacter } from "../../../../test/characters.js";
 import { runs } from "../../../../test/runs.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import type { Key } from "../../src/index.js";
 import { type CountedKey, countedText, type KeyDigest, missingKeyText, namedMissingKeyText } from "../../src/limits/key.js";
 import { KeyDigests, keyDigests } from "../../src/rules/secret-keys.js";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { anyCharacter } from "../../../../test/characters.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import { FloodgateError } from "../../src/support/errors.js";
 import { warn } from "../../src/support/warn.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { anyCharacter } from "../../../../test/characters.js";
 import { runs } from "../../../../test/runs.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import type { FloodgateEvent } from "../../src/index.js";
 
 interface Request {

@@ -1,8 +1,8 @@
 import * as crypto from "node:crypto";
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { anyCharacter } from "../../../../test/characters.js";
 import { runs } from "../../../../test/runs.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import { type Hashes, hmacSha256, nodeHashes, ownHashes, sha256 } from "../../src/support/hash.js";
 
 /** Any code units, including lone surrogates. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { stringify } from "yaml";
-import { anyCharacter } from "../../../../test/characters.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import { printSettings } from "../../src/config/print.js";
 import { SettingsError } from "../../src/config/problems.js";
 import { resolveSettings, type Sources } from "../../src/config/resolve.js";
