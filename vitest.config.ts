@@ -11,7 +11,7 @@ function codeOf(file: string): string {
 }
 
 /** It starts a server or another process, or measures memory, by itself or by a helper. */
-const startsProcesses = /test-servers|node:child_process|memoryUsage/;
+const startsProcesses = /test-servers|node:child_process|memoryUsage|process\.chdir/;
 
 /**
  * It changes or reads what a process has once: timers, the console, modules, listeners and the inventory of all limits. Others share their

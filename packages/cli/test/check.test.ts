@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { describe, expect, it, test } from "vitest";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
@@ -101,16 +100,6 @@ describe("invalid arguments exit with 64 and say what to write", () => {
     expect({ code, out }).toEqual({ code: 64, out: "" });
     expect(err).toContain(text);
     expect(err).not.toMatch(/^\s+at /m);
-  });
-});
-
-test("check does not wait for a pipe", async () => {
-  const pipe = path("pipe");
-  execFileSync("mkfifo", [pipe]);
-  expect(await floodgate(["check", pipe])).toEqual({
-    code: 64,
-    out: "",
-    err: `floodgate: ${pipe} cannot be read: it is not a regular file. Write - for standard input.\n`,
   });
 });
 

@@ -1,10 +1,26 @@
-import { expect, test } from "vitest";
-import { floodgate, floodgateProcess } from "./command.js";
+import { expect, test, vi } from "vitest";
+import { type Ended, floodgate } from "./command.js";
+import { floodgateProcess } from "./process.js";
+
+/** Runs the command in this process. The library of completion prints with `console.log`. */
+async function completion(...args: string[]): Promise<Ended> {
+  let printed = "";
+  const log = vi.spyOn(console, "log").mockImplementation((text) => {
+    printed += `${text}\n`;
+  });
+  const ended = await floodgate(args);
+  log.mockRestore();
+  return { ...ended, out: ended.out + printed };
+}
+
+test("completion prints its script to standard output", async () => {
+  expect(await floodgateProcess(["completion", "bash"])).toEqual(await completion("completion", "bash"));
+});
 
 test.each(["bash", "zsh", "fish", "powershell"])(
   "completion prints a script for %s, which asks the command for suggestions",
   async (shell) => {
-    const { code, out, err } = await floodgateProcess(["completion", shell]);
+    const { code, out, err } = await completion("completion", shell);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(/floodgate complete '?--/);
   },
@@ -18,13 +34,13 @@ test.each([
   ],
   [["un"], ["unblock"]],
 ])("%j is completed to %j", async (words, expected) => {
-  const { out } = await floodgateProcess(["complete", "--", ...words]);
+  const { out } = await completion("complete", "--", ...words);
   const suggested = out.split("\n").map((line) => line.split("\t", 1)[0]);
   expect(suggested).toEqual(expect.arrayContaining(expected));
 });
 
 test("completion refuses an unknown shell", async () => {
-  expect(await floodgateProcess(["completion", "tcsh"])).toMatchObject({ code: 64, err: expect.stringContaining("zsh, bash, fish") });
+  expect(await completion("completion", "tcsh")).toMatchObject({ code: 64, err: expect.stringContaining("zsh, bash, fish") });
 });
 
 test.each([

@@ -16,6 +16,7 @@ const blocks = [...guide.matchAll(/^```(\w+) ?(\S*)\n(.*?)^```$/gms)].map(([, ki
 const folder = tempFolder();
 const before = process.cwd();
 
+// A thread cannot change its folder, so this file runs in a process: see vitest.config.ts.
 beforeAll(() => {
   copyFileSync(join(root, "packages/simulator/test/data/access-log.txt"), folder.path("access.log"));
   process.chdir(folder.path("."));

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { parseList } from "structured-headers";
 import supertest from "supertest";
 import { describe, expect, it, test } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
 
@@ -174,6 +175,6 @@ test("check --request names the rules that an Express app reports in RateLimit-P
       const status = whys.some((why) => why.includes("the app fails")) ? 500 : whys.some((why) => why.includes("429")) ? 429 : 204;
       expect(response.status).toBe(status);
     }),
-    { numRuns: 100 },
+    runs(100),
   );
 });

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
-import { floodgate, floodgateProcess } from "./command.js";
+import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
 const folder = tempFolder();
@@ -34,7 +34,7 @@ it.each([
 it("--json has what the limits of the grid would do, if they are wanted", async () => {
   const without = await floodgate(["simulate", access, "--rules", file, "--json"]);
   expect(JSON.parse(without.out)).not.toHaveProperty("grids");
-  const { out } = await floodgateProcess(["simulate", "-", "--rules", file, "--json", "--grid", "10"], { input: log.join("\n") });
+  const { out } = await floodgate(["simulate", "-", "--rules", file, "--json", "--grid", "10"], log.join("\n"));
   const { timeline, grids } = JSON.parse(out);
   expect(timeline).toEqual({ startMs: Date.UTC(2026, 10, 20, 12), stepMs: 1000, requests: [1, 1, 1, 1, 1, 1] });
   expect(grids).toEqual([{ name: "per-ip", grid: expect.objectContaining({ option: "limit", own: 0 }), burst: expect.anything() }]);

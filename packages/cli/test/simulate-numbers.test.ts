@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { floodgate, floodgateProcess } from "./command.js";
+import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
 const folder = tempFolder();
@@ -27,7 +27,7 @@ They differ most on
 });
 
 it("--suggest prints a rules file that check accepts, from standard input too", async () => {
-  const { code, out, err } = await floodgateProcess(["simulate", "-", "--suggest", "--touch", "20%", "--by", "ip"], { input: log });
+  const { code, out, err } = await floodgate(["simulate", "-", "--suggest", "--touch", "20%", "--by", "ip"], log);
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toContain("policy: { algorithm: fixed-window, limit: 8, window: 1m }");
   const file = folder.write("suggested.yaml", out);

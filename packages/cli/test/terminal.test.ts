@@ -1,11 +1,12 @@
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, test, vi } from "vitest";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { json } from "../src/output/terminal.js";
 import { floodgate } from "./command.js";
 import { tempFolder } from "./files.js";
 
-const anyText = fc.string({ unit: "binary" });
+const anyText = fc.string({ unit: anyCharacter });
 const control = /[^\n\P{C}]/u;
 
 test("JSON is exact and contains no control characters", () => {

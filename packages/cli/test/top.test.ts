@@ -3,8 +3,9 @@ import { redisStore } from "@floodgate/store-redis";
 import { type RedisServer, startCluster, startRedis } from "@floodgate/test-servers";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
-import { floodgate, startFloodgate } from "./command.js";
+import { floodgate } from "./command.js";
 import { limits, tempFolder } from "./files.js";
+import { startFloodgate } from "./process.js";
 
 const { write } = tempFolder();
 const file = write("limits.yaml", limits);

@@ -4,6 +4,7 @@ import { memoryStore } from "@floodgate/store-memory";
 import fc from "fast-check";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { anyCharacter } from "../../conformance/test/characters.js";
 import { startExporters } from "./exporters.js";
 
 const policy = fixedWindow({ limit: 1, window: "365d" });
@@ -14,7 +15,7 @@ const ruleName = fc.string({ unit: fc.oneof(hostile, printable), minLength: 1, m
 
 /** Stands in each key and path, and must not come out again. */
 const secret = "s3cr3t";
-const key = fc.string({ unit: "binary", maxLength: 20 }).map((text) => `${text}${secret}\n"}${text}`);
+const key = fc.string({ unit: anyCharacter, maxLength: 20 }).map((text) => `${text}${secret}\n"}${text}`);
 
 /** The labels of each sample of an exposition, which must follow the grammar. */
 function labelsIn(exposition: string): Record<string, string>[] {

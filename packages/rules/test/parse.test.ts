@@ -33,7 +33,7 @@ describe("rules", () => {
         // `stringify` writes an object that occurs twice as an anchor and an alias.
         expect(parseRules(stringify({ rules: twins }))).toEqual({ rules: twins });
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 });

@@ -4,6 +4,7 @@ import { algorithms, checkRules, type OptionDescription } from "@floodgate/core/
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.js";
 import { schemaErrors } from "../src/check-schema.js";
 import { parseRules, RulesError, rulesSchema } from "../src/index.js";
 import { readYaml } from "../src/yaml.js";
@@ -24,7 +25,7 @@ describe("the JSON Schema", () => {
         fc.pre(checkRules(rules).length === 0);
         expect(validate(JSON.parse(JSON.stringify(rules))), JSON.stringify(validate.errors)).toBe(true);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { mostIn, policies } from "../../../conformance/src/store/algorithms.js";
 import { simpleStore } from "../../../conformance/test/simple-store.js";
 import { shareOf } from "../../src/algorithms/registry.js";
@@ -44,7 +45,7 @@ test("n shares together admit no more than the whole limit, if there is a unit f
         }
       });
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 
@@ -55,6 +56,7 @@ test("a share is a policy of the same algorithm, with counts rounded down to at 
       expect(share.algorithm).toBe(policy.algorithm);
       expect(share.quota).toBe(Math.max(1, Math.floor(policy.quota / processes)));
     }),
+    runs(100),
   );
 });
 

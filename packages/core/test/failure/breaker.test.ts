@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { expectWarnings } from "../../../../test/expected-warnings.js";
+import { runs } from "../../../../test/runs.js";
 import { Breaker } from "../../src/failure/breaker.js";
 import { breakersOf } from "../../src/failure/breakers.js";
 import { OutageReport } from "../../src/failure/outage-report.js";
@@ -296,7 +297,7 @@ describe("a breaker", () => {
         vi.advanceTimersByTime(waitMs);
         expect(admits(breaker)).toBe(true);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });

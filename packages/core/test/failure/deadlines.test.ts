@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import type { Waiter } from "../../src/failure/deadlines.js";
 import { FakeLoop } from "./fake-loop.js";
 
@@ -64,7 +65,7 @@ describe("in an idle process", () => {
         });
         expect(vi.getTimerCount()).toBe(0);
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -128,7 +129,7 @@ describe.each(["with", "without"] as const)("in a busy process, %s `setImmediate
         });
         vi.unstubAllGlobals();
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { mostIn, policies } from "../../../conformance/src/store/algorithms.js";
 import { type Step, scripts } from "../../../conformance/src/store/scripts.js";
 import { shareOf } from "../../src/algorithms/registry.js";
@@ -80,7 +81,7 @@ describe("across outages, a process", () => {
           const more = policy.algorithm === "token-bucket" && policy.style === "interval" ? BigInt(policy.refill) : 0n;
           if (begun >= 0) assertBound(passed.slice(begun), (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + more);
         }),
-        { numRuns: 200 },
+        runs(200),
       );
     },
     patienceMs,
@@ -114,7 +115,7 @@ describe("across outages, a process", () => {
           const passed = await play(limiter(policy, processes), steps);
           assertBound(passed, (fromMs, stretchMs) => mostIn(policy, fromMs, stretchMs) + mostIn(share, fromMs, stretchMs));
         }),
-        { numRuns: 200 },
+        runs(200),
       );
     },
     patienceMs,

@@ -1,12 +1,13 @@
 import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import { FloodgateError } from "../../src/support/errors.js";
 import { warn } from "../../src/support/warn.js";
 
 const text = fc.string({
   unit: fc.oneof(
     fc.constantFrom("\u001b", "\u0007", "\r", "\u009b", "\u202e", "\u2066", "\ud800", "\n", "a"),
-    fc.string({ unit: "binary", maxLength: 1 }),
+    fc.string({ unit: anyCharacter, maxLength: 1 }),
   ),
 });
 const isPrintable = (shown: string): boolean => !/[^\n\t\P{C}]/u.test(shown);

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { runs } from "../../../../test/runs.js";
+import { anyCharacter } from "../../../conformance/test/characters.js";
 import type { FloodgateEvent } from "../../src/index.js";
 
 interface Request {
@@ -70,9 +72,10 @@ test.each<[string, number, Request]>([
 test("the warning never quotes a header", () => {
   const messages = new Set<string>();
   fc.assert(
-    fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: "binary" }), (name, text) => {
+    fc.property(fc.constantFrom("x-forwarded-for", "forwarded"), fc.string({ unit: anyCharacter }), (name, text) => {
       new ProxyCheck(reader, (event) => event.type === "warning" && messages.add(event.message)).look({ headers: { [name]: text } }, true);
     }),
+    runs(100),
   );
   expect(messages.size).toBe(1);
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { type Descriptor, entryValue } from "../../src/requests/descriptor.js";
 import { DescriptorIndex } from "../../src/rules/descriptor-index.js";
 import { compileDescriptorMatch } from "../../src/rules/descriptor-match.js";
@@ -100,7 +101,7 @@ it("many rules together match exactly like each rule alone, in order", () => {
       const alone = compiled.filter((rule) => new DescriptorIndex([rule]).find(descriptor).length > 0);
       expect(new DescriptorIndex(compiled).find(descriptor)).toEqual(alone);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { RateLimit, type RateLimitOptions, type RequestReader } from "../../src/adapter.js";
 import type { Decision } from "../../src/decide/decision.js";
 import { type Explanation, type PlainRule, RuleExplainer, type RuleSet } from "../../src/rules.js";
@@ -196,6 +197,6 @@ it("agrees with the middleware on key, policy and cost, or on why a rule does no
       const told = ({ limit: { name, policy }, key, cost }: Check) => [name, policy.quota, key, cost];
       expect(store.asked.map(told)).toEqual(counted.map(told));
     }),
-    { numRuns: 500 },
+    runs(500),
   );
 });

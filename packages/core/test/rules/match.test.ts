@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { isAmbiguous, readingsOf } from "../../src/requests/path.js";
 import { compileMatch, type Match } from "../../src/rules/match.js";
 import { MatchIndex, type RequestParts } from "../../src/rules/match-index.js";
@@ -148,7 +149,7 @@ test("many rules together match exactly like each rule alone, in order", () => {
       const expected = matches.flatMap((match, place) => (match === undefined || saysYes(match, request) ? [place] : []));
       expect(placesOf(matches, request)).toEqual(expected);
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });
 
@@ -178,7 +179,7 @@ test("a path matches in every form a handler may resolve it to: as a URL, as a f
         expect(fits({ path: handler(path).replace(/[\\+*?(){}[\]:]/g, encodeURIComponent) }, "GET", path), path).toBe(true);
       }
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });
 

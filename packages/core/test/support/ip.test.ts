@@ -2,6 +2,7 @@ import { BlockList, isIP, isIPv4, SocketAddress } from "node:net";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { contains, formatIp, type IpAddress, ipKey, parseCidr, parseIp } from "../../src/support/ip.js";
 
 const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: 8, maxLength: 8 });
@@ -83,7 +84,7 @@ describe("parseIp", () => {
         fc.pre(!text.includes("[") && !text.includes("%") && !/^[^:]*\.[^:]*:\d+$/.test(text));
         expect(parseIp(text) !== undefined).toBe(isIP(text) !== 0);
       }),
-      { numRuns: 3000 },
+      runs(3000),
     );
   });
 
@@ -96,7 +97,7 @@ describe("parseIp", () => {
         const v6 = theirs instanceof ipaddr.IPv4 ? theirs.toIPv4MappedAddress() : (theirs as ipaddr.IPv6);
         expect(parseIp(text)).toEqual(v6.parts);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -108,7 +109,7 @@ describe("parseIp", () => {
           expect(parseIp(text), text).toEqual(eight);
         }
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -172,7 +173,7 @@ describe("formatIp", () => {
         expect(text).toBe(new ipaddr.IPv6(eight).toRFC5952String());
         expect(parseIp(text)).toEqual(eight);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });
@@ -183,7 +184,7 @@ describe("ipKey", () => {
       fc.property(fc.oneof(quad, fc.string({ unit: fc.constantFrom(..."0125.".split("")), maxLength: 16 })), (text) => {
         expect(ipKey(text, 56)).toBe(isIPv4(text) ? text : undefined);
       }),
-      { numRuns: 3000 },
+      runs(3000),
     );
   });
 
@@ -198,7 +199,7 @@ describe("ipKey", () => {
         expect(ipKey(`${key}:5544`, 56)).toBe(key);
         expect(ipKey(`[::ffff:${key}]:5544`, 56)).toBe(key);
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -211,7 +212,7 @@ describe("ipKey", () => {
         expect(new Set(keys).size).toBe(1);
         expect(keys[0]).toBeDefined();
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -223,7 +224,7 @@ describe("ipKey", () => {
         const network = ipaddr.IPv6.networkAddressFromCIDR(`${text}/${prefix}`);
         expect(ipKey(text, prefix)).toBe(`${network.toRFC5952String()}/${prefix}`);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -262,7 +263,7 @@ describe("parseCidr and contains", () => {
           expect(contains(ours as NonNullable<typeof ours>, parseIp(text) as IpAddress), text).toBe(list.check(text, "ipv6"));
         }
       }),
-      { numRuns: 3000 },
+      runs(3000),
     );
   });
 

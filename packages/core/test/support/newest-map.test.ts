@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import { NewestMap } from "../../src/support/newest-map.js";
 
 const steps = fc.array(fc.record({ what: fc.constantFrom("set", "set", "set", "delete"), key: fc.nat(30) }), {
@@ -26,5 +27,6 @@ test("a map of the newest keys remembers at least as many as it was told, at mos
         expect(kept.filter(([k]) => newest.get(k) !== undefined).length).toBeLessThanOrEqual(2 * count);
       });
     }),
+    runs(100),
   );
 });

@@ -2,6 +2,7 @@ import { createLimiter, fixedWindow } from "@floodgate/core";
 import { memoryStore } from "@floodgate/store-memory";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.js";
 import type { Report } from "../../src/collect/report.js";
 import { Watch } from "../../src/collect/watch.js";
 import { type History, results } from "../../src/contract.js";
@@ -83,7 +84,7 @@ it("any report is shown as figures of bounded size, or left out", () => {
       for (const { counts } of shown.totals) for (const count of Object.values(counts)) expect(count).toBeGreaterThan(0);
       for (const { count, error } of shown.top.byRequests.keys) expect(count).toBeGreaterThanOrEqual(error);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });
 
@@ -104,6 +105,6 @@ it("any history is added as whole steps, or left out", () => {
       }
       for (const burst of bursts) expect(Object.values(burst).every(Number.isFinite)).toBe(true);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 });

@@ -1,3 +1,4 @@
+import { allRuns } from "../../../../test/runs.js";
 import { Client } from "./client.js";
 import { limit } from "./stage.js";
 
@@ -31,17 +32,28 @@ export const dear = {
   underscoreLines: (bytes: number) => raw("/", repeated("X_Api_Key: a", bytes)),
 };
 
+/** `npm test` takes larger steps. */
+const larger = allRuns ? 1 : 8;
+
 /** Around the limits of gateways and of the decision server: 8 kB, 16 kB, 32 kB, 64 kB, 1 MB. */
 export const sizes: readonly number[] = [
-  ...steps(7900, 8300, 16),
-  ...steps(13_800, 16_500, 16),
-  ...steps(31_500, 33_200, 64),
-  ...steps(64_000, 66_000, 64),
+  ...steps(7900, 8300, 16 * larger),
+  ...steps(13_800, 16_500, 16 * larger),
+  ...steps(31_500, 33_200, 64 * larger),
+  ...steps(64_000, 66_000, 64 * larger),
   ...steps(100_000, 1_100_000, 200_000),
 ];
 
 /** Around the limits of gateways and of the decision server: 100 and 1,000. */
-export const numbersOfLines: readonly number[] = [...steps(1, 130, 1), 200, 500, ...steps(990, 1010, 1), 2000];
+export const numbersOfLines: readonly number[] = [
+  ...steps(1, 90, larger),
+  ...steps(90, 110, allRuns ? 1 : 2),
+  ...steps(110, 130, larger),
+  200,
+  500,
+  ...steps(990, 1010, allRuns ? 1 : 2),
+  2000,
+];
 
 function steps(from: number, to: number, by: number): number[] {
   return Array.from({ length: Math.ceil((to - from) / by) }, (_, i) => from + i * by);

@@ -58,6 +58,10 @@ export class App {
     return this.#ask({ ask: "peek", rule, key });
   }
 
+  consume(rule: string, key: string, cost: number): Promise<Decision> {
+    return this.#ask({ ask: "consume", rule, key, cost });
+  }
+
   /** Waits for the next event. */
   async next(): Promise<AppEvent> {
     for (;;) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type RedisServer, startRedis } from "@floodgate/test-servers";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { allRuns } from "../../../../test/runs.js";
 import { pushRules } from "../../src/index.js";
 import { App, type Asked } from "./app.js";
 
@@ -93,7 +94,10 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
   });
 
   it("10,000 a second for everyone", { timeout: 120_000 }, async () => {
-    const asked = Array.from({ length: 10_050 }, (_, i): Asked => ({ ip: `10.0.${i >> 8}.${i & 255}` }));
+    // `npm run test:long` sends them all.
+    const requests = allRuns ? 10_000 : 500;
+    if (requests < 10_000) await apps[0]?.consume("everyone", "global", 10_000 - requests);
+    const asked = Array.from({ length: requests + 50 }, (_, i): Asked => ({ ip: `10.0.${i >> 8}.${i & 255}` }));
     const counts: Record<number, number> = {};
     let next = 0;
     const client = async (): Promise<void> => {
@@ -103,7 +107,7 @@ describe("1 post a second, 150 friends a day and 5 likes a second for each user,
       }
     };
     await Promise.all(Array.from({ length: 80 }, client));
-    expect(counts).toEqual({ 200: 10_000, 429: 50 });
+    expect(counts).toEqual({ 200: requests, 429: 50 });
     await pass(1);
     expect(await statuses(11, (i) => ({ ip: `10.1.0.${i}` }))).toEqual(passing(10, 1));
   });

@@ -52,6 +52,7 @@ const answers = {
     nowMs = message.nowMs;
   },
   peek: ({ rule, key }) => limit.limiters.get(rule).peek(key),
+  consume: ({ rule, key, cost }) => limit.limiters.get(rule).consume(key, { cost }),
 };
 
 process.on("message", async (message) => {
