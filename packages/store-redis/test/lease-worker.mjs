@@ -1,4 +1,4 @@
-// A process of lease-processes.test.ts with leases. Its first argument is what to do, the second is the port of Redis.
+// A process of lease-processes.long.test.ts with leases. Its first argument is what to do, the second is the port of Redis.
 import { createLimiter, fixedWindow } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-// A process of slots-processes.test.ts. Arguments: its name, the port of Redis, the limit, the hold, how many runs (0: until it is killed).
+// A process of slots-processes.long.test.ts. Arguments: its name, the port of Redis, the limit, the hold, how many runs (0: until it is killed).
 import { concurrency, createLimiter } from "@floodgate/core";
 import { redisStore } from "@floodgate/store-redis";
 import { Redis } from "ioredis";

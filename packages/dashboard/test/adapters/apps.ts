@@ -10,6 +10,7 @@ import { Hono } from "hono";
 import Koa3 from "koa";
 import mount from "koa-mount";
 import Koa2 from "koa2";
+import { allRuns } from "../../../../test/runs.js";
 import { dashboard as expressDashboard } from "../../src/express.js";
 import { dashboard as honoDashboard } from "../../src/hono.js";
 import { dashboard as koaDashboard } from "../../src/koa.js";
@@ -106,10 +107,14 @@ const honoApp: Start = ({ options = {}, path = "/_floodgate", limit }) => {
   return listen(getRequestListener(app.fetch), dashboard);
 };
 
-export const apps: readonly (readonly [name: string, start: Start])[] = [
-  ["Express 5", expressApp(express5)],
+type Named = readonly [name: string, start: Start];
+const olderVersions: readonly Named[] = [
   ["Express 4", expressApp(express4 as never)],
-  ["Koa 3 with koa-mount", koaApp(Koa3, false)],
   ["Koa 2 with a path", koaApp(Koa2 as never, true)],
+];
+export const apps: readonly Named[] = [
+  ["Express 5", expressApp(express5)],
+  ["Koa 3 with koa-mount", koaApp(Koa3, false)],
   ["Hono", honoApp],
+  ...(allRuns ? olderVersions : []),
 ];

@@ -12,7 +12,7 @@ import { type RedisServer, startProxy, startRedis, type TcpProxy } from "@floodg
 import * as fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { allRuns, runs } from "../../../test/runs.js";
+import { runs } from "../../../test/runs.js";
 import { type RedisStore, redisStore } from "../src/index.js";
 import { runsOf } from "./commands.js";
 import { actions, LeaseWorld } from "./lease-world.js";
@@ -65,14 +65,12 @@ async function charged(policy: Policy): Promise<number> {
   return used;
 }
 
-const everyPolicy: [string, Policy][] = [
+const policies: [string, Policy][] = [
   ["fixed window", fixedWindow({ limit: 1000, window: "1h" })],
   ["token bucket", tokenBucket({ capacity: 1000, refill: 1, every: "1d" })],
   ["log", slidingWindowLog({ limit: 1000, window: "1h" })],
   ["counter", slidingWindowCounter({ limit: 1000, window: "1h" })],
 ];
-/** Leases are units of any policy: two ways to count stand for all. */
-const policies = allRuns ? everyPolicy : everyPolicy.slice(0, 2);
 
 describe.each(policies)("a lease of a %s through a broken connection", (_, policy) => {
   let redis: Redis;
@@ -186,14 +184,14 @@ describe("three processes with leases, whose connections break", () => {
     return Number(seconds) * 1_000_000 + Number(us);
   }
 
-  const everyPolicy: [string, Policy][] = [
+  const policies: [string, Policy][] = [
     ["fixed window", fixedWindow({ limit: 80, window: "500ms" })],
     ["token bucket", tokenBucket({ capacity: 80, refill: 80, every: "500ms" })],
     ["log", slidingWindowLog({ limit: 80, window: "500ms" })],
     ["counter", slidingWindowCounter({ limit: 80, window: "500ms" })],
   ];
 
-  it.each(allRuns ? everyPolicy : everyPolicy.slice(0, 2))("never spend more than a %s allows", async (_, policy) => {
+  it.each(policies)("never spend more than a %s allows", async (_, policy) => {
     const clients = Array.from({ length: 3 }, () => new Redis(proxy.port));
     for (const client of clients) client.on("error", () => undefined);
     await fc.assert(

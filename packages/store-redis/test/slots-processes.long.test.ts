@@ -5,7 +5,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { RedisServer } from "@floodgate/test-servers";
 import type { Redis } from "ioredis";
 import { afterEach, expect, it, vi } from "vitest";
-import { allRuns } from "../../../test/runs.js";
 import { useRedis } from "./use-redis.js";
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -40,15 +39,14 @@ async function untilMost(limit: number): Promise<number> {
 
 it("processes never run more at once than the limit, and reach it", async () => {
   await redis.flushall();
-  // One process alone reaches 4, however late the others start.
-  const [processes, runs, limit] = allRuns ? [8, 2000, 10] : [4, 100, 4];
+  const [processes, runs, limit] = [8, 2000, 10];
   const all = Array.from({ length: processes }, (_, i) => start(`${i}`, limit, "30s", runs));
   expect(await Promise.all(all.map(async (worker) => (await once(worker, "exit"))[0]))).toEqual(Array(processes).fill(0));
   expect(await most()).toBe(limit);
 });
 
 it("processes that are killed in mid-work: never more than the limit, and their slots are back within the hold and a second", async () => {
-  for (let run = 0; run < (allRuns ? 24 : 1); run++) {
+  for (let run = 0; run < 24; run++) {
     await redis.flushall();
     const victim = start("victim", 3, "1s", 0);
     const others = ["one", "two"].map((name) => start(name, 3, "1s", 0));

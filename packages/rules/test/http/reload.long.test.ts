@@ -2,12 +2,11 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { allRuns } from "../../../../test/runs.js";
 import { App } from "./app.js";
 
 const steadyLimit = 1_000_000_000;
 /** `npm run test:long` does them all. Every fourth is preceded by one of the broken files. */
-const versions = allRuns ? 100 : 16;
+const versions = 100;
 
 /** Two rules that change together, and one that never changes. */
 const version = (n: number): string => `

@@ -1,6 +1,5 @@
 import { checkRules } from "@floodgate/core/rules";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { allRuns } from "../../../test/runs.js";
 import { type LiveRules, liveRules, parseRules, RulesError } from "../src/index.js";
 import { checkText } from "../src/parse.js";
 
@@ -33,7 +32,7 @@ async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result
 }
 
 /** `npm run test:long` parses thousands of rules. The shorter texts too are parsed in a worker thread. */
-const count = allRuns ? 3000 : 900;
+const count = 3000;
 
 describe("a long text", { timeout: 60_000 }, () => {
   let rules: LiveRules | undefined;
