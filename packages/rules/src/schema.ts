@@ -244,7 +244,7 @@ const rule = map(
       cost: cost,
       settle: text(
         "settle: tokens",
-        "The name of one of the app's `costs`: the units that the request has really used, known after its response.",
+        "The units that the request has really used, known after its response: the name of one of the app's `costs`; in floodgate gateway header:<name>, a header of the upstream's response.",
         { minLength: 1 },
       ),
       hold: withMeta(optionSchema("hold", { ...windowOption, example: "60s" }), {

@@ -27,6 +27,8 @@ export interface RequestReader<Req> {
   trustsProxy(request: Req): boolean;
   /** The pattern of the matched route, if the framework knows it; with the patterns of mounts, if it knows them. */
   route(request: Req): string | undefined;
+  /** The value of a header of the response that an upstream has sent. Only the gateway's proxy has it. */
+  responseHeader?(request: Req, lowerCaseName: string): string | undefined;
   /** For requests to Envoy's rate limit service. Only the gateway has it. */
   readonly descriptors?: DescriptorReader<Req>;
   /** Throws if a rule needs something that these requests do not have. Gets its options before they are checked. */

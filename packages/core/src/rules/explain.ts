@@ -37,7 +37,7 @@ export class RuleExplainer<Req> {
   /** @throws FloodgateError if an option or a rule is wrong. */
   constructor(where: string, set: RuleSet, options: Omit<RulesOptions<Req, string>, "rules">, reader: RequestReader<Req>) {
     const exempt = compileExempt(where, set.exempt);
-    const context = { ...ruleContext(where, options, {}, undefined), exempt, warn: () => undefined };
+    const context = { ...ruleContext<Req>(where, options, { responseHeader: () => undefined }, undefined), exempt, warn: () => undefined };
     this.all = rulesWithDefaults(where, options, set.rules as readonly Rule<Req, string>[], context);
     this.#rules = new CompiledRules(this.all);
     this.#settings = requestSettings(where, options, reader);

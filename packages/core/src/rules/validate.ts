@@ -43,6 +43,7 @@ export function checkRules(set: RuleSet, app: AppNames = {}): FloodgateError[] {
     exempt: [],
     descriptors: descriptorRules,
     checkRule: undefined,
+    responseHeader: () => undefined,
     warn: () => undefined,
   };
   return [...mistakes, ...tryRules("rules", set.rules as readonly Rule<unknown, string>[], context).mistakes];

@@ -37,6 +37,11 @@ describe("an error says what is wrong, what was given and what to write", () => 
       /^FLOODGATE_INVALID_OPTION: .*rules\[0\]: `headers` of a rule .* but was "legacy"\. Write headers: false\. Their format is an option beside `rules`\./,
     ],
     [
+      "a header of a response that only the gateway sees",
+      { ...limit, settle: "header:x-cost" },
+      /^FLOODGATE_INVALID_OPTION: .*`settle` was "header:x-cost", but that is a header of the upstream's response, which only floodgate gateway sees\. Write the name of one of `costs`\./,
+    ],
+    [
       "a status that does not exist",
       { ...limit, refundWhen: "600" },
       /^FLOODGATE_INVALID_OPTION: .*`refundWhen` must be a function or a list of statuses, but was "600"\. Write refundWhen: \(status\) => status >= 500, or refundWhen: "5xx"\./,

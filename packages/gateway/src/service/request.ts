@@ -9,6 +9,8 @@ export interface GatewayRequest {
   readonly host: string | undefined;
   /** The value of a header; several lines are joined by ", ". */
   header(lowerCaseName: string): string | undefined;
+  /** The same of the upstream's response, once there is one. */
+  responseHeader?(lowerCaseName: string): string | undefined;
   /** The address at the other end of the connection; undefined for a Unix socket. */
   readonly remoteAddress: string | undefined;
   /** The client's address: what a trusted peer says, else the peer itself. */
@@ -29,4 +31,10 @@ export const gatewayReader: RequestReader<GatewayRequest> = {
   trustsProxy: ({ fromTrustedPeer }) => fromTrustedPeer,
   route: () => undefined,
   descriptors: { ...descriptorRules, of: ({ descriptor }) => descriptor },
+};
+
+/** The proxy sees the responses too. */
+export const proxyReader: RequestReader<GatewayRequest> = {
+  ...gatewayReader,
+  responseHeader: (request, name) => request.responseHeader?.(name),
 };

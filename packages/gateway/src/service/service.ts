@@ -11,7 +11,7 @@ import { createLog, type LogTarget } from "../log/log.js";
 import { keyFunctions, sourceReader } from "./keys.js";
 import { PendingLimit, type RulesCheck } from "./limit.js";
 import { connectRedis, firstAnswer } from "./redis.js";
-import type { GatewayRequest } from "./request.js";
+import { type GatewayRequest, gatewayReader, proxyReader } from "./request.js";
 import { ServiceRules } from "./rules.js";
 import { readSecrets, type Secrets } from "./secrets.js";
 import { Trust } from "./trust.js";
@@ -40,7 +40,8 @@ export class Service {
     const store: Store = this.redis === undefined ? memoryStore() : redisStore(this.redis, { prefix: settings.prefix });
     this.#events = new EventLog(settings, this.secrets.key, this.log);
     const options = limitOptions(settings, this.secrets, this.redis !== undefined);
-    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) });
+    const reader = settings.upstream === undefined ? gatewayReader : proxyReader;
+    this.limit = new PendingLimit(store, { ...options, onEvent: ignoresAllowed(this.#events.tell) }, reader);
     this.#rules = new ServiceRules(settings, this.redis, (live) => this.limit.start(live, checkRules));
   }
 
